@@ -1,0 +1,192 @@
+"""Check what the user hands over, once, at the door. The stages behind trust their input.
+
+Each message is one sentence that says what was expected, what came, and what to do.
+"""
+
+from numbers import Number
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+FLOATS = (np.float64, np.float32)
+
+
+def check_table(estimator, X, *, reset):
+    """Return X as a finite C-ordered float array or CSR matrix; its column names are remembered.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    reset : bool
+        Whether this is a fit, or the features must be those of the fit.
+    """
+    try:
+        table = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=FLOATS,
+            order="C",
+            ensure_all_finite=False,
+            estimator=estimator,
+            input_name="X",
+        )
+    except ValueError as error:
+        raise ValueError(_one_sentence(X, str(error))) from None
+    check_finite(table, getattr(X, "columns", None))
+    validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
+    if sparse.issparse(table) and not table.has_canonical_format:
+        table = table.copy()  # never the user's own matrix
+        table.sum_duplicates()
+    return table
+
+
+def _one_sentence(X, message):
+    """Return scikit-learn's message, shortened where it prints the table or says no remedy."""
+    if "could not convert" in message:
+        return (
+            f"X must hold numbers, but {message}: encode text and categories first, for example with "
+            "skrub's TableVectorizer."
+        )
+    if "Expected 2D array" in message:
+        return (
+            f"X must have two dimensions, rows and features, but has {np.ndim(X)}: Reshape your data "
+            "with X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it is one row."
+        )
+    if "Complex data" in message:
+        return "Complex data not supported: X must hold real numbers, for example X.real and X.imag."
+    return message
+
+
+def check_finite(X, names=None):
+    """Raise an error that says where the first NaN or infinity is."""
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):  # one pass, no copy
+            return
+    for first in range(0, X.shape[0], 4096):
+        block = X[first : first + 4096]
+        if sparse.issparse(block):
+            block = block.tocoo()
+            bad = np.flatnonzero(~np.isfinite(block.data))
+            places = np.stack([block.row[bad], block.col[bad]], axis=1)
+        else:
+            places = np.argwhere(~np.isfinite(block))
+        if len(places):
+            row, column = places[0]
+            what = "NaN" if np.isnan(X[first + row, column]) else "infinity (inf)"
+            where = f"column {column}" if names is None else f"column {str(names[column])!r}"
+            raise ValueError(
+                f"X must be finite, but row {first + row}, {where} holds {what}: fill or drop such "
+                "values first, for example with scikit-learn's SimpleImputer."
+            )
+
+
+def check_labels(y, n_samples):
+    """Return (classes, class numbers) of a column of labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Strings, whole numbers or booleans.
+    n_samples : int
+        Rows of X.
+
+    Examples
+    --------
+    >>> classes, numbers = check_labels(["ham", "spam", "ham"], 3)
+    >>> [str(name) for name in classes], numbers
+    (['ham', 'spam'], array([0, 1, 0]))
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None: give a label for each row.")
+    if isinstance(y, list | tuple):
+        check_one_type(y)  # NumPy would turn [1, "a"] into strings without a word
+    y = column_or_1d(y, warn=True)
+    if len(y) != n_samples:
+        raise ValueError(
+            f"X and y must have the same number of rows; got {n_samples} and {len(y)}: "
+            "give one label for each row."
+        )
+    check_no_missing_labels(y)
+    if y.dtype == object:
+        check_one_type(y)
+    check_classification_targets(y)
+    classes, numbers = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y must hold at least two classes, but only one class, {str(classes[0])!r}, came: "
+            "check that y is the label column."
+        )
+    return classes, numbers
+
+
+def check_one_type(y):
+    """Raise an error if strings and numbers, say, are mixed."""
+    kinds = {
+        "text" if isinstance(label, str) else "number" if isinstance(label, Number) else type(label).__name__
+        for label in y
+        if label is not None
+    }
+    if len(kinds) > 1:
+        raise ValueError(
+            f"Unknown label type: y must hold labels of one type, but holds {' and '.join(sorted(kinds))}: "
+            "convert them, for example with [str(label) for label in y]."
+        )
+
+
+def check_no_missing_labels(y):
+    """Raise an error that says how many labels are NaN, None or infinite."""
+    if y.dtype.kind == "f":
+        missing = ~np.isfinite(y)
+        what = "infinity (inf)" if np.isinf(y).any() else "NaN"
+    elif y.dtype == object:
+        missing = np.array([label is None or label != label for label in y], dtype=bool)
+        what = "NaN or None"
+    else:
+        return
+    if missing.any():
+        raise ValueError(
+            f"Input y contains {what} in {missing.sum()} of {len(y)} rows, the first in row "
+            f"{np.argmax(missing)}: drop these rows or label them first."
+        )
+
+
+def check_square(K):
+    """Raise an error unless a precomputed kernel has a column for each row."""
+    if sparse.issparse(K):
+        raise TypeError(
+            "A precomputed kernel must be a dense array, but a sparse matrix came: use K.toarray()."
+        )
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"A precomputed kernel must be square, as in K(X, X); got shape {K.shape}: "
+            "pass X itself with another kernel, or compute the kernel between all its rows."
+        )
+
+
+def check_class_weight(class_weight, classes, numbers):
+    """Return the weight of each class as an array.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        A dict may leave out classes: they weigh 1.
+    classes, numbers : ndarray
+        As `check_labels` returns them.
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):  # "balanced"
+        return len(numbers) / (len(classes) * np.bincount(numbers))
+    unknown = [key for key in class_weight if key not in classes]
+    weight = np.array([class_weight.get(name, 1.0) for name in classes.tolist()], dtype=float)
+    if unknown or not np.all((weight > 0) & np.isfinite(weight)):
+        raise ValueError(
+            f"class_weight must give known classes positive finite weights; got {class_weight!r} "
+            f"for the classes {classes.tolist()!r}: leave out classes that weigh 1."
+        )
+    return weight

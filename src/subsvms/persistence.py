@@ -1,0 +1,252 @@
+"""Save a fitted model to one file and load it again: arrays as safetensors, the rest as JSON.
+
+No pickle, so loading runs no code. A file is trusted with nothing: its checksum tells damage and careless
+edits, and because the compiled loops do not check bounds, every index is checked here before they see it.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+from sklearn.utils.validation import check_is_fitted
+
+from subsvms.estimators import SubSVMClassifier
+from subsvms.rows import PAD, Rows
+from subsvms.solver import KINDS, Kernel
+from subsvms.votes import Voters
+
+FORMAT = 1  # raised when an older reader could misread a file
+ARRAYS = (
+    "subsets_",
+    "dual_coef_",
+    "intercept_",
+    "duality_gap_",
+    "oob_vote_share_",
+    "oob_mean_value_",
+    "class_sizes_",
+)
+MODELS = {"SubSVMClassifier": SubSVMClassifier}
+
+
+def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
+    """Write a fitted model to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : SubSVMClassifier
+        A random_state that is a generator is not saved: the model needs it no more.
+    path : path-like
+        An existing file is replaced.
+
+    Examples
+    --------
+    >>> import tempfile, subsvms
+    >>> X, y = [[0.0], [0.1], [0.9], [1.0]], ["no", "no", "yes", "yes"]
+    >>> model = subsvms.SubSVMClassifier(n_estimators=20, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     subsvms.save(model, folder + "/model.safetensors")
+    ...     print(subsvms.load(folder + "/model.safetensors").predict([[0.2], [0.8]]))
+    ['no' 'yes']
+    """
+    name = type(model).__name__
+    if MODELS.get(name) is not type(model):
+        raise TypeError(f"save takes one of {', '.join(MODELS)}; got a {name}.")
+    check_is_fitted(model)
+    voters = model.voters_
+    arrays = {key: getattr(model, key) for key in ARRAYS}
+    arrays |= {f"voters.{key}": getattr(voters, key) for key in ("intercept", "pairs", "order")}
+    header = {
+        "model": name,
+        "params": {key: _plain(key, value) for key, value in model.get_params().items()},
+        "classes": {"dtype": model.classes_.dtype.str, "values": _plain_labels(model.classes_)},
+        "n_iter_": model.n_iter_,
+        "n_features_in_": model.n_features_in_,
+        "feature_names_in_": list(getattr(model, "feature_names_in_", [])) or None,
+        "kernel": voters.kernel._asdict(),
+    }
+    for part in ("lists", "rows"):
+        rows = getattr(voters, part)
+        header[part] = None if rows is None else {"full": rows.full, "n_columns": rows.n_columns}
+        if rows is not None:
+            arrays |= {
+                f"{part}.{key}": value
+                for key, value in rows._asdict().items()
+                if isinstance(value, np.ndarray)
+            }
+    arrays = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
+    text = json.dumps(header)
+    metadata = {"subsvms": str(FORMAT), "header": text, "sha256": _digest(text, arrays)}
+    _write_whole(Path(path), to_bytes(arrays, metadata))
+
+
+def load(path: str | os.PathLike) -> SubSVMClassifier:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    SubSVMClassifier
+        Fitted; it votes to the bit as the saved one did.
+
+    Raises
+    ------
+    ValueError
+        If the file is no such model, is damaged, or was changed.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {str(path)!r} to load a model from.")
+    metadata, arrays = _read(path)
+    if "subsvms" not in metadata:
+        raise ValueError(f"{str(path)!r} is a safetensors file, but no model written by subsvms.save.")
+    if metadata["subsvms"] != str(FORMAT):
+        raise ValueError(
+            f"{str(path)!r} has format {metadata['subsvms'][:20]!r}, but this version of subsvms reads "
+            f"format {FORMAT}: use the version that wrote it."
+        )
+    text = metadata.get("header", "")
+    if metadata.get("sha256") != _digest(text, arrays):
+        raise ValueError(f"{str(path)!r} was changed after it was saved: save the model again.")
+    try:
+        return _build(json.loads(text), arrays)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ValueError(f"{str(path)!r} does not describe a model that can vote: {error}.") from error
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    try:
+        with safe_open(path, framework="np") as file:
+            return file.metadata() or {}, {key: file.get_tensor(key) for key in file.keys()}
+    except (SafetensorError, UnicodeDecodeError) as error:
+        raise ValueError(f"{str(path)!r} is no model file, or a part of it is missing ({error}).") from None
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())  # mkstemp allows the owner only
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for key in sorted(arrays):
+        array = arrays[key]
+        digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a parameter as JSON can hold it."""
+    if name == "random_state" and value is not None and not isinstance(value, (int, np.integer)):
+        return None
+    if isinstance(value, dict):  # JSON would turn the keys into strings
+        return [[_plain("", key), _plain("", item)] for key, item in value.items()]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain_labels(classes: np.ndarray) -> list:
+    values = classes.tolist()
+    if not all(isinstance(value, (str, int, float, bool)) for value in values):
+        raise TypeError(
+            f"Labels must be strings or numbers to be saved; got {type(values[0]).__name__}: "
+            "convert them before fit."
+        )
+    return values
+
+
+def _build(header: dict, arrays: dict[str, np.ndarray]) -> SubSVMClassifier:
+    params = header["params"]
+    if isinstance(params["class_weight"], list):
+        params["class_weight"] = dict(params["class_weight"])
+    model = MODELS[header["model"]](**params)
+    model._validate_params()
+    rows = header["rows"] and _build_rows("rows", header["rows"], arrays)
+    voters = Voters(
+        lists=_build_rows("lists", header["lists"], arrays),
+        intercept=arrays["voters.intercept"],
+        pairs=arrays["voters.pairs"],
+        order=arrays["voters.order"],
+        kernel=Kernel(**header["kernel"]),
+        rows=rows,
+    )
+    labels = header["classes"]
+    model.classes_ = np.array(labels["values"], dtype=np.dtype(labels["dtype"]))
+    model.n_iter_ = int(header["n_iter_"])
+    model.n_features_in_ = int(header["n_features_in_"])
+    if header["feature_names_in_"]:
+        model.feature_names_in_ = np.array(header["feature_names_in_"], dtype=object)
+    for key in ARRAYS:
+        setattr(model, key, arrays[key])
+    model.voters_ = voters
+    _check_voters(voters, len(model.classes_), model.n_features_in_)
+    return model
+
+
+def _build_rows(part: str, header: dict, arrays: dict[str, np.ndarray]) -> Rows:
+    pointer, column, column_of = (arrays[f"{part}.{key}"] for key in ("pointer", "column", "column_of"))
+    value, norm = arrays[f"{part}.value"], arrays[f"{part}.norm"]
+    n_columns = int(header["n_columns"])
+    sound = (
+        all(array.dtype == np.int64 and array.ndim == 1 for array in (pointer, column, column_of))
+        and value.shape == column.shape
+        and norm.shape == (len(pointer) - 1,)
+        and pointer[0] == 0
+        and pointer[-1] == len(column)
+        and np.all(np.diff(pointer) >= 0)
+        and np.all(pointer % PAD == 0)
+        and _within(column, 0, max(n_columns, 1))
+        and _within(column_of, -1, n_columns)
+        and np.isfinite(value).all()
+    )
+    if not sound:
+        raise ValueError(f"its {part} point outside their table")
+    return Rows(pointer, column, value, norm, bool(header["full"]), column_of, n_columns)
+
+
+def _check_voters(voters: Voters, n_classes: int, n_features: int) -> None:
+    """Raise an error unless every index that the compiled vote follows leads inside its array."""
+    lists, rows = voters.lists, voters.rows
+    n_pairs = n_classes * (n_classes - 1) // 2
+    dtypes = {part.value.dtype for part in (lists, rows) if part} | {voters.intercept.dtype}
+    sound = (
+        voters.kernel.kind in KINDS.values()
+        and n_classes >= 2
+        and dtypes in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
+        and voters.pairs.shape == (n_pairs, 2)
+        and _within(voters.pairs, 0, n_classes)
+        and np.array_equal(np.sort(voters.order), np.arange(n_classes))
+        and len(voters.intercept) == len(lists.pointer) - 1
+        and len(voters.intercept) % n_pairs == 0
+        and len(voters.column_of) == n_features
+        and (rows is None or len(rows.norm) == lists.n_columns)
+    )
+    if not sound:
+        raise ValueError("its parts do not fit together")
+
+
+def _within(array: np.ndarray, low: int, end: int) -> bool:
+    return array.size == 0 or bool(array.min() >= low and array.max() < end)

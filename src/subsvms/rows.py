@@ -1,0 +1,72 @@
+"""Turn the training rows that the subsets use into the form the compiled loops read.
+
+A row becomes a list of its nonzero features, padded with zero values to a multiple of `PAD`. Features
+that are zero in all of these rows cannot change an inner product, so they are dropped and the rest are
+renumbered: a table with a million features costs what its nonzeros cost. Where the rows are not sparse
+their lists are written out in full, and `value` is also an ordinary matrix.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+PAD = 8  # the compiled sums take eight terms at a time
+HUGE = 1e15  # values are cut here: squares stay finite even in single precision
+FULL = 0.25  # from this share of nonzeros on, lists in full are faster (measured: 0.2 to 0.4)
+
+
+class Rows(NamedTuple):
+    """Rows as padded lists: row i holds the entries pointer[i] to pointer[i + 1] - 1."""
+
+    pointer: np.ndarray  # (n_rows + 1,), int64
+    column: np.ndarray  # (n_entries,), int64, numbers of the features that are kept
+    value: np.ndarray  # (n_entries,), float
+    norm: np.ndarray  # (n_rows,), float, squared lengths
+    full: bool  # every row lists every kept feature, in order
+    column_of: np.ndarray  # (n_features,), int64, feature -> column, -1 where dropped
+    n_columns: int
+
+    def astype(self, dtype):
+        """Return the same rows with another float type."""
+        return self._replace(value=self.value.astype(dtype), norm=self.norm.astype(dtype))
+
+
+def gather_rows(X, numbers):
+    """Return the rows of X with these numbers as `Rows`, in double precision.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    numbers : ndarray of shape (n_rows,)
+
+    Examples
+    --------
+    >>> rows = gather_rows(np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), [0, 2])
+    >>> rows.n_columns, rows.value.reshape(2, 8)[:, 0], rows.norm
+    (1, array([2., 1.]), array([4., 1.]))
+    """
+    picked = sparse.csr_array(X[numbers], dtype=np.float64)
+    picked.sum_duplicates()
+    picked.eliminate_zeros()
+    np.clip(picked.data, -HUGE, HUGE, out=picked.data)
+    kept = np.unique(picked.indices)
+    column_of = np.full(X.shape[1], -1, dtype=np.int64)
+    column_of[kept] = np.arange(len(kept))
+    counts = np.diff(picked.indptr)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    columns = column_of[picked.indices]
+    norm = np.bincount(owner, picked.data**2, minlength=len(counts))
+
+    full = 0 < FULL * len(counts) * len(kept) <= picked.nnz
+    lengths = np.full(len(counts), len(kept)) if full else counts
+    pointer = np.concatenate([[0], np.cumsum(-(-lengths // PAD) * PAD)])
+    place = columns if full else np.arange(picked.nnz) - picked.indptr[owner]
+    column = np.zeros(pointer[-1], dtype=np.int64)
+    value = np.zeros(pointer[-1])
+    if full:
+        column.reshape(len(counts), -1)[:, : len(kept)] = np.arange(len(kept))
+    else:
+        column[pointer[owner] + place] = columns
+    value[pointer[owner] + place] = picked.data
+    return Rows(pointer, column, value, norm, full, column_of, len(kept))

@@ -1,0 +1,272 @@
+"""Let the SVMs vote, block of rows by block of rows.
+
+For SVM j with decision value f_j(x), the vote is the sign of f_j(x) and the clipped value is f_j(x) cut to
+[-1, 1]. With K classes one SVM is K(K-1)/2 of them, one against one; its value for a class is the mean of
+the clipped values against the other classes, its vote the class with the largest. From these come the
+share of the SVMs that vote for each class, and the mean value of each class.
+
+For a training row the *out-of-bag* votes are those of the SVMs that did not see the row. They are counted
+in the same pass: nothing is computed twice.
+
+Votes are a sign, so single precision is enough and twice as fast, except where large coefficients or a
+large offset of the data would drown the sign: then the whole model votes in double precision.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.extmath import row_norms
+
+from subsvms._ballots import (
+    kernel_block,
+    load_dense,
+    load_sparse,
+    mark_out_of_bag,
+    needs_rows,
+    vote_block,
+)
+from subsvms._kernels import POLY, PRECOMPUTED, RBF
+from subsvms.rows import Rows, gather_rows
+from subsvms.solver import Kernel
+from subsvms.threads import run_pieces
+
+LANES = 128  # rows in a block (measured: 64 to 256 are within a tenth of each other)
+BLOCK_BYTES = 32 * 2**20  # a block's tables stay below this: then fewer lanes
+BLOCKS_PER_PIECE = 8  # blocks per unit of work
+ERROR = 1e-3  # single precision is used while rounding cannot move a value further (measured: 1e-5)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """How the SVMs voted on each row. Votes of two ensembles on the same rows can be added."""
+
+    counts: np.ndarray  # (n_rows, n_classes), SVMs that vote for each class
+    sums: np.ndarray  # (n_rows, n_classes), sums of their values for each class
+    n_voters: np.ndarray  # (n_rows,), SVMs that were asked
+
+    def __add__(self, other):
+        return Votes(self.counts + other.counts, self.sums + other.sums, self.n_voters + other.n_voters)
+
+    @property
+    def share(self):
+        """Share of the SVMs that vote for each class; NaN where none was asked."""
+        return _divide(self.counts, self.n_voters)
+
+    @property
+    def mean_value(self):
+        """Mean clipped decision value of each class, from -1 to 1; NaN where none was asked."""
+        return _divide(self.sums, self.n_voters)
+
+    def winners(self, sizes, given=None):
+        """Return the number of the class with most votes, for each row.
+
+        Ties go to the given label where there is one and it is among the best, else to the larger
+        class, else to the first.
+
+        Parameters
+        ----------
+        sizes : array-like of shape (n_classes,)
+            Rows of each class in the training table.
+        given : ndarray of int of shape (n_rows,), optional
+            Class numbers; training rows have them.
+
+        Examples
+        --------
+        >>> votes = Votes(np.array([[2, 2], [1, 3]]), np.zeros((2, 2)), np.array([4, 4]))
+        >>> votes.winners([10, 20]), votes.winners([10, 20], given=np.array([0, 0]))
+        (array([1, 1]), array([0, 1]))
+        """
+        best = self.counts == self.counts.max(axis=1, keepdims=True)
+        winner = np.argmax(best * np.asarray(sizes), axis=1)
+        if given is not None:
+            kept = best[np.arange(len(given)), given]
+            winner = np.where(kept, given, winner)
+        return winner
+
+
+def _divide(amounts, n_voters):
+    return amounts / np.where(n_voters > 0, n_voters, np.nan)[:, None]
+
+
+class Voters(NamedTuple):
+    """A trained ensemble, reduced to what a vote needs."""
+
+    lists: Rows  # weights of each SVM, over training rows or, where that is the same, over features
+    intercept: np.ndarray  # (n_problems,)
+    pairs: np.ndarray  # (n_pairs, 2)
+    order: np.ndarray  # (n_classes,), class numbers, the largest class first
+    kernel: Kernel
+    rows: Rows | None  # the training rows, where the kernel needs them
+
+    @property
+    def column_of(self):
+        """Feature -> line of a block's table."""
+        return self.lists.column_of if self.rows is None else self.rows.column_of
+
+
+def gather_voters(X, solution, sizes, kernel):
+    """Reduce a solution to what a vote needs.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        The training table.
+    solution : Solution
+    sizes : ndarray of shape (n_classes,)
+        Rows of each class.
+    kernel : Kernel
+
+    Returns
+    -------
+    Voters
+    """
+    weights = solution.as_matrix(X.shape[0])
+    every = np.arange(weights.shape[0])
+    if needs_rows(kernel):
+        lists = gather_rows(weights, every)
+        rows = gather_rows(X, np.flatnonzero(lists.column_of >= 0))
+    else:  # a sum over rows of x'z is one product with their weighted sum
+        folded = weights if kernel.kind == PRECOMPUTED else sparse.csr_array(weights @ X)
+        lists, rows = gather_rows(folded, every), None
+    dtype = vote_precision(X, weights, kernel)
+    order = np.argsort(-np.asarray(sizes), kind="stable")
+    return Voters(
+        lists.astype(dtype), solution.intercept.ravel().astype(dtype), solution.pairs, order,
+        kernel, rows and rows.astype(dtype),
+    )  # fmt: skip
+
+
+def vote_precision(X, weights, kernel):
+    """Return float32 if it changes no decision value of a row like these by more than `ERROR`.
+
+    Rounding moves a sum of terms w_i k_i by at most a few eps sum_i |w_i k_i|, and an RBF kernel value by
+    eps gamma |x|^2, since |x - z|^2 comes from |x|^2 + |z|^2 - 2 x'z.
+    """
+    absolute = abs(weights)
+    total = absolute.sum(axis=1).max(initial=0.0)
+    used = np.unique(weights.indices)
+    if kernel.kind == PRECOMPUTED:
+        size = np.abs(X[used][:, used]).max(initial=0.0)
+    else:
+        size = norm = row_norms(X[used], squared=True).max(initial=0.0)
+        if kernel.kind == RBF:
+            size = 2.0 + 2.0 * kernel.gamma * norm
+        elif kernel.kind == POLY:
+            size = (abs(kernel.gamma) * norm + abs(kernel.coef0)) ** kernel.degree
+    return np.float32 if total * size * np.finfo(np.float32).eps < ERROR else np.float64
+
+
+def count_votes(voters, X, *, subsets=None, n_jobs=1, lanes=None, tell=None):
+    """Ask every SVM about every row of X.
+
+    Parameters
+    ----------
+    voters : Voters
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Finite numbers; kernel values against the training rows where the kernel is precomputed.
+    subsets : ndarray of int of shape (n_subsets, size), optional
+        Given if X is the training table: then the out-of-bag votes are counted too.
+    n_jobs : int, default=1
+        Threads. They change no bit of the result.
+    lanes : int, optional
+        Rows in a block. It changes no bit of the result; the default bounds the memory.
+    tell : callable, optional
+        Called as tell(n_rows_done, n_rows) now and then.
+
+    Returns
+    -------
+    votes : Votes
+    oob_votes : Votes or None
+        Without the SVMs that saw the row; None if `subsets` is.
+    """
+    n_rows, n_classes = X.shape[0], len(voters.order)
+    lanes = lanes or lanes_for(voters)
+    votes, oob_votes = (
+        Votes(
+            np.empty((n_rows, n_classes), np.int32),
+            np.empty((n_rows, n_classes)),
+            np.empty(n_rows, np.int32),
+        )
+        for _ in range(2)
+    )
+    bags = None if subsets is None else find_bags(subsets, n_rows)
+
+    def work(first, last):
+        booth = Booth(voters, lanes, n_subsets=0 if bags is None else len(subsets))
+        for begin in range(first, last, lanes):
+            end = min(begin + lanes, last)
+            booth.vote(X, begin, end, bags, votes, oob_votes)
+
+    run_pieces(work, n_rows, lanes * BLOCKS_PER_PIECE, n_jobs, tell)
+    return votes, None if subsets is None else oob_votes
+
+
+def lanes_for(voters):
+    """Return how many rows a block has, so that its tables stay within `BLOCK_BYTES`."""
+    n_lines = voters.lists.n_columns + (voters.rows.n_columns if voters.rows else 0)
+    fitting = BLOCK_BYTES // max(n_lines * voters.intercept.itemsize, 1)
+    return int(np.clip(fitting // 8 * 8, 8, LANES))
+
+
+def find_bags(subsets, n_rows):
+    """Return for each row the subsets that hold it, as (pointer, subset numbers)."""
+    holders = np.repeat(np.arange(len(subsets)), subsets.shape[1])
+    ones = np.ones(subsets.size, dtype=np.int8)
+    bags = sparse.csr_array((ones, (subsets.ravel(), holders)), shape=(n_rows, len(subsets)))
+    return bags.indptr.astype(np.int64), bags.indices.astype(np.int64)
+
+
+class Booth:
+    """The scratch memory of one thread, and how a block passes through it."""
+
+    def __init__(self, voters, lanes, n_subsets):
+        dtype, n_classes = voters.intercept.dtype, len(voters.order)
+        n_lines = (voters.rows or voters.lists).n_columns
+        self.voters = voters
+        self.table = np.zeros((n_lines, lanes), dtype)
+        self.norms = np.zeros(lanes, dtype)
+        n_kernel = voters.lists.n_columns if voters.rows else 0
+        self.kernels = np.empty((n_kernel, lanes), dtype)
+        self.everyone = np.ones(lanes, np.int32)
+        self.counted = np.empty((n_subsets, lanes), np.int32)
+        self.ballots, self.oob_ballots = (
+            (
+                np.empty((n_classes, lanes), np.int32),
+                np.empty((n_classes, lanes)),
+                np.empty(lanes, np.int32),
+            )
+            for _ in range(2)
+        )
+
+    def vote(self, X, first, last, bags, votes, oob_votes):
+        """Fill lines first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
+        voters, table = self.voters, self.table
+        if sparse.issparse(X):
+            load_sparse(X.indptr, X.indices, X.data, first, last, voters.column_of, table, self.norms)
+        else:
+            load_dense(X, first, last, voters.column_of, table, self.norms)
+        if voters.rows is not None:
+            kernel_block(voters.rows, voters.kernel, table, self.norms, self.kernels)
+            table = self.kernels
+        if bags is not None:
+            mark_out_of_bag(*bags, first, last, self.counted)
+        for part in (*self.ballots, *self.oob_ballots):
+            part[...] = 0
+        vote_block(
+            voters.lists, voters.intercept, voters.pairs, voters.order, table,
+            self.everyone, self.counted, self.ballots, self.oob_ballots,
+        )  # fmt: skip
+        self.write(self.ballots, votes, first, last)
+        if bags is not None:
+            self.write(self.oob_ballots, oob_votes, first, last)
+
+    def write(self, ballots, votes, first, last):
+        """Copy a block's ballots to their place in the table of votes."""
+        wins, sums, voters = (part[..., : last - first] for part in ballots)
+        if len(wins) == 2:  # between two classes only the second was tallied
+            wins[0], sums[0] = voters - wins[1], -sums[1]
+        votes.counts[first:last] = wins.T
+        votes.sums[first:last] = sums.T
+        votes.n_voters[first:last] = voters

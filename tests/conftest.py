@@ -1,0 +1,25 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# The first example of a test compiles; on CI the same examples are tried every time.
+settings.register_profile("local", deadline=None, max_examples=30)
+settings.register_profile("ci", deadline=None, max_examples=30, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_generate_tests(metafunc):
+    """Run a test that takes a seed for several: SUBSVMS_SEEDS=0-99 for many."""
+    if "seed" in metafunc.fixturenames and not hasattr(metafunc.function, "hypothesis"):
+        first, _, last = os.environ.get("SUBSVMS_SEEDS", "0-2").partition("-")
+        metafunc.parametrize("seed", range(int(first), int(last or first) + 1))
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    folder = os.environ.get("SUBSVMS_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("SUBSVMS_DATA does not name a folder with the LIBSVM files")
+    return Path(folder)

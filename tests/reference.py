@@ -1,0 +1,85 @@
+"""The obvious version of each fast routine: slow, and too plain to be wrong."""
+
+import numpy as np
+from scipy.optimize import minimize
+
+
+def kernel_matrix(name, A, B, gamma=1.0, coef0=0.0, degree=3):
+    """Compute the kernel from its definition, one pair of rows at a time."""
+    K = np.empty((len(A), len(B)))
+    for i, a in enumerate(A):
+        for j, b in enumerate(B):
+            if name == "linear":
+                K[i, j] = a @ b
+            elif name == "poly":
+                K[i, j] = (gamma * (a @ b) + coef0) ** degree
+            else:
+                K[i, j] = np.exp(-gamma * np.sum((a - b) ** 2))
+    return K
+
+
+def solve_svm(K, y, C, loss):
+    """Maximise the dual with a general optimiser; return (y_i a_i, intercept).
+
+    The intercept comes from the primal: f is known up to it, and the loss is convex in it.
+    """
+    C = np.broadcast_to(np.asarray(C, dtype=float), len(y))
+    Q = np.outer(y, y) * K + (np.diag(1 / C) if loss == "squared_hinge" else 0)
+    limits = [(0, None if loss == "squared_hinge" else c) for c in C]
+    result = minimize(
+        lambda a: (a @ Q @ a / 2 - a.sum(), Q @ a - 1),
+        np.zeros(len(y)),
+        jac=True,
+        bounds=limits,
+        constraints={"type": "eq", "fun": lambda a: a @ y, "jac": lambda a: y},
+        method="SLSQP",
+        options={"maxiter": 2000, "ftol": 1e-15},
+    )
+    coef = result.x * y
+    f = K @ coef
+
+    def primal(b):
+        slack = np.maximum(0, 1 - y * (f + b[0]))
+        return np.sum(C * slack**2) / 2 if loss == "squared_hinge" else np.sum(C * slack)
+
+    candidates = [
+        minimize(primal, [b], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13})
+        for b in (0.0, np.median(y - f))
+    ]
+    return coef, min(candidates, key=lambda r: r.fun).x[0]
+
+
+def relative_gap(K, y, C, loss, coef, intercept):
+    """Compute primal minus dual value, over the primal, from their definitions."""
+    C = np.broadcast_to(np.asarray(C, dtype=float), len(y))
+    slack = np.maximum(0, 1 - y * (K @ coef + intercept))
+    norm = coef @ K @ coef
+    if loss == "squared_hinge":
+        primal = norm / 2 + np.sum(C * slack**2) / 2
+        dual = np.abs(coef).sum() - norm / 2 - np.sum(coef**2 / C) / 2
+    else:
+        primal = norm / 2 + np.sum(C * slack)
+        dual = np.abs(coef).sum() - norm / 2
+    return (primal - dual) / primal
+
+
+def count_ballots(decisions, pairs, sizes, counted):
+    """Count votes one row, one SVM and one pair at a time.
+
+    decisions: (n_subsets, n_pairs, n_rows); counted: (n_subsets, n_rows), bool. Return the numbers of
+    votes and the sums of values, both (n_rows, n_classes).
+    """
+    n_classes, n_rows = len(sizes), decisions.shape[2]
+    counts, sums = np.zeros((n_rows, n_classes), int), np.zeros((n_rows, n_classes))
+    by_size = sorted(range(n_classes), key=lambda c: -sizes[c])
+    for j, per_pair in enumerate(decisions):
+        for row in range(n_rows):
+            if not counted[j, row]:
+                continue
+            score = np.zeros(n_classes)
+            for (lower, upper), f in zip(pairs, per_pair[:, row], strict=True):
+                score[upper] += np.clip(f, -1, 1)
+                score[lower] -= np.clip(f, -1, 1)
+            counts[row, max(by_size, key=lambda c: score[c])] += 1
+            sums[row] += score / (n_classes - 1)
+    return counts, sums

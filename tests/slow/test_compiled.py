@@ -1,0 +1,62 @@
+"""Compiled code is kept between processes, wherever that is possible."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import subsvms
+
+pytestmark = pytest.mark.slow
+SOURCE = Path(subsvms.__file__).parent
+PROBE = """
+import numpy as np
+from subsvms import SubSVMClassifier, _ballots, _smo
+X = np.arange(20.0)[:, None]
+SubSVMClassifier(n_estimators=10).fit(X, X[:, 0] > 10).predict(X)
+stats = [f.stats for f in (_smo.solve_range, _ballots.vote_block, _ballots.kernel_block)]
+print("compiled", sum(sum(s.cache_misses.values()) for s in stats))
+print("loaded", sum(sum(s.cache_hits.values()) for s in stats))
+"""
+
+
+def probe(folder, cache):
+    """Fit in a new process from a copy of the package; return how much was compiled and loaded."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "XDG_CACHE_HOME": str(cache), "HOME": str(cache)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROBE],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(line.split() for line in done.stdout.splitlines())
+
+
+def copy_package(folder, writable):
+    target = folder / "subsvms"
+    shutil.copytree(SOURCE, target, ignore=shutil.ignore_patterns("__pycache__"))
+    if not writable:  # a file where the folder for compiled code would go stops even the superuser
+        (target / "__pycache__").write_text("")
+
+
+@pytest.mark.parametrize("writable", [True, False], ids=["writable", "read-only"])
+def test_a_second_process_compiles_nothing(tmp_path, writable):
+    copy_package(tmp_path, writable)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    assert probe(tmp_path, cache) == {"compiled": "3", "loaded": "0"}
+    assert probe(tmp_path, cache) == {"compiled": "0", "loaded": "3"}
+    assert any(cache.rglob("*.nbi")) != writable  # beside the package, or in the user's cache
+
+
+def test_it_works_where_nothing_can_be_written(tmp_path):
+    copy_package(tmp_path, writable=False)
+    nowhere = tmp_path / "file"
+    nowhere.write_text("")
+    assert probe(tmp_path, nowhere / "cache")["loaded"] == "0"

@@ -1,0 +1,121 @@
+"""Bad input gets one sentence that says what was wrong and what to do."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from subsvms import SubSVMClassifier
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+Y = np.arange(40) % 2
+
+
+def with_value(value, row=3, column=1):
+    table = X.copy()
+    table[row, column] = value
+    return table
+
+
+TABLES = {
+    "NaN": (with_value(np.nan), "row 3, column 1 holds NaN.*SimpleImputer"),
+    "infinity": (with_value(np.inf), "row 3, column 1 holds infinity"),
+    "minus infinity": (with_value(-np.inf, row=39), "row 39, column 1 holds infinity"),
+    "NaN in CSR": (sparse.csr_array(with_value(np.nan)), "row 3, column 1 holds NaN"),
+    "NaN in a frame": (pd.DataFrame(with_value(np.nan), columns=list("abc")), "column 'b' holds NaN"),
+    "text": (pd.DataFrame({"a": ["x", "y"] * 20}), "could not convert string.*TableVectorizer"),
+    "one dimension": (X[:, 0], r"two dimensions.*has 1.*reshape\(-1, 1\)"),
+    "complex numbers": (X + 1j, "Complex data not supported: X must hold real numbers"),
+    "no rows": (X[:0], "0 sample"),
+    "no columns": (X[:, :0], "0 feature"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_bad_tables(name):
+    table, message = TABLES[name]
+    y = Y[: table.shape[0]]
+    with pytest.raises(ValueError, match=message) as error:
+        SubSVMClassifier(n_estimators=5).fit(table, y)
+    assert "\n" not in str(error.value)
+
+
+LABELS = {
+    "one class": (np.zeros(40), "at least two classes, but only one class, '0.0', came"),
+    "too few": (Y[:30], "same number of rows; got 40 and 30"),
+    "none": (None, "y is None"),
+    "continuous": (X[:, 0], "Unknown label type: continuous"),
+    "mixed types": (np.array([1, "a"] * 20, dtype=object), "one type, but holds number and text"),
+    "a mixed list": ([1, "a"] * 20, "one type, but holds number and text"),
+    "missing number": (np.where(Y == 1, np.nan, 0.0), "NaN in 20 of 40 rows, the first in row 1"),
+    "missing text": (np.array(["a", None] * 20, dtype=object), "NaN or None in 20 of 40 rows"),
+    "infinite": (np.where(Y == 1, np.inf, 0.0), "infinity"),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_bad_labels(name):
+    labels, message = LABELS[name]
+    with pytest.raises(ValueError, match=message) as error:
+        SubSVMClassifier(n_estimators=5).fit(X, labels)
+    assert "\n" not in str(error.value)
+
+
+PARAMS = {
+    "unknown kernel": ({"kernel": "rbff"}, "'kernel' parameter.*Got 'rbff'"),
+    "unknown loss": ({"loss": "l2"}, "'loss' parameter"),
+    "unknown size": ({"subsample_size": "sqrt"}, "'subsample_size' parameter"),
+    "negative size": ({"subsample_size": -3}, "'subsample_size' parameter.*Got -3"),
+    "fewer rows than needed": ({"subsample_size": 41}, "between 2 and the number of rows, 40; got 41"),
+    "no SVMs": ({"n_estimators": 0}, "'n_estimators' parameter"),
+    "bias of one": ({"sampling_bias": 1.0}, "'sampling_bias' parameter"),
+    "negative C": ({"C": -1.0}, "'C' parameter"),
+    "zero tol": ({"tol": 0.0}, "'tol' parameter"),
+    "unknown gamma": ({"gamma": "wide"}, "'gamma' parameter"),
+    "weight of an unknown class": ({"class_weight": {7: 1.0}}, r"known classes.*\[0, 1\]"),
+    "negative weight": ({"class_weight": {0: -1.0}}, "positive finite weights"),
+    "table for a kernel": ({"kernel": "precomputed"}, r"must be square.*\(40, 3\)"),
+}
+
+
+@pytest.mark.parametrize("name", PARAMS)
+def test_bad_parameters(name):
+    params, message = PARAMS[name]
+    with pytest.raises(ValueError, match=message) as error:
+        SubSVMClassifier(n_estimators=5).set_params(**params).fit(X, Y)
+    assert "\n" not in str(error.value)
+
+
+def test_one_row_is_not_enough():
+    with pytest.raises(ValueError, match="one class"):
+        SubSVMClassifier().fit(X[:1], Y[:1])
+
+
+def test_a_sparse_kernel_matrix_is_refused():
+    with pytest.raises(TypeError, match="toarray"):
+        SubSVMClassifier(kernel="precomputed").fit(sparse.csr_array(X @ X.T), Y)
+
+
+def test_a_million_features_in_csr_just_work():
+    rng = np.random.default_rng(0)
+    wide = sparse.random_array((200, 1_000_000), density=1e-5, format="lil", rng=rng)
+    wide[:100, 0] = 5.0
+    model = SubSVMClassifier(n_estimators=50, gamma=0.01, random_state=0)
+    labels = np.arange(200) < 100
+    assert model.fit(wide.tocsr(), labels).score(wide.tocsr(), labels) == 1
+
+
+def test_large_values_do_not_overflow():
+    model = SubSVMClassifier(n_estimators=20, random_state=0).fit(X * 1e200, Y)
+    assert np.isfinite(model.oob_mean_value_).all()
+
+
+def test_constant_features_give_a_vote_without_a_winner():
+    model = SubSVMClassifier(n_estimators=100, random_state=0).fit(np.ones((40, 3)), Y)
+    assert np.all(np.abs(model.decision_function(np.ones((1, 3)))) <= 1)
+    assert np.isfinite(model.duality_gap_).all()
+
+
+def test_two_rows_are_enough():
+    model = SubSVMClassifier(n_estimators=50, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
+    assert list(model.predict([[0.1], [0.9]])) == ["no", "yes"]

@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+import sklearn
+from sklearn.utils.fixes import parse_version
+
+from subsvms import SubSVMClassifier
+from subsvms.progress import Progress
+
+X = np.arange(300.0)[:, None] / 300
+Y = np.arange(300) >= 150
+HAS_CALLBACKS = parse_version(sklearn.__version__) >= parse_version("1.9")
+
+
+def quick(**params):
+    return SubSVMClassifier(n_estimators=100, random_state=0, **params)
+
+
+def test_silence_is_the_default(capsys):
+    quick().fit(X, Y).predict(X)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_verbose_writes_a_line_per_stage(capsys):
+    quick(verbose=1).fit(X, Y)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("[SubSVMClassifier] training SVMs: 100 done in ")
+    assert second.startswith("[SubSVMClassifier] voting on rows: 300 done in ")
+
+
+def test_more_verbose_tells_the_time_left(capsys):
+    quick(verbose=2, n_jobs=2).set_params(n_estimators=1000).fit(X, Y)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("s left" in line for line in lines) == 9
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn 1.9 brought callbacks")
+class TestCallbacks:
+    def recorder(self):
+        class Recorder:
+            def __init__(self):
+                self.events = []
+
+            def setup(self, estimator, context):
+                self.events.append("setup")
+
+            def on_fit_task_begin(self, estimator, context):
+                self.events.append(("begin", context.task_name))
+
+            def on_fit_task_end(self, estimator, context):
+                self.events.append(("end", context.task_name))
+
+            def teardown(self, estimator, context):
+                self.events.append("teardown")
+
+        return Recorder()
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_callbacks_follow_the_fit(self, n_jobs):
+        recorder = self.recorder()
+        quick(n_jobs=n_jobs).set_callbacks(recorder).fit(X, Y)
+        events = recorder.events
+        assert events[:3] == ["setup", ("begin", "fit"), ("begin", "training SVMs")]
+        assert events[-3:] == [("end", "voting on rows"), ("end", "fit"), "teardown"]
+        for name in ("training SVMs step", "voting on rows step"):
+            assert events.count(("begin", name)) == events.count(("end", name)) == 100
+
+    def test_a_failed_fit_tears_callbacks_down(self):
+        recorder = self.recorder()
+        recorder.on_fit_task_end = lambda estimator, context: 1 / 0
+        model = quick().set_callbacks(recorder)
+        with pytest.raises(ZeroDivisionError):
+            model.fit(X, Y)
+        assert recorder.events[-1] == "teardown"
+        assert not hasattr(model, "classes_")
+
+    def test_the_progress_bar_shows_both_stages(self, capsys):
+        pytest.importorskip("rich")
+        from sklearn.callback import ProgressBar
+
+        quick().set_callbacks(ProgressBar()).fit(X, Y)
+        shown = capsys.readouterr().out
+        assert "training SVMs" in shown and "voting on rows" in shown and "100%" in shown
+
+    def test_it_reports_inside_a_grid_search(self, capsys):
+        from sklearn.callback import ProgressBar
+        from sklearn.model_selection import GridSearchCV
+
+        search = GridSearchCV(quick(), {"C": [1.0, 10.0]}, cv=2)
+        search.set_callbacks(ProgressBar()).fit(X, Y)
+        assert "training SVMs" in capsys.readouterr().out
+
+
+def test_it_works_without_callbacks(capsys):
+    """As with scikit-learn before 1.9, whose estimators have no callback context."""
+
+    class Old:
+        verbose = 1
+
+    progress = Progress(Old(), n_stages=1)
+    progress.stage("counting")(5, 5)
+    progress.end()
+    assert capsys.readouterr().out.startswith("[Old] counting: 5 done in")

@@ -1,0 +1,35 @@
+import time
+
+import pytest
+
+from subsvms.threads import run_pieces
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("n_items", [0, 1, 10, 11])
+def test_every_item_is_done_once_and_told(n_jobs, n_items):
+    done, told = [], []
+    run_pieces(
+        lambda first, last: done.extend(range(first, last)),
+        n_items,
+        3,
+        n_jobs,
+        tell=lambda n, total: told.append((n, total)),
+    )
+    assert sorted(done) == list(range(n_items))
+    assert told == sorted(told)
+    assert not told or told[-1] == (n_items, n_items)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_comes_through_and_stops_the_rest(n_jobs):
+    begun = []
+
+    def work(first, last):
+        begun.append(first)
+        time.sleep(0.001)
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        run_pieces(work, 1000, 1, n_jobs)
+    assert len(begun) < 100
