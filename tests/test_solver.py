@@ -8,7 +8,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from subsvms.solver import Kernel, solve_shared, solve_subsets
+from subsvms.kernel import Kernel
+from subsvms.solver import solve_shared, solve_subsets
 
 KERNELS = {
     "rbf": Kernel.named("rbf", 0.3),

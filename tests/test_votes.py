@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import count_ballots, kernel_matrix
 from scipy import sparse
 
+from subsvms.kernel import Kernel
 from subsvms.sampling import draw_subsets
-from subsvms.solver import Kernel, Solution, solve_subsets
+from subsvms.solver import Solution, solve_subsets
 from subsvms.votes import LANES, Votes, count_votes, gather_voters, lanes_for, vote_precision
 
 KERNELS = {

@@ -8,7 +8,7 @@ the same bits alone as among a million.
 
 import numpy as np
 
-from subsvms._kernels import POLY, RBF, compiled, to_kernel, weighted_sum
+from subsvms._kernels import compiled, to_kernel, weighted_sum
 from subsvms.rows import HUGE
 
 
@@ -117,8 +117,3 @@ def mark_out_of_bag(pointer, subset, first, last, counted):
     for b in range(last - first):
         for k in range(pointer[first + b], pointer[first + b + 1]):
             counted[subset[k], b] = 0
-
-
-def needs_rows(kernel):
-    """Tell if a decision value is a sum over training rows rather than over features."""
-    return kernel.kind in (RBF, POLY)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from subsvms.kernel import POLY, RBF
 from subsvms.rows import PAD
 
-LINEAR, POLY, RBF, PRECOMPUTED = 0, 1, 2, 3
+UNSIGNED = np.uint64  # a loop that may start below zero looks for wraparound and does not vectorise
 
 # No flag that lets the compiler reorder a sum: the order of operations is part of the answer.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nnan", "nsz"}}
@@ -40,10 +41,12 @@ def inlined(function):
 def exp32(x):
     """Return exp(x) for x <= 0 in single precision; it vectorises, the C library's does not.
 
-    exp(x) = 2^n exp(r) with |r| <= ln(2)/2 and the Cephes polynomial for exp(r); error 1e-7.
+    exp(x) = 2^n exp(r) with |r| <= ln(2)/2 and the Cephes polynomial for exp(r); error 1e-7. Adding
+    1.5 * 2^23 rounds to a whole number and leaves it in the last bits, ready to be an exponent.
     """
     x = max(x, np.float32(-87.0))
-    n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
+    shifted = x * np.float32(1.44269504) + np.float32(12582912.0)
+    n = shifted - np.float32(12582912.0)
     r = x - n * np.float32(0.693359375)  # ln 2 in two parts, the first exact in ten bits
     r = r + n * np.float32(2.12194440e-4)
     p = np.float32(1.9875691500e-4)
@@ -53,15 +56,16 @@ def exp32(x):
     p = p * r + np.float32(1.6666665459e-1)
     p = p * r + np.float32(5.0000001201e-1)
     p = p * r * r + r + np.float32(1.0)
-    power = (np.int32(n) + np.int32(127)) << np.int32(23)
+    power = (np.float32(shifted).view(np.int32) + np.int32(127)) << np.int32(23)
     return p * np.int32(power).view(np.float32)
 
 
 @inlined
 def exp64(x):
-    """Return exp(x) for x <= 0 as `exp32` does, in double precision by Taylor's series; error 1e-15."""
+    """Return exp(x) for x <= 0 as `exp32` does, by Taylor's series; error 3e-16."""
     x = max(x, -708.0)
-    n = np.floor(x * 1.4426950408889634 + 0.5)
+    shifted = x * 1.4426950408889634 + 6755399441055744.0
+    n = shifted - 6755399441055744.0
     r = x - n * 6.93145751953125e-1
     r = r - n * 1.42860682030941723212e-6
     p = 1.0 / 6227020800.0
@@ -77,14 +81,14 @@ def exp64(x):
     p = p * r + 1.0 / 6.0
     p = p * r + 0.5
     p = p * r * r + r + 1.0
-    power = (np.int64(n) + np.int64(1023)) << np.int64(52)
+    power = (np.float64(shifted).view(np.int64) + np.int64(1023)) << np.int64(52)
     return p * np.int64(power).view(np.float64)
 
 
 @compiled
 def weighted_sum(table, line, weight, first, last, lane, out):
     """Set out[b] to the sum over k of weight[k] table[line[k], b] for b >= lane, PAD terms a time."""
-    n_lanes = table.shape[1]
+    lane, n_lanes = UNSIGNED(lane), UNSIGNED(table.shape[1])
     for b in range(lane, n_lanes):
         out[b] = 0.0
     for k in range(first, last, PAD):
@@ -101,6 +105,7 @@ def weighted_sum(table, line, weight, first, last, lane, out):
 @compiled
 def to_kernel(kernel, norm, norms, first, last, out):
     """Turn the inner products out[first:last] of one row with a block into kernel values."""
+    first, last = UNSIGNED(first), UNSIGNED(last)
     if kernel.kind == RBF:
         if out.itemsize == 4:
             gamma = np.float32(kernel.gamma)

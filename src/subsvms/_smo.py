@@ -11,7 +11,8 @@ y_i = 0 are not in the problem: their limits are zero.
 
 import numpy as np
 
-from subsvms._kernels import OPTIONS, PRECOMPUTED, compiled, inlined, to_kernel, weighted_sum
+from subsvms._kernels import OPTIONS, compiled, inlined, to_kernel, weighted_sum
+from subsvms.kernel import PRECOMPUTED
 from subsvms.rows import PAD
 
 ROW_BITS = np.int64((1 << 20) - 1)  # a problem has at most a million rows
@@ -86,67 +87,48 @@ def ranked(x, k):
     return (bits & ~ROW_BITS) | k
 
 
-@inlined
-def least_up(high, coef, gradient):
-    """Return the row with the least gradient among those that may go up."""
-    key = ranked(np.inf, 0)
-    for k in range(coef.shape[0]):
-        key = min(key, ranked(gradient[k] if coef[k] < high[k] else np.inf, k))
-    return key & ROW_BITS
-
-
-@inlined
-def best_down(line, diagonal, low, coef, gradient, i):
-    """Return the row that may go down and gains most with row i, and the row that violates most.
-
-    The gain is the decrease of the quadratic model along the pair (Fan, Chen and Lin 2005, WSS 2).
-    """
-    least, own = gradient[i], diagonal[i]
-    best, worst = ranked(0.0, 0), ranked(0.0, 0)
-    for k in range(coef.shape[0]):
-        excess = gradient[k] - least
-        excess = excess if coef[k] > low[k] and excess > 0.0 else 0.0
-        curvature = own + diagonal[k] - 2.0 * line[k]
-        curvature = curvature if curvature > FLAT else FLAT
-        worst = max(worst, ranked(excess, k))
-        best = max(best, ranked(excess * excess / curvature, k))
-    return best & ROW_BITS, worst & ROW_BITS
-
-
-@inlined
-def take_step(K, ridge, diagonal, low, high, i, j, coef, gradient):
-    """Minimise exactly over coef[i] up and coef[j] down by the same step, the others held still.
-
-    Return what `least_up` would, found in the same pass over the gradient.
-    """
-    curvature = diagonal[i] + diagonal[j] - 2.0 * K[i, j]
-    step = (gradient[j] - gradient[i]) / max(curvature, FLAT)
-    room_up, room_down = high[i] - coef[i], coef[j] - low[j]
-    step = min(step, min(room_up, room_down))
-    # A step that reaches a limit lands on it exactly, so that "at the limit" is an equality.
-    coef[i] = high[i] if step == room_up else coef[i] + step
-    coef[j] = low[j] if step == room_down else coef[j] - step
-    gradient[i] += step * ridge[i]
-    gradient[j] -= step * ridge[j]
-    up, down, key = K[i], K[j], ranked(np.inf, 0)
-    for k in range(coef.shape[0]):
-        moved = gradient[k] + step * (up[k] - down[k])
-        gradient[k] = moved
-        key = min(key, ranked(moved if coef[k] < high[k] else np.inf, k))
-    return key & ROW_BITS
-
-
 @compiled
 def descend(K, ridge, diagonal, low, high, violation, max_steps, coef, gradient):
-    """Improve coef and its gradient until no pair violates the optimality conditions that much."""
-    n_steps = 0
-    i = least_up(high, coef, gradient)
+    """Improve coef and its gradient until no pair violates the optimality conditions that much.
+
+    A step moves coef[i] up and coef[j] down by the same amount, to the exact minimum along the pair.
+    Row i has the least gradient among those that may go up; row j may go down and gains most with i
+    in the quadratic model (Fan, Chen and Lin 2005, WSS 2). Two passes over the rows make a step: one
+    moves the gradient and finds the next i, one finds j. They stand here in one function because a
+    call inside the loop would count references to every array, which costs more than the step.
+    """
+    n = coef.shape[0]
+    n_steps, i, j, step = 0, 0, 0, 0.0
     while True:
-        j, worst = best_down(K[i], diagonal, low, coef, gradient, i)
-        unfinished = coef[worst] > low[worst] and gradient[worst] - gradient[i] > violation
+        key = ranked(np.inf, 0)
+        for k in range(n):
+            moved = gradient[k] + step * (K[i, k] - K[j, k])
+            gradient[k] = moved
+            key = min(key, ranked(moved if coef[k] < high[k] else np.inf, k))
+        i = key & ROW_BITS
+
+        least, own = gradient[i], diagonal[i]
+        best, worst = ranked(0.0, 0), ranked(0.0, 0)
+        for k in range(n):
+            excess = gradient[k] - least
+            excess = excess if coef[k] > low[k] and excess > 0.0 else 0.0
+            curvature = own + diagonal[k] - 2.0 * K[i, k]
+            curvature = curvature if curvature > FLAT else FLAT
+            worst = max(worst, ranked(excess, k))
+            best = max(best, ranked(excess * excess / curvature, k))
+        j, worst = best & ROW_BITS, worst & ROW_BITS
+        unfinished = coef[worst] > low[worst] and gradient[worst] - least > violation
         if not unfinished or n_steps >= max_steps:
             return n_steps, unfinished
-        i = take_step(K, ridge, diagonal, low, high, i, j, coef, gradient)
+
+        step = (gradient[j] - least) / max(own + diagonal[j] - 2.0 * K[i, j], FLAT)
+        room_up, room_down = high[i] - coef[i], coef[j] - low[j]
+        step = min(step, min(room_up, room_down))
+        # A step that reaches a limit lands on it exactly, so that "at the limit" is an equality.
+        coef[i] = high[i] if step == room_up else coef[i] + step
+        coef[j] = low[j] if step == room_down else coef[j] - step
+        gradient[i] += step * ridge[i]
+        gradient[j] -= step * ridge[j]
         n_steps += 1
 
 

@@ -11,9 +11,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subsvms.checks import check_class_weight, check_labels, check_square, check_table
+from subsvms.kernel import Kernel
 from subsvms.progress import CallbackSupportMixin, Progress
 from subsvms.sampling import draw_subsets, subset_size
-from subsvms.solver import Kernel, solve_subsets
+from subsvms.solver import solve_subsets
 from subsvms.votes import count_votes, gather_voters
 
 

@@ -17,8 +17,8 @@ from safetensors.numpy import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 
 from subsvms.estimators import SubSVMClassifier
+from subsvms.kernel import KINDS, Kernel
 from subsvms.rows import PAD, Rows
-from subsvms.solver import KINDS, Kernel
 from subsvms.votes import Voters
 
 FORMAT = 1  # raised when an older reader could misread a file

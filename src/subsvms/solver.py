@@ -18,42 +18,16 @@ objective can be from its optimum, and no finished problem has a gap above `tol`
 
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from subsvms._kernels import LINEAR, POLY, PRECOMPUTED, RBF
-from subsvms._smo import solve_range, solve_shared_range
+from subsvms.kernel import PRECOMPUTED
 from subsvms.rows import gather_rows
 from subsvms.threads import run_pieces
 
-KINDS = {"linear": LINEAR, "poly": POLY, "rbf": RBF, "precomputed": PRECOMPUTED}
 PIECE = 32  # problems per unit of work: short enough to balance, long enough not to matter
-
-
-class Kernel(NamedTuple):
-    """A kernel and its parameters, in the form the compiled loops take.
-
-    k(x, z) is x'z, (gamma x'z + coef0)^degree, exp(-gamma |x - z|^2), or read from a matrix.
-    """
-
-    kind: int
-    gamma: float
-    coef0: float
-    degree: int
-
-    @classmethod
-    def named(cls, name, gamma=1.0, coef0=0.0, degree=3):
-        """Return the kernel with this name.
-
-        Examples
-        --------
-        >>> Kernel.named("rbf", gamma=0.5)
-        Kernel(kind=2, gamma=0.5, coef0=0.0, degree=3)
-        """
-        return cls(KINDS[name], float(gamma), float(coef0), int(degree))
 
 
 @dataclass(frozen=True)
@@ -107,6 +81,9 @@ def pose_problems(subsets, labels, n_classes):
     """Return pairs, start, row and target (-1 or +1) of all one-against-one problems."""
     pairs = np.array([(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)])
     drawn = labels[subsets]
+    if n_classes == 2:  # every subset is one problem, whole
+        start = np.arange(0, subsets.size + 1, subsets.shape[1])
+        return pairs, start, subsets.ravel(), 2.0 * drawn.ravel() - 1.0
     sizes = np.stack([np.sum(drawn == c, axis=1) for c in range(n_classes)], axis=1)
     start = np.concatenate([[0], np.cumsum(sizes[:, pairs].sum(axis=2).ravel())])
     starts = start[:-1].reshape(len(subsets), len(pairs))
@@ -165,12 +142,15 @@ def solve_subsets(
     Examples
     --------
     >>> X, labels = np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1])
+    >>> from subsvms.kernel import Kernel
     >>> kernel = Kernel.named("linear")
     >>> solution = solve_subsets(X, labels, np.array([[0, 1, 2]]), kernel=kernel, C=1e6, tol=1e-9)
     >>> slope = solution.coef @ X[solution.row, 0]  # the hard margin lies half way between 1 and 3
     >>> print(f"{slope:.3f} {solution.intercept.item():.3f}")
     1.000 -2.000
     """
+    from subsvms._smo import solve_range  # here: importing numba takes a while
+
     n_classes = int(labels.max()) + 1
     pairs, start, row, target = pose_problems(subsets, labels, n_classes)
     used = np.zeros(X.shape[0], dtype=bool)
@@ -260,6 +240,8 @@ def solve_shared(
     >>> print(solution.decision.round(2))  # the last row was left out
     [[-2. -1.  1.  7.]]
     """
+    from subsvms._smo import solve_shared_range  # here: importing numba takes a while
+
     K = np.ascontiguousarray(K)
     targets = np.atleast_2d(np.asarray(targets, dtype=float))
     n_problems, n_samples = targets.shape

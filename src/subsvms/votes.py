@@ -19,23 +19,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from subsvms._ballots import (
-    kernel_block,
-    load_dense,
-    load_sparse,
-    mark_out_of_bag,
-    needs_rows,
-    vote_block,
-)
-from subsvms._kernels import POLY, PRECOMPUTED, RBF
+from subsvms.kernel import POLY, PRECOMPUTED, RBF, Kernel
 from subsvms.rows import Rows, gather_rows
-from subsvms.solver import Kernel
 from subsvms.threads import run_pieces
 
 LANES = 128  # rows in a block (measured: 64 to 256 are within a tenth of each other)
 BLOCK_BYTES = 32 * 2**20  # a block's tables stay below this: then fewer lanes
 BLOCKS_PER_PIECE = 8  # blocks per unit of work
-ERROR = 1e-3  # single precision is used while rounding cannot move a value further (measured: 1e-5)
+ERROR = 5e-4  # single precision is used while it moves a decision value by no more than this
 
 
 @dataclass(frozen=True)
@@ -124,7 +115,7 @@ def gather_voters(X, solution, sizes, kernel):
     """
     weights = solution.as_matrix(X.shape[0])
     every = np.arange(weights.shape[0])
-    if needs_rows(kernel):
+    if kernel.needs_rows:
         lists = gather_rows(weights, every)
         rows = gather_rows(X, np.flatnonzero(lists.column_of >= 0))
     else:  # a sum over rows of x'z is one product with their weighted sum
@@ -141,11 +132,11 @@ def gather_voters(X, solution, sizes, kernel):
 def vote_precision(X, weights, kernel):
     """Return float32 if it changes no decision value of a row like these by more than `ERROR`.
 
-    Rounding moves a sum of terms w_i k_i by at most a few eps sum_i |w_i k_i|, and an RBF kernel value by
-    eps gamma |x|^2, since |x - z|^2 comes from |x|^2 + |z|^2 - 2 x'z.
+    Rounding moves each term w_i k_i of a decision value by about eps |w_i k_i| in either direction, so
+    their sum by about eps |w| max k; measured, at most twice that. An RBF kernel value is off by
+    eps gamma |x|^2 in addition, since |x - z|^2 comes from |x|^2 + |z|^2 - 2 x'z.
     """
-    absolute = abs(weights)
-    total = absolute.sum(axis=1).max(initial=0.0)
+    total = 2.0 * np.sqrt(weights.multiply(weights).sum(axis=1).max(initial=0.0))
     used = np.unique(weights.indices)
     if kernel.kind == PRECOMPUTED:
         size = np.abs(X[used][:, used]).max(initial=0.0)
@@ -242,19 +233,23 @@ class Booth:
 
     def vote(self, X, first, last, bags, votes, oob_votes):
         """Fill lines first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
+        from subsvms import _ballots  # here: importing numba takes a while
+
         voters, table = self.voters, self.table
         if sparse.issparse(X):
-            load_sparse(X.indptr, X.indices, X.data, first, last, voters.column_of, table, self.norms)
+            _ballots.load_sparse(
+                X.indptr, X.indices, X.data, first, last, voters.column_of, table, self.norms
+            )
         else:
-            load_dense(X, first, last, voters.column_of, table, self.norms)
+            _ballots.load_dense(X, first, last, voters.column_of, table, self.norms)
         if voters.rows is not None:
-            kernel_block(voters.rows, voters.kernel, table, self.norms, self.kernels)
+            _ballots.kernel_block(voters.rows, voters.kernel, table, self.norms, self.kernels)
             table = self.kernels
         if bags is not None:
-            mark_out_of_bag(*bags, first, last, self.counted)
+            _ballots.mark_out_of_bag(*bags, first, last, self.counted)
         for part in (*self.ballots, *self.oob_ballots):
             part[...] = 0
-        vote_block(
+        _ballots.vote_block(
             voters.lists, voters.intercept, voters.pairs, voters.order, table,
             self.everyone, self.counted, self.ballots, self.oob_ballots,
         )  # fmt: skip
