@@ -98,7 +98,7 @@ def test_a_sparse_kernel_matrix_is_refused():
 
 def test_a_million_features_in_csr_just_work():
     rng = np.random.default_rng(0)
-    wide = sparse.random_array((200, 1_000_000), density=1e-5, format="lil", rng=rng)
+    wide = sparse.random(200, 1_000_000, density=1e-5, format="lil", random_state=rng)
     wide[:100, 0] = 5.0
     model = SubSVMClassifier(n_estimators=50, gamma=0.01, random_state=0)
     labels = np.arange(200) < 100

@@ -162,7 +162,7 @@ def test_several_python_threads_may_fit_at_once():
 @pytest.mark.parametrize("density", [0.05, 0.5])
 def test_dense_and_csr_agree(density, seed):
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((300, 80), density=density, format="csr", rng=rng)
+    X = sparse.random(300, 80, density=density, format="csr", random_state=rng)
     y = np.asarray(X.sum(axis=1)).ravel() > density * 40
     dense, csr = quick().fit(X.toarray(), y), quick().fit(X, y)
     assert_allclose(dense.oob_mean_value_, csr.oob_mean_value_, atol=1e-5)

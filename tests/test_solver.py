@@ -194,7 +194,7 @@ def test_dense_csr_and_precomputed_are_the_same_problem(name, density, seed):
 def test_problems_larger_than_a_lane_block_are_solved(n):
     """Sparse rows are multiplied in blocks of 128."""
     rng = np.random.default_rng(n)
-    X = sparse.random_array((n, 200), density=0.05, format="csr", rng=rng)
+    X = sparse.random(n, 200, density=0.05, format="csr", random_state=rng)
     labels = np.arange(n) % 2
     solution = solve_subsets(X, labels, np.arange(n)[None], kernel=KERNELS["rbf"], tol=1e-6)
     K = kernel_matrix("rbf", X.toarray(), X.toarray(), 0.3)

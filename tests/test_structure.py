@@ -12,7 +12,8 @@ import subsvms
 
 SOURCE = Path(subsvms.__file__).parent
 LAYERS = """
-    theory adversaries metrics sampling kernel rows table threads checks progress
+    theory adversaries metrics sampling kernel rows table threads
+    checks progress
     _kernels
     _smo _ballots
     solver features

@@ -9,7 +9,15 @@ from scipy import sparse
 from subsvms.kernel import Kernel
 from subsvms.sampling import draw_subsets
 from subsvms.solver import Solution, solve_subsets
-from subsvms.votes import LANES, Votes, count_votes, gather_voters, lanes_for, vote_precision
+from subsvms.votes import (
+    LANES,
+    Votes,
+    count_training_votes,
+    count_votes,
+    gather_voters,
+    lanes_for,
+    vote_precision,
+)
 
 KERNELS = {
     "rbf": Kernel.named("rbf", 0.3),
@@ -43,7 +51,7 @@ def test_votes_are_what_counting_one_by_one_gives(name, n_classes, seed):
     decisions = (solution.as_matrix(len(X)) @ K).reshape(25, -1, len(X)) + solution.intercept[..., None]
     seen = np.zeros((25, len(X)), dtype=bool)
     seen[np.arange(25)[:, None], subsets] = True
-    votes, oob = count_votes(voters, X, subsets=subsets)
+    votes, oob = count_training_votes(voters, X, subsets)
     for ours, counted in ((votes, np.ones_like(seen)), (oob, ~seen)):
         counts, sums = count_ballots(decisions, solution.pairs, np.bincount(labels), counted)
         assert_array_equal(ours.counts, counts)
@@ -56,18 +64,18 @@ def test_votes_are_what_counting_one_by_one_gives(name, n_classes, seed):
 def test_threads_and_block_sizes_change_no_bit(n_classes, n_rows):
     _, _, _, _, voters = make_ensemble(0, n_classes=n_classes)
     X = np.random.default_rng(1).normal(size=(n_rows, 6))
-    whole, _ = count_votes(voters, X)
+    whole = count_votes(voters, X)
     for options in (dict(n_jobs=2), dict(lanes=8), dict(lanes=16, n_jobs=3), dict(lanes=64)):
-        assert_same_votes(count_votes(voters, X, **options)[0], whole)
+        assert_same_votes(count_votes(voters, X, **options), whole)
 
 
 @given(cuts=st.lists(st.integers(0, 300), max_size=4))
 def test_batches_equal_the_whole(cuts):
     _, _, _, _, voters = make_ensemble(0)
     X = np.random.default_rng(2).normal(size=(300, 6))
-    whole, _ = count_votes(voters, X)
+    whole = count_votes(voters, X)
     for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 300], strict=True):
-        part, _ = count_votes(voters, X[first:last])
+        part = count_votes(voters, X[first:last])
         assert_array_equal(part.sums, whole.sums[first:last])
         assert_array_equal(part.counts, whole.counts[first:last])
 
@@ -77,7 +85,7 @@ def test_the_order_of_rows_does_not_matter(seed):
     _, _, _, _, voters = make_ensemble(0, n_classes=3)
     rng = np.random.default_rng(seed)
     X, order = rng.normal(size=(150, 6)), rng.permutation(150)
-    votes, shuffled = count_votes(voters, X)[0], count_votes(voters, X[order])[0]
+    votes, shuffled = count_votes(voters, X), count_votes(voters, X[order])
     assert_array_equal(votes.sums[order], shuffled.sums)
 
 
@@ -85,9 +93,9 @@ def test_the_order_of_rows_does_not_matter(seed):
 @pytest.mark.parametrize("density", [0.1, 1.0])
 def test_dense_and_csr_rows_get_the_same_votes(name, density, seed):
     X, _, subsets, _, voters = make_ensemble(seed, kernel=KERNELS[name], d=30, density=density)
-    dense = count_votes(voters, X, subsets=subsets)
+    dense = count_training_votes(voters, X, subsets)
     for kind in (sparse.csr_array, sparse.csr_matrix):
-        csr = count_votes(voters, kind(X), subsets=subsets)
+        csr = count_training_votes(voters, kind(X), subsets)
         for one, other in zip(dense, csr, strict=True):
             assert_same_votes(one, other)
 
@@ -97,8 +105,8 @@ def test_a_precomputed_kernel_gets_the_same_votes(seed):
     K = kernel_matrix("rbf", X, X, 0.3)
     kernel = Kernel.named("precomputed")
     solution = solve_subsets(K, labels, subsets, kernel=kernel, C=10.0)
-    from_gram = count_votes(gather_voters(K, solution, np.bincount(labels), kernel), K, subsets=subsets)
-    for one, other in zip(count_votes(voters, X, subsets=subsets), from_gram, strict=True):
+    from_gram = count_training_votes(gather_voters(K, solution, np.bincount(labels), kernel), K, subsets)
+    for one, other in zip(count_training_votes(voters, X, subsets), from_gram, strict=True):
         assert_allclose(one.mean_value, other.mean_value, atol=1e-4)
 
 
@@ -112,7 +120,7 @@ def test_features_that_no_training_row_has_change_the_distance_only(seed):
     far[:, -1] = 1.0
     K = kernel_matrix("rbf", far, wide, 0.3)
     f = (solution.as_matrix(len(X)) @ K.T) + solution.intercept
-    assert_allclose(count_votes(voters, far)[0].sums[:, 1], np.clip(f, -1, 1).sum(axis=0), atol=1e-3)
+    assert_allclose(count_votes(voters, far).sums[:, 1], np.clip(f, -1, 1).sum(axis=0), atol=1e-3)
 
 
 def hand_made_voters(intercepts, sizes):
@@ -127,12 +135,12 @@ def hand_made_voters(intercepts, sizes):
 
 def test_an_svm_that_is_undecided_votes_for_the_larger_class():
     for sizes, larger in (([3, 9], 1), ([9, 3], 0)):
-        votes, _ = count_votes(hand_made_voters([0.0], sizes), np.zeros((1, 1)))
+        votes = count_votes(hand_made_voters([0.0], sizes), np.zeros((1, 1)))
         assert votes.counts[0, larger] == 1
 
 
 def test_ties_of_the_vote_go_to_the_larger_class_or_the_given_label():
-    votes, _ = count_votes(hand_made_voters([0.5, -0.5], [3, 9]), np.zeros((2, 1)))
+    votes = count_votes(hand_made_voters([0.5, -0.5], [3, 9]), np.zeros((2, 1)))
     assert_array_equal(votes.counts, [[1, 1], [1, 1]])
     assert_array_equal(votes.winners([3, 9]), [1, 1])
     assert_array_equal(votes.winners([9, 3]), [0, 0])
@@ -147,7 +155,7 @@ def test_a_given_label_outside_a_tie_does_not_win_it():
 
 
 def test_values_are_clipped_before_they_are_averaged():
-    votes, _ = count_votes(hand_made_voters([7.0, -0.5], [3, 9]), np.zeros((1, 1)))
+    votes = count_votes(hand_made_voters([7.0, -0.5], [3, 9]), np.zeros((1, 1)))
     assert_allclose(votes.mean_value, [[-0.25, 0.25]])
 
 
@@ -156,7 +164,7 @@ def test_a_row_that_every_svm_saw_has_no_out_of_bag_vote():
     subsets = np.array([[0, 1], [0, 2]])
     solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"])
     voters = gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"])
-    _, oob = count_votes(voters, X, subsets=subsets)
+    _, oob = count_training_votes(voters, X, subsets)
     assert_array_equal(oob.n_voters, [0, 1, 1])
     assert np.isnan(oob.share[0]).all() and np.isnan(oob.mean_value[0]).all()
     assert_array_equal(oob.share[1:], [[0, 1], [0, 1]])
@@ -167,9 +175,9 @@ def test_votes_of_two_ensembles_add_up():
     halves = []
     for part in (subsets[:10], subsets[10:]):
         solution = solve_subsets(X, labels, part, kernel=KERNELS["rbf"], C=10.0)
-        halves.append(count_votes(gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"]), X)[0])
+        halves.append(count_votes(gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"]), X))
     solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
-    whole, _ = count_votes(gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"]), X)
+    whole = count_votes(gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"]), X)
     both = halves[0] + halves[1]
     assert_array_equal(both.counts, whole.counts)
     assert_allclose(both.sums, whole.sums, atol=1e-9)
@@ -183,7 +191,7 @@ def test_an_offset_of_the_data_does_not_drown_the_vote(offset, precision, seed):
     solution = solve_subsets(X + offset, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
     moved = gather_voters(X + offset, solution, np.bincount(labels), KERNELS["rbf"])
     assert moved.intercept.dtype == precision
-    ours, expected = (count_votes(v, Z)[0] for v, Z in ((moved, X + offset), (voters, X)))
+    ours, expected = (count_votes(v, Z) for v, Z in ((moved, X + offset), (voters, X)))
     assert_allclose(ours.mean_value, expected.mean_value, atol=1e-3)
 
 
@@ -196,7 +204,7 @@ def test_large_coefficients_are_voted_in_double_precision():
 
 def test_huge_values_in_new_rows_are_merely_far_away():
     _, _, _, solution, voters = make_ensemble(0)
-    votes, _ = count_votes(voters, np.full((1, 6), 1e300))
+    votes = count_votes(voters, np.full((1, 6), 1e300))
     assert_allclose(votes.sums[0, 1], np.clip(solution.intercept, -1, 1).sum(), rtol=1e-5)
 
 

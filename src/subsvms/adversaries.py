@@ -3,7 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
+
+RandomState = int | np.random.RandomState | None
 
 
 class Attack(NamedTuple):
@@ -13,7 +16,9 @@ class Attack(NamedTuple):
     flipped: np.ndarray  # (n_samples,), bool
 
 
-def directed_flips(y, *, rho=0.75, alpha=0.5, random_state=None):
+def directed_flips(
+    y: ArrayLike, *, rho: float = 0.75, alpha: float = 0.5, random_state: RandomState = None
+) -> Attack:
     """Flip labels at random in a chosen direction: the paper's attack (Section 4, Figure 1).
 
     rho times the size of the smaller class is the number of flips. The share alpha of them is taken

@@ -4,6 +4,7 @@ Each message is one sentence that says what was expected, what came, and what to
 """
 
 from numbers import Number
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -11,10 +12,12 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from subsvms.rows import Table
+
 FLOATS = (np.float64, np.float32)
 
 
-def check_table(estimator, X, *, reset):
+def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """Return X as a finite C-ordered float array or CSR matrix; its column names are remembered.
 
     Parameters
@@ -61,7 +64,7 @@ def _one_sentence(X, message):
     return message
 
 
-def check_finite(X, names=None):
+def check_finite(X: Table, names: Any = None) -> None:
     """Raise an error that says where the first NaN or infinity is."""
     values = X.data if sparse.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
@@ -85,7 +88,7 @@ def check_finite(X, names=None):
             )
 
 
-def check_labels(y, n_samples):
+def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (classes, class numbers) of a column of labels.
 
     Parameters
@@ -124,7 +127,7 @@ def check_labels(y, n_samples):
     return classes, numbers
 
 
-def check_one_type(y):
+def check_one_type(y: Any) -> None:
     """Raise an error if strings and numbers, say, are mixed."""
     kinds = {
         "text" if isinstance(label, str) else "number" if isinstance(label, Number) else type(label).__name__
@@ -138,7 +141,7 @@ def check_one_type(y):
         )
 
 
-def check_no_missing_labels(y):
+def check_no_missing_labels(y: np.ndarray) -> None:
     """Raise an error that says how many labels are NaN, None or infinite."""
     if y.dtype.kind == "f":
         missing = ~np.isfinite(y)
@@ -155,7 +158,7 @@ def check_no_missing_labels(y):
         )
 
 
-def check_square(K):
+def check_square(K: Table) -> None:
     """Raise an error unless a precomputed kernel has a column for each row."""
     if sparse.issparse(K):
         raise TypeError(
@@ -168,7 +171,7 @@ def check_square(K):
         )
 
 
-def check_class_weight(class_weight, classes, numbers):
+def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Return the weight of each class as an array.
 
     Parameters

@@ -1,6 +1,7 @@
 """Thin scikit-learn shells around the stages: they check, call and remember."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -13,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from subsvms.checks import check_class_weight, check_labels, check_square, check_table
 from subsvms.kernel import Kernel
 from subsvms.progress import CallbackSupportMixin, Progress
+from subsvms.rows import Table
 from subsvms.sampling import draw_subsets, subset_size
 from subsvms.solver import solve_subsets
-from subsvms.votes import count_votes, gather_voters
+from subsvms.votes import Votes, count_training_votes, count_votes, gather_voters
 
 
 class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -172,7 +174,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> "SubSVMClassifier":
         """Draw the subsets, train an SVM on each, and count their votes on the training rows.
 
         Parameters
@@ -224,8 +226,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         )
         sizes = np.bincount(labels)
         voters = gather_voters(X, solution, sizes, kernel)
-        _, oob_votes = count_votes(
-            voters, X, subsets=subsets, n_jobs=n_jobs, tell=progress.stage("voting on rows")
+        _, oob_votes = count_training_votes(
+            voters, X, subsets, n_jobs=n_jobs, tell=progress.stage("voting on rows")
         )
 
         binary = len(classes) == 2
@@ -241,7 +243,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.voters_ = voters
         progress.end()
 
-    def count_votes(self, X):
+    def count_votes(self, X: Any) -> Votes:
         """Return the votes of the SVMs on each row.
 
         Parameters
@@ -255,10 +257,9 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_table(self, X, reset=False)
-        votes, _ = count_votes(self.voters_, X, n_jobs=effective_n_jobs(self.n_jobs))
-        return votes
+        return count_votes(self.voters_, X, n_jobs=effective_n_jobs(self.n_jobs))
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Return the share of the SVMs that vote for each class.
 
         It measures agreement. It is not calibrated: classes count alike, however common they are.
@@ -273,7 +274,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         return self.count_votes(X).share
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> np.ndarray:
         """Return the vote margin, from -1 to 1.
 
         Parameters
@@ -292,7 +293,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         first, second = -np.partition(-share, 1, axis=1)[:, :2].T[:, :, None]
         return np.where(share == first, share - second, share - first)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Return the class that most SVMs vote for; a tie goes to the class that was given more often.
 
         Parameters
@@ -316,7 +317,7 @@ def _learned(estimator):
     }
 
 
-def find_gamma(gamma, X):
+def find_gamma(gamma: str | float, X: Table) -> float:
     """Return the kernel width: "auto" is 1/d, "scale" 1/(d var(X)) as in scikit-learn's SVC."""
     if gamma == "auto":
         return 1.0 / X.shape[1]

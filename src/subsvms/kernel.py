@@ -15,7 +15,7 @@ class Kernel(NamedTuple):
     degree: int
 
     @classmethod
-    def named(cls, name, gamma=1.0, coef0=0.0, degree=3):
+    def named(cls, name: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3) -> "Kernel":
         """Return the kernel with this name.
 
         Examples
@@ -26,6 +26,6 @@ class Kernel(NamedTuple):
         return cls(KINDS[name], float(gamma), float(coef0), int(degree))
 
     @property
-    def needs_rows(self):
+    def needs_rows(self) -> bool:
         """Whether a decision value is a sum over training rows, and not one over features."""
         return self.kind in (RBF, POLY)

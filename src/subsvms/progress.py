@@ -7,6 +7,8 @@ estimators work the same and only `verbose` speaks.
 import time
 from typing import Any
 
+from subsvms.threads import Tell
+
 try:
     from sklearn.callback import CallbackSupportMixin
 except ImportError:  # scikit-learn before 1.9
@@ -29,14 +31,14 @@ class Progress:
     n_stages : int
     """
 
-    def __init__(self, estimator, n_stages, X=None, y=None):
+    def __init__(self, estimator: Any, n_stages: int, X: Any = None, y: Any = None):
         self.estimator, self.data = estimator, {"X": X, "y": y}
         self.context: Any = None
         if hasattr(estimator, "_init_callback_context"):
             self.context = estimator._init_callback_context(max_subtasks=n_stages)
             self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
 
-    def stage(self, name):
+    def stage(self, name: str) -> Tell:
         """Return a function tell(done, total) for the next stage."""
         began, told = time.monotonic(), 0
         context = self.context and self.context.subcontext(name, max_subtasks=STEPS)
@@ -66,7 +68,7 @@ class Progress:
             left = seconds / done * (total - done)
             print(f"[{title}] {name}: {done} of {total}, {left:.1f} s left", flush=True)
 
-    def end(self):
+    def end(self) -> None:
         """Tell that the fit is done and the estimator ready."""
         if self.context:
             self.context.call_on_fit_task_end(

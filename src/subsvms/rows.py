@@ -6,10 +6,13 @@ renumbered: a table with a million features costs what its nonzeros cost. Where 
 their lists are written out in full, and `value` is also an ordinary matrix.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
+
+Table = Any  # an ndarray or a CSR matrix or array: scipy has no common type for these
 
 PAD = 8  # the compiled sums take eight terms at a time
 HUGE = 1e15  # values are cut here: squares stay finite even in single precision
@@ -27,12 +30,12 @@ class Rows(NamedTuple):
     column_of: np.ndarray  # (n_features,), int64, feature -> column, -1 where dropped
     n_columns: int
 
-    def astype(self, dtype):
+    def astype(self, dtype: DTypeLike) -> "Rows":
         """Return the same rows with another float type."""
         return self._replace(value=self.value.astype(dtype), norm=self.norm.astype(dtype))
 
 
-def gather_rows(X, numbers):
+def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     """Return the rows of X with these numbers as `Rows`, in double precision.
 
     Parameters
@@ -50,7 +53,7 @@ def gather_rows(X, numbers):
     picked.sum_duplicates()
     picked.eliminate_zeros()
     np.clip(picked.data, -HUGE, HUGE, out=picked.data)
-    kept = np.unique(picked.indices)
+    kept = np.flatnonzero(np.bincount(picked.indices, minlength=X.shape[1]))
     column_of = np.full(X.shape[1], -1, dtype=np.int64)
     column_of[kept] = np.arange(len(kept))
     counts = np.diff(picked.indptr)

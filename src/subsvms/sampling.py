@@ -16,11 +16,12 @@ list of subsets everywhere. Classes are taken by size, not by name, so renaming 
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 BLOCK = 256  # subsets per block; changing it changes what a seed means
 
 
-def subset_size(rule, n_samples, n_classes=2):
+def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
     """Return the number of rows in a subset.
 
     ``"log"`` and ``"log_squared"`` are the paper's log l and log^2 l (natural logarithm, rounded) for
@@ -52,7 +53,7 @@ def subset_size(rule, n_samples, n_classes=2):
     return int(rule)
 
 
-def class_probabilities(sizes, p):
+def class_probabilities(sizes: ArrayLike, p: float) -> np.ndarray:
     """Return the probability of each class in one draw, for class sizes in any order.
 
     Parameters
@@ -85,7 +86,7 @@ def class_probabilities(sizes, p):
     return chances
 
 
-def draw_block(labels, size, p, block, *, seed):
+def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int) -> np.ndarray:
     """Return one block of the endless list of subsets that `seed` names.
 
     Parameters
@@ -115,7 +116,7 @@ def draw_block(labels, size, p, block, *, seed):
     return by_class[first[drawn] + (rng.random((BLOCK, size)) * sizes[drawn]).astype(np.int64)]
 
 
-def draw_subsets(labels, n_subsets, size, p=0.5, *, seed):
+def draw_subsets(labels: np.ndarray, n_subsets: int, size: int, p: float = 0.5, *, seed: int) -> np.ndarray:
     """Return the first `n_subsets` subsets that `seed` names.
 
     Parameters

@@ -20,12 +20,13 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from subsvms.kernel import PRECOMPUTED
-from subsvms.rows import gather_rows
-from subsvms.threads import run_pieces
+from subsvms.kernel import PRECOMPUTED, Kernel
+from subsvms.rows import Table, gather_rows
+from subsvms.threads import Tell, run_pieces
 
 PIECE = 32  # problems per unit of work: short enough to balance, long enough not to matter
 
@@ -42,14 +43,14 @@ class Solution:
     duality_gap: np.ndarray  # (n_subsets, n_pairs), share of the primal value
     n_iter: np.ndarray  # (n_subsets, n_pairs), pairs of multipliers that were moved
 
-    def as_matrix(self, n_samples):
+    def as_matrix(self, n_samples: int) -> sparse.csr_array:
         """Return the coefficients as a CSR matrix, problems by rows; repeats are added up."""
         parts = (self.coef.copy(), self.row.copy(), self.start.copy())
         matrix = sparse.csr_array(parts, shape=(len(self.start) - 1, n_samples))
         matrix.sum_duplicates()  # works in place, hence the copies
         return matrix
 
-    def dual_coef(self, subsets, labels):
+    def dual_coef(self, subsets: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the coefficients by place in the subset.
 
         Returns
@@ -97,19 +98,19 @@ def pose_problems(subsets, labels, n_classes):
 
 
 def solve_subsets(
-    X,
-    labels,
-    subsets,
+    X: Table,
+    labels: np.ndarray,
+    subsets: np.ndarray,
     *,
-    kernel,
-    C=100.0,
-    loss="squared_hinge",
-    class_weight=None,
-    tol=1e-3,
-    max_iter=100_000,
-    n_jobs=1,
-    tell=None,
-):
+    kernel: Kernel,
+    C: float = 100.0,
+    loss: str = "squared_hinge",
+    class_weight: ArrayLike | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 100_000,
+    n_jobs: int = 1,
+    tell: Tell | None = None,
+) -> Solution:
     """Train one SVM per subset and pair of classes, all in compiled code.
 
     Parameters
@@ -197,17 +198,17 @@ class SharedSolution:
 
 
 def solve_shared(
-    K,
-    targets,
+    K: np.ndarray,
+    targets: ArrayLike,
     *,
-    C=100.0,
-    loss="squared_hinge",
-    class_weight=None,
-    start=None,
-    tol=1e-3,
-    max_iter=10_000_000,
-    n_jobs=1,
-):
+    C: ArrayLike = 100.0,
+    loss: str = "squared_hinge",
+    class_weight: ArrayLike | None = None,
+    start: np.ndarray | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 10_000_000,
+    n_jobs: int = 1,
+) -> SharedSolution:
     """Train SVMs of any size that share one kernel matrix, without copying it.
 
     Many labelings, many C, the folds of a cross-validation: one call. Rows left out of a problem get

@@ -4,10 +4,15 @@ The compiled loops release the interpreter's lock, so threads are enough: no pro
 fork, and several callers may do this at once. How the range is cut changes no result, only who does what.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
+Tell = Callable[[int, int], None]  # tell(done, total)
 
-def run_pieces(work, n_items, piece, n_jobs, tell=None):
+
+def run_pieces(
+    work: Callable[[int, int], None], n_items: int, piece: int, n_jobs: int, tell: Tell | None = None
+) -> None:
     """Call work(first, last) for consecutive pieces of range(n_items).
 
     Parameters

@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from subsvms.kernel import POLY, PRECOMPUTED, RBF, Kernel
-from subsvms.rows import Rows, gather_rows
-from subsvms.threads import run_pieces
+from subsvms.rows import Rows, Table, gather_rows
+from subsvms.solver import Solution
+from subsvms.threads import Tell, run_pieces
 
 LANES = 128  # rows in a block (measured: 64 to 256 are within a tenth of each other)
 BLOCK_BYTES = 32 * 2**20  # a block's tables stay below this: then fewer lanes
@@ -37,20 +39,20 @@ class Votes:
     sums: np.ndarray  # (n_rows, n_classes), sums of their values for each class
     n_voters: np.ndarray  # (n_rows,), SVMs that were asked
 
-    def __add__(self, other):
+    def __add__(self, other: "Votes") -> "Votes":
         return Votes(self.counts + other.counts, self.sums + other.sums, self.n_voters + other.n_voters)
 
     @property
-    def share(self):
+    def share(self) -> np.ndarray:
         """Share of the SVMs that vote for each class; NaN where none was asked."""
         return _divide(self.counts, self.n_voters)
 
     @property
-    def mean_value(self):
+    def mean_value(self) -> np.ndarray:
         """Mean clipped decision value of each class, from -1 to 1; NaN where none was asked."""
         return _divide(self.sums, self.n_voters)
 
-    def winners(self, sizes, given=None):
+    def winners(self, sizes: ArrayLike, given: np.ndarray | None = None) -> np.ndarray:
         """Return the number of the class with most votes, for each row.
 
         Ties go to the given label where there is one and it is among the best, else to the larger
@@ -92,12 +94,12 @@ class Voters(NamedTuple):
     rows: Rows | None  # the training rows, where the kernel needs them
 
     @property
-    def column_of(self):
+    def column_of(self) -> np.ndarray:
         """Feature -> line of a block's table."""
         return self.lists.column_of if self.rows is None else self.rows.column_of
 
 
-def gather_voters(X, solution, sizes, kernel):
+def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kernel) -> Voters:
     """Reduce a solution to what a vote needs.
 
     Parameters
@@ -129,7 +131,7 @@ def gather_voters(X, solution, sizes, kernel):
     )  # fmt: skip
 
 
-def vote_precision(X, weights, kernel):
+def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
     """Return float32 if it changes no decision value of a row like these by more than `ERROR`.
 
     Rounding moves each term w_i k_i of a decision value by about eps |w_i k_i| in either direction, so
@@ -149,7 +151,14 @@ def vote_precision(X, weights, kernel):
     return np.float32 if total * size * np.finfo(np.float32).eps < ERROR else np.float64
 
 
-def count_votes(voters, X, *, subsets=None, n_jobs=1, lanes=None, tell=None):
+def count_votes(
+    voters: Voters,
+    X: Table,
+    *,
+    n_jobs: int = 1,
+    lanes: int | None = None,
+    tell: Tell | None = None,
+) -> Votes:
     """Ask every SVM about every row of X.
 
     Parameters
@@ -157,8 +166,6 @@ def count_votes(voters, X, *, subsets=None, n_jobs=1, lanes=None, tell=None):
     voters : Voters
     X : ndarray or CSR matrix of shape (n_rows, n_features)
         Finite numbers; kernel values against the training rows where the kernel is precomputed.
-    subsets : ndarray of int of shape (n_subsets, size), optional
-        Given if X is the training table: then the out-of-bag votes are counted too.
     n_jobs : int, default=1
         Threads. They change no bit of the result.
     lanes : int, optional
@@ -168,10 +175,42 @@ def count_votes(voters, X, *, subsets=None, n_jobs=1, lanes=None, tell=None):
 
     Returns
     -------
-    votes : Votes
-    oob_votes : Votes or None
-        Without the SVMs that saw the row; None if `subsets` is.
+    Votes
     """
+    return _fill_votes(voters, X, None, 0, n_jobs, lanes, tell)[0]
+
+
+def count_training_votes(
+    voters: Voters,
+    X: Table,
+    subsets: np.ndarray,
+    *,
+    n_jobs: int = 1,
+    lanes: int | None = None,
+    tell: Tell | None = None,
+) -> tuple[Votes, Votes]:
+    """Ask every SVM about every training row, and keep apart what those say that did not see it.
+
+    Parameters
+    ----------
+    voters : Voters
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        The training table.
+    subsets : ndarray of int of shape (n_subsets, size)
+        The rows that each SVM saw.
+    n_jobs, lanes, tell
+        As in `count_votes`.
+
+    Returns
+    -------
+    votes, oob_votes : Votes
+    """
+    bags = find_bags(subsets, X.shape[0])
+    return _fill_votes(voters, X, bags, len(subsets), n_jobs, lanes, tell)
+
+
+def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, tell):
+    """Return votes and out-of-bag votes; the latter are left unfilled without bags."""
     n_rows, n_classes = X.shape[0], len(voters.order)
     lanes = lanes or lanes_for(voters)
     votes, oob_votes = (
@@ -182,26 +221,24 @@ def count_votes(voters, X, *, subsets=None, n_jobs=1, lanes=None, tell=None):
         )
         for _ in range(2)
     )
-    bags = None if subsets is None else find_bags(subsets, n_rows)
 
     def work(first, last):
-        booth = Booth(voters, lanes, n_subsets=0 if bags is None else len(subsets))
+        booth = Booth(voters, lanes, n_subsets)
         for begin in range(first, last, lanes):
-            end = min(begin + lanes, last)
-            booth.vote(X, begin, end, bags, votes, oob_votes)
+            booth.vote(X, begin, min(begin + lanes, last), bags, votes, oob_votes)
 
     run_pieces(work, n_rows, lanes * BLOCKS_PER_PIECE, n_jobs, tell)
-    return votes, None if subsets is None else oob_votes
+    return votes, oob_votes
 
 
-def lanes_for(voters):
+def lanes_for(voters: Voters) -> int:
     """Return how many rows a block has, so that its tables stay within `BLOCK_BYTES`."""
     n_lines = voters.lists.n_columns + (voters.rows.n_columns if voters.rows else 0)
     fitting = BLOCK_BYTES // max(n_lines * voters.intercept.itemsize, 1)
     return int(np.clip(fitting // 8 * 8, 8, LANES))
 
 
-def find_bags(subsets, n_rows):
+def find_bags(subsets: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Return for each row the subsets that hold it, as (pointer, subset numbers)."""
     holders = np.repeat(np.arange(len(subsets)), subsets.shape[1])
     ones = np.ones(subsets.size, dtype=np.int8)
