@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from subsvms import SubSVMClassifier
 
@@ -47,8 +48,11 @@ LABELS = {
     "continuous": (X[:, 0], "Unknown label type: continuous"),
     "mixed types": (np.array([1, "a"] * 20, dtype=object), "one type, but holds number and text"),
     "a mixed list": ([1, "a"] * 20, "one type, but holds number and text"),
-    "missing number": (np.where(Y == 1, np.nan, 0.0), "NaN in 20 of 40 rows, the first in row 1"),
-    "missing text": (np.array(["a", None] * 20, dtype=object), "NaN or None in 20 of 40 rows"),
+    "missing number": (np.where(Y == 1, np.nan, 0.0), "NaN.* in 20 of 40 rows, the first in row 1"),
+    "missing text": (np.array(["a", None] * 20, dtype=object), "None.* in 20 of 40 rows"),
+    "missing in a list": (["a", float("nan")] * 20, "NaN.* in 20 of 40 rows, the first in row 1"),
+    "missing in pandas": (pd.Series(["a", pd.NA] * 20, dtype="string"), "in 20 of 40 rows"),
+    "missing whole numbers": (pd.Series([1, pd.NA] * 20, dtype="Int64"), "in 20 of 40 rows"),
     "infinite": (np.where(Y == 1, np.inf, 0.0), "infinity"),
 }
 
@@ -73,6 +77,8 @@ PARAMS = {
     "zero tol": ({"tol": 0.0}, "'tol' parameter"),
     "unknown gamma": ({"gamma": "wide"}, "'gamma' parameter"),
     "weight of an unknown class": ({"class_weight": {7: 1.0}}, r"known classes.*\[0, 1\]"),
+    "weight in words": ({"class_weight": {0: "heavy"}}, "positive finite weights"),
+    "no threads": ({"n_jobs": 0}, "'n_jobs' parameter"),
     "negative weight": ({"class_weight": {0: -1.0}}, "positive finite weights"),
     "table for a kernel": ({"kernel": "precomputed"}, r"must be square.*\(40, 3\)"),
 }
@@ -86,9 +92,69 @@ def test_bad_parameters(name):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes:UserWarning")
+def test_more_classes_than_memory_are_refused_before_anything_starts():
+    rows = np.random.default_rng(0).random((2000, 2))
+    with pytest.raises(ValueError, match="2000 classes need 1999000 SVMs.*lower n_estimators to 2, or check"):
+        SubSVMClassifier().fit(rows, [f"id{i}" for i in range(2000)])
+
+
+def test_sixty_classes_are_fine():
+    labels = np.arange(600) % 60
+    model = SubSVMClassifier(n_estimators=20, random_state=0, gamma=10.0)
+    assert model.fit(labels[:, None] / 6, labels).score(labels[:, None] / 6, labels) > 0.9
+
+
 def test_one_row_is_not_enough():
     with pytest.raises(ValueError, match="one class"):
         SubSVMClassifier().fit(X[:1], Y[:1])
+
+
+@pytest.mark.parametrize("name", ["NaN", "infinity", "NaN in CSR", "text", "one dimension", "no rows"])
+def test_bad_tables_are_refused_by_predict_too(name):
+    table, message = TABLES[name]
+    model = SubSVMClassifier(n_estimators=5).fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(table)
+
+
+MALFORMED = {
+    "an index outside": (np.ones(3), [0, 1, 10**8], [0, 3]),
+    "an index just outside": (np.ones(3), [0, 1, 3], [0, 3]),
+    "a negative index": (np.ones(3), [0, -3, 1], [0, 3]),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_csr_matrix_that_points_outside_itself_is_refused(name):
+    model = SubSVMClassifier(n_estimators=5).fit(X, Y)
+    broken = sparse.csr_matrix((1, 3))
+    broken.data, broken.indices, broken.indptr = (np.array(part) for part in MALFORMED[name])
+    with pytest.raises(ValueError, match="sound CSR matrix"):
+        model.predict(broken)
+
+
+def test_a_csr_matrix_with_a_wild_pointer_is_refused():
+    model = SubSVMClassifier(n_estimators=5).fit(X, Y)
+    broken = sparse.csr_matrix(X[:2])
+    broken.indptr = broken.indptr.copy()
+    broken.indptr[-1] = 10**8
+    with pytest.raises(ValueError, match="sound CSR matrix"):
+        model.predict(broken)
+
+
+def test_a_polynomial_that_is_no_kernel_is_warned_of():
+    model = SubSVMClassifier(n_estimators=50, kernel="poly", coef0=-1.0, degree=2, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="not positive semi-definite.*coef0 >= 0"):
+        model.fit(X, Y)
+    assert np.isfinite(model.oob_mean_value_).all()
+
+
+@pytest.mark.parametrize("kind", [int, bool, float])
+def test_numbers_in_an_object_array_are_labels(kind):
+    labels = np.array([kind(label) for label in Y], dtype=object)
+    predicted = SubSVMClassifier(n_estimators=5).fit(X, labels).predict(X)
+    assert set(predicted.tolist()) <= {kind(0), kind(1)}
 
 
 def test_a_sparse_kernel_matrix_is_refused():
@@ -110,9 +176,10 @@ def test_large_values_do_not_overflow():
     assert np.isfinite(model.oob_mean_value_).all()
 
 
-def test_constant_features_give_a_vote_without_a_winner():
-    model = SubSVMClassifier(n_estimators=100, random_state=0).fit(np.ones((40, 3)), Y)
-    assert np.all(np.abs(model.decision_function(np.ones((1, 3)))) <= 1)
+def test_constant_features_split_the_vote():
+    """Each SVM goes with the majority of its own draws, so classes drawn alike share the votes."""
+    model = SubSVMClassifier(n_estimators=1000, random_state=0).fit(np.ones((40, 3)), Y)
+    assert abs(model.decision_function(np.ones((1, 3)))[0]) < 0.2
     assert np.isfinite(model.duality_gap_).all()
 
 

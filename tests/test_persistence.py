@@ -55,7 +55,15 @@ def test_a_loaded_model_votes_to_the_bit_as_the_saved_one(name, tmp_path):
     assert_array_equal(loaded.count_votes(new).sums, model.count_votes(new).sums)
     assert_array_equal(loaded.predict(new), model.predict(new))
     assert loaded.classes_.dtype == model.classes_.dtype
-    for key in ("subsets_", "dual_coef_", "intercept_", "duality_gap_", "oob_vote_share_", "n_iter_"):
+    for key in (
+        "subsets_",
+        "dual_coef_",
+        "intercept_",
+        "duality_gap_",
+        "oob_vote_share_",
+        "oob_mean_value_",
+        "n_iter_",
+    ):
         assert_array_equal(getattr(loaded, key), getattr(model, key))
     expected = model.get_params()
     if name == "a generator":
@@ -164,6 +172,30 @@ FORGERIES = {
     "a parameter out of range": lambda h, a: h["params"].__setitem__("C", -1.0),
     "a missing array": lambda h, a: a.pop("subsets_"),
     "no header": lambda h, a: h.clear(),
+    "a column where there is none": lambda h, a: (
+        h["rows"].__setitem__("n_columns", 0),
+        a["rows.column_of"].__setitem__(slice(None), -1),
+        a["rows.column"].__setitem__(slice(None), 0),
+    ),
+    "rows that are no table": lambda h, a: h.__setitem__("rows", {}),
+    "infinitely many columns": lambda h, a: h["rows"].__setitem__("n_columns", float("inf")),
+    "very many columns": lambda h, a: h["rows"].__setitem__("n_columns", 10**12),
+    "gamma in words": lambda h, a: h["kernel"].__setitem__("gamma", "wide"),
+    "gamma that is no number": lambda h, a: h["kernel"].__setitem__("gamma", float("nan")),
+    "no degree": lambda h, a: h["kernel"].__setitem__("degree", None),
+    "the kernel of another model": lambda h, a: h["params"].__setitem__("kernel", "linear"),
+    "an order of fractions": lambda h, a: a.__setitem__("voters.order", a["voters.order"] / 1.0),
+    "pairs of fractions": lambda h, a: a.__setitem__("voters.pairs", a["voters.pairs"] / 1.0),
+    "a table of intercepts": lambda h, a: a.__setitem__("voters.intercept", a["voters.intercept"][:, None]),
+    "an intercept that is no number": lambda h, a: a["voters.intercept"].__setitem__(0, np.nan),
+    "a norm in half precision": lambda h, a: a.__setitem__("rows.norm", a["rows.norm"].astype(np.float16)),
+    "a norm that is no number": lambda h, a: a["rows.norm"].__setitem__(0, np.nan),
+    "too few class sizes": lambda h, a: a.__setitem__("class_sizes_", a["class_sizes_"][:1]),
+    "one class thrice": lambda h, a: h["classes"].__setitem__("values", [1, 1, 1]),
+    "classes that are lists": lambda h, a: h["classes"].__setitem__("values", [[0], [1], [2]]),
+    "classes out of range": lambda h, a: h["classes"].__setitem__("values", [0, 1, 10**30]),
+    "classes of a strange type": lambda h, a: h["classes"].__setitem__("dtype", "f4,,"),
+    "too few names": lambda h, a: h.__setitem__("feature_names_in_", ["a"]),
     "a false norm": lambda h, a: a.__setitem__("rows.norm", a["rows.norm"][:2]),
 }
 
@@ -173,6 +205,22 @@ def test_a_forged_file_with_a_right_checksum_is_refused(saved, name):
     forge(saved, FORGERIES[name])
     with pytest.raises(ValueError, match="does not describe a model that can vote"):
         subsvms.load(saved)
+
+
+def test_deep_json_is_refused(saved):
+    metadata, arrays = read(saved)
+    text = "[" * 100_000
+    metadata |= {"header": text, "sha256": persistence._digest(text, arrays)}
+    saved.write_bytes(to_bytes(arrays, metadata))
+    with pytest.raises(ValueError, match="can vote"):
+        subsvms.load(saved)
+
+
+def test_a_foreign_file_with_types_numpy_lacks_is_refused(tmp_path):
+    header = json.dumps({"x": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}).encode()
+    (tmp_path / "m").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    with pytest.raises(ValueError, match="no model written by subsvms"):
+        subsvms.load(tmp_path / "m")
 
 
 def test_an_honest_forgery_loads(saved):

@@ -23,6 +23,10 @@ def test_every_pair_of_several_classes_gets_the_papers_size():
     assert subset_size("log_squared", 10_000, n_classes=10) == 424  # 5 times 84.83
 
 
+def test_subsets_stop_growing_with_ten_classes():
+    assert subset_size("log_squared", 10_000, n_classes=60) == subset_size("log_squared", 10_000, 10)
+
+
 def test_sizes_stay_between_two_and_the_table():
     assert subset_size("log", 3) == 2
     assert subset_size("log_squared", 20, n_classes=10) == 20

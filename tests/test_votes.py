@@ -154,6 +154,11 @@ def test_a_given_label_outside_a_tie_does_not_win_it():
     assert votes.winners([1, 2, 9], given=np.array([0])) == 0
 
 
+def test_a_class_without_rows_can_still_win_and_a_loser_cannot():
+    votes = Votes(np.array([[1, 3]]), np.zeros((1, 2)), np.array([4]))
+    assert votes.winners([5, 0]) == 1
+
+
 def test_values_are_clipped_before_they_are_averaged():
     votes = count_votes(hand_made_voters([7.0, -0.5], [3, 9]), np.zeros((1, 1)))
     assert_allclose(votes.mean_value, [[-0.25, 0.25]])
@@ -196,16 +201,31 @@ def test_an_offset_of_the_data_does_not_drown_the_vote(offset, precision, seed):
 
 
 def test_large_coefficients_are_voted_in_double_precision():
-    X, labels, subsets, _, _ = make_ensemble(0)
-    solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], C=1e6, tol=0.1)
-    weights = solution.as_matrix(len(X)) * 1e6
-    assert vote_precision(X, weights, KERNELS["rbf"]) is np.float64
+    """Rows of both classes at nearly the same place need coefficients near C."""
+    X = np.linspace(0, 1, 40)[:, None] * 1e-3
+    labels = np.arange(40) % 2
+    subsets = draw_subsets(labels, 20, 10, seed=0)
+    for C, precision in ((1.0, np.float32), (1e6, np.float64)):
+        solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], C=C)
+        assert vote_precision(X, solution.as_matrix(40), KERNELS["rbf"]) is precision
 
 
 def test_huge_values_in_new_rows_are_merely_far_away():
     _, _, _, solution, voters = make_ensemble(0)
     votes = count_votes(voters, np.full((1, 6), 1e300))
     assert_allclose(votes.sums[0, 1], np.clip(solution.intercept, -1, 1).sum(), rtol=1e-5)
+
+
+def test_huge_training_values_are_cut_alike_in_training_and_in_the_vote():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) * 1e100
+    labels = (X[:, 0] > 0).astype(int)
+    subsets = draw_subsets(labels, 20, 10, seed=0)
+    kernel = KERNELS["linear"]
+    solution = solve_subsets(X, labels, subsets, kernel=kernel, C=1e-30)
+    votes = count_votes(gather_voters(X, solution, np.bincount(labels), kernel), X)
+    f = solution.as_matrix(40) @ (np.clip(X, -1e15, 1e15) @ np.clip(X, -1e15, 1e15).T) + solution.intercept
+    assert_allclose(votes.sums[:, 1], np.clip(f, -1, 1).sum(axis=0), atol=1e-3)
 
 
 def test_the_memory_of_a_block_is_bounded():

@@ -27,7 +27,7 @@ def load_dense(X, first, last, column_of, table, norms):
 
 @compiled
 def load_sparse(pointer, index, data, first, last, column_of, table, norms):
-    """Do the same for CSR rows; entries that repeat an index count as zeroes and must not occur."""
+    """Do the same for CSR rows, in which no index may occur twice."""
     table[:] = 0.0
     for b in range(last - first):
         total = 0.0

@@ -17,8 +17,10 @@ from subsvms.rows import PAD
 
 ROW_BITS = np.int64((1 << 20) - 1)  # a problem has at most a million rows
 FLAT = 1e-12  # stands in for a curvature of zero: two equal rows under the hinge loss
+FAR = 1e3  # times what a coefficient can be, a warm start's included: it has diverged
 SOLVE_LANES = 128  # rows per block while a kernel matrix is filled
-CLOSER = 4.0  # at violation tol the worst decision value is off by up to tol (measured): go closer
+CLOSER = 10.0  # at violation tol a decision value can be off by more than tol (measured): go closer
+FINISHED, CUT, NO_KERNEL = 0, 1, 2  # how a problem ended
 
 
 @compiled
@@ -57,7 +59,7 @@ def full_products(rows, member, picked, K):
             K[i, c] = total
 
 
-# The one sum that may be reordered, since one thread always does the whole of it.
+# The one sum that may be reordered: always the same way, since all rows have the same width.
 full_products = compiled(full_products, fastmath=OPTIONS["fastmath"] | {"reassoc"})
 
 
@@ -96,8 +98,12 @@ def descend(K, ridge, diagonal, low, high, violation, max_steps, coef, gradient)
     in the quadratic model (Fan, Chen and Lin 2005, WSS 2). Two passes over the rows make a step: one
     moves the gradient and finds the next i, one finds j. They stand here in one function because a
     call inside the loop would count references to every array, which costs more than the step.
+    Return the number of steps and how it ended. With a ridge 1/C every pair curves upwards, and since
+    the dual value rises from zero, |coef| <= 2 C sqrt(n); otherwise K is not positive semi-definite,
+    the objective may have no minimum, and going on would only diverge.
     """
     n = coef.shape[0]
+    most = np.inf if ridge.min() == 0.0 else FAR * np.sqrt(n) / ridge.min()
     n_steps, i, j, step = 0, 0, 0, 0.0
     while True:
         key = ranked(np.inf, 0)
@@ -119,11 +125,13 @@ def descend(K, ridge, diagonal, low, high, violation, max_steps, coef, gradient)
         j, worst = best & ROW_BITS, worst & ROW_BITS
         unfinished = coef[worst] > low[worst] and gradient[worst] - least > violation
         if not unfinished or n_steps >= max_steps:
-            return n_steps, unfinished
+            return n_steps, CUT if unfinished else FINISHED
 
-        step = (gradient[j] - least) / max(own + diagonal[j] - 2.0 * K[i, j], FLAT)
+        curvature = own + diagonal[j] - 2.0 * K[i, j]
         room_up, room_down = high[i] - coef[i], coef[j] - low[j]
-        step = min(step, min(room_up, room_down))
+        if ridge[i] > 0.0 and (curvature <= 0.0 or abs(coef[i]) > most):
+            return n_steps, NO_KERNEL
+        step = min((gradient[j] - least) / max(curvature, FLAT), min(room_up, room_down))
         # A step that reaches a limit lands on it exactly, so that "at the limit" is an equality.
         coef[i] = high[i] if step == room_up else coef[i] + step
         coef[j] = low[j] if step == room_down else coef[j] - step
@@ -177,7 +185,7 @@ def set_limits(K, target, C_negative, C_positive, squared, ridge, diagonal, low,
 
 @compiled
 def solve_problem(K, target, C_negative, C_positive, squared, tol, max_iter, coef, gradient, work):
-    """Solve one SVM from coef and its gradient; return intercept, gap, steps and if it was cut short.
+    """Solve one SVM from coef and its gradient; return intercept, gap, steps and how it ended.
 
     `work` is scratch of shape (4, n). A problem that holds one class has no solution: f is that class
     everywhere, and coef must come in as zero.
@@ -187,23 +195,25 @@ def solve_problem(K, target, C_negative, C_positive, squared, tol, max_iter, coe
         most = max(most, target[k])
         least = min(least, target[k])
     if most + least != 0.0 or most == 0.0:
-        return most + least, 0.0, 0, False
+        return most + least, 0.0, 0, FINISHED
     ridge, diagonal, low, high = work[0], work[1], work[2], work[3]
     set_limits(K, target, C_negative, C_positive, squared, ridge, diagonal, low, high)
     n_iter, violation = 0, tol / CLOSER
     while True:
-        n_steps, cut = descend(K, ridge, diagonal, low, high, violation, max_iter - n_iter, coef, gradient)
+        n_steps, ending = descend(K, ridge, diagonal, low, high, violation, max_iter - n_iter, coef, gradient)
         n_iter += n_steps
         intercept, gap = intercept_and_gap(ridge, low, high, target, coef, gradient)
-        if gap <= tol or cut or violation < 1e-12:
-            return intercept, gap, n_iter, cut
+        if gap <= tol or ending != FINISHED:
+            return intercept, gap, n_iter, ending
+        if violation < 1e-12:  # rounding allows no more
+            return intercept, gap, n_iter, CUT
         violation /= 10.0  # small violations of many rows can add up, under the hinge loss
 
 
 @compiled
 def solve_range(
     first, last, rows, gram, kernel, start, member, target, C_negative, C_positive,
-    squared, tol, max_iter, coef, intercept, gap, n_iter, unfinished,
+    squared, tol, max_iter, coef, intercept, gap, n_iter, ending,
 ):  # fmt: skip
     """Solve problems first to last - 1, each on its own few rows and its own kernel matrix."""
     longest = 1
@@ -220,7 +230,7 @@ def solve_range(
         a, z = start[q], start[q + 1]
         n = z - a
         if n == 0:
-            intercept[q], gap[q], n_iter[q], unfinished[q] = 0.0, 0.0, 0, False
+            intercept[q], gap[q], n_iter[q], ending[q] = 0.0, 0.0, 0, FINISHED
             continue
         K, mine, gradient = scratch[: n * n].reshape(n, n), member[a:z], gradients[:n]
         if kernel.kind == PRECOMPUTED:
@@ -236,7 +246,7 @@ def solve_range(
         for k in range(n):
             coef[a + k] = 0.0
             gradient[k] = -target[a + k]
-        intercept[q], gap[q], n_iter[q], unfinished[q] = solve_problem(
+        intercept[q], gap[q], n_iter[q], ending[q] = solve_problem(
             K, target[a:z], C_negative[q], C_positive[q], squared, tol, max_iter,
             coef[a:z], gradient, work[: 4 * n].reshape(4, n),
         )  # fmt: skip
@@ -245,7 +255,7 @@ def solve_range(
 @compiled
 def solve_shared_range(
     first, last, K, target, C_negative, C_positive, squared, tol, max_iter,
-    coef, decision, intercept, gap, n_iter, unfinished,
+    coef, decision, intercept, gap, n_iter, ending,
 ):  # fmt: skip
     """Solve problems first to last - 1 that share the kernel matrix K, each from its own coef.
 
@@ -262,7 +272,7 @@ def solve_shared_range(
             if coef[q, i] != 0.0:
                 for k in range(n):
                     gradient[k] += coef[q, i] * K[i, k]
-        intercept[q], gap[q], n_iter[q], unfinished[q] = solve_problem(
+        intercept[q], gap[q], n_iter[q], ending[q] = solve_problem(
             K, y, C_negative[q], C_positive[q], squared, tol, max_iter, coef[q], gradient, work
         )
         for k in range(n):

@@ -3,7 +3,7 @@
 Each message is one sentence that says what was expected, what came, and what to do.
 """
 
-from numbers import Number
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from subsvms.rows import Table
 
 FLOATS = (np.float64, np.float32)
+MOST_SVMS, MOST_MULTIPLIERS = 5_000_000, 50_000_000  # about 2 GB while they are trained
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
@@ -39,12 +40,22 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
         )
     except ValueError as error:
         raise ValueError(_one_sentence(X, str(error))) from None
+    if sparse.issparse(table):
+        check_format(table)
     check_finite(table, getattr(X, "columns", None))
     validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
     if sparse.issparse(table) and not table.has_canonical_format:
         table = table.copy()  # never the user's own matrix
         table.sum_duplicates()
     return table
+
+
+def check_format(X: Table) -> None:
+    """Raise an error if a CSR matrix points outside itself: the compiled loops would follow it."""
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"X must be a sound CSR matrix, but {error}: build it anew.") from None
 
 
 def _one_sentence(X, message):
@@ -106,17 +117,18 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give a label for each row.")
-    if isinstance(y, list | tuple):
-        check_one_type(y)  # NumPy would turn [1, "a"] into strings without a word
+    if isinstance(y, list | tuple):  # NumPy would turn [1, "a"] and ["a", nan] into strings without a word
+        check_entries(y)
     y = column_or_1d(y, warn=True)
     if len(y) != n_samples:
         raise ValueError(
             f"X and y must have the same number of rows; got {n_samples} and {len(y)}: "
             "give one label for each row."
         )
-    check_no_missing_labels(y)
-    if y.dtype == object:
-        check_one_type(y)
+    if y.dtype.kind in "fcO":
+        check_entries(y)
+    if y.dtype == object and isinstance(y[0], Number):
+        y = np.array(y.tolist())  # scikit-learn knows objects as text only
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -127,12 +139,17 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     return classes, numbers
 
 
-def check_one_type(y: Any) -> None:
-    """Raise an error if strings and numbers, say, are mixed."""
+def check_entries(y: Any) -> None:
+    """Raise an error if labels are missing or infinite, or if text and numbers, say, are mixed."""
+    missing = [row for row, label in enumerate(y) if is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"Input y contains NaN, None or infinity (inf) in {len(missing)} of {len(y)} rows, the first in "
+            f"row {missing[0]}: drop these rows or label them first."
+        )
     kinds = {
         "text" if isinstance(label, str) else "number" if isinstance(label, Number) else type(label).__name__
         for label in y
-        if label is not None
     }
     if len(kinds) > 1:
         raise ValueError(
@@ -141,21 +158,16 @@ def check_one_type(y: Any) -> None:
         )
 
 
-def check_no_missing_labels(y: np.ndarray) -> None:
-    """Raise an error that says how many labels are NaN, None or infinite."""
-    if y.dtype.kind == "f":
-        missing = ~np.isfinite(y)
-        what = "infinity (inf)" if np.isinf(y).any() else "NaN"
-    elif y.dtype == object:
-        missing = np.array([label is None or label != label for label in y], dtype=bool)
-        what = "NaN or None"
-    else:
-        return
-    if missing.any():
-        raise ValueError(
-            f"Input y contains {what} in {missing.sum()} of {len(y)} rows, the first in row "
-            f"{np.argmax(missing)}: drop these rows or label them first."
-        )
+def is_missing(label: Any) -> bool:
+    """Tell if a label is None, NaN, NaT, pandas' NA or infinite."""
+    if label is None:
+        return True
+    if isinstance(label, float | np.floating):
+        return not np.isfinite(label)
+    try:
+        return bool(label != label)
+    except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal to anything
+        return type(label).__name__ == "NAType"
 
 
 def check_square(K: Table) -> None:
@@ -168,6 +180,23 @@ def check_square(K: Table) -> None:
         raise ValueError(
             f"A precomputed kernel must be square, as in K(X, X); got shape {K.shape}: "
             "pass X itself with another kernel, or compute the kernel between all its rows."
+        )
+
+
+def check_cost(n_estimators: int, n_classes: int, size: int) -> None:
+    """Raise an error if one-against-one SVMs for this many classes would not fit in memory.
+
+    A subset of s rows has K(K-1)/2 SVMs with (K-1) s multipliers in all.
+    """
+    n_svms = n_classes * (n_classes - 1) // 2
+    n_multipliers = (n_classes - 1) * size
+    affordable = min(MOST_SVMS // n_svms, MOST_MULTIPLIERS // n_multipliers)
+    if n_estimators > affordable:
+        advice = f"lower n_estimators to {affordable}" if affordable else "lower subsample_size"
+        raise ValueError(
+            f"{n_classes} classes need {n_svms} SVMs with {n_multipliers} multipliers for each of "
+            f"n_estimators={n_estimators} subsets, more than memory is planned for: {advice}, or check "
+            "that y is the label column."
         )
 
 
@@ -185,11 +214,12 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarr
         return np.ones(len(classes))
     if isinstance(class_weight, str):  # "balanced"
         return len(numbers) / (len(classes) * np.bincount(numbers))
-    unknown = [key for key in class_weight if key not in classes]
-    weight = np.array([class_weight.get(name, 1.0) for name in classes.tolist()], dtype=float)
-    if unknown or not np.all((weight > 0) & np.isfinite(weight)):
+    weights = [class_weight.get(name, 1.0) for name in classes.tolist()]
+    unknown = [key for key in class_weight if key not in classes.tolist()]
+    sound = all(isinstance(weight, Real) and 0 < float(weight) < np.inf for weight in weights)
+    if unknown or not sound:
         raise ValueError(
             f"class_weight must give known classes positive finite weights; got {class_weight!r} "
             f"for the classes {classes.tolist()!r}: leave out classes that weigh 1."
         )
-    return weight
+    return np.array(weights, dtype=float)

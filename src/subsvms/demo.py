@@ -54,7 +54,7 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
     attack = directed_flips(clean, rho=wrong / smaller, alpha=0.5, random_state=seed)
     began = time.perf_counter()
     model = SubSVMClassifier(random_state=seed, n_jobs=-1).fit(X, attack.labels)
-    proposed = model.classes_[np.argmax(model.oob_vote_share_, axis=1)]
+    proposed = model.classes_[model.oob_votes_.winners(model.class_sizes_, given=attack.labels)]
     return Demo(
         n_rows=len(clean),
         n_svms=model.n_estimators,

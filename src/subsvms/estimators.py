@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subsvms.checks import check_class_weight, check_labels, check_square, check_table
+from subsvms.checks import check_class_weight, check_cost, check_labels, check_square, check_table
 from subsvms.kernel import Kernel
 from subsvms.progress import CallbackSupportMixin, Progress
 from subsvms.rows import Table
@@ -38,7 +38,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Number of subsets, J.
     subsample_size : {"log_squared", "log"} or int, default="log_squared"
         Rows drawn for a subset, s: the squared natural logarithm of the number of rows, or the
-        logarithm, rounded; K classes take K/2 times as many.
+        logarithm, rounded; K classes take K/2 times as many, at most five times.
     sampling_bias : float, default=0.5
         Probability p of drawing from the smaller class. 0.5 draws from all classes alike, however
         many they are; the share of the smallest class draws uniformly from the rows.
@@ -58,8 +58,9 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     class_weight : dict or "balanced", default=None
         Factors of C. Subsets are balanced already, so this is seldom needed.
     tol : float, default=1e-3
-        Largest duality gap of an SVM, as a share of its objective; decision values of the SVMs are
-        in practice within this of the exact ones.
+        Largest duality gap of an SVM, as a share of its objective. With the rbf kernel the decision
+        values of the SVMs are then within about `tol` of the exact ones; kernels whose values are far
+        from one need a smaller `tol` for that.
     max_iter : int, default=100_000
         Limit of steps for one SVM. A warning tells how many SVMs reached it.
     n_jobs : int, default=None
@@ -81,11 +82,16 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     intercept_ : ndarray of shape (n_estimators,) or (n_estimators, n_pairs)
     duality_gap_ : ndarray, shaped as `intercept_`
         Share of the objective; 0 for a subset with one class, which votes for that class.
+    oob_votes_ : Votes
+        The votes on each training row of the SVMs that did not see it.
     oob_vote_share_ : ndarray of shape (n_samples, n_classes)
-        Share of the SVMs that vote for each class, among those that did not see the row; NaN for a
-        row that every SVM saw.
+        Share of these SVMs that vote for each class; NaN for a row that every SVM saw.
     oob_mean_value_ : ndarray of shape (n_samples, n_classes)
         Their mean decision value for each class, each clipped to [-1, 1].
+    class_sizes_ : ndarray of int of shape (n_classes,)
+        Training rows of each class, as labelled.
+    voters_ : Voters
+        The SVMs in the form that votes; see `subsvms.votes`.
     n_iter_ : int
         Steps of the SVM that took most.
     n_features_in_ : int
@@ -127,7 +133,11 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -205,6 +215,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.kernel == "precomputed":
             check_square(X)
         size = subset_size(self.subsample_size, len(labels), len(classes))
+        check_cost(self.n_estimators, len(classes), size)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         n_jobs = effective_n_jobs(self.n_jobs)
         kernel = Kernel.named(self.kernel, find_gamma(self.gamma, X), self.coef0, self.degree)
@@ -237,11 +248,20 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.intercept_ = solution.intercept[:, 0] if binary else solution.intercept
         self.duality_gap_ = solution.duality_gap[:, 0] if binary else solution.duality_gap
         self.n_iter_ = max(int(solution.n_iter.max()), 1)
-        self.oob_vote_share_ = oob_votes.share
-        self.oob_mean_value_ = oob_votes.mean_value
+        self.oob_votes_ = oob_votes
         self.class_sizes_ = sizes
         self.voters_ = voters
         progress.end()
+
+    @property
+    def oob_vote_share_(self) -> np.ndarray:
+        """Out-of-bag share of the votes for each class."""
+        return self.oob_votes_.share
+
+    @property
+    def oob_mean_value_(self) -> np.ndarray:
+        """Out-of-bag mean of the clipped decision values for each class."""
+        return self.oob_votes_.mean_value
 
     def count_votes(self, X: Any) -> Votes:
         """Return the votes of the SVMs on each row.

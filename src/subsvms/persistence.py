@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from subsvms.estimators import SubSVMClassifier
 from subsvms.kernel import KINDS, Kernel
 from subsvms.rows import PAD, Rows
-from subsvms.votes import Voters
+from subsvms.votes import Voters, Votes
 
 FORMAT = 1  # raised when an older reader could misread a file
 ARRAYS = (
@@ -27,11 +27,21 @@ ARRAYS = (
     "dual_coef_",
     "intercept_",
     "duality_gap_",
-    "oob_vote_share_",
-    "oob_mean_value_",
     "class_sizes_",
 )
+OOB = ("counts", "sums", "n_voters")
 MODELS = {"SubSVMClassifier": SubSVMClassifier}
+# What a forged file can make Python raise while its parts are put together.
+WRONG = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
 def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
@@ -60,6 +70,7 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
     check_is_fitted(model)
     voters = model.voters_
     arrays = {key: getattr(model, key) for key in ARRAYS}
+    arrays |= {f"oob.{key}": getattr(model.oob_votes_, key) for key in OOB}
     arrays |= {f"voters.{key}": getattr(voters, key) for key in ("intercept", "pairs", "order")}
     header = {
         "model": name,
@@ -106,28 +117,29 @@ def load(path: str | os.PathLike) -> SubSVMClassifier:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r} to load a model from.")
     metadata, arrays = _read(path)
-    if "subsvms" not in metadata:
-        raise ValueError(f"{str(path)!r} is a safetensors file, but no model written by subsvms.save.")
-    if metadata["subsvms"] != str(FORMAT):
-        raise ValueError(
-            f"{str(path)!r} has format {metadata['subsvms'][:20]!r}, but this version of subsvms reads "
-            f"format {FORMAT}: use the version that wrote it."
-        )
     text = metadata.get("header", "")
     if metadata.get("sha256") != _digest(text, arrays):
         raise ValueError(f"{str(path)!r} was changed after it was saved: save the model again.")
     try:
         return _build(json.loads(text), arrays)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except WRONG as error:
         raise ValueError(f"{str(path)!r} does not describe a model that can vote: {error}.") from error
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     try:
         with safe_open(path, framework="np") as file:
-            return file.metadata() or {}, {key: file.get_tensor(key) for key in file.keys()}
-    except (SafetensorError, UnicodeDecodeError) as error:
+            metadata = file.metadata() or {}
+            if metadata.get("subsvms") == str(FORMAT):
+                return metadata, {key: file.get_tensor(key) for key in file.keys()}
+    except (SafetensorError, UnicodeDecodeError, *WRONG) as error:
         raise ValueError(f"{str(path)!r} is no model file, or a part of it is missing ({error}).") from None
+    if "subsvms" not in metadata:
+        raise ValueError(f"{str(path)!r} is a safetensors file, but no model written by subsvms.save.")
+    raise ValueError(
+        f"{str(path)!r} has format {metadata['subsvms'][:20]!r}, but this version of subsvms reads "
+        f"format {FORMAT}: use the version that wrote it."
+    )
 
 
 def _write_whole(path: Path, content: bytes) -> None:
@@ -179,73 +191,107 @@ def _plain_labels(classes: np.ndarray) -> list:
 
 
 def _build(header: dict, arrays: dict[str, np.ndarray]) -> SubSVMClassifier:
+    """Put a model together from parts that may have been forged."""
     params = header["params"]
     if isinstance(params["class_weight"], list):
         params["class_weight"] = dict(params["class_weight"])
     model = MODELS[header["model"]](**params)
     model._validate_params()
-    rows = header["rows"] and _build_rows("rows", header["rows"], arrays)
-    voters = Voters(
+    model.classes_ = _build_classes(**header["classes"])
+    n_classes = len(model.classes_)
+    model.n_iter_ = int(header["n_iter_"])
+    model.n_features_in_ = int(header["n_features_in_"])
+    names = header["feature_names_in_"]
+    if names is not None:
+        _require(len(names) == model.n_features_in_ and all(isinstance(n, str) for n in names), "names")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    for key in ARRAYS:
+        setattr(model, key, arrays[key])
+    _require(_is(model.class_sizes_, "i", (n_classes,)), "class sizes")
+    model.oob_votes_ = Votes(*(arrays[f"oob.{key}"] for key in OOB))
+
+    kernel = header["kernel"]
+    _require(all(isinstance(kernel[key], int | float) for key in Kernel._fields), "kernel")
+    rows = None if header["rows"] is None else _build_rows("rows", header["rows"], arrays)
+    model.voters_ = Voters(
         lists=_build_rows("lists", header["lists"], arrays),
         intercept=arrays["voters.intercept"],
         pairs=arrays["voters.pairs"],
         order=arrays["voters.order"],
-        kernel=Kernel(**header["kernel"]),
+        kernel=Kernel(
+            kind=kernel["kind"],
+            gamma=float(kernel["gamma"]),
+            coef0=float(kernel["coef0"]),
+            degree=int(kernel["degree"]),
+        ),
         rows=rows,
     )
-    labels = header["classes"]
-    model.classes_ = np.array(labels["values"], dtype=np.dtype(labels["dtype"]))
-    model.n_iter_ = int(header["n_iter_"])
-    model.n_features_in_ = int(header["n_features_in_"])
-    if header["feature_names_in_"]:
-        model.feature_names_in_ = np.array(header["feature_names_in_"], dtype=object)
-    for key in ARRAYS:
-        setattr(model, key, arrays[key])
-    model.voters_ = voters
-    _check_voters(voters, len(model.classes_), model.n_features_in_)
+    _require(model.voters_.kernel.kind == KINDS[model.kernel], "kernel")
+    _check_voters(model.voters_, n_classes, model.n_features_in_)
     return model
+
+
+def _build_classes(dtype: str, values: list) -> np.ndarray:
+    plain = all(isinstance(value, str | int | float | bool) for value in values)
+    _require(plain and len(values) >= 2 and np.dtype(dtype).kind in "biufUO", "classes")
+    classes = np.array(values, dtype=np.dtype(dtype))
+    _require(len(set(classes.tolist())) == len(values), "classes")
+    return classes
 
 
 def _build_rows(part: str, header: dict, arrays: dict[str, np.ndarray]) -> Rows:
     pointer, column, column_of = (arrays[f"{part}.{key}"] for key in ("pointer", "column", "column_of"))
     value, norm = arrays[f"{part}.value"], arrays[f"{part}.norm"]
     n_columns = int(header["n_columns"])
-    sound = (
-        all(array.dtype == np.int64 and array.ndim == 1 for array in (pointer, column, column_of))
-        and value.shape == column.shape
-        and norm.shape == (len(pointer) - 1,)
+    _require(
+        all(_is(array, "i", (None,)) and array.itemsize == 8 for array in (pointer, column, column_of))
+        and _is(value, "f", column.shape)
+        and _is(norm, "f", (len(pointer) - 1,))
+        and value.dtype == norm.dtype
         and pointer[0] == 0
         and pointer[-1] == len(column)
         and np.all(np.diff(pointer) >= 0)
         and np.all(pointer % PAD == 0)
-        and _within(column, 0, max(n_columns, 1))
+        and _within(column, 0, n_columns)
         and _within(column_of, -1, n_columns)
-        and np.isfinite(value).all()
+        and n_columns == np.sum(column_of >= 0),
+        part,
     )
-    if not sound:
-        raise ValueError(f"its {part} point outside their table")
     return Rows(pointer, column, value, norm, bool(header["full"]), column_of, n_columns)
 
 
 def _check_voters(voters: Voters, n_classes: int, n_features: int) -> None:
     """Raise an error unless every index that the compiled vote follows leads inside its array."""
-    lists, rows = voters.lists, voters.rows
-    n_pairs = n_classes * (n_classes - 1) // 2
-    dtypes = {part.value.dtype for part in (lists, rows) if part} | {voters.intercept.dtype}
-    sound = (
-        voters.kernel.kind in KINDS.values()
-        and n_classes >= 2
-        and dtypes in ({np.dtype(np.float32)}, {np.dtype(np.float64)})
-        and voters.pairs.shape == (n_pairs, 2)
+    lists, rows, kernel = voters.lists, voters.rows, voters.kernel
+    n_pairs, n_problems = n_classes * (n_classes - 1) // 2, len(lists.pointer) - 1
+    dtypes = {part.value.dtype for part in (lists, rows) if part is not None} | {voters.intercept.dtype}
+    _require(np.isfinite(kernel.gamma) and np.isfinite(kernel.coef0) and kernel.degree >= 1, "kernel")
+    _require(dtypes in ({np.dtype(np.float32)}, {np.dtype(np.float64)}), "precision")
+    _require(
+        _is(voters.pairs, "i", (n_pairs, 2))
         and _within(voters.pairs, 0, n_classes)
+        and _is(voters.order, "i", (n_classes,))
         and np.array_equal(np.sort(voters.order), np.arange(n_classes))
-        and len(voters.intercept) == len(lists.pointer) - 1
-        and len(voters.intercept) % n_pairs == 0
+        and _is(voters.intercept, "f", (n_problems,))
+        and n_problems % n_pairs == 0
         and len(voters.column_of) == n_features
-        and (rows is None or len(rows.norm) == lists.n_columns)
+        and (rows is not None) == kernel.needs_rows
+        and (rows is None or len(rows.norm) == lists.n_columns),
+        "parts, which do not fit together",
     )
-    if not sound:
-        raise ValueError("its parts do not fit together")
+
+
+def _require(condition: Any, part: str) -> None:
+    if not condition:
+        raise ValueError(f"look at its {part}")
+
+
+def _is(array: np.ndarray, kind: str, shape: tuple[int | None, ...]) -> bool:
+    """Tell if an array has this kind of numbers, all finite, and this shape; None stands for any."""
+    fits = array.ndim == len(shape) and all(
+        wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
+    )
+    return array.dtype.kind == kind and fits and bool(np.isfinite(array).all())
 
 
 def _within(array: np.ndarray, low: int, end: int) -> bool:

@@ -2,8 +2,9 @@
 
 A row becomes a list of its nonzero features, padded with zero values to a multiple of `PAD`. Features
 that are zero in all of these rows cannot change an inner product, so they are dropped and the rest are
-renumbered: a table with a million features costs what its nonzeros cost. Where the rows are not sparse
-their lists are written out in full, and `value` is also an ordinary matrix.
+renumbered: a table with a million features costs what its nonzeros cost. Where the table is not sparse
+the lists name every feature, and `value` is also an ordinary matrix. Which of the two depends on the
+table, never on the rows picked from it, so a row's sums are always added up in the same order.
 """
 
 from typing import Any, NamedTuple
@@ -53,23 +54,43 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     picked.sum_duplicates()
     picked.eliminate_zeros()
     np.clip(picked.data, -HUGE, HUGE, out=picked.data)
-    kept = np.flatnonzero(np.bincount(picked.indices, minlength=X.shape[1]))
-    column_of = np.full(X.shape[1], -1, dtype=np.int64)
-    column_of[kept] = np.arange(len(kept))
+    full = is_full(X)
+    kept = np.full(X.shape[1], full)
+    kept[picked.indices] = True
+    n_columns = int(kept.sum())
+    column_of = np.where(kept, np.cumsum(kept) - 1, -1)
     counts = np.diff(picked.indptr)
     owner = np.repeat(np.arange(len(counts)), counts)
-    columns = column_of[picked.indices]
     norm = np.bincount(owner, picked.data**2, minlength=len(counts))
 
-    full = 0 < FULL * len(counts) * len(kept) <= picked.nnz
-    lengths = np.full(len(counts), len(kept)) if full else counts
+    lengths = np.full(len(counts), n_columns) if full else counts
     pointer = np.concatenate([[0], np.cumsum(-(-lengths // PAD) * PAD)])
-    place = columns if full else np.arange(picked.nnz) - picked.indptr[owner]
     column = np.zeros(pointer[-1], dtype=np.int64)
     value = np.zeros(pointer[-1])
-    if full:
-        column.reshape(len(counts), -1)[:, : len(kept)] = np.arange(len(kept))
-    else:
-        column[pointer[owner] + place] = columns
+    columns = column_of[picked.indices]
+    place = columns if full else np.arange(picked.nnz) - picked.indptr[owner]
+    column[pointer[owner] + place] = columns
     value[pointer[owner] + place] = picked.data
-    return Rows(pointer, column, value, norm, full, column_of, len(kept))
+    if full:
+        width = -(-n_columns // PAD) * PAD
+        column.reshape(len(counts), width)[:, :n_columns] = np.arange(n_columns)
+    return Rows(pointer, column, value, norm, full, column_of, n_columns)
+
+
+def is_full(X: Table) -> bool:
+    """Tell if a table has too few zeros to skip them."""
+    n_values = X.shape[0] * X.shape[1]
+    n_nonzero = np.count_nonzero(X.data) if sparse.issparse(X) else np.count_nonzero(X)
+    return bool(0 < FULL * n_values <= n_nonzero)
+
+
+def cut_huge(X: Table) -> Table:
+    """Return X with its values cut to `HUGE`, as the lists have them; X itself where none is larger."""
+    values = X.data if sparse.issparse(X) else X
+    if values.size == 0 or max(values.max(), -values.min()) <= HUGE:
+        return X
+    if not sparse.issparse(X):
+        return np.clip(X, -HUGE, HUGE)
+    X = X.copy()
+    np.clip(X.data, -HUGE, HUGE, out=X.data)
+    return X

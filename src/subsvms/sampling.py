@@ -19,13 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 BLOCK = 256  # subsets per block; changing it changes what a seed means
+MANY = 10  # classes; subsets grow no further with more
 
 
 def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
     """Return the number of rows in a subset.
 
     ``"log"`` and ``"log_squared"`` are the paper's log l and log^2 l (natural logarithm, rounded) for
-    the two classes of one SVM, so K classes take K/2 times as many. At least 2, at most the table.
+    the two classes of one SVM, so K classes take K/2 times as many, up to `MANY` classes: from there on
+    an SVM's cost would grow with the square of K. At least 2, at most the table.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
         powers = {"log": 1, "log_squared": 2}
         if rule not in powers:
             raise ValueError(f"subsample_size must be 'log', 'log_squared' or a whole number; got {rule!r}.")
-        size = round(n_classes / 2 * np.log(n_samples) ** powers[rule])
+        size = round(min(n_classes, MANY) / 2 * np.log(n_samples) ** powers[rule])
         return int(min(max(size, 2), n_samples))
     if not 2 <= rule <= n_samples:
         raise ValueError(

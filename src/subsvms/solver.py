@@ -18,6 +18,7 @@ objective can be from its optimum, and no finished problem has a gap above `tol`
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,43 +59,63 @@ class Solution:
         ndarray of shape (n_subsets, size) or (n_subsets, n_classes - 1, size)
             For more than two classes, line by line against each other class in order, as SVC does.
         """
-        drawn = labels[subsets]
-        if len(self.pairs) == 1:
-            return self.coef.reshape(subsets.shape)
         n_classes = int(self.pairs.max()) + 1
+        layout = lay_out(labels[subsets], n_classes)
         out = np.zeros((len(subsets), n_classes - 1, subsets.shape[1]))
-        starts = self.start[:-1].reshape(self.intercept.shape)
-        for p, (lower, upper) in enumerate(self.pairs):
-            j, place, entry = find_entries(drawn, lower, upper, starts[:, p])
-            other = np.where(drawn[j, place] == lower, upper - 1, lower)
-            out[j, other, place] = self.coef[entry]
-        return out
+        out[layout.subset, layout.other, layout.place] = self.coef
+        return out[:, 0] if n_classes == 2 else out
 
 
-def find_entries(drawn, lower, upper, starts):
-    """Return subset, place in the subset and entry number of all rows of one pair of classes."""
-    j, place = np.nonzero((drawn == lower) | (drawn == upper))
-    counts = np.bincount(j, minlength=len(drawn))
-    return j, place, np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(len(j))
+class Layout(NamedTuple):
+    """Where the entries of all one-against-one problems come from."""
+
+    pairs: np.ndarray  # (n_pairs, 2), the classes of each problem of a subset
+    start: np.ndarray  # (n_problems + 1,), where the entries of each problem begin
+    subset: np.ndarray  # (n_entries,)
+    place: np.ndarray  # (n_entries,), place in the subset
+    target: np.ndarray  # (n_entries,), -1 for the first class of the pair, +1 for the second
+    other: np.ndarray  # (n_entries,), number of the opposing class, among those that are not one's own
 
 
-def pose_problems(subsets, labels, n_classes):
-    """Return pairs, start, row and target (-1 or +1) of all one-against-one problems."""
+def lay_out(drawn: np.ndarray, n_classes: int) -> Layout:
+    """Lay out the problems of all subsets, pair after pair.
+
+    Parameters
+    ----------
+    drawn : ndarray of int of shape (n_subsets, size)
+        Class of each drawn row.
+    n_classes : int
+
+    Examples
+    --------
+    >>> layout = lay_out(np.array([[2, 0, 2]]), 3)
+    >>> layout.start, layout.place, layout.target
+    (array([0, 1, 4, 6]), array([1, 1, 0, 2, 0, 2]), array([-1., -1.,  1.,  1.,  1.,  1.]))
+    """
+    n_subsets, size = drawn.shape
     pairs = np.array([(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)])
-    drawn = labels[subsets]
-    if n_classes == 2:  # every subset is one problem, whole
-        start = np.arange(0, subsets.size + 1, subsets.shape[1])
-        return pairs, start, subsets.ravel(), 2.0 * drawn.ravel() - 1.0
+    if n_classes == 2:  # a subset is one problem, whole and in order
+        subset, place = np.divmod(np.arange(drawn.size), size)
+        start = np.arange(0, drawn.size + 1, size)
+        return Layout(pairs, start, subset, place, 2.0 * drawn.ravel() - 1.0, np.zeros(drawn.size, int))
     sizes = np.stack([np.sum(drawn == c, axis=1) for c in range(n_classes)], axis=1)
-    start = np.concatenate([[0], np.cumsum(sizes[:, pairs].sum(axis=2).ravel())])
-    starts = start[:-1].reshape(len(subsets), len(pairs))
-    row = np.empty(start[-1], dtype=np.int64)
-    target = np.empty(start[-1])
-    for p, (lower, upper) in enumerate(pairs):
-        j, place, entry = find_entries(drawn, lower, upper, starts[:, p])
-        row[entry] = subsets[j, place]
-        target[entry] = np.where(drawn[j, place] == upper, 1.0, -1.0)
-    return pairs, start, row, target
+    by_class = np.argsort(drawn, axis=1, kind="stable")
+    first = np.cumsum(sizes, axis=1) - sizes + size * np.arange(n_subsets)[:, None]
+
+    # Each problem is two runs of `by_class`: the rows of its first class, then those of its second.
+    lengths = sizes[:, pairs].ravel()
+    begins = np.cumsum(lengths) - lengths
+    source = np.repeat(first[:, pairs].ravel() - begins, lengths) + np.arange(lengths.sum())
+    opposing = np.stack([pairs[:, 1] - 1, pairs[:, 0]], axis=1)  # counted without one's own class
+    start = np.concatenate([begins[::2], [lengths.sum()]])
+    return Layout(
+        pairs=pairs,
+        start=start,
+        subset=source // size,
+        place=by_class.ravel()[source],
+        target=np.repeat(np.resize([-1.0, 1.0], len(lengths)), lengths),
+        other=np.repeat(np.tile(opposing.ravel(), n_subsets), lengths),
+    )
 
 
 def solve_subsets(
@@ -128,7 +149,7 @@ def solve_subsets(
     class_weight : ndarray of shape (n_classes,), optional
         Factors of C.
     tol : float, default=1e-3
-        Largest duality gap, and four times the largest violation of an optimality condition.
+        Largest duality gap, and ten times the largest violation of an optimality condition.
     max_iter : int, default=100_000
         Limit of SMO steps for each problem; a warning tells how many problems reached it.
     n_jobs : int, default=1
@@ -152,8 +173,10 @@ def solve_subsets(
     """
     from subsvms._smo import solve_range  # here: importing numba takes a while
 
+    check_loss(loss)
     n_classes = int(labels.max()) + 1
-    pairs, start, row, target = pose_problems(subsets, labels, n_classes)
+    pairs, start, subset, place, target, _ = lay_out(labels[subsets], n_classes)
+    row = subsets[subset, place]
     used = np.zeros(X.shape[0], dtype=bool)
     used[row] = True
     member = np.cumsum(used)[row] - 1
@@ -168,17 +191,17 @@ def solve_subsets(
     n_problems = len(start) - 1
     coef = np.empty(len(row))
     intercept, gap = np.empty(n_problems), np.empty(n_problems)
-    n_iter, unfinished = np.empty(n_problems, np.int64), np.empty(n_problems, bool)
+    n_iter, ending = np.empty(n_problems, np.int64), np.empty(n_problems, np.int64)
 
     def work(first, last):
         solve_range(
             first, last, rows, gram, kernel, start, member, target, C_negative, C_positive,
             loss == "squared_hinge", float(tol), int(max_iter),
-            coef, intercept, gap, n_iter, unfinished,
+            coef, intercept, gap, n_iter, ending,
         )  # fmt: skip
 
     run_pieces(work, n_problems, PIECE, n_jobs, tell)
-    warn_unfinished(unfinished, max_iter)
+    check_endings(ending, gap, tol, max_iter)
     shape = (len(subsets), len(pairs))
     return Solution(
         pairs, start, row, coef,
@@ -195,6 +218,7 @@ class SharedSolution:
     intercept: np.ndarray  # (n_problems,)
     duality_gap: np.ndarray  # (n_problems,), share of the primal value
     n_iter: np.ndarray  # (n_problems,)
+    C: np.ndarray  # (n_problems, 2), of the rows with target -1 and of those with +1
 
 
 def solve_shared(
@@ -204,7 +228,7 @@ def solve_shared(
     C: ArrayLike = 100.0,
     loss: str = "squared_hinge",
     class_weight: ArrayLike | None = None,
-    start: np.ndarray | None = None,
+    start: SharedSolution | None = None,
     tol: float = 1e-3,
     max_iter: int = 10_000_000,
     n_jobs: int = 1,
@@ -224,9 +248,8 @@ def solve_shared(
     loss : {"squared_hinge", "hinge"}
     class_weight : array-like of shape (2,) or (n_problems, 2), optional
         Factors of C for -1 and for +1.
-    start : ndarray of shape (n_problems, n_samples), optional
-        Coefficients to start from, for instance those of a neighbouring C. They are shrunk where the
-        new problem does not allow them, and never changed in place.
+    start : SharedSolution, optional
+        Where to start from, for instance the solution for a neighbouring C on the way along a grid.
     tol, max_iter, n_jobs
         As in `solve_subsets`.
 
@@ -243,57 +266,76 @@ def solve_shared(
     """
     from subsvms._smo import solve_shared_range  # here: importing numba takes a while
 
+    check_loss(loss)
     K = np.ascontiguousarray(K)
     targets = np.atleast_2d(np.asarray(targets, dtype=float))
     n_problems, n_samples = targets.shape
-    if K.shape != (n_samples, n_samples):
+    if K.shape != (n_samples, n_samples) or not np.isfinite(K.sum()):
         raise ValueError(
-            f"K must be square with a line for each of the {n_samples} targets; got shape {K.shape}."
+            f"K must be finite and square, with a line for each of the {n_samples} targets; "
+            f"got shape {K.shape}, sum {K.sum()}."
         )
-    C = np.broadcast_to(np.asarray(C, dtype=float), n_problems)
+    if not np.isin(targets, (-1.0, 0.0, 1.0)).all():
+        raise ValueError("targets must be -1, +1, or 0 for a row that is not in the problem.")
     weight = np.ones(2) if class_weight is None else np.asarray(class_weight, dtype=float)
-    C_negative, C_positive = (C[:, None] * np.broadcast_to(weight, (n_problems, 2))).T.copy()
-    coef = np.zeros(targets.shape)
-    if start is not None:
-        coef += feasible_start(start, targets, C_negative, C_positive, loss)
+    limits = np.broadcast_to(np.asarray(C, dtype=float), n_problems)[:, None] * np.atleast_2d(weight)
+    if not np.all((limits > 0) & np.isfinite(limits)):
+        raise ValueError(f"C and class_weight must be positive and finite; got {C!r}, {class_weight!r}.")
+    C_negative, C_positive = limits.T.copy()
+    coef = np.zeros(targets.shape) if start is None else feasible_start(start, targets, limits)
     decision = np.empty(targets.shape)
     intercept, gap = np.empty(n_problems), np.empty(n_problems)
-    n_iter, unfinished = np.empty(n_problems, np.int64), np.empty(n_problems, bool)
+    n_iter, ending = np.empty(n_problems, np.int64), np.empty(n_problems, np.int64)
 
     def work(first, last):
         solve_shared_range(
             first, last, K, targets, C_negative, C_positive,
             loss == "squared_hinge", float(tol), int(max_iter),
-            coef, decision, intercept, gap, n_iter, unfinished,
+            coef, decision, intercept, gap, n_iter, ending,
         )  # fmt: skip
 
     run_pieces(work, n_problems, 1, n_jobs)
-    warn_unfinished(unfinished, max_iter)
-    return SharedSolution(coef, decision, intercept, gap, n_iter)
+    check_endings(ending, gap, tol, max_iter)
+    return SharedSolution(coef, decision, intercept, gap, n_iter, limits)
 
 
-def feasible_start(start, targets, C_negative, C_positive, loss):
-    """Return coefficients that the new problems allow, as near to `start` as one factor gets.
+def feasible_start(start: SharedSolution, targets: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """Return coefficients to start from: the old ones, grown or shrunk by one factor as C has.
 
-    Both sides of the equality constraint sum_i b_i = 0 shrink by the same factor; a start that has a
-    coefficient of the wrong sign, or outside the problem, is no help and becomes zero.
+    One factor keeps sum_i b_i = 0, and the smaller of the two classes' factors keeps each b_i within its
+    new limit. A problem with other targets, or with one class, starts from zero.
     """
-    coef = np.array(start, dtype=float).reshape(targets.shape)
-    wrong = np.any(coef * targets < 0, axis=1) | np.any((targets == 0) & (coef != 0), axis=1)
-    one_class = (targets.max(axis=1) <= 0) | (targets.min(axis=1) >= 0)
-    coef[wrong | one_class] = 0.0
-    if loss == "hinge":
-        limit = np.where(targets > 0, C_positive[:, None], C_negative[:, None])
-        coef /= np.maximum((np.abs(coef) / limit).max(axis=1, keepdims=True), 1.0)
-    return coef
+    factor = (limits / start.C).min(axis=1, keepdims=True)
+    same = np.all((start.coef == 0) | (np.sign(start.coef) == targets), axis=1)
+    two_classes = (targets.max(axis=1) > 0) & (targets.min(axis=1) < 0)
+    return np.where((same & two_classes)[:, None], start.coef * factor, 0.0)
 
 
-def warn_unfinished(unfinished, max_iter):
-    """Warn, with the number, if problems were stopped by the iteration limit."""
-    if n_unfinished := int(np.sum(unfinished)):
+def check_loss(loss: str) -> None:
+    """Raise an error for an unknown loss."""
+    if loss not in ("squared_hinge", "hinge"):
+        raise ValueError(f"loss must be 'squared_hinge' or 'hinge'; got {loss!r}.")
+
+
+def check_endings(ending: np.ndarray, gap: np.ndarray, tol: float, max_iter: int) -> None:
+    """Raise an error if numbers overflowed; warn, with the number, of problems that were not solved."""
+    from subsvms._smo import CUT, NO_KERNEL
+
+    if n_lost := int(np.sum(~np.isfinite(gap))):
+        raise ValueError(
+            f"The kernel overflows in {n_lost} of {len(ending)} SVMs: scale the features or lower the degree."
+        )
+    if n_cut := int(np.sum(ending == CUT)):
         warnings.warn(
-            f"{n_unfinished} of {len(unfinished)} SVMs were stopped after max_iter={max_iter} steps, "
-            "short of tol: raise max_iter or tol, lower C, or scale the features.",
+            f"{n_cut} of {len(ending)} SVMs stopped short of tol={tol:g}, after max_iter={max_iter} steps "
+            "or where rounding allowed no more: raise max_iter or tol, lower C, or scale the features.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if n_strange := int(np.sum(ending == NO_KERNEL)):
+        warnings.warn(
+            f"{n_strange} of {len(ending)} SVMs were not solved, because the kernel is not positive "
+            "semi-definite: scale the features, use coef0 >= 0, or another kernel.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -21,7 +21,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from subsvms.kernel import POLY, PRECOMPUTED, RBF, Kernel
-from subsvms.rows import Rows, Table, gather_rows
+from subsvms.rows import Rows, Table, cut_huge, gather_rows
 from subsvms.solver import Solution
 from subsvms.threads import Tell, run_pieces
 
@@ -72,7 +72,7 @@ class Votes:
         (array([1, 1]), array([0, 1]))
         """
         best = self.counts == self.counts.max(axis=1, keepdims=True)
-        winner = np.argmax(best * np.asarray(sizes), axis=1)
+        winner = np.argmax(np.where(best, np.asarray(sizes), -1), axis=1)
         if given is not None:
             kept = best[np.arange(len(given)), given]
             winner = np.where(kept, given, winner)
@@ -121,7 +121,7 @@ def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kerne
         lists = gather_rows(weights, every)
         rows = gather_rows(X, np.flatnonzero(lists.column_of >= 0))
     else:  # a sum over rows of x'z is one product with their weighted sum
-        folded = weights if kernel.kind == PRECOMPUTED else sparse.csr_array(weights @ X)
+        folded = weights if kernel.kind == PRECOMPUTED else sparse.csr_array(weights @ cut_huge(X))
         lists, rows = gather_rows(folded, every), None
     dtype = vote_precision(X, weights, kernel)
     order = np.argsort(-np.asarray(sizes), kind="stable")
@@ -147,7 +147,7 @@ def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
         if kernel.kind == RBF:
             size = 2.0 + 2.0 * kernel.gamma * norm
         elif kernel.kind == POLY:
-            size = (abs(kernel.gamma) * norm + abs(kernel.coef0)) ** kernel.degree
+            size = kernel.degree * (abs(kernel.gamma) * norm + abs(kernel.coef0)) ** kernel.degree
     return np.float32 if total * size * np.finfo(np.float32).eps < ERROR else np.float64
 
 
@@ -233,7 +233,8 @@ def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, tell):
 
 def lanes_for(voters: Voters) -> int:
     """Return how many rows a block has, so that its tables stay within `BLOCK_BYTES`."""
-    n_lines = voters.lists.n_columns + (voters.rows.n_columns if voters.rows else 0)
+    n_subsets = len(voters.intercept) // len(voters.pairs)
+    n_lines = voters.lists.n_columns + (voters.rows.n_columns if voters.rows else 0) + n_subsets
     fitting = BLOCK_BYTES // max(n_lines * voters.intercept.itemsize, 1)
     return int(np.clip(fitting // 8 * 8, 8, LANES))
 
