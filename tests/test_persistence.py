@@ -229,6 +229,13 @@ def test_an_honest_forgery_loads(saved):
     subsvms.load(saved).predict(X)
 
 
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        subsvms.save(MODELS["linear"], tmp_path)
+    with pytest.raises(FileNotFoundError, match="no folder .*missing"):
+        subsvms.save(MODELS["linear"], tmp_path / "missing" / "m")
+
+
 def test_only_fitted_models_of_ours_are_saved(tmp_path):
     with pytest.raises(NotFittedError):
         subsvms.save(SubSVMClassifier(), tmp_path / "m")

@@ -68,6 +68,11 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
     if MODELS.get(name) is not type(model):
         raise TypeError(f"save takes one of {', '.join(MODELS)}; got a {name}.")
     check_is_fitted(model)
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder: give the name of a file in it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save in: make it first.")
     voters = model.voters_
     arrays = {key: getattr(model, key) for key in ARRAYS}
     arrays |= {f"oob.{key}": getattr(model.oob_votes_, key) for key in OOB}
@@ -93,7 +98,7 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
     arrays = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
     text = json.dumps(header)
     metadata = {"subsvms": str(FORMAT), "header": text, "sha256": _digest(text, arrays)}
-    _write_whole(Path(path), to_bytes(arrays, metadata))
+    _write_whole(path, to_bytes(arrays, metadata))
 
 
 def load(path: str | os.PathLike) -> SubSVMClassifier:
