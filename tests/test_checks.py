@@ -53,6 +53,7 @@ LABELS = {
     "missing in a list": (["a", float("nan")] * 20, "NaN.* in 20 of 40 rows, the first in row 1"),
     "missing in pandas": (pd.Series(["a", pd.NA] * 20, dtype="string"), "in 20 of 40 rows"),
     "missing whole numbers": (pd.Series([1, pd.NA] * 20, dtype="Int64"), "in 20 of 40 rows"),
+    "complex": (Y + 1j, "y must hold labels"),
     "infinite": (np.where(Y == 1, np.inf, 0.0), "infinity"),
 }
 
@@ -103,6 +104,18 @@ def test_sixty_classes_are_fine():
     labels = np.arange(600) % 60
     model = SubSVMClassifier(n_estimators=20, random_state=0, gamma=10.0)
     assert model.fit(labels[:, None] / 6, labels).score(labels[:, None] / 6, labels) > 0.9
+
+
+def test_a_billion_svms_are_refused_before_anything_starts():
+    with pytest.raises(ValueError, match="lower n_estimators to"):
+        SubSVMClassifier(n_estimators=10**9).fit(X, Y)
+
+
+def test_dates_beside_numbers_are_refused_in_one_sentence():
+    frame = pd.DataFrame({"a": X[:, 0], "b": pd.date_range("2020", periods=40)})
+    with pytest.raises(TypeError, match="turn dates and the like into numbers") as error:
+        SubSVMClassifier(n_estimators=5).fit(frame, Y)
+    assert "\n" not in str(error.value)
 
 
 def test_one_row_is_not_enough():
@@ -172,7 +185,8 @@ def test_a_million_features_in_csr_just_work():
 
 
 def test_large_values_do_not_overflow():
-    model = SubSVMClassifier(n_estimators=20, random_state=0).fit(X * 1e200, Y)
+    with pytest.warns(UserWarning, match="scale the features"):
+        model = SubSVMClassifier(n_estimators=20, random_state=0).fit(X * 1e200, Y)
     assert np.isfinite(model.oob_mean_value_).all()
 
 

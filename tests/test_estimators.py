@@ -31,8 +31,9 @@ def expected_failures(estimator):
     return {}
 
 
-# Some checks set max_iter=1000, which unscaled features at C=1e5 do reach.
+# Some checks set max_iter=1000, which unscaled features at C=1e5 do reach; some hand over unscaled features.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The rbf kernel between two rows:UserWarning")
 @parametrize_with_checks(
     [
         SubSVMClassifier(n_estimators=100),
@@ -128,6 +129,27 @@ def test_probabilities_margins_and_predictions_agree(n_classes, seed):
     untied = np.sort(share, axis=1)[:, -1] > np.sort(share, axis=1)[:, -2]
     assert untied.mean() > 0.9
     assert_array_equal(model.predict(X)[untied], model.classes_[np.argmax(share, axis=1)][untied])
+
+
+def test_out_of_bag_labels_keep_what_nobody_can_say():
+    """A row that every SVM saw has no out-of-bag vote, and a tie is no verdict."""
+    X = np.arange(20.0)[:, None] / 20
+    y = np.array([0] * 18 + [1] * 2)
+    model = quick(n_estimators=4, subsample_size=20).fit(X, y)
+    share = model.oob_vote_share_
+    unsure = np.isnan(share[:, 0]) | (share[:, 0] == 0.5)
+    assert np.isnan(share[:, 0]).any()
+    assert_array_equal(model.oob_labels_[unsure], y[unsure])
+    assert_array_equal(model.oob_labels_[~unsure], np.argmax(share[~unsure], axis=1))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_unscaled_features_are_warned_of(kind):
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(UserWarning, match="scale the features, for example with MinMaxScaler"):
+        quick().fit(kind(X), y)
+    quick().fit(kind(minmax_scale(X)), y)
+    quick(gamma="scale").fit(kind(X), y)
 
 
 def test_a_tied_vote_goes_to_the_class_given_more_often():

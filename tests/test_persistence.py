@@ -1,4 +1,5 @@
 import json
+import os
 
 import numpy as np
 import pytest
@@ -96,7 +97,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(saved, monkeypat
 def test_a_truncated_file_is_refused(saved, length):
     content = saved.read_bytes()
     saved.write_bytes(content[:length])
-    with pytest.raises(ValueError, match="no model file, or a part of it is missing"):
+    with pytest.raises(ValueError, match="no model file, or it is damaged"):
         subsvms.load(saved)
 
 
@@ -230,10 +231,24 @@ def test_an_honest_forgery_loads(saved):
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(IsADirectoryError, match="is a folder"):
+    with pytest.raises(OSError, match="is a folder or a device"):
         subsvms.save(MODELS["linear"], tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is a folder or a device"):
+        subsvms.save(MODELS["linear"], tmp_path / "pipe")
     with pytest.raises(FileNotFoundError, match="no folder .*missing"):
         subsvms.save(MODELS["linear"], tmp_path / "missing" / "m")
+
+
+def test_a_link_and_the_permissions_of_a_file_are_kept(tmp_path):
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("old")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    subsvms.save(MODELS["linear"], link)
+    assert link.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o640
+    subsvms.load(file)
 
 
 def test_only_fitted_models_of_ours_are_saved(tmp_path):

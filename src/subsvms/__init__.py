@@ -1,4 +1,4 @@
-"""Find wrong labels, correct those that can be corrected, and classify in spite of the rest."""
+"""Classify in spite of wrong labels, and see which labels a vote of many tiny SVMs contradicts."""
 
 from subsvms import adversaries
 from subsvms.estimators import SubSVMClassifier

@@ -3,6 +3,7 @@
 Each message is one sentence that says what was expected, what came, and what to do.
 """
 
+import warnings
 from numbers import Number, Real
 from typing import Any
 
@@ -10,11 +11,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from subsvms.rows import Table
 
 FLOATS = (np.float64, np.float32)
+SAMPLE = 2000  # rows that are enough to see a table's spread
+FAR_APART = 30.0  # exp(-30) is nothing; scaled features give about 1
 MOST_SVMS, MOST_MULTIPLIERS = 5_000_000, 50_000_000  # about 2 GB while they are trained
 
 
@@ -40,6 +44,13 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
         )
     except ValueError as error:
         raise ValueError(_one_sentence(X, str(error))) from None
+    except TypeError as error:
+        if "DType" not in str(error):
+            raise
+        raise TypeError(
+            "X must hold numbers, but has columns of types that do not go together: turn dates and the like "
+            "into numbers first, for example with skrub's TableVectorizer."
+        ) from None
     if sparse.issparse(table):
         check_format(table)
     check_finite(table, getattr(X, "columns", None))
@@ -119,13 +130,15 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("requires y to be passed, but the target y is None: give a label for each row.")
     if isinstance(y, list | tuple):  # NumPy would turn [1, "a"] and ["a", nan] into strings without a word
         check_entries(y)
+    if np.iscomplexobj(y):
+        raise ValueError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
     y = column_or_1d(y, warn=True)
     if len(y) != n_samples:
         raise ValueError(
             f"X and y must have the same number of rows; got {n_samples} and {len(y)}: "
             "give one label for each row."
         )
-    if y.dtype.kind in "fcO":
+    if y.dtype.kind in "fO":
         check_entries(y)
     if y.dtype == object and isinstance(y[0], Number):
         y = np.array(y.tolist())  # scikit-learn knows objects as text only
@@ -168,6 +181,27 @@ def is_missing(label: Any) -> bool:
         return bool(label != label)
     except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal to anything
         return type(label).__name__ == "NAType"
+
+
+def warn_unscaled(X: Table, gamma: float) -> None:
+    """Warn if rows are so far apart that every SVM knows its own rows only.
+
+    The mean of gamma |x - z|^2 over pairs of rows is 2 gamma times the sum of the features' variances.
+    """
+    sample = X[:: max(X.shape[0] // SAMPLE, 1)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(sample):
+            _, variances = mean_variance_axis(sample, axis=0)
+        else:
+            variances = sample.var(axis=0, dtype=np.float64)
+        exponent = 2.0 * gamma * np.sum(variances)
+    if not exponent < FAR_APART:
+        warnings.warn(
+            f"The rbf kernel between two rows is about exp(-{exponent:.3g}), so the SVMs cannot tell near "
+            "from far: scale the features, for example with MinMaxScaler, or use gamma='scale'.",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def check_square(K: Table) -> None:

@@ -32,8 +32,8 @@ def main(
 
 @app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")
 def demo(
-    wrong: Annotated[float, typer.Option(help="Share of the labels to make wrong.")] = 0.2,
-    seed: Annotated[int, typer.Option(help="Seed of the attack and of the subsets.")] = 0,
+    wrong: Annotated[float, typer.Option(help="Share of the labels to make wrong, below 0.37.")] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of attack and subsets.")] = 0,
 ) -> None:
     """Make labels of a real table wrong, then let a thousand tiny SVMs correct them.
 

@@ -11,7 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subsvms.checks import check_class_weight, check_cost, check_labels, check_square, check_table
+from subsvms.checks import (
+    check_class_weight,
+    check_cost,
+    check_labels,
+    check_square,
+    check_table,
+    warn_unscaled,
+)
 from subsvms.kernel import Kernel
 from subsvms.progress import CallbackSupportMixin, Progress
 from subsvms.rows import Table
@@ -25,7 +32,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     Each SVM sees a class-balanced random subset of logarithmic size, so most of them see few wrong
     labels or none, and their majority is right where most of them are (Laxman, Mittal and
-    Venkatesan, "Error Correction in Learning using SVMs"). There is nothing to tune.
+    Venkatesan, "Error Correction in Learning using SVMs"). There is nothing to tune, but features must
+    be scaled, for example with MinMaxScaler; a warning tells if they look as if they were not.
 
     More than two classes are handled one against one inside each subset. Every pairwise SVM is then
     as small and as balanced as the paper's, and all of them together have no more multipliers than
@@ -76,7 +84,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
     subsets_ : ndarray of int of shape (n_estimators, size)
-        Row numbers of each subset.
+        Row numbers of each subset; a row can be drawn more than once.
     dual_coef_ : ndarray of shape (n_estimators, size) or (n_estimators, n_classes - 1, size)
         y_i a_i of each drawn row; for more than two classes against each other class in order.
     intercept_ : ndarray of shape (n_estimators,) or (n_estimators, n_pairs)
@@ -84,6 +92,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Share of the objective; 0 for a subset with one class, which votes for that class.
     oob_votes_ : Votes
         The votes on each training row of the SVMs that did not see it.
+    oob_labels_ : ndarray of shape (n_samples,)
+        The label that most of them vote for; a row with a tie, or that every SVM saw, keeps its own.
     oob_vote_share_ : ndarray of shape (n_samples, n_classes)
         Share of these SVMs that vote for each class; NaN for a row that every SVM saw.
     oob_mean_value_ : ndarray of shape (n_samples, n_classes)
@@ -105,6 +115,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.preprocessing import minmax_scale
     >>> from subsvms import SubSVMClassifier, adversaries
@@ -218,7 +229,10 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_cost(self.n_estimators, len(classes), size)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         n_jobs = effective_n_jobs(self.n_jobs)
-        kernel = Kernel.named(self.kernel, find_gamma(self.gamma, X), self.coef0, self.degree)
+        gamma = find_gamma(self.gamma, X)
+        if self.kernel == "rbf" and self.gamma == "auto":  # who chose a width knows the data
+            warn_unscaled(X, gamma)
+        kernel = Kernel.named(self.kernel, gamma, self.coef0, self.degree)
         progress = Progress(self, n_stages=2, X=X, y=y)
 
         subsets = draw_subsets(labels, self.n_estimators, size, self.sampling_bias, seed=seed)
@@ -249,9 +263,15 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.duality_gap_ = solution.duality_gap[:, 0] if binary else solution.duality_gap
         self.n_iter_ = max(int(solution.n_iter.max()), 1)
         self.oob_votes_ = oob_votes
+        self.oob_winners_ = oob_votes.winners(sizes, given=labels)
         self.class_sizes_ = sizes
         self.voters_ = voters
         progress.end()
+
+    @property
+    def oob_labels_(self) -> np.ndarray:
+        """Out-of-bag majority label of each training row."""
+        return self.classes_[self.oob_winners_]
 
     @property
     def oob_vote_share_(self) -> np.ndarray:

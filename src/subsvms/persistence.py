@@ -28,6 +28,7 @@ ARRAYS = (
     "intercept_",
     "duality_gap_",
     "class_sizes_",
+    "oob_winners_",
 )
 OOB = ("counts", "sums", "n_voters")
 MODELS = {"SubSVMClassifier": SubSVMClassifier}
@@ -66,13 +67,18 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
     """
     name = type(model).__name__
     if MODELS.get(name) is not type(model):
-        raise TypeError(f"save takes one of {', '.join(MODELS)}; got a {name}.")
+        raise TypeError(
+            f"save takes a {' or '.join(MODELS)}, but got a {name}: of a pipeline, save the last step and "
+            "keep the others yourself."
+        )
     check_is_fitted(model)
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder: give the name of a file in it.")
+    path = Path(path).resolve()  # a link keeps leading to the file
+    if path.exists() and not path.is_file():
+        raise OSError(f"{str(path)!r} is a folder or a device: give the name of an ordinary file.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save in: make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"The folder {str(path.parent)!r} cannot be written to: choose another.")
     voters = model.voters_
     arrays = {key: getattr(model, key) for key in ARRAYS}
     arrays |= {f"oob.{key}": getattr(model.oob_votes_, key) for key in OOB}
@@ -121,6 +127,7 @@ def load(path: str | os.PathLike) -> SubSVMClassifier:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r} to load a model from.")
+    path.open("rb").close()  # tells a missing permission better than safetensors does
     metadata, arrays = _read(path)
     text = metadata.get("header", "")
     if metadata.get("sha256") != _digest(text, arrays):
@@ -138,7 +145,9 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             if metadata.get("subsvms") == str(FORMAT):
                 return metadata, {key: file.get_tensor(key) for key in file.keys()}
     except (SafetensorError, UnicodeDecodeError, *WRONG) as error:
-        raise ValueError(f"{str(path)!r} is no model file, or a part of it is missing ({error}).") from None
+        raise ValueError(
+            f"{str(path)!r} is no model file, or it is damaged: save the model again ({error})."
+        ) from None
     if "subsvms" not in metadata:
         raise ValueError(f"{str(path)!r} is a safetensors file, but no model written by subsvms.save.")
     raise ValueError(
@@ -154,7 +163,7 @@ def _write_whole(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())  # mkstemp allows the owner only
+        os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
@@ -213,6 +222,7 @@ def _build(header: dict, arrays: dict[str, np.ndarray]) -> SubSVMClassifier:
     for key in ARRAYS:
         setattr(model, key, arrays[key])
     _require(_is(model.class_sizes_, "i", (n_classes,)), "class sizes")
+    _require(_is(model.oob_winners_, "i", (None,)) and _within(model.oob_winners_, 0, n_classes), "winners")
     model.oob_votes_ = Votes(*(arrays[f"oob.{key}"] for key in OOB))
 
     kernel = header["kernel"]

@@ -29,7 +29,7 @@ from subsvms.kernel import PRECOMPUTED, Kernel
 from subsvms.rows import Table, gather_rows
 from subsvms.threads import Tell, run_pieces
 
-PIECE = 32  # problems per unit of work: short enough to balance, long enough not to matter
+PIECE = 32  # problems of up to 64 rows per unit of work: short enough for balance and for Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,8 @@ def solve_subsets(
             coef, intercept, gap, n_iter, ending,
         )  # fmt: skip
 
-    run_pieces(work, n_problems, PIECE, n_jobs, tell)
+    longest = max(int(np.diff(start).max()), 1)
+    run_pieces(work, n_problems, int(np.clip(PIECE * (64 / longest) ** 2, 1, PIECE)), n_jobs, tell)
     check_endings(ending, gap, tol, max_iter)
     shape = (len(subsets), len(pairs))
     return Solution(

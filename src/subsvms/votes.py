@@ -138,6 +138,11 @@ def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
     their sum by about eps |w| max k; measured, at most twice that. An RBF kernel value is off by
     eps gamma |x|^2 in addition, since |x - z|^2 comes from |x|^2 + |z|^2 - 2 x'z.
     """
+    with np.errstate(over="ignore"):
+        return np.float32 if _rounding(X, weights, kernel) < ERROR else np.float64
+
+
+def _rounding(X: Table, weights: sparse.csr_array, kernel: Kernel) -> float:
     total = 2.0 * np.sqrt(weights.multiply(weights).sum(axis=1).max(initial=0.0))
     used = np.unique(weights.indices)
     if kernel.kind == PRECOMPUTED:
@@ -148,7 +153,7 @@ def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
             size = 2.0 + 2.0 * kernel.gamma * norm
         elif kernel.kind == POLY:
             size = kernel.degree * (abs(kernel.gamma) * norm + abs(kernel.coef0)) ** kernel.degree
-    return np.float32 if total * size * np.finfo(np.float32).eps < ERROR else np.float64
+    return total * size * np.finfo(np.float32).eps
 
 
 def count_votes(

@@ -16,7 +16,7 @@ PROBE = """
 import numpy as np
 from subsvms import SubSVMClassifier, _ballots, _smo
 X = np.arange(20.0)[:, None]
-SubSVMClassifier(n_estimators=10).fit(X, X[:, 0] > 10).predict(X)
+SubSVMClassifier(n_estimators=10, random_state=0).fit(X, X[:, 0] > 10).predict(X)
 stats = [f.stats for f in (_smo.solve_range, _ballots.vote_block, _ballots.kernel_block)]
 print("compiled", sum(sum(s.cache_misses.values()) for s in stats))
 print("loaded", sum(sum(s.cache_hits.values()) for s in stats))
