@@ -228,7 +228,7 @@ import sklearn
 times.append(time.perf_counter())
 import subsvms
 times.append(time.perf_counter())
-X = [[float(i)] for i in range(100)]
+X = [[i / 100] for i in range(100)]
 subsvms.SubSVMClassifier(n_estimators=100).fit(X, [i > 50 for i in range(100)]).predict(X)
 times.append(time.perf_counter())
 print(*(later - sooner for sooner, later in zip(times, times[1:])))

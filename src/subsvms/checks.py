@@ -130,7 +130,7 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("requires y to be passed, but the target y is None: give a label for each row.")
     if isinstance(y, list | tuple):  # NumPy would turn [1, "a"] and ["a", nan] into strings without a word
         check_entries(y)
-    if np.iscomplexobj(y):
+    if getattr(getattr(y, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
     y = column_or_1d(y, warn=True)
     if len(y) != n_samples:

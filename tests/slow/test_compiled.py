@@ -15,8 +15,8 @@ SOURCE = Path(subsvms.__file__).parent
 PROBE = """
 import numpy as np
 from subsvms import SubSVMClassifier, _ballots, _smo
-X = np.arange(20.0)[:, None]
-SubSVMClassifier(n_estimators=10, random_state=0).fit(X, X[:, 0] > 10).predict(X)
+X = np.arange(20.0)[:, None] / 20
+SubSVMClassifier(n_estimators=10, random_state=0).fit(X, X[:, 0] > 0.5).predict(X)
 stats = [f.stats for f in (_smo.solve_range, _ballots.vote_block, _ballots.kernel_block)]
 print("compiled", sum(sum(s.cache_misses.values()) for s in stats))
 print("loaded", sum(sum(s.cache_hits.values()) for s in stats))
