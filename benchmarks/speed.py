@@ -126,9 +126,10 @@ def describe(what, times, n_timed):
         "what": what,
         "ours, 1 thread": times[1],
         "ours, 2 threads": times[2],
-        f"SVC loop (from {n_timed} SVMs)": svc,
+        "SVC loop": svc,
         "ratio, 1 thread": svc / times[1],
         "ratio, 2 threads": svc / times[2],
+        "SVMs SVC was timed on": n_timed,
     }
 
 
@@ -272,7 +273,7 @@ def main():
     args = parser.parse_args()
     parts = {
         "Beside a loop of SVC": lambda: beside_svc(args.data_dir, args.svms, args.times),
-        "CSR beside dense": lambda: csr_beside_dense(args.data_dir, args.times),
+        "CSR beside dense": lambda: csr_beside_dense(args.data_dir, 2 * args.times + 1),
         "Growth": lambda: growth(min(args.times, 3)),
         "Memory": memory,
         "Start": lambda: start(min(args.times, 5)),
