@@ -58,3 +58,11 @@ def test_balanced_accuracy_is_within_3_points_of_what_was_measured(data_folder, 
         reached.append(np.mean(scores))
     print(f"{name}:", *(f"{value:.3f}" for value in reached))  # pytest -rP shows it
     np.testing.assert_allclose(reached, MEASURED[name], atol=0.03)
+
+
+def test_the_plain_vote_contradicts_a_fifth_of_the_clean_labels_of_a1a(data_folder):
+    """What the README warns of: the vote counts rare and common classes alike."""
+    X, y, _, _ = load(data_folder, "a1a")
+    contradicted = np.mean(SubSVMClassifier(random_state=0).fit(X, y).oob_labels_ != y)
+    print(f"a1a, clean labels contradicted: {contradicted:.3f}")
+    assert 0.17 < contradicted < 0.25
