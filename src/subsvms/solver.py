@@ -326,17 +326,12 @@ def check_endings(ending: np.ndarray, gap: np.ndarray, tol: float, max_iter: int
         raise ValueError(
             f"The kernel overflows in {n_lost} of {len(ending)} SVMs: scale the features or lower the degree."
         )
-    if n_cut := int(np.sum(ending == CUT)):
-        warnings.warn(
-            f"{n_cut} of {len(ending)} SVMs stopped short of tol={tol:g}, after max_iter={max_iter} steps "
-            "or where rounding allowed no more: raise max_iter or tol, lower C, or scale the features.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    if n_strange := int(np.sum(ending == NO_KERNEL)):
-        warnings.warn(
-            f"{n_strange} of {len(ending)} SVMs were not solved, because the kernel is not positive "
-            "semi-definite: scale the features, use coef0 >= 0, or another kernel.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    words = {
+        CUT: f"stopped short of tol={tol:g}, after max_iter={max_iter} steps or where rounding allowed no "
+        "more: raise max_iter or tol, lower C, or scale the features",
+        NO_KERNEL: "were not solved, because the kernel is not positive semi-definite: scale the features, "
+        "use coef0 >= 0, or another kernel",
+    }
+    for reason, what in words.items():
+        if n := int(np.sum(ending == reason)):
+            warnings.warn(f"{n} of {len(ending)} SVMs {what}.", ConvergenceWarning, stacklevel=3)
