@@ -1,0 +1,246 @@
+"""Count how many changed labels a verdict withstands, whatever the data and whoever changes them.
+
+A subset is s independent draws: class c with probability w_c, then one of its n_c rows, each with
+probability r_c = w_c / n_c. An adversary changes m labels: out_c rows leave class c, in_c rows enter it. A
+draw before and a draw after can be coupled so that they are the same row with the same label with
+probability 1 - tau,
+
+    tau = sum_c w_c (1 - (n_c - out_c) / max(n_c, n_c - out_c + in_c)),
+
+because a row that stays in c is drawn with the smaller of its two probabilities in both worlds. For two
+classes, c losing i rows and d losing m - i <= i, tau is r_c i + w_d i / (n_d - m + 2i): it grows with i
+while m < n_d, so the worst split sends all m rows the same way,
+
+    tau(m) = max over (c, d) of   w_c m / n_c + w_d m / (n_d + m).
+
+Whole rows may change instead of labels: then out and in are free of each other. If c loses i rows and does
+not grow, tau is largest where none enters c, at r_c i + w_d m / (n_d + i), and as this is convex in i the
+same two ends win: changed rows are no worse than changed labels. For K >= 3 classes and p = 1/2 the loss of
+a class is at most r_c max(out_c, in_c), which is convex, so with r' and r'' the two largest r_c
+
+    tau(m) <= m (r' + r'').
+
+For K >= 3 and p other than 1/2 the w_c move with the sizes and nothing is certified; for two classes the
+smaller must stay the smaller. No class may vanish: m is less than every n_c.
+
+Out-of-bag votes on row i come from SVMs that did not draw it. Given that, a draw is any other row, with its
+old probability divided by 1 - r, r being that of row i. Two coupled draws that avoid row i in both worlds
+differ with probability at most
+
+    tau(m) / (1 - r),
+
+from overlap >= (1 - tau - q) / (1 - q) where i keeps its label and q <= r is the smaller of its two
+probabilities, and from overlap >= 1 - tau where i is itself among the m.
+
+All s draws agree with probability (1 - tau)^s, so no class's vote share moves by more than
+delta = 1 - (1 - tau)^s, and a verdict with share v1 against v2 for the next class stands while
+v1 - delta > v2 + delta. The shares are those of infinitely many SVMs. Of n that voted, k for a class, they
+are known up to the limits of Clopper and Pearson (Biometrika 1934), and v2 <= 1 - v1 besides. Which class
+won is read from the same votes, so the limits of every class have to hold at once (Bonferroni).
+
+This is the certificate of bagging (Jia, Cao and Gong, AAAI 2021) for class-balanced, out-of-bag votes. It
+assumes nothing of the data, but it does assume that an SVM knows its own rows only. So it does not cover
+class_weight="balanced"; nor, for changed rows, a kernel width taken from the table; nor SVMs that are
+exactly undecided, whose vote goes to the larger class, where the changes put the classes in another order.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from subsvms.limits import lower_limit
+from subsvms.sampling import class_probabilities
+
+CONFIDENCE = 0.999  # of one row: a false promise in a thousand costs few changes, as limits move slowly
+
+
+class Counts(Protocol):
+    """What a certificate needs of `subsvms.votes.Votes`."""
+
+    @property
+    def counts(self) -> np.ndarray:
+        """SVMs that vote for each class, of shape (n_rows, n_classes)."""
+
+    @property
+    def n_voters(self) -> np.ndarray:
+        """SVMs that were asked, of shape (n_rows,)."""
+
+
+@dataclass(frozen=True)
+class CertifiedCurve:
+    """How many verdicts stand, against how many labels change."""
+
+    n_changes: np.ndarray  # (max_changes + 1,), from 0 on
+    share: np.ndarray  # (max_changes + 1,), of the rows; it never rises
+
+
+def changed_draw(n_changed: ArrayLike, sizes: ArrayLike, p: float = 0.5) -> np.ndarray:
+    """Return tau(m), a limit to the chance that changed labels change one draw.
+
+    It holds for the worst choice of at most m labels, and of at most m whole rows.
+
+    Parameters
+    ----------
+    n_changed : array-like of int
+        m, from 0 on, in any shape.
+    sizes : array-like of int of shape (n_classes,)
+        Rows of each class.
+    p : float, default=0.5
+        The sampling bias.
+
+    Returns
+    -------
+    ndarray of float, of the shape of n_changed
+        1 where nothing can be promised: a class could vanish, or the class probabilities could change.
+
+    Examples
+    --------
+    >>> changed_draw([0, 1, 2, 10], [10, 40]).round(3)
+    array([0.   , 0.062, 0.124, 1.   ])
+    >>> changed_draw([1], [10, 20, 20]).round(3)  # a third of 1/10 + 1/20
+    array([0.05])
+    """
+    m, sizes = np.asarray(n_changed), np.asarray(sizes)
+    if np.any(m < 0):
+        raise ValueError(f"n_changed must be 0 or more; got {m.min()}.")
+    w = class_probabilities(sizes, p)
+    r = w / np.maximum(sizes, 1)
+    if len(sizes) == 2:
+        tau = np.maximum(r[0] * m + w[1] * m / (sizes[1] + m), r[1] * m + w[0] * m / (sizes[0] + m))
+    else:
+        tau = m * np.sort(r)[-2:].sum()
+    return np.where((m > _most_changes(sizes, p)) & (m > 0), 1.0, tau)
+
+
+def _most_changes(sizes: np.ndarray, p: float) -> int:
+    """Return the largest m for which tau(m) holds."""
+    smallest, largest = int(sizes.min()), int(sizes.max())
+    if p == 0.5:
+        return smallest - 1
+    if len(sizes) > 2:
+        return 0
+    return min(smallest - 1, (largest - smallest - 1) // 2)  # so that smallest + m < largest - m
+
+
+def count_withstood(
+    votes: Counts,
+    sizes: ArrayLike,
+    given: ArrayLike,
+    size: int,
+    *,
+    p: float = 0.5,
+    confidence: float | None = CONFIDENCE,
+) -> np.ndarray:
+    """Return for each row how many changed labels its verdict is sure to withstand.
+
+    The verdict is the class with most votes. Any labels may change, the row's own included, or whole
+    rows other than this one; see the top of this module for what an SVM may depend on.
+
+    Parameters
+    ----------
+    votes : Votes
+        Out-of-bag votes of training rows, or votes on new rows.
+    sizes : array-like of int of shape (n_classes,)
+        Rows of each class in the training table.
+    given : array-like of int of shape (n_rows,)
+        Class number of each row in the training table; -1 for a row that is not in it.
+    size : int
+        Draws in a subset.
+    p : float, default=0.5
+        The sampling bias.
+    confidence : float or None, default=CONFIDENCE
+        Chance, over the draw of the subsets and for one row, that the number is not too large. With None
+        the votes are taken for the true shares.
+
+    Returns
+    -------
+    ndarray of int of shape (n_rows,)
+        0 where one change might turn the verdict, where the vote is tied, and where nobody voted.
+
+    Examples
+    --------
+    Three rows of a table with 395 and 1210 rows: 700 SVMs agree, 600 of 700 agree, and a tie.
+
+    >>> from subsvms.votes import Votes
+    >>> votes = Votes(np.array([[0, 700], [600, 100], [350, 350]]), np.zeros((3, 2)), np.full(3, 700))
+    >>> count_withstood(votes, [395, 1210], [1, 0, 0], size=7)
+    array([55, 30,  0])
+    >>> count_withstood(votes, [395, 1210], [1, 0, 0], size=54)
+    array([7, 4, 0])
+    """
+    sizes, given, counts = np.asarray(sizes), np.asarray(given), np.asarray(votes.counts)
+    _check_inputs(counts, sizes, given, size, confidence)
+    tolerated = np.maximum(_half_margin(counts, np.asarray(votes.n_voters), confidence), 0.0)
+    r = np.append(class_probabilities(sizes, p) / np.maximum(sizes, 1), 0.0)  # the last one serves -1
+    allowed = -np.expm1(np.log1p(-tolerated) / size) * (1.0 - r[given])  # delta < tolerated, solved for tau
+
+    # No margin is above 1/2, and tau(m) is at least m times each r: beyond this m nothing can stand.
+    most = min(_most_changes(sizes, p), int(-np.expm1(np.log(0.5) / size) / r.max()))
+    tau = changed_draw(np.arange(1, max(most, 0) + 1), sizes, p)
+    return np.searchsorted(tau, allowed, side="left")
+
+
+def _check_inputs(counts, sizes, given, size, confidence):
+    n_rows, n_classes = counts.shape
+    if sizes.shape != (n_classes,):
+        raise ValueError(f"sizes must give the rows of each of {n_classes} classes; got {sizes!r}.")
+    if given.shape != (n_rows,) or np.any((given < -1) | (given >= n_classes)):
+        raise ValueError(f"given must hold {n_rows} class numbers from -1 to {n_classes - 1}.")
+    if size < 1:
+        raise ValueError(f"size must be 1 or more, the draws in a subset; got {size!r}.")
+    if confidence is not None and not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, or be None; got {confidence!r}.")
+
+
+def _half_margin(counts, n_voters, confidence):
+    """Return half the difference of the winner's share and the next one's, as far as it is certain."""
+    second, first = np.partition(counts, -2, axis=1)[:, -2:].T
+    if confidence is None:
+        n = np.where(n_voters > 0, n_voters, 1)
+        return (first - second) / n / 2
+    # Between two classes a lower limit for one is an upper limit for the other: 2 limits, not 4.
+    n_classes = counts.shape[1]
+    error = (1.0 - confidence) / (2 if n_classes == 2 else 2 * n_classes)
+    least = _lower_limit(first, n_voters, error)
+    rest = 1.0 - least
+    if n_classes > 2:  # the limit of the second class is also the largest among all but the first
+        rest = np.minimum(rest, 1.0 - _lower_limit(n_voters - second, n_voters, error))
+    return (least - rest) / 2
+
+
+def _lower_limit(k, n, error):
+    """Return what a share is not below, k of n having been seen: wrong with probability <= error."""
+    pairs = k.astype(np.int64) * (int(n.max(initial=0)) + 1) + n
+    _, at, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    return lower_limit(k[at], n[at], 1.0 - error)[inverse]  # many rows share a few thousand pairs
+
+
+def certified_curve(withstood: ArrayLike, max_changes: int | None = None) -> CertifiedCurve:
+    """Return the share of rows whose verdict withstands at least 0, 1, 2, ... changes.
+
+    Parameters
+    ----------
+    withstood : array-like of int of shape (n_rows,)
+        As `count_withstood` returns it.
+    max_changes : int, optional
+        Where the curve ends; by default with the last row.
+
+    Returns
+    -------
+    CertifiedCurve
+        The share at 0 is 1: nothing has changed yet.
+
+    Examples
+    --------
+    >>> curve = certified_curve([0, 0, 1, 3])
+    >>> curve.n_changes, curve.share
+    (array([0, 1, 2, 3]), array([1.  , 0.5 , 0.25, 0.25]))
+    """
+    withstood = np.asarray(withstood, dtype=np.int64)
+    if withstood.size == 0:
+        raise ValueError("withstood must hold at least one row; got none.")
+    last = int(withstood.max()) if max_changes is None else int(max_changes)
+    numbers = np.bincount(np.minimum(withstood, last), minlength=last + 1)
+    return CertifiedCurve(np.arange(last + 1), numbers[::-1].cumsum()[::-1] / len(withstood))

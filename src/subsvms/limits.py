@@ -1,0 +1,28 @@
+"""Confidence limits of a share: exact, one-sided (Clopper and Pearson, Biometrika 1934)."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
+
+
+def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
+    """Return the share that is undercut with probability 1 - confidence at most, k of n seen.
+
+    Examples
+    --------
+    >>> lower_limit([0, 9, 10], 10, 0.9).round(2)
+    array([0.  , 0.66, 0.79])
+    """
+    k, n = np.asarray(k), np.asarray(n)
+    return np.where(k > 0, betaincinv(np.maximum(k, 1), np.maximum(n - k + 1, 1), 1.0 - confidence), 0.0)
+
+
+def upper_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
+    """Return the share that is exceeded with probability 1 - confidence at most, k of n seen.
+
+    Examples
+    --------
+    >>> float(upper_limit(9, 10, 0.9).round(2))
+    0.99
+    """
+    return 1.0 - lower_limit(np.asarray(n) - np.asarray(k), n, confidence)

@@ -1,0 +1,375 @@
+from itertools import combinations, combinations_with_replacement, permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import bdtrc
+from scipy.stats import binom
+
+from subsvms.certificates import CONFIDENCE, certified_curve, changed_draw, count_withstood
+from subsvms.kernel import Kernel
+from subsvms.sampling import class_probabilities
+from subsvms.solver import solve_subsets
+from subsvms.votes import Votes, count_training_votes, gather_voters
+
+CLOSE = 1e-12  # the same few fractions, added in another order
+BIASES = [0.5, 0.3, 0.8]
+
+
+def make_votes(counts):
+    counts = np.atleast_2d(counts)
+    return Votes(counts, np.zeros(counts.shape), counts.sum(axis=1))
+
+
+def plain_overlap(sizes, out, into, p, own=None, becomes=None):
+    """Return the largest chance that two draws agree; both avoid a row of class `own`, if given.
+
+    `becomes` is that row's class afterwards; `out` and `into` count its change like any other.
+    """
+    sizes, out, into = np.array(sizes), np.array(out), np.array(into)
+    after = sizes - out + into
+    before_r, after_r = (class_probabilities(n, p) / n for n in (sizes, after))
+    staying = sizes - out
+    if own is None:
+        return float(staying @ np.minimum(before_r, after_r))
+    staying = staying - (np.arange(len(sizes)) == own) * (own == becomes)
+    return float(staying @ np.minimum(before_r / (1 - before_r[own]), after_r / (1 - after_r[becomes])))
+
+
+def splits(m, n_classes):
+    """Return all ways to write m as an ordered sum."""
+    return [parts for parts in product(range(m + 1), repeat=n_classes) if sum(parts) == m]
+
+
+def label_moves(m, n_classes):
+    """Return (out, into) of all ways to change m labels."""
+    pairs = list(permutations(range(n_classes), 2))
+    for numbers in splits(m, len(pairs)):
+        out, into = np.zeros(n_classes, int), np.zeros(n_classes, int)
+        for (c, d), number in zip(pairs, numbers, strict=True):
+            out[c] += number
+            into[d] += number
+        yield out, into
+
+
+def row_moves(m, n_classes):
+    return product(splits(m, n_classes), repeat=2)
+
+
+def largest_m(sizes, p):
+    if p == 0.5:
+        return min(sizes) - 1
+    return min(min(sizes) - 1, (max(sizes) - min(sizes) - 1) // 2) if len(sizes) == 2 else 0
+
+
+@pytest.mark.parametrize("p", BIASES)
+@pytest.mark.parametrize("sizes", [(5, 5), (4, 9), (13, 4), (3, 20), (6, 7)])
+def test_between_two_classes_tau_is_the_worst_of_all_label_changes(sizes, p):
+    for m in range(largest_m(sizes, p) + 1):
+        worst = max(1 - plain_overlap(sizes, *move, p) for move in label_moves(m, 2))
+        assert abs(changed_draw(m, sizes, p) - worst) < CLOSE
+
+
+@pytest.mark.parametrize("p", BIASES)
+@pytest.mark.parametrize("sizes", [(5, 5), (4, 9), (13, 4), (3, 20), (6, 7)])
+def test_changed_rows_are_no_worse_than_changed_labels(sizes, p):
+    for m in range(largest_m(sizes, p) + 1):
+        worst = max(1 - plain_overlap(sizes, *move, p) for move in row_moves(m, 2))
+        assert abs(changed_draw(m, sizes, p) - worst) < CLOSE
+
+
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (3, 5, 9), (4, 4, 12), (3, 3, 4, 5)])
+def test_among_several_classes_tau_is_enough_and_nearly_needed(sizes):
+    for m in range(1, min(3, min(sizes) - 1) + 1):
+        tau = changed_draw(m, sizes)
+        assert tau > max(1 - plain_overlap(sizes, *move, 0.5) for move in label_moves(m, len(sizes))) - CLOSE
+        worst = max(1 - plain_overlap(sizes, *move, 0.5) for move in row_moves(m, len(sizes)))
+        assert worst - CLOSE < tau < 1.5 * worst
+
+
+@pytest.mark.parametrize(
+    "sizes, p",
+    [((5, 5), 0.5), ((4, 9), 0.5), ((3, 20), 0.5), ((6, 40), 0.5), ((4, 13), 0.3), ((13, 4), 0.8),
+     ((3, 5, 9), 0.5)],
+)  # fmt: skip
+def test_draws_that_avoid_a_row_differ_by_at_most_tau_over_the_chance_to_avoid_it(sizes, p):
+    """Whether the row keeps its label or is itself among the changed."""
+    n_classes = len(sizes)
+    for own, m in product(range(n_classes), range(1, min(2, largest_m(sizes, p)) + 1)):
+        limit = changed_draw(m, sizes, p) / (1 - class_probabilities(sizes, p)[own] / sizes[own])
+        worst = 0
+        for out, into in label_moves(m, n_classes):
+            fates = [own] if out[own] < sizes[own] else []
+            fates += [c for c in range(n_classes) if c != own and out[own] and into[c]]
+            for becomes in fates:
+                worst = max(worst, 1 - plain_overlap(sizes, out, into, p, own, becomes))
+        assert 0.6 * limit < worst < limit + CLOSE
+
+
+def test_a_smaller_table_would_not_be_enough_for_draws_that_avoid_a_row():
+    """Draws that avoid a row are not draws from the table without it: they favour the other classes."""
+    shrunk = changed_draw(1, [6, 99])
+    assert 1 - plain_overlap([6, 100], [1, 0], [0, 1], 0.5, own=1, becomes=1) > shrunk
+
+
+@given(a=st.integers(2, 300), more=st.integers(0, 300), p=st.sampled_from([0.5, 0.2, 0.7]))
+def test_tau_grows_with_every_change_up_to_one(a, more, p):
+    tau = changed_draw(np.arange(a + 1), [a, a + more], p)
+    assert tau[0] == 0 and tau[-1] == 1
+    certified = tau < 1
+    assert (np.diff(tau[certified]) > 0).all() and (np.diff(certified.astype(int)) <= 0).all()
+    assert certified.sum() - 1 == max(largest_m((a, a + more), p), 0)
+
+
+def test_nothing_is_certified_where_class_probabilities_move_with_the_sizes():
+    np.testing.assert_array_equal(changed_draw([0, 1], [20, 30, 40], p=0.3), [0, 1])
+    np.testing.assert_array_equal(changed_draw([1, 2], [20, 23], p=0.3) < 1, [True, False])
+
+
+def plain_lower_limit(k, n, error):
+    """Halve an interval until it holds the share at which k or more are seen with probability error."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if bdtrc(k - 1, n, middle) < error else (low, middle)
+    return low
+
+
+def plain_withstood(counts, sizes, own, size, p, confidence):
+    """Try m = 1, 2, ... until the verdict could turn."""
+    counts, n, n_classes = np.sort(counts), sum(counts), len(counts)
+    if n == 0:
+        return 0
+    first, second = counts[-1], counts[-2]
+    if confidence is None:
+        v1, v2 = first / n, second / n
+    else:
+        error = (1 - confidence) / (2 if n_classes == 2 else 2 * n_classes)
+        v1 = plain_lower_limit(first, n, error)
+        v2 = 1 - v1 if n_classes == 2 else min(1 - v1, 1 - plain_lower_limit(n - second, n, error))
+    avoid = 1.0 if own < 0 else 1 - class_probabilities(sizes, p)[own] / sizes[own]
+    m = 0
+    while True:
+        tau = min(changed_draw(m + 1, sizes, p) / avoid, 1.0)
+        delta = 1 - (1 - tau) ** size
+        if not v1 - delta > v2 + delta:
+            return m
+        m += 1
+
+
+@pytest.mark.parametrize("confidence", [None, 0.9, CONFIDENCE])
+@pytest.mark.parametrize(
+    "sizes, p, size",
+    [((50, 50), 0.5, 5), ((300, 900), 0.5, 7), ((200, 900), 0.3, 7), ((900, 200), 0.8, 3),
+     ((60, 200, 90), 0.5, 4), ((500, 300, 400, 600), 0.5, 9), ((80, 90, 100), 0.4, 3),
+     ((1, 40), 0.5, 3)],
+)  # fmt: skip
+def test_the_fast_count_is_that_of_a_plain_loop(sizes, p, size, confidence, seed):
+    rng = np.random.default_rng(seed)
+    n_rows, n_classes = 40, len(sizes)
+    leaning = rng.dirichlet(np.full(n_classes, 0.3), n_rows)
+    counts = np.array([rng.multinomial(rng.integers(900), share) for share in leaning])
+    counts[0], counts[1] = 0, 10  # nobody voted; a tie
+    counts[2] = [800] + [0] * (n_classes - 1)
+    own = rng.integers(-1, n_classes, n_rows)
+    fast = count_withstood(make_votes(counts), sizes, own, size, p=p, confidence=confidence)
+    rows = zip(counts, own, strict=True)
+    assert fast.tolist() == [plain_withstood(row, sizes, c, size, p, confidence) for row, c in rows]
+    assert fast[0] == fast[1] == 0
+
+
+def test_a_tie_between_the_best_two_of_three_withstands_nothing():
+    votes = make_votes([[450, 450, 100], [1000, 0, 0]])
+    for confidence in (None, CONFIDENCE):
+        withstood = count_withstood(votes, [500] * 3, [-1, -1], 4, confidence=confidence)
+        assert withstood[0] == 0 < withstood[1]
+
+
+@pytest.mark.parametrize("n_voters", [40, 333])
+@pytest.mark.parametrize("confidence", [0.9, 0.99])
+def test_a_promise_is_false_no_more_often_than_confidence_allows(n_voters, confidence):
+    """Counted exactly, for true shares around one half too, where either class may win by luck."""
+    sizes, size = [10_000, 10_000], 5  # many rows: one change asks for hardly more than one half
+    k = np.arange(n_voters + 1)
+    promised = count_withstood(
+        make_votes(np.stack([k, n_voters - k], axis=1)), sizes, np.full(len(k), -1), size,
+        confidence=confidence,
+    )  # fmt: skip
+    worst = 0.0
+    for v in np.linspace(0.5, 0.999, 120):
+        exact = make_votes([v, 1 - v])
+        truth = count_withstood(exact, sizes, [-1], size, confidence=None)[0]
+        false = np.where(k > n_voters - k, promised > truth, promised > 0)
+        worst = max(worst, binom.pmf(k[false], n_voters, v).sum())
+    assert (1 - confidence) / 4 < worst <= 1 - confidence
+
+
+def test_more_voters_promise_more_and_infinitely_many_the_most():
+    counts = np.outer([50, 500, 5000, 50_000], [0.1, 0.9]).astype(int)
+    options = dict(sizes=[3000, 5000], given=np.full(4, 1), size=10)
+    withstood = count_withstood(make_votes(counts), **options)
+    assert (np.diff(withstood) > 0).all()
+    assert withstood[-1] <= count_withstood(make_votes(counts), confidence=None, **options).min()
+
+
+def test_unanimous_rows_of_a1a_withstand_five_changes_and_smaller_subsets_more():
+    """a1a has 1210 and 395 rows; about 979 and 935 of 1000 SVMs on 54 rows did not see a row."""
+    votes = make_votes([[979, 0], [0, 935]])
+    withstood = count_withstood(votes, [1210, 395], [0, 1], 54)
+    assert withstood.min() >= 5
+    assert count_withstood(votes, [1210, 395], [0, 1], 7).min() >= 5 * withstood.max()
+
+
+def test_the_order_of_classes_and_of_rows_does_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    counts, sizes = rng.multinomial(800, [0.9, 0.07, 0.03], 30), np.array([300, 900, 500])
+    own, turn, order = rng.integers(-1, 3, 30), np.array([2, 0, 1]), rng.permutation(30)
+    expected = count_withstood(make_votes(counts), sizes, own, 5)
+    renamed = np.append(np.argsort(turn), -1)[own]
+    np.testing.assert_array_equal(
+        count_withstood(make_votes(counts[order][:, turn]), sizes[turn], renamed[order], 5), expected[order]
+    )
+
+
+def test_a_million_rows_are_counted_at_once():
+    rng = np.random.default_rng(0)
+    n_voters = rng.binomial(1000, 0.95, 1_000_000)
+    first = rng.binomial(n_voters, rng.beta(5, 1, len(n_voters)))
+    votes = Votes(np.stack([first, n_voters - first], axis=1), np.zeros((1, 2)), n_voters)
+    withstood = count_withstood(votes, [400_000, 600_000], rng.integers(0, 2, len(first)), 100)
+    assert withstood.shape == first.shape and withstood.max() > 100
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [(dict(sizes=[5, 5, 5]), "sizes must"), (dict(given=[2]), "given must"),
+     (dict(given=[0, 0]), "given must"), (dict(size=0), "size must"),
+     (dict(confidence=1.0), "confidence must"), (dict(p=1.0), "sampling_bias")],
+)  # fmt: skip
+def test_impossible_inputs_are_refused_in_words(change, message):
+    options = dict(sizes=[5, 5], given=[0], size=2) | change
+    with pytest.raises(ValueError, match=message):
+        count_withstood(make_votes([3, 1]), **options)
+
+
+def test_fewer_than_no_changes_are_refused():
+    with pytest.raises(ValueError, match="n_changed must"):
+        changed_draw([-1], [5, 5])
+
+
+@given(withstood=st.lists(st.integers(0, 20), min_size=1), end=st.none() | st.integers(0, 30))
+def test_the_curve_counts_the_rows_that_withstand_as_many(withstood, end):
+    curve = certified_curve(withstood, end)
+    last = max(withstood) if end is None else end
+    np.testing.assert_array_equal(curve.n_changes, np.arange(last + 1))
+    expected = [np.mean(np.array(withstood) >= m) for m in range(last + 1)]
+    np.testing.assert_allclose(curve.share, expected)
+
+
+def test_a_curve_needs_rows():
+    with pytest.raises(ValueError, match="at least one row"):
+        certified_curve([])
+
+
+# The adversary, on tables so small that every subset and every change can be tried.
+
+
+def make_clouds(sizes, seed):
+    """Return rows around corners far from each other, and their classes."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    corners = np.array([[1.0, 0.0], [-0.5, 0.87], [-0.5, -0.87]])
+    return corners[labels] + 0.4 * rng.normal(size=(len(labels), 2)), labels
+
+
+def exact_oob_votes(X, labels, p):
+    """Return the out-of-bag votes of infinitely many SVMs on two draws: every subset, by its chance.
+
+    Subsets with the same classes are equally likely, so their votes are counted together.
+    """
+    n_classes = labels.max() + 1
+    sizes = np.bincount(labels)
+    r = class_probabilities(sizes, p) / sizes
+    subsets = np.array(list(combinations_with_replacement(range(len(labels)), 2)))
+    subsets = np.concatenate([subsets, subsets[subsets[:, 0] < subsets[:, 1]]])  # drawn in either order
+    drawn = np.sort(labels[subsets], axis=1)
+    kernel = Kernel.named("linear")
+    counts, n_voters = np.zeros((len(labels), n_classes)), np.zeros(len(labels))
+    for c, d in combinations_with_replacement(range(n_classes), 2):
+        some = subsets[(drawn == (c, d)).all(axis=1)]
+        voters = gather_voters(X, solve_subsets(X, labels, some, kernel=kernel), sizes, kernel)
+        _, votes = count_training_votes(voters, X, some)
+        counts += r[c] * r[d] * votes.counts
+        n_voters += r[c] * r[d] * votes.n_voters
+    return Votes(counts, np.zeros_like(counts), n_voters)
+
+
+def attack(labels, m):
+    """Return every table of labels that differs in m places."""
+    n_classes = labels.max() + 1
+    for places in combinations(range(len(labels)), m):
+        places = np.array(places)
+        for steps in product(range(1, n_classes), repeat=m):
+            changed = labels.copy()
+            changed[places] = (labels[places] + steps) % n_classes
+            yield changed
+
+
+def check_against_every_attack(X, labels, p, m):
+    """Assert that no verdict certified for m turns; return how many are, and the largest share of delta."""
+    sizes = np.bincount(labels)
+    votes = exact_oob_votes(X, labels, p)
+    np.testing.assert_allclose(votes.n_voters, (1 - (class_probabilities(sizes, p) / sizes)[labels]) ** 2)
+    withstood = count_withstood(votes, sizes, labels, 2, p=p, confidence=None)
+    every, winner = np.arange(len(labels)), votes.counts.argmax(axis=1)
+    avoid = 1 - (class_probabilities(sizes, p) / sizes)[labels]
+    delta = 1 - (1 - changed_draw(m, sizes, p) / avoid) ** 2
+    reached = 0.0
+    for changed in attack(labels, m):
+        share = exact_oob_votes(X, changed, p).share
+        best_other = np.where(np.arange(share.shape[1]) == winner[:, None], -1, share).max(axis=1)
+        stands = share[every, winner] > best_other + CLOSE
+        assert stands[withstood >= m].all()
+        moved = np.abs(share - votes.share).max(axis=1) / delta
+        assert moved.max() < 1 + CLOSE
+        reached = max(reached, moved.max())
+    return np.mean(withstood >= m), reached
+
+
+@pytest.mark.parametrize("sizes, p", [((10, 10), 0.5), ((10, 20), 0.5), ((12, 24), 0.4), ((12, 12, 12), 0.5)])
+def test_no_single_change_turns_a_certified_verdict(sizes, p, seed):
+    X, labels = make_clouds(sizes, seed)
+    certified, reached = check_against_every_attack(X, labels, p, m=1)
+    assert certified > 0.3  # not an empty promise
+    assert reached > 0.2  # nor one far beyond what this adversary can do
+
+
+def test_an_adversary_can_use_more_than_half_of_what_the_bound_allows(seed):
+    """On the best of a few small tables without pattern, where nothing is certified."""
+    labels = np.repeat([0, 1], [3, 6])
+    tables = np.random.default_rng(seed).normal(size=(8, len(labels), 2))
+    assert max(check_against_every_attack(X, labels, 0.5, m=1)[1] for X in tables) > 0.5
+
+
+@pytest.mark.slow
+def test_no_two_changes_turn_a_certified_verdict(seed):
+    X, labels = make_clouds((17, 17), seed)
+    certified, reached = check_against_every_attack(X, labels, 0.5, m=2)
+    assert certified > 0.3 and reached > 0.2
+
+
+def test_a_greedy_adversary_does_not_turn_the_weakest_of_the_verdicts_certified_for_three(seed):
+    X, labels = make_clouds((26, 26), seed)
+    votes = exact_oob_votes(X, labels, 0.5)
+    withstood = count_withstood(votes, np.bincount(labels), labels, 2, confidence=None)
+    winner = votes.counts.argmax(axis=1)
+    strength = votes.share.max(axis=1)
+    target = np.argmin(np.where(withstood >= 3, strength, np.inf))
+    assert withstood[target] >= 3
+    before = share = strength[target]
+    for _ in range(3):
+        tables = list(attack(labels, 1))
+        shares = [exact_oob_votes(X, changed, 0.5).share[target, winner[target]] for changed in tables]
+        labels, share = tables[np.argmin(shares)], min(shares)
+    assert 0.5 < share < before - 0.05
