@@ -1,0 +1,371 @@
+"""Read the noise rates of the classes off the out-of-bag votes.
+
+Labels are noisy by class: T[c, d] = P(given d | true c), and the rate of class c is e_c = 1 - T[c, c]. For a
+row let u be its out-of-bag mean value for class c, and q(u) = P(true c | u). Then
+
+    eta(u) = P(given c | u) = f_c + (1 - e_c - f_c) q(u),    f_c = P(given c | true class is another).
+
+Nothing can tell noise from classes that overlap by nature: eta is all there is to see. Two assumptions part
+them. One is usual, that q grows with u. The other is ours: **bounded lift**. No value of u makes a class more
+than `LIFT` times as likely, in odds against its largest rival, as it is in the whole table. Without it a rare
+class is in danger: the rows that look most like it are seldom pure even if every label is right, and their
+impurity, read as noise, changes right labels. (On clean w2a, 3 % positive, a fifth of the surest rows are
+negative.) With it the surest rows of a rare class may be impure, and those of a common class may not.
+
+Two views of the same votes are taken. Both err towards less noise, the side on which right labels stay.
+
+- *Curve* (the four-parameter logistic of Barton and Lord, ETS 1981, which is logistic regression with label
+  noise as in Bootkrajang and Kaban, ECML 2012): q is a logistic function of u with bounded lift, and e_c, f_c
+  and q maximise the likelihood of the given labels. Its profile likelihood gives the intervals.
+- *Extreme rows* (mixture proportion estimation: Blanchard, Lee and Scott, JMLR 2010; Scott, AISTATS 2015).
+  Of the k rows with the largest u at most a share f_c + (1 - e_c - f_c) q_max is given c, where the odds of
+  q_max are the largest that bounded lift allows; the lowest rows give a second such equation. k is the one
+  with the largest lower confidence limit of that share, and the share's limits there bound e_c.
+
+The estimate is the curve's, kept within the bounds of the extreme rows: q need not be logistic.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import chi2, rankdata
+
+from subsvms.limits import lower_limit, upper_limit
+
+LIFT = 100.0  # with 50 more wrong labels stay; with 200 right ones of a1a and w5a begin to change
+FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance to be lucky
+CHOOSE, READ = 0.999, 0.9  # confidence that chooses k, and that of the limits read there
+LEVEL = 0.9  # of the intervals
+N_BINS = 512  # of u for the curve: finer than u is known from a thousand votes
+ENDS = (0.002, 0.998)  # quantiles of u at which the lift is bounded; the curve is flat beyond them
+EXPLAINED = 2.5  # standard deviations above chance; labels without any sense pass once in 200 tables
+MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on four numbers
+N_HALVINGS = 7  # that find the end of an interval: a hundredth is fine enough
+SOLVABLE = 0.02  # with less than this between the classes' columns T cannot be inverted
+STARTS = ((0.001, 0.001), (0.1, 0.02), (0.02, 0.1), (0.5, 0.01), (0.01, 0.5), (0.3, 0.3))
+
+
+@dataclass(frozen=True)
+class NoiseEstimate:
+    """How often each class is given another label."""
+
+    classes: np.ndarray  # (n_classes,)
+    matrix: np.ndarray  # (n_classes, n_classes), P(given column | true line)
+    rate_interval: np.ndarray  # (n_classes, 2), for 1 - the diagonal
+    shares: np.ndarray  # (n_classes,), of the true classes
+    error_rate_interval: np.ndarray  # (2,)
+    evidence: np.ndarray  # (n_classes,), standard deviations by which the votes beat chance
+
+    @property
+    def rates(self) -> np.ndarray:
+        """Share of each class's rows with a wrong label."""
+        return 1.0 - np.diag(self.matrix)
+
+    @property
+    def error_rate(self) -> float:
+        """Share of all rows with a wrong label; the paper's rho * beta."""
+        return float(self.shares @ self.rates)
+
+    @property
+    def beta(self) -> float:
+        """Share of the smallest true class."""
+        return float(self.shares.min())
+
+    @property
+    def rho(self) -> float:
+        """Wrong labels, as a share of the smallest class's size."""
+        return self.error_rate / self.beta if self.beta > 0 else np.nan
+
+    @property
+    def alpha(self) -> float:
+        """Share of the wrong labels whose true class is not the smallest; NaN if none is wrong."""
+        wrong = self.shares * self.rates
+        return float(1.0 - wrong[np.argmin(self.shares)] / wrong.sum()) if wrong.sum() > 0 else np.nan
+
+    @property
+    def explained(self) -> bool:
+        """Whether the votes predict the given labels better than chance."""
+        return bool(self.evidence.max() >= EXPLAINED)
+
+    def __str__(self) -> str:
+        low, high = self.error_rate_interval
+        lines = [f"{self.error_rate:.1%} of the labels are wrong ({low:.1%} to {high:.1%})"]
+        for name, rate, (low, high) in zip(self.classes, self.rates, self.rate_interval, strict=True):
+            lines.append(f"  of true {str(name)!r}: {rate:.1%} ({low:.1%} to {high:.1%})")
+        return "\n".join(lines)
+
+
+def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarray) -> NoiseEstimate:
+    """Estimate the noise of each class from out-of-bag votes.
+
+    Parameters
+    ----------
+    mean_value : ndarray of shape (n_rows, n_classes)
+        Out-of-bag mean values, finite.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers.
+    classes : ndarray of shape (n_classes,)
+        Their names.
+
+    Returns
+    -------
+    NoiseEstimate
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> true = np.repeat([0, 1], 1000)
+    >>> u = np.clip(rng.normal(1.2 * true - 0.6, 0.3), -1, 1)
+    >>> given = np.where(rng.random(2000) < np.where(true == 1, 0.3, 0.0), 0, true)  # 30 % of class 1
+    >>> noise = estimate_noise(np.stack([-u, u], axis=1), given, np.array(["no", "yes"]))
+    >>> noise.rates.round(1), round(noise.rho, 1)
+    (array([0. , 0.3]), 0.3)
+    """
+    n_classes = len(classes)
+    counts = np.bincount(given, minlength=n_classes)
+    evidence = np.array([rank_evidence(mean_value[:, c], given == c) for c in range(n_classes)])
+    if evidence.max() < EXPLAINED:
+        nothing = np.tile([0.0, 1.0], (n_classes, 1))  # any rate fits labels that no feature explains
+        shares = counts / counts.sum()
+        return NoiseEstimate(classes, np.eye(n_classes), nothing, shares, np.array([0.0, 1.0]), evidence)
+    matrix, interval = np.eye(n_classes), np.zeros((n_classes, 2))
+    for c in range(n_classes):
+        u, is_given = mean_value[:, c], given == c
+        top = top_rows(u, is_given)
+        odds = counts[c] / max(np.delete(counts, c).max(), 1)
+        bins = bin_values(u, is_given, odds)
+        curve = fit_curve(bins)
+        rate = float(np.clip(curve.e, *extreme_rates(u, is_given, odds)))
+        low, high = profile_interval(bins, curve, LEVEL)
+        interval[c] = min(low, rate), max(high, rate)
+        matrix[c] = spread_rate(rate, c, given[top], n_classes)
+    shares = true_shares(counts / counts.sum(), matrix)
+    errors = interval.T @ shares
+    return NoiseEstimate(classes, matrix, interval, shares, errors, evidence)
+
+
+def rank_evidence(u: np.ndarray, is_given: np.ndarray) -> float:
+    """Return by how many standard deviations rows given the class rank above the others.
+
+    The statistic of Mann and Whitney (1947), ties corrected, under the hypothesis that u and the label are
+    independent.
+
+    Examples
+    --------
+    >>> round(rank_evidence(np.arange(8.0), np.arange(8) >= 4), 2)
+    2.31
+    """
+    n, n_given = len(u), int(is_given.sum())
+    if n_given in (0, n):
+        return 0.0
+    ranks = rankdata(u)
+    variance = n_given * (n - n_given) * ranks.var(ddof=1) / n
+    surplus = ranks[is_given].sum() - n_given * (n + 1) / 2
+    return float(surplus / np.sqrt(variance)) if variance > 0 else 0.0
+
+
+def extreme_sizes(n_rows: int) -> np.ndarray:
+    """Return the numbers of extreme rows to look at.
+
+    Examples
+    --------
+    >>> extreme_sizes(60)
+    array([10, 15, 22, 34, 51, 60])
+    """
+    n_steps = max(int(np.ceil(np.log(max(n_rows / FIRST, 1.0)) / np.log(GROWTH))), 0)
+    sizes = np.round(FIRST * GROWTH ** np.arange(n_steps + 1)).astype(int)
+    return np.unique(np.minimum(sizes, n_rows))
+
+
+def top_rows(u: np.ndarray, is_given: np.ndarray) -> np.ndarray:
+    """Return the rows with the largest u, as many as are most certainly given the class."""
+    order = np.argsort(-u, kind="stable")
+    sizes = extreme_sizes(len(u))
+    counts = np.cumsum(is_given[order])[sizes - 1]
+    return order[: sizes[np.argmax(lower_limit(counts, sizes, CHOOSE))]]
+
+
+def extreme_rates(u: np.ndarray, is_given: np.ndarray, odds: float) -> tuple[float, float]:
+    """Return the least and the largest e_c that the extreme rows allow.
+
+    With p_top and p_bottom the shares of given c among the highest, and of given another among the lowest
+    rows, and q_top, q_bottom the largest such shares of true labels that bounded lift allows,
+
+        p_top = f + (1 - e - f) q_top    and    p_bottom = e + (1 - e - f) q_bottom.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n_rows,)
+    is_given : ndarray of bool of shape (n_rows,)
+    odds : float
+        Of the class against its largest rival, in the table.
+
+    Examples
+    --------
+    >>> u = np.linspace(-1, 1, 1000)
+    >>> is_given = u > 0
+    >>> is_given[::4] = False  # a quarter of the class is given another label
+    >>> low, high = extreme_rates(u, is_given, 1.0)
+    >>> 0.2 < low < 0.25 < high < 0.35
+    True
+    """
+    sides = ((is_given, top_rows(u, is_given)), (~is_given, top_rows(-u, ~is_given)))
+    hits, sizes = np.array([(np.sum(label[rows]), len(rows)) for label, rows in sides]).T
+    among_all = is_given.mean() / (1.0 - is_given.mean())
+    q_top, q_bottom = LIFT * odds / (1.0 + LIFT * odds), LIFT / (LIFT + among_all)
+
+    def solve(p_top, p_bottom):
+        spread = (p_top + p_bottom - 1.0) / (q_top + q_bottom - 1.0)
+        f = p_top - spread * q_top
+        return float(np.clip(1.0 - spread - f, 0.0, 1.0 - SOLVABLE))
+
+    low = solve(*upper_limit(hits, sizes, READ))
+    return low, max(low, solve(*lower_limit(hits, sizes, READ)))
+
+
+def spread_rate(rate: float, c: int, given_at_top: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return line c of T: the rate goes to the other labels as the surest rows of the class have them.
+
+    Examples
+    --------
+    >>> spread_rate(0.4, 0, np.array([0, 0, 0, 1, 1, 1, 2]), 3)
+    array([0.6, 0.3, 0.1])
+    """
+    others = np.bincount(given_at_top, minlength=n_classes).astype(float)
+    others[c] = 0.0
+    if others.sum() == 0:
+        others[np.arange(n_classes) != c] = 1.0
+    line = rate * others / others.sum()
+    line[c] = 1.0 - rate
+    return line
+
+
+class Bins(NamedTuple):
+    """Rows gathered by their u."""
+
+    place: np.ndarray  # (n_bins,), from 0 at the lower end of u to 1 at the upper
+    n_rows: np.ndarray  # (n_bins,)
+    n_given: np.ndarray  # (n_bins,), rows given the class
+    logit: float  # log odds of the class in the table
+    highest: float  # and the most that bounded lift allows
+
+
+class CurveFit(NamedTuple):
+    """The curve f + (1 - e - f) q(u), and how badly it fits."""
+
+    top: float  # log odds of q at the upper end
+    bottom: float  # and at the lower
+    e: float
+    f: float
+    loss: float  # negative log likelihood
+
+
+def bin_values(u: np.ndarray, is_given: np.ndarray, odds: float) -> Bins:
+    """Gather rows in bins of equal width; `odds` are those of the class against its largest rival."""
+    low, high = np.quantile(u, ENDS)
+    place = np.clip((u - low) / max(high - low, 1e-9), 0.0, 1.0)
+    number = np.minimum((place * N_BINS).astype(int), N_BINS - 1)
+    n_rows = np.bincount(number, minlength=N_BINS)
+    used = n_rows > 0
+    mean_place = np.bincount(number, weights=place, minlength=N_BINS)[used] / n_rows[used]
+    n_given = np.bincount(number, weights=is_given, minlength=N_BINS)[used]
+    share = is_given.mean()
+    logit = float(np.log(share / (1.0 - share)))
+    return Bins(mean_place, n_rows[used].astype(float), n_given, logit, float(np.log(LIFT * odds)))
+
+
+def fit_curve(bins: Bins, *, e: float | None = None, start: CurveFit | None = None) -> CurveFit:
+    """Return the curve of greatest likelihood; for a fixed `e` if there is one.
+
+    The likelihood can have several peaks, so it is climbed from `STARTS`, or from one curve nearby.
+
+    Examples
+    --------
+    >>> u = np.linspace(-1, 1, 4000)
+    >>> rng = np.random.default_rng(0)
+    >>> is_given = rng.random(4000) < 0.1 + 0.6 * expit(4 * u)  # e = 0.3, f = 0.1
+    >>> curve = fit_curve(bin_values(u, is_given, 1.0))
+    >>> round(curve.e, 1), round(curve.f, 1)
+    (0.3, 0.1)
+    """
+    lowest = bins.logit - np.log(LIFT)
+    limits = [(bins.logit - 2.0, bins.highest), (lowest, bins.logit + 2.0)]
+    limits += [(0.0, 1.0 - SOLVABLE) if e is None else (e, e), (0.0, 1.0 - SOLVABLE)]
+    first = (
+        [(bins.logit + 2.0, bins.logit - 2.0, *rates) for rates in STARTS] if start is None else [start[:4]]
+    )
+    best = None
+    for point in first:
+        inside = np.clip(point, *np.transpose(limits))
+        result = minimize(curve_loss, inside, args=(bins,), jac=True, bounds=limits, method=MINIMISER)
+        if best is None or result.fun < best.fun:
+            best = result
+    assert best is not None
+    top, bottom, e_fit, f = best.x.tolist()
+    return CurveFit(top, bottom, e_fit, f, float(best.fun * bins.n_rows.sum()))
+
+
+def curve_loss(point: np.ndarray, bins: Bins) -> tuple[float, np.ndarray]:
+    """Return the mean negative log likelihood of (top, bottom, e, f), and its slope."""
+    top, bottom, e, f = point
+    q = expit(bottom + (top - bottom) * bins.place)
+    eta = np.clip(f + (1.0 - e - f) * q, 1e-9, 1.0 - 1e-9)
+    missed = bins.n_rows - bins.n_given
+    loss = -np.sum(bins.n_given * np.log(eta) + missed * np.log1p(-eta))
+    by_eta = missed / (1.0 - eta) - bins.n_given / eta
+    by_logit = by_eta * (1.0 - e - f) * q * (1.0 - q)
+    slope = (by_logit @ bins.place, by_logit @ (1.0 - bins.place), -by_eta @ q, by_eta @ (1.0 - q))
+    n = bins.n_rows.sum()
+    return loss / n, np.array(slope) / n
+
+
+def profile_interval(bins: Bins, curve: CurveFit, level: float) -> tuple[float, float]:
+    """Return the rates e whose best curve is not rejected against the best of all.
+
+    Twice the difference of the log likelihoods is compared with the quantile of chi-square with one degree
+    of freedom (Wilks, 1938).
+    """
+    allowed = curve.loss + chi2.ppf(level, 1) / 2.0
+
+    def furthest(inside: float, outside: float) -> float:
+        start = curve
+        if fit_curve(bins, e=outside, start=curve).loss <= allowed:
+            return outside
+        for _ in range(N_HALVINGS):
+            middle = (inside + outside) / 2.0
+            fit = fit_curve(bins, e=middle, start=start)
+            if fit.loss <= allowed:
+                inside, start = middle, fit
+            else:
+                outside = middle
+        return inside
+
+    return furthest(curve.e, 0.0), furthest(curve.e, 1.0 - SOLVABLE)
+
+
+def true_shares(given_shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Return the shares pi of the true classes: given = pi T, solved, and cut to be shares.
+
+    Examples
+    --------
+    >>> true_shares(np.array([0.65, 0.35]), np.array([[1.0, 0.0], [0.3, 0.7]]))
+    array([0.5, 0.5])
+    """
+    if not is_solvable(matrix):
+        return given_shares
+    return cut_to_shares(given_shares @ np.linalg.inv(matrix))
+
+
+def is_solvable(matrix: np.ndarray) -> bool:
+    """Tell if each label is clearly likelier for its own class than for any other, so that T inverts."""
+    others = np.where(np.eye(len(matrix), dtype=bool), -np.inf, matrix)
+    return bool(np.min(np.diag(matrix) - others.max(axis=0)) > SOLVABLE)
+
+
+def cut_to_shares(values: np.ndarray) -> np.ndarray:
+    """Return values cut to be at least zero and to add up to one along the last axis."""
+    values = np.maximum(values, 0.0)
+    return values / values.sum(axis=-1, keepdims=True)
