@@ -71,12 +71,26 @@ class Votes:
         >>> votes.winners([10, 20]), votes.winners([10, 20], given=np.array([0, 0]))
         (array([1, 1]), array([0, 1]))
         """
-        best = self.counts == self.counts.max(axis=1, keepdims=True)
-        winner = np.argmax(np.where(best, np.asarray(sizes), -1), axis=1)
-        if given is not None:
-            kept = best[np.arange(len(given)), given]
-            winner = np.where(kept, given, winner)
-        return winner
+        return pick_best(self.counts, np.asarray(sizes), given)
+
+
+def pick_best(amounts: np.ndarray, sizes: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
+    """Return the class with the largest amount, for each row; ties as in `Votes.winners`.
+
+    Parameters
+    ----------
+    amounts : ndarray of shape (n_rows, n_classes)
+    sizes : ndarray of shape (n_classes,)
+        Rows of each class in the training table.
+    given : ndarray of int of shape (n_rows,), optional
+        Class numbers; -1 for a row without a label.
+    """
+    best = amounts == amounts.max(axis=1, keepdims=True)
+    winner = np.argmax(np.where(best, sizes, -1), axis=1)
+    if given is not None:
+        kept = (given >= 0) & best[np.arange(len(given)), given]
+        winner = np.where(kept, given, winner)
+    return winner
 
 
 def _divide(amounts, n_voters):

@@ -1,0 +1,224 @@
+"""Judge the given labels: which are thought wrong, and what they should be.
+
+For a row with out-of-bag mean values u and given label g, let eta_c(u) = P(given c | u), the isotonic
+regression of "given c" on u_c, and T the noise matrix. Then
+
+    q = eta T^-1, cut to be shares                       P(true c | u)
+    P(true c | u, g) = q_c T[c, g] / sum_d q_d T[d, g]   the posterior
+
+The rule "posterior" changes a label where this probability of another class exceeds `min_confidence`: with
+0.5 that leaves the fewest wrong labels in expectation. The rule "majority" is the paper's: the class with
+most out-of-bag votes. It needs no estimate, but counts rare and common classes alike and harms clean labels.
+
+Four things stop either rule. A row that every SVM has seen keeps its label: nobody unbiased can judge it. A
+class with fewer than `FEWEST` rows is neither taken from nor given to. If the votes do not predict the
+labels, nothing changes. And `max_error_rate` is the largest share of rows to change, surest first.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from subsvms.noise import NoiseEstimate, cut_to_shares, is_solvable
+from subsvms.votes import Votes, pick_best
+
+IMPOSSIBLE = 1e-12  # a probability; what rests on less rests on rounding
+FEWEST = 5  # rows of a class; of fewer no share can be read
+RANK_NOISE, RANK_BLEND, RANK_WEIGHT = 0.02, 0.05, 1e-3  # see `rank_quality`
+MANY, MOST = 1 / 3, 1 / 2  # shares of the table, of a class, that the vote contradicts; then a note warns
+
+BEYOND = (
+    "If more than half of the labels are wrong, the votes side with the wrong ones, and nothing in the table "
+    "can tell: look at some of these rows before you use the result."
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for."""
+
+    rule: str = "posterior"  # or "majority"
+    action: str = "fix"  # or "drop", "weight", "review"
+    max_error_rate: float | None = None
+    min_confidence: float = 0.5
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is thought of each label. A row without a given label (-1) is judged by its vote alone."""
+
+    posterior: np.ndarray  # (n_rows, n_classes), probability of each class
+    suggested: np.ndarray  # (n_rows,), class numbers; the given label unless `flagged`, or capped
+    flagged: np.ndarray  # (n_rows,), bool: the label is thought wrong, and may be changed
+    quality: np.ndarray  # (n_rows,), 0 to 1: how well the given label stands; NaN without one
+    notes: tuple[str, ...]  # what the user must know
+
+
+def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings: Settings) -> Judgement:
+    """Judge every given label, and propose labels for rows without one.
+
+    Parameters
+    ----------
+    votes : Votes
+        Out-of-bag for rows of the training table.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
+    noise : NoiseEstimate
+    settings : Settings
+
+    Returns
+    -------
+    Judgement
+    """
+    n_classes = len(noise.classes)
+    asked = votes.n_voters > 0
+    known = given >= 0
+    values = np.where(asked[:, None], votes.mean_value, 0.0)
+    eta = calibrate(values, given, asked & known)
+    posterior = find_posterior(eta, noise.matrix, given)
+    posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
+    quality = rank_quality(values, eta, noise.matrix, posterior, given)
+    quality[known & ~asked] = 1.0
+
+    sizes = np.bincount(given[known], minlength=n_classes)
+    sure = votes.share if settings.rule == "majority" else posterior
+    sure = np.where(asked[:, None], sure, 0.0)
+    best = pick_best(votes.counts if settings.rule == "majority" else posterior, sizes, given)
+    score = sure[np.arange(len(given)), best]
+    firm = score > settings.min_confidence
+    if settings.rule == "majority" and settings.min_confidence <= 0.5:
+        firm[:] = True  # most votes need not be half of them
+    large = sizes >= FEWEST
+    flagged = known & asked & (best != given) & firm & large[given] & large[best] & noise.explained
+    suggested = np.where(flagged | ~known, best, given)
+    flagged = cap_changes(flagged, score, quality, int(known.sum()), settings.max_error_rate)
+    notes = gather_notes(votes, given, noise, sizes)
+    return Judgement(posterior, suggested, flagged, quality, notes)
+
+
+def calibrate(values: np.ndarray, given: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """Return eta: for each row the probability of each *given* label, growing with the class's value.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_classes)
+    given : ndarray of int of shape (n_rows,)
+    used : ndarray of bool of shape (n_rows,)
+        Rows to learn from.
+
+    Examples
+    --------
+    >>> u = np.array([-0.9, -0.5, 0.1, 0.3, 0.8])
+    >>> calibrate(np.stack([-u, u], 1), np.array([0, 0, 1, 0, 1]), np.ones(5, bool))[:, 1]
+    array([0. , 0. , 0.5, 0.5, 1. ])
+    """
+    eta = np.empty(values.shape)
+    for c in range(values.shape[1]):
+        curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        curve.fit(values[used, c], given[used] == c)
+        eta[:, c] = curve.predict(values[:, c])
+    empty = eta.sum(axis=1) == 0  # possible for three classes and more: no class's curve has risen yet
+    eta[empty] = 1.0
+    return cut_to_shares(eta)
+
+
+def find_posterior(eta: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return the probability of each true class, given the votes and the given label.
+
+    Parameters
+    ----------
+    eta : ndarray of shape (n_rows, n_classes)
+        Probability of each given label.
+    matrix : ndarray of shape (n_classes, n_classes)
+        T[c, d] = P(given d | true c).
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
+
+    Examples
+    --------
+    >>> matrix = np.array([[1.0, 0.0], [0.4, 0.6]])  # two in five of class 1 are given 0
+    >>> eta = np.array([[0.4, 0.6], [0.4, 0.6]])  # here all rows are of class 1
+    >>> find_posterior(eta, matrix, np.array([1, 0]))
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    known = given >= 0
+    sure = np.eye(len(matrix))[np.maximum(given, 0)]
+    if not is_solvable(matrix):  # the given labels say nothing about the true ones: leave them
+        return np.where(known[:, None], sure, eta)
+    q = cut_to_shares(eta @ np.linalg.inv(matrix))
+    joint = np.where(known[:, None], q * matrix[:, np.maximum(given, 0)].T, q)
+    total = joint.sum(axis=1, keepdims=True)
+    possible = total > IMPOSSIBLE  # elsewhere votes and label exclude each other
+    return np.where(possible, joint / np.where(possible, total, 1.0), sure)
+
+
+def rank_quality(
+    values: np.ndarray, eta: np.ndarray, matrix: np.ndarray, posterior: np.ndarray, given: np.ndarray
+) -> np.ndarray:
+    """Return the posterior of the given label, with its ties broken so that every row has a rank.
+
+    Where a class is thought free of noise every posterior is one, and a step of eta is flat; yet a user who
+    asks for the hundred most doubtful labels wants them in order. So a thousandth of the quality is the
+    posterior under a little more noise and a slightly steeper eta.
+    """
+    n_classes = len(matrix)
+    noisier = (1.0 - RANK_NOISE) * matrix + RANK_NOISE / n_classes
+    steeper = (1.0 - RANK_BLEND) * eta + RANK_BLEND * cut_to_shares((1.0 + values) / 2.0 + 1e-12)
+    finer = find_posterior(steeper, noisier, given)
+    mixed = (1.0 - RANK_WEIGHT) * posterior + RANK_WEIGHT * finer
+    quality = mixed[np.arange(len(given)), np.maximum(given, 0)]
+    return np.where(given >= 0, quality, np.nan)
+
+
+def cap_changes(
+    flagged: np.ndarray, score: np.ndarray, quality: np.ndarray, n_labels: int, max_error_rate: float | None
+) -> np.ndarray:
+    """Return `flagged` with no more than the allowed share of the labels, surest first.
+
+    Examples
+    --------
+    >>> flagged, score = np.array([True, True, True, False]), np.array([0.6, 0.9, 0.8, 1.0])
+    >>> cap_changes(flagged, score, 1 - score, 4, 0.5)
+    array([False,  True,  True, False])
+    """
+    if max_error_rate is None:
+        return flagged
+    allowed = int(np.floor(max_error_rate * n_labels + 1e-9))
+    rows = np.flatnonzero(flagged)
+    kept = rows[np.lexsort((quality[rows], -score[rows]))][:allowed]
+    capped = np.zeros_like(flagged)
+    capped[kept] = True
+    return capped
+
+
+def gather_notes(votes: Votes, given: np.ndarray, noise: NoiseEstimate, sizes: np.ndarray) -> tuple[str, ...]:
+    """Return what the user must know before using the result, a sentence each."""
+    notes = []
+    for name, size in zip(noise.classes, sizes, strict=True):
+        if size < FEWEST:
+            notes.append(
+                f"Class {str(name)!r} has {size} labelled rows; of fewer than {FEWEST} no noise can be read, "
+                "so no label was changed from or to it."
+            )
+    if not noise.explained:
+        notes.append(
+            "The features do not predict the labels: out of bag the votes agree with them no better than "
+            "chance, so no label was changed. Check that X holds what the labels were made from."
+        )
+        return tuple(notes)
+    judged = (given >= 0) & (votes.n_voters > 0)
+    against = judged & (votes.winners(sizes, given) != given)
+    shares = [
+        np.mean(against[judged & (given == c)]) if size >= FEWEST else 0.0 for c, size in enumerate(sizes)
+    ]
+    for name, share in zip(noise.classes, shares, strict=True):
+        if share > MOST:
+            whose = f"the majority ({share:.0%}) of the rows labelled {str(name)!r}"
+            notes.append(f"The vote contradicts {whose}. {BEYOND}")
+    if against.sum() > MANY * judged.sum():
+        notes.append(f"The vote contradicts {against.sum() / judged.sum():.0%} of all labels. {BEYOND}")
+    if not is_solvable(noise.matrix):
+        notes.append("The labels are so noisy that they hardly tell the classes apart: no label was changed.")
+    return tuple(notes)
