@@ -1,0 +1,51 @@
+"""What the displays share: colours, axes, names, and how they are made from an estimator."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe and Ito's: apart for colour-blind readers, too
+LONGEST_NAME = 24  # characters of a class's name
+
+
+class Display:
+    """A picture that can be made from a correction, and so from a fitted `LabelCorrector`."""
+
+    @classmethod
+    def from_correction(cls, correction: Any, *, ax: Any = None, **options: Any) -> Self:
+        """Draw a correction."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_estimator(cls, corrector: Any, *, ax: Any = None, **options: Any) -> Self:
+        """Draw the correction of a fitted `LabelCorrector`.
+
+        Parameters
+        ----------
+        corrector : LabelCorrector
+        ax : matplotlib Axes, optional
+        **options
+            Those of `from_correction`.
+
+        Returns
+        -------
+        Display
+        """
+        check_is_fitted(corrector, "correction_")
+        return cls.from_correction(corrector.correction_, ax=ax, **options)
+
+
+def open_axes(ax, figsize, layout="constrained"):
+    """Return a figure and axes: those given, or new ones."""
+    if ax is not None:
+        return ax.figure, ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=figsize, layout=layout)
+
+
+def short_names(classes, write=repr):
+    """Return the classes' names, the long ones cut."""
+    names = [write(name) for name in np.asarray(classes).tolist()]
+    return [name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…" for name in names]
