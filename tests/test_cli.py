@@ -31,7 +31,7 @@ def test_the_demo_shows_more_right_labels_after_than_before(seed):
 def test_the_demo_runs_from_the_command_line():
     result = run("demo", "--wrong", "0.1", "--seed", "3")
     assert result.exit_code == 0
-    assert "after the vote" in result.output
+    assert "after correction" in result.output
 
 
 @pytest.mark.parametrize("wrong", ["0.5", "-0.1"])

@@ -14,15 +14,17 @@ import subsvms
 
 SOURCE = Path(subsvms.__file__).parent
 LAYERS = """
-    theory adversaries metrics sampling kernel rows table threads
+    theory adversaries metrics sampling kernel rows table threads limits frames drawing
     checks progress
     _kernels
     _smo _ballots
     solver features
     votes certificates
-    noise
+    noise witnesses
+    judgement
     correction
-    estimators
+    noise_display votes_display curve_display estimators
+    displays corrector
     persistence scale demo
     report review
     cli
@@ -48,7 +50,17 @@ def test_only_solver_and_votes_touch_compiled_code():
 
 
 def test_the_public_names_are_these():
-    assert subsvms.__all__ == ["SubSVMClassifier", "adversaries", "load", "save"]
+    assert subsvms.__all__ == [
+        "LabelCorrector",
+        "LabelNoiseWarning",
+        "SubSVMClassifier",
+        "adversaries",
+        "certificates",
+        "correct_labels",
+        "displays",
+        "load",
+        "save",
+    ]
     for name in subsvms.__all__:
         assert hasattr(subsvms, name)
 
@@ -63,7 +75,10 @@ def test_the_examples_in_docstrings_run(name):
 
 
 PUBLIC = {
-    "adversaries": ["directed_flips"],
+    "adversaries": ["directed_flips", "uniform_flips", "boundary_flips"],
+    "certificates": ["changed_draw", "count_withstood", "certified_curve"],
+    "corrector": ["LabelCorrector", "correct_labels"],
+    "displays": ["CertifiedCurveDisplay", "NoiseMatrixDisplay", "VotesDisplay", "find_thresholds"],
     "estimators": ["SubSVMClassifier"],
     "persistence": ["save"],  # its example shows load, too
     "sampling": ["subset_size", "class_probabilities", "draw_subsets"],

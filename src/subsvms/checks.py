@@ -171,6 +171,24 @@ def check_entries(y: Any) -> None:
         )
 
 
+def find_missing(y: Any) -> np.ndarray:
+    """Return which labels are None, NaN, NaT or pandas' NA: missing, as against wrong.
+
+    Examples
+    --------
+    >>> find_missing(["a", None, float("nan"), "b"])
+    array([False,  True,  True, False])
+    """
+    kind = getattr(getattr(y, "dtype", None), "kind", "O")
+    if y is None or kind in "iubUS" or np.ndim(y) != 1:  # whatever else is wrong is told elsewhere
+        return np.zeros(0 if y is None else len(y), dtype=bool)
+    return np.array([is_missing(label) and not _is_infinite(label) for label in y], dtype=bool)
+
+
+def _is_infinite(label):
+    return isinstance(label, float | np.floating) and bool(np.isinf(label))
+
+
 def is_missing(label: Any) -> bool:
     """Tell if a label is None, NaN, NaT, pandas' NA or infinite."""
     if label is None:

@@ -1,5 +1,7 @@
 """Thin scikit-learn shells around the stages: they check, call and remember."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -209,14 +211,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         self : SubSVMClassifier
         """
-        before = _learned(self)
-        try:
+        with restore_on_failure(self):
             self._fit(X, y)
-        except BaseException:  # a failed fit leaves the model as it was, not half of a new one
-            for name in _learned(self):
-                delattr(self, name)
-            self.__dict__.update(before)
-            raise
         return self
 
     def _fit(self, X, y):
@@ -346,6 +342,19 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         winners = self.count_votes(X).winners(self.class_sizes_)
         return self.classes_[winners]
+
+
+@contextmanager
+def restore_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Leave an estimator as it was if its fit fails, not with half of a new one."""
+    before = _learned(estimator)
+    try:
+        yield
+    except BaseException:
+        for name in _learned(estimator):
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
 
 
 def _learned(estimator):

@@ -1,0 +1,195 @@
+"""The result of a correction: new labels, how sure they are, what changed and why.
+
+Every row carries an *action*:
+
+- ``keep``     the label stands;
+- ``fix``      it is replaced by the suggested one;
+- ``drop``     the row is thought wrong and left out by `fit_resample`;
+- ``weight``   it stays, with the weight that its label deserves;
+- ``review``   it is flagged for a person, and nothing else;
+- ``missing``  there was no label: the suggested one is filled in. Such rows are never counted as noise.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subsvms.frames import FrameStyle, build_frame, row_names
+from subsvms.judgement import Judgement, Settings
+from subsvms.noise import NoiseEstimate
+from subsvms.votes import Votes
+from subsvms.witnesses import Witnesses
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What was found out about each label, and what is done about it. Rows are in the user's order."""
+
+    classes: np.ndarray  # (n_classes,)
+    given: np.ndarray  # (n_rows,), class numbers; -1 where there was no label
+    judgement: Judgement
+    votes: Votes  # out-of-bag; of all SVMs for rows without a label
+    noise: NoiseEstimate
+    withstands: np.ndarray  # (n_rows,), label changes that the vote's verdict certainly survives
+    certainty: float  # confidence of each of these certificates
+    settings: Settings
+    witnesses: Witnesses | None = None  # of the flagged rows
+    style: FrameStyle = FrameStyle()
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def __repr__(self) -> str:
+        flagged, n = int(self.flagged.sum()), int((self.given >= 0).sum())
+        return (
+            f"Correction({flagged} of {n} labels flagged, {int(self.changed.sum())} changed, "
+            f"estimated error rate {self.noise.error_rate:.3f})"
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user must know before using the result."""
+        return self.judgement.notes
+
+    @property
+    def flagged(self) -> np.ndarray:
+        """Rows whose label is thought wrong."""
+        return self.judgement.flagged
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Rows that came without a label."""
+        return self.given < 0
+
+    @property
+    def label_quality(self) -> np.ndarray:
+        """Probability that the given label is right, in this order of doubt; NaN without a label."""
+        return self.judgement.quality
+
+    @property
+    def suggested_labels(self) -> np.ndarray:
+        """The labels that the rule would give."""
+        return self.classes[self.judgement.suggested]
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels after the action, like the given ones."""
+        fixed = self.missing | (self.flagged & (self.settings.action == "fix"))
+        return self.classes[np.where(fixed, self.judgement.suggested, self.given)]
+
+    @property
+    def changed(self) -> np.ndarray:
+        """Rows whose label is another than the given one; rows without a label do not count."""
+        return self.flagged & (self.settings.action == "fix")
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Rows that are still in the table; all but those that are dropped."""
+        return ~(self.flagged & (self.settings.action == "drop"))
+
+    @property
+    def sample_weight(self) -> np.ndarray:
+        """Weight of each row for a later fit: the quality of its label where the action is "weight"."""
+        weight = np.where(self.kept, 1.0, 0.0)
+        if self.settings.action == "weight":
+            weight = np.where(self.missing, self.confidence, self.label_quality)
+        return weight
+
+    @property
+    def vote_share(self) -> np.ndarray:
+        """Share of the SVMs that vote for the suggested label; NaN for a row that every SVM saw."""
+        return self.votes.share[np.arange(len(self)), self.judgement.suggested]
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """Probability of the suggested label; with the rule "majority", its share of the votes."""
+        if self.settings.rule == "majority":
+            return self.vote_share
+        return self.judgement.posterior[np.arange(len(self)), self.judgement.suggested]
+
+    @property
+    def action(self) -> np.ndarray:
+        """What is done about each row."""
+        action = np.where(self.flagged, self.settings.action, "keep")
+        return np.where(self.missing, "missing", action)
+
+    @property
+    def reason(self) -> list[str]:
+        """Why, in words: the vote, the probability and the threshold of each row."""
+        names = [repr(name) for name in self.classes.tolist()]
+        rule, threshold = self.settings.rule, f"{self.settings.min_confidence:g}"
+        columns = (
+            self.given,
+            self.judgement.suggested,
+            self.votes.n_voters,
+            self.votes.winners(np.bincount(self.given[~self.missing], minlength=len(names)), self.given),
+            self.votes.counts.max(axis=1),
+            self.judgement.posterior[np.arange(len(self)), self.judgement.suggested],
+            self.action,
+        )
+        reasons = []
+        for given, suggested, n_voters, winner, n_votes, posterior, action in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
+            if n_voters == 0:
+                reasons.append("keep: every SVM was trained on this row, so none of them can judge it")
+                continue
+            vote = f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"
+            chance = f"probability of {names[suggested]} is {posterior:.3f}"
+            if action == "missing":
+                reasons.append(f"missing: no label was given; {vote}; {chance}")
+            elif action != "keep":
+                limit = f"above {threshold}" if rule == "posterior" else "by the rule of the majority"
+                reasons.append(f"{action}: {vote}, the label is {names[given]}; {chance}, {limit}")
+            elif suggested != given:
+                reasons.append(f"keep: {vote}; {chance}, but max_error_rate has been used up by surer rows")
+            else:
+                limit = f"a change needs more than {threshold} for another class"
+                if rule == "majority":
+                    limit = "a change needs a majority for another class"
+                reasons.append(f"keep: {vote}; {chance}; {limit}")
+        return reasons
+
+    def to_frame(self, *, witnesses: bool = False) -> Any:
+        """Return a data frame with a line for each row: pandas with the user's index, or polars.
+
+        Parameters
+        ----------
+        witnesses : bool, default=False
+            Whether to add the columns `supporting` and `opposing`: for a flagged row the rows that speak most
+            for the suggested label, and against it.
+
+        Returns
+        -------
+        DataFrame
+            Of the library that X or y came in; of pandas, or else polars, for arrays.
+        """
+        given = self.classes[self.given].astype(object)
+        given[self.missing] = None
+        columns: dict[str, Any] = {
+            "is_label_issue": self.flagged,
+            "label_quality": self.label_quality,
+            "given_label": given if self.missing.any() else self.classes[self.given],
+            "suggested_label": self.suggested_labels,
+            "corrected_label": self.labels,
+            "vote_share": self.vote_share,
+            "confidence": self.confidence,
+            "withstands": self.withstands,
+            "action": self.action,
+            "reason": self.reason,
+        }
+        if witnesses:
+            columns |= self._witness_columns()
+        return build_frame(columns, self.style)
+
+    def _witness_columns(self):
+        if self.witnesses is None:
+            raise ValueError("No witnesses were looked for: correct with n_witnesses above 0.")
+        columns = {}
+        for name in ("supporting", "opposing"):
+            lists: list[list] = [[] for _ in range(len(self))]
+            for row, found in zip(self.witnesses.rows, getattr(self.witnesses, name), strict=True):
+                lists[row] = row_names(self.style, found[found >= 0])
+            columns[name] = lists
+        return columns

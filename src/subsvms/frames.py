@@ -1,0 +1,86 @@
+"""Tables in the library that the user's own came in: pandas with its index, or polars."""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Literal, get_args
+
+import narwhals as nw
+import numpy as np
+from narwhals import dependencies as libraries
+
+Library = Literal["pandas", "polars"]
+
+
+@dataclass(frozen=True)
+class FrameStyle:
+    """Which library the user works with, and how the rows are called there."""
+
+    library: Library | None = None  # "pandas", "polars", or None for arrays and lists
+    index: Any = None  # the index of a pandas object
+
+
+def find_style(*tables: Any) -> FrameStyle:
+    """Return the style of the first of these that is a data frame or a series.
+
+    Examples
+    --------
+    >>> find_style([[1.0]], ["a"])
+    FrameStyle(library=None, index=None)
+    """
+    for table in tables:
+        if libraries.is_pandas_dataframe(table) or libraries.is_pandas_series(table):
+            return FrameStyle("pandas", table.index)
+        if libraries.is_polars_dataframe(table) or libraries.is_polars_series(table):
+            return FrameStyle("polars")
+    return FrameStyle()
+
+
+def row_names(style: FrameStyle, rows: np.ndarray) -> list:
+    """Return what the user calls these rows: index labels, or numbers."""
+    return rows.tolist() if style.index is None else style.index[rows].tolist()
+
+
+def build_frame(columns: dict[str, Any], style: FrameStyle) -> Any:
+    """Return a data frame of these columns; pandas, or else polars, if the input came in neither.
+
+    Parameters
+    ----------
+    columns : dict of str to array or list
+    style : FrameStyle
+    """
+    installed = [name for name in get_args(Library) if find_spec(name)]
+    library = style.library or (installed[0] if installed else None)
+    if library is None:
+        raise ImportError("to_frame needs pandas or polars: pip install pandas, or pip install polars.")
+    plain = {name: _as_plain(column) for name, column in columns.items()}
+    frame = nw.from_dict(plain, backend=library).to_native()
+    if style.index is not None:
+        frame.index = style.index
+    return frame
+
+
+def _as_plain(column):
+    """Return text as a list: neither library keeps NumPy's fixed-width text."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "UOS":
+        return column.tolist()
+    return column
+
+
+def like_labels(labels: np.ndarray, y: Any, rows: np.ndarray | None = None) -> Any:
+    """Return labels as the kind of thing that `y` is: a series with its name and index, or an array.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+    y : array-like
+    rows : ndarray of int, optional
+        Which rows of y these are; all without it.
+    """
+    if libraries.is_polars_series(y):
+        return nw.new_series(y.name, _as_plain(labels), backend="polars").to_native()
+    if not libraries.is_pandas_series(y):
+        return labels
+    series: Any = nw.new_series("", _as_plain(labels), backend="pandas").to_native()
+    series.index = y.index if rows is None else y.index[rows]
+    series.name = y.name  # narwhals takes text only
+    return series
