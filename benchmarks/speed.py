@@ -2,7 +2,8 @@
 
     python benchmarks/speed.py --data-dir FOLDER     # about five minutes on two cores
 
-The table goes to standard output, the numbers to benchmarks/results/speed.json. FOLDER holds the LIBSVM
+The last part needs cleanlab: pip install 'subsvms[experiments]'. `--only TITLE` measures one part again. The
+table goes to standard output, the numbers to benchmarks/results/speed.json. FOLDER holds the LIBSVM
 files a1a and w1a (default: SUBSVMS_DATA); without it tables of the same shape are made. Every ratio is
 taken between medians of repetitions that alternate, on the same subsets, rows and parameters; times
 themselves are good to a factor of two on a shared machine. SVC is timed on some of the SVMs and scaled up
@@ -17,6 +18,7 @@ import platform
 import subprocess
 import sys
 import time
+import warnings
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +29,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from subsvms import SubSVMClassifier
+from subsvms import SubSVMClassifier, adversaries, correct_labels
 from subsvms.kernel import Kernel
 from subsvms.sampling import draw_subsets, subset_size
 from subsvms.solver import solve_subsets
@@ -196,7 +198,7 @@ MEMORY = """
 import re
 from pathlib import Path
 import numpy as np
-from subsvms import SubSVMClassifier
+from subsvms import SubSVMClassifier, adversaries, correct_labels
 def status(name):
     return int(re.search(name + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 rng = np.random.default_rng(0)
@@ -254,6 +256,44 @@ def start(n_times):
     return {"note": "new processes that find compiled code on disk", "lines": lines}
 
 
+def beside_cleanlab(folder, n_times):
+    """Time the correction of a5a beside cleanlab's search with SVC on the four times smaller a1a."""
+    from cleanlab.classification import CleanLearning
+
+    if not folder:
+        return {"note": "needs --data-dir", "lines": [{"what": "not measured"}]}
+    tables = {}
+    for name in ("a1a", "a5a"):
+        X, y = load_svmlight_file(lzma.open(Path(folder) / f"{name}.xz"), n_features=123)
+        y = (y > 0).astype(int)
+        tables[name] = X, adversaries.directed_flips(y, rho=0.75, alpha=0.5, random_state=0).labels
+    svc = partial(SVC, probability=True, gamma="auto", C=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn 1.8 and later would calibrate in another way
+        times = alternate(
+            {
+                "correct_labels, a5a": lambda: correct_labels(*tables["a5a"], random_state=0, n_jobs=2),
+                "correct_labels, a1a": lambda: correct_labels(*tables["a1a"], random_state=0, n_jobs=2),
+                "CleanLearning(SVC), a1a": lambda: CleanLearning(svc(), seed=0).find_label_issues(
+                    *tables["a1a"]
+                ),
+            },
+            n_times,
+        )
+    slow = times["CleanLearning(SVC), a1a"]
+    lines = [
+        {
+            "what": what,
+            "rows": len(tables[what[-3:]][1]),
+            "seconds": value,
+            "CleanLearning, a1a / this": slow / value,
+        }
+        for what, value in times.items()
+    ]
+    note = f"rho = 0.75, alpha = 0.5; J=1000, 2 threads; cleanlab {version('cleanlab')}; CSR"
+    return {"note": note, "lines": lines}
+
+
 def show(title, part):
     """Print one part of the results as a Markdown table."""
     print(f"\n## {title}\n\n{part['note']}\n")
@@ -270,6 +310,7 @@ def main():
     parser.add_argument("--out", default=RESULTS / "speed.json", type=Path)
     parser.add_argument("--svms", default=100, type=int, help="SVMs that SVC is timed on, at least 50")
     parser.add_argument("--times", default=7, type=int, help="repetitions")
+    parser.add_argument("--only", help="one part, by its title; the others stay as they are in the file")
     args = parser.parse_args()
     parts = {
         "Beside a loop of SVC": lambda: beside_svc(args.data_dir, args.svms, args.times),
@@ -277,16 +318,19 @@ def main():
         "Growth": lambda: growth(min(args.times, 3)),
         "Memory": memory,
         "Start": lambda: start(min(args.times, 5)),
+        "Correction beside cleanlab": lambda: beside_cleanlab(args.data_dir, min(args.times, 3)),
     }
     names = ("subsvms", "numpy", "scipy", "scikit-learn", "numba")
-    results = {
+    results = json.loads(args.out.read_text()) if args.only else {}
+    results |= {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "versions": {name: version(name) for name in names},
     }
     print(results["machine"], results["versions"])
     for title, part in parts.items():
-        results[title] = part()
-        show(title, results[title])
+        if args.only in (None, title):
+            results[title] = part()
+            show(title, results[title])
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(results, indent=1) + "\n")
 

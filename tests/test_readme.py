@@ -1,6 +1,7 @@
 """What the README says is so."""
 
 import doctest
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -30,6 +31,31 @@ def test_its_numbers_are_those_of_the_results():
         assert f"| {line['what']} | {' | '.join(cells)} |" in README
     (memory,) = (part for part in results["Memory"]["lines"] if part["what"] == "predict")
     assert f"{memory['MiB beyond the input']:.0f} MiB beyond the input" in README
+
+
+def test_its_corrections_are_those_of_the_results():
+    """The summary in the README is that of the results, and it keeps the promises."""
+    spec = importlib.util.spec_from_file_location("quality", ROOT / "benchmarks/quality.py")
+    quality = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(quality)
+    cells = quality.summarise(quality.read(ROOT / "benchmarks/results/quality.csv"))
+    cells = [cell for cell in cells if cell["data"] in quality.FEATURES and cell["attack"] != "boundary"]
+    assert {cell["data"] for cell in cells} == set(quality.FEATURES)
+    assert all(cell["n"] >= 5 for cell in cells)
+    lines = quality.summary(cells)
+    left, harmed = (
+        next(line for line in lines if line.startswith(start)) for start in ("| left", "| harmed")
+    )
+    assert left in README and harmed in README
+    changed = re.search(r"at most ([\d.]+%) of the rows changed", "\n".join(lines))[1]
+    assert f"at most {changed} of the rows change" in README
+    assert not any(quality.is_harmed(cell, "posterior") for cell in cells)
+    noisy = [cell for cell in cells if cell["attack"] != "clean"]
+    posterior, known = (sum(cell[method] for cell in noisy) for method in ("posterior", "known"))
+    assert posterior <= 1.15 * known
+    assert all(cell["changed"] <= 0.005 for cell in cells if cell["attack"] == "clean")
+    ranks = [sum(cell[key] for cell in noisy) / len(noisy) for key in ("AUC quality", "AUC raw vote")]
+    assert ranks[0] >= ranks[1] - 0.01
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\(([^)h][^)]*)\)", README))
