@@ -192,3 +192,17 @@ def test_a_class_whose_majority_is_contradicted_is_named():
 def test_clean_votes_raise_no_note():
     votes, labels, _, _ = make_table(0, rates=(0.0, 0.0))
     assert judge_labels(votes, labels, make_noise(np.eye(2)), Settings()).notes == ()
+
+
+def test_labels_that_run_against_the_votes_near_the_border_are_told_of(seed):
+    votes, labels, _, u = make_table(seed, rates=(0.0, 0.0))
+    near = np.abs(u) < 0.25
+    labels = np.where(near, u < 0, u > 0).astype(int)
+    notes = judge_labels(votes, labels, make_noise(np.eye(2)), Settings()).notes
+    assert any("labels run against them" in note and "rule='majority'" in note for note in notes)
+
+
+def test_uniform_flips_are_not_taken_for_flips_near_the_border(seed):
+    votes, labels, _, _ = make_table(seed, rates=(0.2, 0.2))
+    notes = judge_labels(votes, labels, make_noise([[0.8, 0.2], [0.2, 0.8]]), Settings()).notes
+    assert not any("run against" in note for note in notes)

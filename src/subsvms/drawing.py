@@ -1,5 +1,6 @@
 """What the displays share: colours, axes, names, and how they are made from an estimator."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -9,13 +10,13 @@ COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe and Ito's: apart f
 LONGEST_NAME = 24  # characters of a class's name
 
 
-class Display:
+class Display(ABC):
     """A picture that can be made from a correction, and so from a fitted `LabelCorrector`."""
 
     @classmethod
+    @abstractmethod
     def from_correction(cls, correction: Any, *, ax: Any = None, **options: Any) -> Self:
         """Draw a correction."""
-        raise NotImplementedError
 
     @classmethod
     def from_estimator(cls, corrector: Any, *, ax: Any = None, **options: Any) -> Self:
