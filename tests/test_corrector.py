@@ -9,7 +9,8 @@ import pytest
 from imblearn.pipeline import make_pipeline
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer, load_digits, make_blobs
+from scipy.special import expit
+from sklearn.datasets import load_breast_cancer, make_blobs, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import MinMaxScaler, minmax_scale
@@ -45,6 +46,13 @@ def quick(X, y, **params):
     return correct_labels(X, y, **{"n_estimators": 300, "random_state": 0} | params)
 
 
+def quietly(X, y, **params):
+    """Correct without warnings; the notes hold the same sentences."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)
+        return quick(X, y, **params)
+
+
 # --- what it does -------------------------------------------------------------------------------------
 
 
@@ -64,13 +72,31 @@ def test_an_attack_is_largely_undone(cancer, seed, alpha):
 
 
 def test_several_classes_are_corrected_and_clean_ones_stay(seed):
-    X, y = load_digits(return_X_y=True)
-    X, y = X[y < 4] / 16, y[y < 4]
+    centers = [(0, 0), (5, 0), (0, 5), (5, 5)]
+    X, y = make_blobs(2000, centers=centers, cluster_std=1.3, random_state=seed)
+    X = minmax_scale(X)
     assert quick(X, y, random_state=seed).changed.mean() <= 0.005
-    given = adversaries.uniform_flips(y, error_rate=0.15, random_state=seed).labels
+    given = adversaries.uniform_flips(y, error_rate=0.2, random_state=seed).labels
     correction = quick(X, given, random_state=seed)
-    assert np.mean(correction.labels != y) < 0.5 * np.mean(given != y)
+    assert np.mean(correction.labels != y) < 0.6 * np.mean(given != y)
     assert correction.noise.matrix.shape == (4, 4)
+
+
+@pytest.mark.parametrize("kind", ["rare", "balanced", "five", "logistic"])
+def test_clean_labels_of_overlapping_classes_stay(seed, kind):
+    """What looks like noise to the votes, but can be told apart or explained by overlap alone."""
+    rng = np.random.default_rng(seed)
+    options = {
+        "rare": dict(n_samples=2000, n_features=8, n_informative=4, weights=[0.95], class_sep=0.7),
+        "balanced": dict(n_samples=1000, n_features=20, n_informative=5),
+        "five": dict(n_samples=1500, n_features=20, n_informative=8, n_classes=5),
+    }
+    if kind == "logistic":
+        X = rng.random((1000, 5))
+        y = (rng.random(1000) < expit((X - 0.5) @ [4, 3, 2, 1, 0])).astype(int)
+    else:
+        X, y = make_classification(flip_y=0, random_state=seed, **options[kind])
+    assert quietly(minmax_scale(X), y, random_state=seed).changed.mean() <= 0.02
 
 
 def test_the_estimator_and_the_function_agree_and_the_seed_decides(cancer):
@@ -224,12 +250,13 @@ def test_reasons_name_vote_probability_and_threshold(cancer):
     for row in quick(X, given, min_confidence=0.6).to_frame().itertuples():
         assert row.reason.startswith(row.action + ": ")
         assert f"of {row.suggested_label} is {row.confidence:.3f}" in row.reason
-        assert "SVMs vote" in row.reason and "0.6" in row.reason
+        assert "SVMs vote" in row.reason and "0.6" in row.reason and f"is {row.confidence:.3f}" in row.reason
     capped = quick(X, given, max_error_rate=0.02).to_frame()
     assert capped["is_label_issue"].sum() == int(0.02 * len(y))
     assert capped["reason"].str.contains("max_error_rate").any()
-    majority = quick(X, given, rule="majority").to_frame()
-    assert majority["reason"].str.contains("majority").all()
+    majority = quick(X, given, rule="majority", min_confidence=0.8).to_frame()
+    assert majority["reason"].str.contains("most votes").all()
+    assert majority["reason"].str.contains("more than 0.8 of them").all()
 
 
 def test_witnesses_are_in_the_frame_by_the_names_of_the_rows(cancer):
@@ -270,8 +297,8 @@ def test_classes_of_fewer_than_five_rows_are_left_alone(cancer):
     X, y = cancer
     given = np.array(["m", "b"], dtype=object)[attacked(y, 0)]
     given[[3, 99, 200]] = "unsure"
-    with pytest.warns(LabelNoiseWarning, match="'unsure' has 3 labelled rows"):
-        correction = quick(X, given)
+    correction = quietly(X, given)
+    assert any("'unsure' has 3 labelled rows" in note for note in correction.notes)
     assert not correction.changed[[3, 99, 200]].any()
     assert np.sum(correction.labels == "unsure") == 3
     assert correction.changed.any()
@@ -329,6 +356,32 @@ def test_a_contradicted_majority_of_a_class_is_named(cancer, seed):
         correction = quick(X, given, random_state=seed)
     assert any("contradicts" in str(warning.message) for warning in caught)
     assert correction.notes == tuple(str(warning.message) for warning in caught)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_a_class_of_a_typo_does_not_stop_the_others(cancer, n):
+    X, y = cancer
+    given = np.array(["m", "b"], dtype=object)[attacked(y, 0)]
+    plain = quick(X, given).changed
+    given[:n] = "typo"
+    correction = quietly(X, given)
+    assert any(f"'typo' has {n} labelled row" in note for note in correction.notes)
+    assert np.isfinite(correction.noise.error_rate)
+    assert correction.changed.sum() > 0.2 * plain.sum() and not correction.changed[:n].any()
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "category", "string"])
+def test_pandas_own_types_of_labels_are_kept_and_may_miss_some(cancer, dtype):
+    X, y = cancer
+    values = {"Int64": [0, 1], "boolean": [False, True]}.get(dtype, ["m", "b"])
+    labels = pd.Series([values[c] for c in attacked(y, 0)], dtype=dtype)
+    _, whole = LabelCorrector(n_estimators=100, random_state=0).fit_resample(X, labels)
+    assert whole.dtype == labels.dtype
+    labels.iloc[::9] = pd.NA
+    corrector = LabelCorrector(n_estimators=100, random_state=0)
+    _, filled = corrector.fit_resample(X, labels)
+    assert filled.dtype == labels.dtype and not filled.isna().any()
+    assert corrector.correction_.missing.sum() == len(labels[::9])
 
 
 @pytest.mark.parametrize("kind", ["None", "nan", "pandas", "polars"])

@@ -42,7 +42,7 @@ def make_table(seed, n=2000, rates=(0.1, 0.3)):
     return make_votes(u), labels, true, u
 
 
-@given(eta=st.floats(0, 1), e_plus=st.floats(0, 0.45), e_minus=st.floats(0, 0.45), label=st.integers(0, 1))
+@given(eta=st.floats(0, 1), e_plus=st.floats(0, 0.35), e_minus=st.floats(0, 0.35), label=st.integers(0, 1))
 def test_two_classes_follow_the_formula(eta, e_plus, e_minus, label):
     matrix = np.array([[1 - e_minus, e_minus], [e_plus, 1 - e_plus]])
     q = np.clip((eta - e_minus) / (1 - e_plus - e_minus), 0, 1)

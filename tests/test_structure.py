@@ -24,7 +24,8 @@ LAYERS = """
     judgement
     correction
     noise_display votes_display curve_display estimators
-    displays corrector
+    displays separation
+    corrector
     persistence scale demo
     report review
     cli

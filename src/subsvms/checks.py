@@ -179,8 +179,9 @@ def find_missing(y: Any) -> np.ndarray:
     >>> find_missing(["a", None, float("nan"), "b"])
     array([False,  True,  True, False])
     """
-    kind = getattr(getattr(y, "dtype", None), "kind", "O")
-    if y is None or kind in "iubUS" or np.ndim(y) != 1:  # whatever else is wrong is told elsewhere
+    dtype = getattr(y, "dtype", None)
+    complete = isinstance(dtype, np.dtype) and dtype.kind in "iubUS"  # pandas' Int64 can miss some, too
+    if y is None or complete or np.ndim(y) != 1:  # whatever else is wrong is told elsewhere
         return np.zeros(0 if y is None else len(y), dtype=bool)
     return np.array([is_missing(label) and not _is_infinite(label) for label in y], dtype=bool)
 

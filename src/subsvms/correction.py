@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.frames import FrameStyle, build_frame, row_names
-from subsvms.judgement import Judgement, Settings
+from subsvms.judgement import HALTS, Judgement, Settings
 from subsvms.noise import NoiseEstimate
 from subsvms.votes import Votes
 from subsvms.witnesses import Witnesses
@@ -64,7 +64,7 @@ class Correction:
 
     @property
     def label_quality(self) -> np.ndarray:
-        """Probability that the given label is right, in this order of doubt; NaN without a label."""
+        """Probability that the given label is right, ties broken by doubt; NaN without a label."""
         return self.judgement.quality
 
     @property
@@ -90,7 +90,7 @@ class Correction:
 
     @property
     def sample_weight(self) -> np.ndarray:
-        """Weight of each row for a later fit: the quality of its label where the action is "weight"."""
+        """Weight of each row, flagged or not: the quality of its label if the action is "weight"."""
         weight = np.where(self.kept, 1.0, 0.0)
         if self.settings.action == "weight":
             weight = np.where(self.missing, self.confidence, self.label_quality)
@@ -118,38 +118,45 @@ class Correction:
     def reason(self) -> list[str]:
         """Why, in words: the vote, the probability and the threshold of each row."""
         names = [repr(name) for name in self.classes.tolist()]
-        rule, threshold = self.settings.rule, f"{self.settings.min_confidence:g}"
+        rows, judged = np.arange(len(self)), self.judgement
+        compared = np.where(self.flagged | self.missing, judged.suggested, judged.rival)
         columns = (
             self.given,
-            self.judgement.suggested,
+            compared,
             self.votes.n_voters,
-            self.votes.winners(np.bincount(self.given[~self.missing], minlength=len(names)), self.given),
+            self.votes.counts.argmax(axis=1),
             self.votes.counts.max(axis=1),
-            self.judgement.posterior[np.arange(len(self)), self.judgement.suggested],
+            judged.posterior[rows, np.maximum(self.given, 0)],
+            judged.posterior[rows, compared],
             self.action,
+            judged.halt,
         )
-        reasons = []
-        for given, suggested, n_voters, winner, n_votes, posterior, action in zip(
-            *(column.tolist() for column in columns), strict=True
-        ):
-            if n_voters == 0:
-                reasons.append("keep: every SVM was trained on this row, so none of them can judge it")
-                continue
-            vote = f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"
-            chance = f"probability of {names[suggested]} is {posterior:.3f}"
-            if action == "missing":
-                reasons.append(f"missing: no label was given; {vote}; {chance}")
-            elif action != "keep":
-                limit = f"above {threshold}" if rule == "posterior" else "by the rule of the majority"
-                reasons.append(f"{action}: {vote}, the label is {names[given]}; {chance}, {limit}")
-            elif suggested != given:
-                reasons.append(f"keep: {vote}; {chance}, but max_error_rate has been used up by surer rows")
-            else:
-                limit = f"a change needs more than {threshold} for another class"
-                if rule == "majority":
-                    limit = "a change needs a majority for another class"
-                reasons.append(f"keep: {vote}; {chance}; {limit}")
-        return reasons
+        return [self._say(names, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+    def _say(self, names, given, compared, n_voters, winner, n_votes, p_given, p_other, action, halt):
+        if n_voters == 0:
+            return f"{action}: {HALTS['unasked']}"
+        vote = f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"
+        chance = f"probability of {names[compared]} is {p_other:.3f}"
+        if action == "missing":
+            return f"missing: no label was given; {vote}; {chance}"
+        settings = self.settings
+        if action != "keep":
+            limit = f"above {settings.min_confidence:g}"
+            if settings.rule == "majority":
+                limit = f"but most votes decide{self._needed_share()}"
+            return f"{action}: {vote}, the label is {names[given]}; {chance}, {limit}"
+        limit = f"a change needs more than {settings.min_confidence:g} for {names[compared]}"
+        if settings.min_confidence < 0.5:
+            limit += f" and more than for {names[given]}"
+        if settings.rule == "majority":
+            limit = f"a change needs most votes for another label{self._needed_share()}"
+        own = f"probability of {names[given]} is {p_given:.3f}"
+        return f"keep: {vote}; {own}, {chance}; {HALTS.get(halt, limit)}"
+
+    def _needed_share(self):
+        share = self.settings.min_confidence
+        return f", more than {share:g} of them" if share > 0.5 else ""
 
     def to_frame(self, *, witnesses: bool = False) -> Any:
         """Return a data frame with a line for each row: pandas with the user's index, or polars.
@@ -163,7 +170,8 @@ class Correction:
         Returns
         -------
         DataFrame
-            Of the library that X or y came in; of pandas, or else polars, for arrays.
+            Of the library that X or y came in; of pandas, or else polars, for arrays. `withstands` is about
+            the winner of the vote, not `suggested_label`, where the rule keeps a label against the vote.
         """
         given = self.classes[self.given].astype(object)
         given[self.missing] = None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from subsvms.certificates import CONFIDENCE, count_withstood
@@ -16,11 +16,14 @@ from subsvms.checks import check_labels, check_table, find_missing
 from subsvms.correction import Correction
 from subsvms.estimators import SubSVMClassifier, restore_on_failure
 from subsvms.frames import find_style, like_labels
-from subsvms.judgement import Settings, judge_labels
+from subsvms.judgement import Settings, judge_labels, spare
 from subsvms.noise import estimate_noise
 from subsvms.rows import Table
+from subsvms.separation import find_lookalikes
 from subsvms.votes import Votes, count_votes
 from subsvms.witnesses import Witnesses, find_witnesses
+
+MOST_ASKED = 2000  # rows whose witnesses are looked for; the time grows with their number and the table
 
 
 class LabelNoiseWarning(UserWarning):
@@ -32,8 +35,9 @@ class LabelCorrector(BaseEstimator):
 
     A vote of many tiny SVMs (`SubSVMClassifier`) judges each row by the SVMs that did not see it. From these
     votes the noise of each class is estimated, and from both the probability of each class for each row. On
-    clean labels next to nothing changes: noise must show itself before it is acted on. Features must be
-    scaled, for example with MinMaxScaler.
+    clean labels next to nothing changes: noise must show itself before it is acted on, and rows that the
+    features tell from those they would join are spared. Features must be scaled, for example with
+    MinMaxScaler.
 
     Parameters
     ----------
@@ -43,15 +47,16 @@ class LabelCorrector(BaseEstimator):
         are known to be well apart, together with `max_error_rate`. On clean labels it does harm.
     action : {"fix", "drop", "weight", "review"}, default="fix"
         What happens to a label thought wrong: it is replaced; its row is dropped by `fit_resample`; its row
-        gets the probability of its label as weight; or it is flagged only.
+        gets the probability of its label as weight; or it is flagged only. Weights are in
+        `correction_.sample_weight`, for every row; `fit_resample` cannot pass them on.
     max_error_rate : float, default=None
         At most this share of the labels is changed, surest first; the paper's known bound rho * beta.
     min_confidence : float, default=0.5
-        Probability from which on a label is changed. With the rule "majority" a value above 0.5 asks for that
-        share of the votes.
+        A label is changed if another is more probable than this, and more probable than the label. With the
+        rule "majority" a value above 0.5 asks for that share of the votes.
     n_witnesses : int, default=3
         For each flagged row, how many training rows to name that speak most for the suggested label, and
-        how many against; 0 for none.
+        how many against; 0 for none. They are looked for in the 2000 most doubtful rows at most.
     certainty : float, default=0.999
         Confidence of each certificate in `withstands`.
     n_estimators, subsample_size, sampling_bias, kernel, gamma, degree, coef0, C, loss, class_weight, tol, \
@@ -77,7 +82,9 @@ max_iter, n_jobs, random_state, verbose
     Notes
     -----
     Noise is taken to depend on the class alone. Wrong labels that sit where the classes meet look like
-    classes that meet in a more intricate way; the rule "posterior" then does little.
+    classes that meet in a more intricate way; the rule "posterior" then does little. Classes that
+    overlap evenly, so that a fixed share of one lies where the other does and nothing tells them apart, look
+    like noise.
 
     Examples
     --------
@@ -183,7 +190,12 @@ max_iter, n_jobs, random_state, verbose
         missing = find_missing(y)
         rows = np.flatnonzero(~missing)
         whole = len(rows) == table.shape[0] or len(missing) != table.shape[0]
-        known = y if whole else [label for label, gone in zip(y, missing, strict=True) if not gone]
+        plain = whole and isinstance(
+            getattr(y, "dtype", np.dtype(object)), np.dtype
+        )  # not pandas' Int64, say
+        known = (
+            y if plain or y is None else [label for label, gone in zip(y, missing, strict=True) if not gone]
+        )
         if not whole and not known:
             raise ValueError(
                 "y must hold labels, but no label came, in any row: check that y is the label column."
@@ -202,6 +214,10 @@ max_iter, n_jobs, random_state, verbose
         noise = estimate_noise(votes.mean_value[judged], given[judged], classes)
         settings = Settings(self.rule, self.action, self.max_error_rate, self.min_confidence)
         judgement = judge_labels(votes, given, noise, settings)
+        if self.rule == "posterior":
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+            natural = find_lookalikes(model, table, given, votes.mean_value, judgement, seed=seed)
+            judgement = spare(judgement, given, natural)
         self.model_ = model
         self.classes_ = classes
         self.correction_ = Correction(
@@ -229,6 +245,8 @@ max_iter, n_jobs, random_state, verbose
         if self.n_witnesses == 0:
             return None
         flagged = np.flatnonzero(judgement.flagged)
+        if len(flagged) > MOST_ASKED:
+            flagged = np.sort(flagged[np.argsort(judgement.quality[flagged], kind="stable")[:MOST_ASKED]])
         found = find_witnesses(
             labelled,
             labels,

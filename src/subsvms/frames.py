@@ -77,10 +77,10 @@ def like_labels(labels: np.ndarray, y: Any, rows: np.ndarray | None = None) -> A
         Which rows of y these are; all without it.
     """
     if libraries.is_polars_series(y):
-        return nw.new_series(y.name, _as_plain(labels), backend="polars").to_native()
+        return nw.new_series(y.name, _as_plain(labels), backend="polars").to_native().cast(y.dtype)
     if not libraries.is_pandas_series(y):
         return labels
     series: Any = nw.new_series("", _as_plain(labels), backend="pandas").to_native()
     series.index = y.index if rows is None else y.index[rows]
     series.name = y.name  # narwhals takes text only
-    return series
+    return series.astype(y.dtype)

@@ -10,21 +10,21 @@ The rule "posterior" changes a label where this probability of another class exc
 0.5 that leaves the fewest wrong labels in expectation. The rule "majority" is the paper's: the class with
 most out-of-bag votes. It needs no estimate, but counts rare and common classes alike and harms clean labels.
 
-Four things stop either rule. A row that every SVM has seen keeps its label: nobody unbiased can judge it. A
+Some things stop either rule. A row that every SVM has seen keeps its label: nobody unbiased can judge it. A
 class with fewer than `FEWEST` rows is neither taken from nor given to. If the votes do not predict the
-labels, nothing changes. And `max_error_rate` is the largest share of rows to change, surest first.
+labels, nothing changes. And `max_error_rate` is the largest share of rows to change, surest first. The rule
+"posterior" also spares rows that `subsvms.separation` tells from those they would join.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from subsvms.noise import NoiseEstimate, cut_to_shares, is_solvable, rank_evidence
+from subsvms.noise import FEWEST, NoiseEstimate, cut_to_shares, is_solvable, rank_evidence
 from subsvms.votes import Votes, pick_best
 
 IMPOSSIBLE = 1e-12  # a probability; what rests on less rests on rounding
-FEWEST = 5  # rows of a class; of fewer no share can be read
 RANK_NOISE, RANK_BLEND, RANK_WEIGHT = 0.02, 0.05, 1e-3  # see `rank_quality`
 MANY, MOST = 1 / 3, 1 / 2  # shares of the table, of a class, that the vote contradicts; then a note warns
 
@@ -42,6 +42,13 @@ REVERSED = (
     "the SVMs can see; the rule 'posterior' leaves such labels. If the classes are known to be well apart, "
     "use rule='majority' with max_error_rate."
 )
+HALTS = {
+    "unasked": "every SVM was trained on this row, so none of them can judge it",
+    "unexplained": "the features do not predict the labels, so none is changed",
+    "small": f"a class with fewer than {FEWEST} rows is left alone",
+    "capped": "max_error_rate allows no more changes",
+    "told apart": "the features tell this row from those it would join",
+}
 AGAINST, STRETCH = -4.0, 0.08  # standard deviations, share of rows: clean mushrooms have a stretch of 0.05
 DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch spans
 
@@ -63,7 +70,9 @@ class Judgement:
     posterior: np.ndarray  # (n_rows, n_classes), probability of each class
     suggested: np.ndarray  # (n_rows,), class numbers; the given label unless `flagged`, or capped
     flagged: np.ndarray  # (n_rows,), bool: the label is thought wrong, and may be changed
+    rival: np.ndarray  # (n_rows,), the best class but the given one
     quality: np.ndarray  # (n_rows,), 0 to 1: how well the given label stands; NaN without one
+    halt: np.ndarray  # (n_rows,), a key of `HALTS`: what else kept a label; "" for the rule itself
     notes: tuple[str, ...]  # what the user must know
 
 
@@ -94,19 +103,45 @@ def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings
     quality[known & ~asked] = 1.0
 
     sizes = np.bincount(given[known], minlength=n_classes)
-    sure = votes.share if settings.rule == "majority" else posterior
-    sure = np.where(asked[:, None], sure, 0.0)
-    best = pick_best(votes.counts if settings.rule == "majority" else posterior, sizes, given)
-    score = sure[np.arange(len(given)), best]
+    scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else posterior, 0.0)
+    best = pick_best(scores, sizes, given)
+    others = np.where(np.arange(n_classes) == given[:, None], -1.0, scores)
+    score = scores[np.arange(len(given)), best]
     firm = score > settings.min_confidence
     if settings.rule == "majority" and settings.min_confidence <= 0.5:
         firm[:] = True  # most votes need not be half of them
-    large = sizes >= FEWEST
-    flagged = known & asked & (best != given) & firm & large[given] & large[best] & noise.explained
-    suggested = np.where(flagged | ~known, best, given)
-    flagged = cap_changes(flagged, score, quality, int(known.sum()), settings.max_error_rate)
-    notes = gather_notes(votes, given, noise, sizes, eta)
-    return Judgement(posterior, suggested, flagged, quality, notes)
+    wanted = known & asked & (best != given) & firm
+    small = sizes < FEWEST
+    conditions = [~asked, ~np.full(len(given), noise.explained), small[given] | small[best]]
+    halt = np.select(conditions, ["unasked", "unexplained", "small"], "")
+    free = cap_changes(wanted & (halt == ""), score, quality, int(known.sum()), settings.max_error_rate)
+    halt[wanted & ~free & (halt == "")] = "capped"
+    return Judgement(
+        posterior=posterior,
+        suggested=np.where(wanted & np.isin(halt, ("", "capped")) | ~known, best, given),
+        flagged=free,
+        rival=pick_best(others, sizes),
+        quality=quality,
+        halt=halt,
+        notes=gather_notes(votes, given, noise, sizes, eta),
+    )
+
+
+def spare(judgement: Judgement, given: np.ndarray, natural: np.ndarray) -> Judgement:
+    """Return the judgement with these rows kept as they are, and a note that says so."""
+    if not natural.any():
+        return judgement
+    note = (
+        f"{int(natural.sum())} labels that the votes contradict were kept: the features tell their rows from "
+        "those they would join, so the classes overlap there, and the labels need not be wrong."
+    )
+    return replace(
+        judgement,
+        suggested=np.where(natural, given, judgement.suggested),
+        flagged=judgement.flagged & ~natural,
+        halt=np.where(natural, "told apart", judgement.halt),
+        notes=(*judgement.notes, note),
+    )
 
 
 def calibrate(values: np.ndarray, given: np.ndarray, used: np.ndarray) -> np.ndarray:
@@ -240,8 +275,8 @@ def gather_notes(
 ) -> tuple[str, ...]:
     """Return what the user must know before using the result, a sentence or two each."""
     notes = [
-        f"Class {str(name)!r} has {size} labelled rows; of fewer than {FEWEST} no noise can be read, "
-        "so no label was changed from or to it."
+        f"Class {str(name)!r} has {size} labelled row{'' if size == 1 else 's'}; of fewer than {FEWEST} no "
+        "noise can be read, so no label was changed from or to it."
         for name, size in zip(noise.classes, sizes, strict=True)
         if size < FEWEST
     ]

@@ -12,17 +12,21 @@ class is in danger: the rows that look most like it are seldom pure even if ever
 impurity, read as noise, changes right labels. (On clean w2a, 3 % positive, a fifth of the surest rows are
 negative.) With it the surest rows of a rare class may be impure, and those of a common class may not.
 
-Two views of the same votes are taken. Both err towards less noise, the side on which right labels stay.
+Two views of the same votes are taken.
 
 - *Curve* (the four-parameter logistic of Barton and Lord, ETS 1981, which is logistic regression with label
   noise as in Bootkrajang and Kaban, ECML 2012): q is a logistic function of u with bounded lift, and e_c, f_c
-  and q maximise the likelihood of the given labels. Its profile likelihood gives the intervals.
+  and q maximise the likelihood of the given labels. If e_c = 0 fits as well, up to chance, then overlap alone
+  explains the labels and the class is taken to be free of noise.
 - *Extreme rows* (mixture proportion estimation: Blanchard, Lee and Scott, JMLR 2010; Scott, AISTATS 2015).
   Of the k rows with the largest u at most a share f_c + (1 - e_c - f_c) q_max is given c, where the odds of
   q_max are the largest that bounded lift allows; the lowest rows give a second such equation. k is the one
-  with the largest lower confidence limit of that share, and the share's limits there bound e_c.
+  with the largest lower confidence limit of that share. The limits of the share there give e_c if the lift is
+  reached, and the curve's e_c is kept between these, for q need not be logistic.
 
-The estimate is the curve's, kept within the bounds of the extreme rows: q need not be logistic.
+What is estimated errs on the side of less noise where the classes are purer than bounded lift allows. The
+upper end of an interval does without that assumption: 1 - e_c is at least the share of c among the surest
+rows. The lower end is the curve's, by its profile likelihood.
 """
 
 from dataclasses import dataclass
@@ -31,20 +35,24 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
-from scipy.stats import chi2, rankdata
+from scipy.stats import chi2, norm, rankdata
 
 from subsvms.limits import lower_limit, upper_limit
 
 LIFT = 100.0  # with 50 more wrong labels stay; with 200 right ones of a1a and w5a begin to change
 FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance to be lucky
 CHOOSE, READ = 0.999, 0.9  # confidence that chooses k, and that of the limits read there
-LEVEL = 0.9  # of the intervals
+LEVEL = 0.95  # of each end of an interval
 N_BINS = 512  # of u for the curve: finer than u is known from a thousand votes
 ENDS = (0.002, 0.998)  # quantiles of u at which the lift is bounded; the curve is flat beyond them
-EXPLAINED = 2.5  # standard deviations above chance; labels without any sense pass once in 200 tables
+CHANCE = 0.005  # that labels without any sense pass for explained; measured, about that
 MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on four numbers
 N_HALVINGS = 7  # that find the end of an interval: a hundredth is fine enough
-SOLVABLE = 0.02  # with less than this between the classes' columns T cannot be inverted
+MOST = 0.98  # largest rate that is considered
+FEWEST = 5  # rows of a class; of fewer no share can be read
+SOLVABLE = (
+    0.2  # least difference in a column of T, 1 - e_1 - e_2 for two classes, for labels to mean anything
+)
 STARTS = ((0.001, 0.001), (0.1, 0.02), (0.02, 0.1), (0.5, 0.01), (0.01, 0.5), (0.3, 0.3))
 
 
@@ -54,9 +62,9 @@ class NoiseEstimate:
 
     classes: np.ndarray  # (n_classes,)
     matrix: np.ndarray  # (n_classes, n_classes), P(given column | true line)
-    rate_interval: np.ndarray  # (n_classes, 2), for 1 - the diagonal
+    rate_interval: np.ndarray  # (n_classes, 2), for 1 - the diagonal; each end with confidence 0.95
     shares: np.ndarray  # (n_classes,), of the true classes
-    error_rate_interval: np.ndarray  # (2,)
+    error_rate_interval: np.ndarray  # (2,), if all rates are at the same end of theirs
     evidence: np.ndarray  # (n_classes,), standard deviations by which the votes beat chance
 
     @property
@@ -88,11 +96,11 @@ class NoiseEstimate:
     @property
     def explained(self) -> bool:
         """Whether the votes predict the given labels better than chance."""
-        return bool(self.evidence.max() >= EXPLAINED)
+        return bool(self.evidence.max() >= evidence_needed(len(self.classes)))
 
     def __str__(self) -> str:
         low, high = self.error_rate_interval
-        lines = [f"{self.error_rate:.1%} of the labels are wrong ({low:.1%} to {high:.1%})"]
+        lines = [f"{self.error_rate:.1%} of the labels are thought wrong ({low:.1%} to {high:.1%})"]
         for name, rate, (low, high) in zip(self.classes, self.rates, self.rate_interval, strict=True):
             lines.append(f"  of true {str(name)!r}: {rate:.1%} ({low:.1%} to {high:.1%})")
         return "\n".join(lines)
@@ -127,24 +135,38 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
     n_classes = len(classes)
     counts = np.bincount(given, minlength=n_classes)
     evidence = np.array([rank_evidence(mean_value[:, c], given == c) for c in range(n_classes)])
-    if evidence.max() < EXPLAINED:
+    if evidence.max() < evidence_needed(n_classes):
         nothing = np.tile([0.0, 1.0], (n_classes, 1))  # any rate fits labels that no feature explains
         shares = counts / counts.sum()
         return NoiseEstimate(classes, np.eye(n_classes), nothing, shares, np.array([0.0, 1.0]), evidence)
-    matrix, interval = np.eye(n_classes), np.zeros((n_classes, 2))
-    for c in range(n_classes):
+    matrix, interval = np.eye(n_classes), np.tile([0.0, 1.0], (n_classes, 1))
+    for c in np.flatnonzero((counts >= FEWEST) & (counts < counts.sum())).tolist():
         u, is_given = mean_value[:, c], given == c
-        top = top_rows(u, is_given)
-        odds = counts[c] / max(np.delete(counts, c).max(), 1)
+        odds = counts[c] / np.delete(counts, c).max()
         bins = bin_values(u, is_given, odds)
         curve = fit_curve(bins)
-        rate = float(np.clip(curve.e, *extreme_rates(u, is_given, odds)))
-        low, high = profile_interval(bins, curve, LEVEL)
-        interval[c] = min(low, rate), max(high, rate)
+        low = profile_limit(bins, curve)
+        rate = float(np.clip(curve.e, *extreme_rates(u, is_given, odds))) if low > 0 else 0.0
+        top = top_rows(u, is_given)
+        most = 1.0 - float(lower_limit(np.sum(is_given[top]), len(top), LEVEL))
+        interval[c] = min(low, rate), max(most, rate)
         matrix[c] = spread_rate(rate, c, given[top], n_classes)
     shares = true_shares(counts / counts.sum(), matrix)
-    errors = interval.T @ shares
-    return NoiseEstimate(classes, matrix, interval, shares, errors, evidence)
+    errors = [error_rate_at(counts / counts.sum(), matrix, rates) for rates in interval.T]
+    return NoiseEstimate(classes, matrix, interval, shares, np.array(errors), evidence)
+
+
+def error_rate_at(given_shares: np.ndarray, matrix: np.ndarray, rates: np.ndarray) -> float:
+    """Return the error rate that other rates would mean; wrong labels go where T sends them."""
+    others = np.where(np.eye(len(matrix), dtype=bool), 0.0, matrix) + 1e-12
+    np.fill_diagonal(others, 0.0)
+    moved = np.diag(1.0 - rates) + rates[:, None] * others / others.sum(axis=1, keepdims=True)
+    return float(true_shares(given_shares, moved) @ rates)
+
+
+def evidence_needed(n_classes: int) -> float:
+    """Return the standard deviations that one of the classes must show; two classes are one comparison."""
+    return float(norm.isf(CHANCE / (1 if n_classes == 2 else n_classes)))
 
 
 def rank_evidence(u: np.ndarray, is_given: np.ndarray) -> float:
@@ -189,7 +211,7 @@ def top_rows(u: np.ndarray, is_given: np.ndarray) -> np.ndarray:
 
 
 def extreme_rates(u: np.ndarray, is_given: np.ndarray, odds: float) -> tuple[float, float]:
-    """Return the least and the largest e_c that the extreme rows allow.
+    """Return e_c as the extreme rows show it if they reach the full lift: lower and upper limit.
 
     With p_top and p_bottom the shares of given c among the highest, and of given another among the lowest
     rows, and q_top, q_bottom the largest such shares of true labels that bounded lift allows,
@@ -220,7 +242,7 @@ def extreme_rates(u: np.ndarray, is_given: np.ndarray, odds: float) -> tuple[flo
     def solve(p_top, p_bottom):
         spread = (p_top + p_bottom - 1.0) / (q_top + q_bottom - 1.0)
         f = p_top - spread * q_top
-        return float(np.clip(1.0 - spread - f, 0.0, 1.0 - SOLVABLE))
+        return float(np.clip(1.0 - spread - f, 0.0, MOST))
 
     low = solve(*upper_limit(hits, sizes, READ))
     return low, max(low, solve(*lower_limit(hits, sizes, READ)))
@@ -293,7 +315,7 @@ def fit_curve(bins: Bins, *, e: float | None = None, start: CurveFit | None = No
     """
     lowest = bins.logit - np.log(LIFT)
     limits = [(bins.logit - 2.0, bins.highest), (lowest, bins.logit + 2.0)]
-    limits += [(0.0, 1.0 - SOLVABLE) if e is None else (e, e), (0.0, 1.0 - SOLVABLE)]
+    limits += [(0.0, MOST) if e is None else (e, e), (0.0, MOST)]
     first = (
         [(bins.logit + 2.0, bins.logit - 2.0, *rates) for rates in STARTS] if start is None else [start[:4]]
     )
@@ -322,28 +344,24 @@ def curve_loss(point: np.ndarray, bins: Bins) -> tuple[float, np.ndarray]:
     return loss / n, np.array(slope) / n
 
 
-def profile_interval(bins: Bins, curve: CurveFit, level: float) -> tuple[float, float]:
-    """Return the rates e whose best curve is not rejected against the best of all.
+def profile_limit(bins: Bins, curve: CurveFit) -> float:
+    """Return the least rate e whose best curve is not rejected against the best of all; one-sided.
 
     Twice the difference of the log likelihoods is compared with the quantile of chi-square with one degree
-    of freedom (Wilks, 1938).
+    of freedom (Wilks, 1938). Zero says that overlap alone explains the labels.
     """
-    allowed = curve.loss + chi2.ppf(level, 1) / 2.0
-
-    def furthest(inside: float, outside: float) -> float:
-        start = curve
-        if fit_curve(bins, e=outside, start=curve).loss <= allowed:
-            return outside
-        for _ in range(N_HALVINGS):
-            middle = (inside + outside) / 2.0
-            fit = fit_curve(bins, e=middle, start=start)
-            if fit.loss <= allowed:
-                inside, start = middle, fit
-            else:
-                outside = middle
-        return inside
-
-    return furthest(curve.e, 0.0), furthest(curve.e, 1.0 - SOLVABLE)
+    allowed = curve.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
+    inside, outside, start = curve.e, 0.0, curve
+    if fit_curve(bins, e=0.0).loss <= allowed:
+        return 0.0
+    for _ in range(N_HALVINGS):
+        middle = (inside + outside) / 2.0
+        fit = fit_curve(bins, e=middle, start=start)
+        if fit.loss <= allowed:
+            inside, start = middle, fit
+        else:
+            outside = middle
+    return inside
 
 
 def true_shares(given_shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:

@@ -1,0 +1,90 @@
+"""Tell wrong labels from classes that overlap in a way the votes do not see.
+
+Noise by class is blind to everything but the class. So among rows with like votes, those that are *given*
+class b and those that are given another label but would be changed to b are drawn from one distribution, if
+the change is right: no classifier can tell them apart. If one can, the votes were too coarse, and the labels
+stand. This is a classifier two-sample test (Lopez-Paz and Oquab, ICLR 2017). Its classifier is again an
+ensemble, trained on these rows alone and with larger subsets, so that it looks closer than the vote did; its
+statistic is that of Mann and Whitney on its out-of-bag values.
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+
+from subsvms.estimators import SubSVMClassifier
+from subsvms.judgement import Judgement
+from subsvms.noise import FEWEST, rank_evidence
+from subsvms.rows import Table
+
+N_SVMS, SUBSET = 200, 300  # of the test; enough for ranks, and five times what the vote's SVMs see
+MOST_ROWS = 1000  # of each side
+APART = 3.0  # standard deviations above chance
+
+
+def find_lookalikes(
+    model: SubSVMClassifier,
+    X: Table,
+    given: np.ndarray,
+    values: np.ndarray,
+    judgement: Judgement,
+    *,
+    seed: int,
+) -> np.ndarray:
+    """Return which flagged rows can be told from the rows they would join, and so should keep their labels.
+
+    Parameters
+    ----------
+    model : SubSVMClassifier
+        The ensemble that voted; its kernel and losses are used again.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        The table; the kernel matrix where the kernel is precomputed.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
+    values : ndarray of shape (n_rows, n_classes)
+        Mean values of the votes.
+    judgement : Judgement
+    seed : int
+
+    Returns
+    -------
+    ndarray of bool of shape (n_rows,)
+    """
+    natural = np.zeros(len(given), dtype=bool)
+    for b in np.unique(judgement.suggested[judgement.flagged]):
+        joining = np.flatnonzero(judgement.flagged & (judgement.suggested == b))
+        if len(joining) < FEWEST:
+            continue
+        least = values[joining, b].min()
+        there = np.flatnonzero((given == b) & ~judgement.flagged & (values[:, b] >= least))
+        if len(there) < FEWEST or tell_apart(model, X, joining, there, seed=seed) > APART:
+            natural[joining] = True
+    return natural
+
+
+def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.ndarray, *, seed: int) -> float:
+    """Return by how many standard deviations the features tell two sets of rows apart better than chance."""
+    rng = np.random.default_rng(seed)
+    sides = [
+        rows if len(rows) <= MOST_ROWS else rng.choice(rows, MOST_ROWS, replace=False)
+        for rows in (one, other)
+    ]
+    rows = np.concatenate(sides)
+    side = np.repeat([1, 0], [len(part) for part in sides])
+    table = X[rows]
+    if model.kernel == "precomputed":
+        table = np.ascontiguousarray(table[:, rows])
+    witness = clone(model).set_params(
+        n_estimators=N_SVMS,
+        subsample_size=min(len(rows) // 2, SUBSET),
+        sampling_bias=0.5,
+        class_weight=None,
+        random_state=seed,
+        verbose=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an SVM that stops early still ranks
+        votes = witness.fit(table, side).oob_votes_
+    asked = votes.n_voters > 0
+    return rank_evidence(votes.mean_value[asked, 1], side[asked] == 1)

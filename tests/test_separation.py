@@ -1,0 +1,69 @@
+"""The test that tells wrong labels from classes that overlap."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
+
+from subsvms import SubSVMClassifier
+from subsvms.judgement import Judgement
+from subsvms.separation import APART, MOST_ROWS, find_lookalikes, tell_apart
+
+
+def make_model(**params):
+    return SubSVMClassifier(n_estimators=100, **params)
+
+
+def make_sides(seed, gap, n=300):
+    rng = np.random.default_rng(seed)
+    X = rng.random((2 * n, 5))
+    X[:n, 0] += gap
+    return X, np.arange(n), np.arange(n, 2 * n)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "precomputed"])
+def test_rows_of_two_distributions_are_told_apart(seed, kind):
+    X, one, other = make_sides(seed, gap=0.5)
+    model = make_model(kernel="precomputed" if kind == "precomputed" else "rbf")
+    table = {"dense": X, "csr": sparse.csr_array(X), "precomputed": rbf_kernel(X, gamma=0.2)}[kind]
+    assert tell_apart(model, table, one, other, seed=seed) > APART
+
+
+def test_rows_of_one_distribution_are_not_told_apart():
+    found = [tell_apart(make_model(), *make_sides(seed, gap=0.0), seed=seed) for seed in range(20)]
+    assert np.sum(np.array(found) > APART) <= 1
+
+
+def test_a_large_table_is_sampled(seed):
+    X, one, other = make_sides(seed, gap=0.5, n=2 * MOST_ROWS)
+    assert tell_apart(make_model(), X, one, other, seed=seed) > APART
+
+
+def judge(flagged, suggested, n):
+    nothing = np.zeros(n)
+    return Judgement(np.zeros((n, 2)), suggested, flagged, suggested, nothing, np.full(n, ""), ())
+
+
+def test_labels_are_spared_where_their_rows_differ_and_only_there(seed):
+    """Rows 0 to 299 look unlike those labelled 1; rows 300 to 599 look like them."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((900, 5))
+    X[:300, 0] += 0.7
+    given = np.repeat([0, 1], [600, 300])
+    values = np.zeros((900, 2))
+    for rows, spared in ((np.arange(300), True), (np.arange(300, 600), False)):
+        flagged = np.zeros(900, dtype=bool)
+        flagged[rows] = True
+        judgement = judge(flagged, np.where(flagged, 1, given), 900)
+        found = find_lookalikes(make_model(), X, given, values, judgement, seed=seed)
+        assert_array_equal(found, flagged & spared)
+
+
+def test_a_handful_is_let_through_and_a_crowd_without_fellows_is_not():
+    X = np.random.default_rng(0).random((60, 3))
+    given, values = np.zeros(60, dtype=int), np.zeros((60, 2))
+    for n, spared in ((4, False), (30, True)):
+        flagged = np.arange(60) < n
+        judgement = judge(flagged, flagged.astype(int), 60)
+        assert find_lookalikes(make_model(), X, given, values, judgement, seed=0).any() == spared
