@@ -24,7 +24,13 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.datasets import load_breast_cancer, load_digits, load_svmlight_file
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_svmlight_file,
+    make_blobs,
+    make_classification,
+)
 from sklearn.metrics import confusion_matrix, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
@@ -45,6 +51,14 @@ FEATURES = {
 ALPHAS = (1.0, 0.75, 0.5, 0.25, 0.0)
 RATES = (0.01, 0.05, 0.1)
 SHARES = (0.5, 0.7, 0.9)  # of the votes that the capped majority rule asks for
+MADE = {
+    "made: rare": dict(n_samples=2000, n_features=8, n_informative=4, weights=[0.95], class_sep=0.7),
+    "made: balanced": dict(n_samples=1000, n_features=20, n_informative=5),
+    "made: five classes": dict(n_samples=1500, n_features=20, n_informative=8, n_classes=5),
+    "made: blobs": {},
+    "made: logistic": {},
+    "made: plateaus": {},
+}
 METHODS = ("given", "majority", "posterior", "known")
 # Wrong labels left by an earlier, independent program (rho = 0.75, few corruptions), for the default rule:
 # clean, then alpha = 1, 0.5 and 0.
@@ -58,8 +72,27 @@ EARLIER = {
 }
 
 
-def load(name, folder):
-    """Return the table and its clean labels, scaled as in the paper."""
+def make(name, seed):
+    """Return a made table whose classes overlap by nature; every label is right."""
+    rng = np.random.default_rng(seed)
+    if name == "made: logistic":
+        X = rng.random((1000, 5))
+        odds = np.exp((X - 0.5) @ [4, 3, 2, 1, 0])
+        return X, (rng.random(1000) < odds / (1 + odds)).astype(int)
+    if name == "made: plateaus":  # an even share of each class lies in the other: nothing tells it from noise
+        X = rng.random((1000, 4))
+        return X, (rng.random(1000) < np.where(X[:, 0] > 0.5, 0.75, 0.05)).astype(int)
+    if name == "made: blobs":
+        X, y = make_blobs(600, centers=[(0, 0), (5, 5)], cluster_std=4, random_state=seed)
+    else:
+        X, y = make_classification(flip_y=0, random_state=seed, **MADE[name])
+    return minmax_scale(X), y
+
+
+def load(name, folder, seed=0):
+    """Return the table and its clean labels, scaled as in the paper; made tables differ by seed."""
+    if name in MADE:
+        return make(name, seed)
     if name == "breast cancer":
         X, y = load_breast_cancer(return_X_y=True)
         return minmax_scale(X), y
@@ -136,7 +169,7 @@ def score(X, clean, given, seed):
 def run(name, folder, done, path):
     """Do the runs of one data set that are not done, and append each to the file."""
     X, clean = load(name, folder)
-    attacks = list_attacks(clean)
+    attacks = [("clean", "", 0.0), ("uniform", "", 0.1)] if name in MADE else list_attacks(clean)
     if name in ("svmguide1", "mushrooms", "breast cancer"):
         attacks.append(("boundary", "", 0.2))
     todo = [
@@ -147,8 +180,9 @@ def run(name, folder, done, path):
     ]
 
     def work(attack, alpha, rate, seed):
-        given = corrupt(X, clean, attack, alpha, rate, seed)
-        scores = {key: f"{value:.5g}" for key, value in score(X, clean, given, seed).items()}
+        table, true = load(name, folder, seed) if name in MADE else (X, clean)
+        given = corrupt(table, true, attack, alpha, rate, seed)
+        scores = {key: f"{value:.5g}" for key, value in score(table, true, given, seed).items()}
         key = {"data": name, "attack": attack, "alpha": alpha, "rate": f"{rate:.4g}", "corruption": seed}
         return key | scores
 
@@ -173,7 +207,7 @@ def read(path):
 def summarise(lines):
     """Return one dictionary per cell: means and standard deviations over its corruptions."""
     key = lambda line: (line["data"], line["attack"], line["rate"], line["alpha"])  # noqa: E731
-    order = {name: i for i, name in enumerate([*FEATURES, "breast cancer", "digits"])}
+    order = {name: i for i, name in enumerate([*FEATURES, "breast cancer", "digits", *MADE])}
     attacks = {name: i for i, name in enumerate(("clean", "rho=0.75", "rate", "uniform", "boundary"))}
 
     def place(line):
@@ -202,14 +236,21 @@ def is_harmed(cell, method):
 def write_tables(cells, path):
     """Write the summary, the comparison with the earlier program, the boundary flips and all cells."""
     paper = [cell for cell in cells if cell["data"] in FEATURES and cell["attack"] != "boundary"]
-    other = [cell for cell in cells if cell["data"] not in FEATURES and cell["attack"] != "boundary"]
+    real = ("breast cancer", "digits")
+    other = [cell for cell in cells if cell["data"] in real and cell["attack"] != "boundary"]
+    made = [cell for cell in cells if cell["data"] in MADE]
     text = [
         "# Wrong labels left\n",
         "Made by `python benchmarks/quality.py`: shares of all rows, means over 5 corruptions; at the end",
         "with standard deviation. *Harmed* cells (left > given + 0.002) are marked with `!`. `known` is the",
         "default rule with the true noise matrix, which no user has.\n",
     ]
-    for title, part in (("The paper's 13 data sets", paper), ("scikit-learn's data", other)):
+    parts = {
+        "The paper's 13 data sets": paper,
+        "scikit-learn's data": other,
+        "Made tables that overlap": made,
+    }
+    for title, part in parts.items():
         if part:
             text += ["\n## " + title + "\n", *summary(part)]
     text += ["\n## Beside the earlier program (rho = 0.75)\n", *beside_earlier(paper)]
@@ -308,7 +349,7 @@ def main():
     args = parser.parse_args()
     if args.fresh:
         args.out.unlink(missing_ok=True)
-    names = ["breast cancer", "digits", *(FEATURES if args.data_dir else [])]
+    names = ["breast cancer", "digits", *MADE, *(FEATURES if args.data_dir else [])]
     done = set()
     if args.out.exists():
         keys = ("data", "attack", "alpha", "rate")

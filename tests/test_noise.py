@@ -45,7 +45,7 @@ def test_rates_are_found_and_seldom_too_large(seed, rates):
     u, given, _ = make_votes(seed, rates=rates)
     noise = estimate(u, given)
     assert np.all(noise.rates <= np.array(rates) + 0.03)
-    assert np.all(noise.rates >= 0.7 * np.array(rates))  # on the safe side, but not useless
+    assert np.all(noise.rates >= 0.5 * np.array(rates))  # on the safe side, but not useless
 
 
 def test_the_interval_holds_the_estimate_and_lies_where_the_rate_does(seed):
@@ -55,6 +55,16 @@ def test_the_interval_holds_the_estimate_and_lies_where_the_rate_does(seed):
     assert np.all((low <= noise.rates) & (noise.rates <= high))
     assert np.all((low < [0.1, 0.3]) & (high > [0.07, 0.21]))
     assert noise.error_rate_interval[0] <= noise.error_rate <= noise.error_rate_interval[1]
+
+
+def test_the_interval_covers_the_rate_in_most_tables(seed):
+    rates = np.array([0.1, 0.3])
+    covered = []
+    for number in range(15):
+        u, given, _ = make_votes([seed, number], n=2000, rates=rates)
+        low, high = estimate(u, given).rate_interval.T
+        covered.append((low <= rates) & (rates <= high))
+    assert np.all(np.mean(covered, axis=0) >= 0.6)  # 0.9 on average; 15 tables scatter
 
 
 def test_the_paper_s_numbers_follow_from_rates_and_shares():
@@ -81,7 +91,8 @@ def test_a_rare_class_that_is_impure_at_its_top_is_not_taken_for_noisy(seed):
     u = rng.uniform(-1, 1, n)
     positive = rng.random(n) < np.where(u > 0.95, 0.8, 0.005)
     assert estimate(u, positive.astype(int)).rates[1] < 0.2
-    assert extreme_rates(u, positive, odds=1.0)[0] > 0.05  # without the bound it would be thought noisy
+    free = extreme_rates(u, positive, odds=1.0)[0]  # without the bound it would be thought noisy
+    assert free > extreme_rates(u, positive, odds=positive.mean())[0]
 
 
 def test_labels_that_nothing_explains_have_no_readable_rate(seed):

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from subsvms import SubSVMClassifier
 from subsvms.judgement import Judgement
-from subsvms.separation import APART, MOST_ROWS, find_lookalikes, tell_apart
+from subsvms.separation import MOST_ROWS, find_lookalikes, tell_apart
 
 
 def make_model(**params):
@@ -27,17 +27,17 @@ def test_rows_of_two_distributions_are_told_apart(seed, kind):
     X, one, other = make_sides(seed, gap=0.5)
     model = make_model(kernel="precomputed" if kind == "precomputed" else "rbf")
     table = {"dense": X, "csr": sparse.csr_array(X), "precomputed": rbf_kernel(X, gamma=0.2)}[kind]
-    assert tell_apart(model, table, one, other, seed=seed) > APART
+    assert tell_apart(model, table, one, other, seed=seed)
 
 
 def test_rows_of_one_distribution_are_not_told_apart():
     found = [tell_apart(make_model(), *make_sides(seed, gap=0.0), seed=seed) for seed in range(20)]
-    assert np.sum(np.array(found) > APART) <= 1
+    assert np.sum(found) <= 1
 
 
 def test_a_large_table_is_sampled(seed):
     X, one, other = make_sides(seed, gap=0.5, n=2 * MOST_ROWS)
-    assert tell_apart(make_model(), X, one, other, seed=seed) > APART
+    assert tell_apart(make_model(), X, one, other, seed=seed)
 
 
 def judge(flagged, suggested, n):

@@ -16,13 +16,13 @@ Two views of the same votes are taken.
 
 - *Curve* (the four-parameter logistic of Barton and Lord, ETS 1981, which is logistic regression with label
   noise as in Bootkrajang and Kaban, ECML 2012): q is a logistic function of u with bounded lift, and e_c, f_c
-  and q maximise the likelihood of the given labels. If e_c = 0 fits as well, up to chance, then overlap alone
-  explains the labels and the class is taken to be free of noise.
+  and q maximise the likelihood of the given labels.
 - *Extreme rows* (mixture proportion estimation: Blanchard, Lee and Scott, JMLR 2010; Scott, AISTATS 2015).
   Of the k rows with the largest u at most a share f_c + (1 - e_c - f_c) q_max is given c, where the odds of
   q_max are the largest that bounded lift allows; the lowest rows give a second such equation. k is the one
   with the largest lower confidence limit of that share. The limits of the share there give e_c if the lift is
-  reached, and the curve's e_c is kept between these, for q need not be logistic.
+  reached, and the curve's e_c is kept between these, for q need not be logistic; but it is raised only where
+  the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift.
 
 What is estimated errs on the side of less noise where the classes are purer than bounded lift allows. The
 upper end of an interval does without that assumption: 1 - e_c is at least the share of c among the surest
@@ -146,7 +146,8 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
         bins = bin_values(u, is_given, odds)
         curve = fit_curve(bins)
         low = profile_limit(bins, curve)
-        rate = float(np.clip(curve.e, *extreme_rates(u, is_given, odds))) if low > 0 else 0.0
+        least, most_likely = extreme_rates(u, is_given, odds)
+        rate = float(np.clip(curve.e, least if low > 0 else 0.0, most_likely))
         top = top_rows(u, is_given)
         most = 1.0 - float(lower_limit(np.sum(is_given[top]), len(top), LEVEL))
         interval[c] = min(low, rate), max(most, rate)

@@ -21,6 +21,9 @@ from subsvms.rows import Table
 N_SVMS, SUBSET = 200, 300  # of the test; enough for ranks, and five times what the vote's SVMs see
 MOST_ROWS = 1000  # of each side
 APART = 3.0  # standard deviations above chance
+AREA = (
+    0.6  # under the ROC curve; right changes still differ a little, as some of those rows are not of class b
+)
 
 
 def find_lookalikes(
@@ -58,13 +61,13 @@ def find_lookalikes(
             continue
         least = values[joining, b].min()
         there = np.flatnonzero((given == b) & ~judgement.flagged & (values[:, b] >= least))
-        if len(there) < FEWEST or tell_apart(model, X, joining, there, seed=seed) > APART:
+        if len(there) < FEWEST or tell_apart(model, X, joining, there, seed=seed):
             natural[joining] = True
     return natural
 
 
-def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.ndarray, *, seed: int) -> float:
-    """Return by how many standard deviations the features tell two sets of rows apart better than chance."""
+def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.ndarray, *, seed: int) -> bool:
+    """Return whether the features tell two sets of rows apart: by more than chance, and clearly."""
     rng = np.random.default_rng(seed)
     sides = [
         rows if len(rows) <= MOST_ROWS else rng.choice(rows, MOST_ROWS, replace=False)
@@ -87,4 +90,7 @@ def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.nda
         warnings.simplefilter("ignore")  # an SVM that stops early still ranks
         votes = witness.fit(table, side).oob_votes_
     asked = votes.n_voters > 0
-    return rank_evidence(votes.mean_value[asked, 1], side[asked] == 1)
+    evidence = rank_evidence(votes.mean_value[asked, 1], side[asked] == 1)
+    n_one, n_other = np.sum(side[asked] == 1), np.sum(side[asked] == 0)
+    area = 0.5 + evidence * np.sqrt((n_one + n_other + 1) / (12.0 * max(n_one * n_other, 1)))
+    return bool(evidence > APART and area > AREA)
