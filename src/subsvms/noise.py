@@ -22,7 +22,8 @@ Two views of the same votes are taken.
   q_max are the largest that bounded lift allows; the lowest rows give a second such equation. k is the one
   with the largest lower confidence limit of that share. The limits of the share there give e_c if the lift is
   reached, and the curve's e_c is kept between these, for q need not be logistic; but it is raised only where
-  the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift.
+  the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift. With three classes or
+  more it is never raised, and taken to be zero where the likelihood does not reject that.
 
 What is estimated errs on the side of less noise where the classes are purer than bounded lift allows. The
 upper end of an interval does without that assumption: 1 - e_c is at least the share of c among the surest
@@ -147,7 +148,10 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
         curve = fit_curve(bins)
         low = profile_limit(bins, curve)
         least, most_likely = extreme_rates(u, is_given, odds)
-        rate = float(np.clip(curve.e, least if low > 0 else 0.0, most_likely))
+        if n_classes > 2:  # many classes are many chances to take overlap for noise
+            rate = min(curve.e, most_likely) if low > 0 else 0.0
+        else:
+            rate = float(np.clip(curve.e, least if low > 0 else 0.0, most_likely))
         top = top_rows(u, is_given)
         most = 1.0 - float(lower_limit(np.sum(is_given[top]), len(top), LEVEL))
         interval[c] = min(low, rate), max(most, rate)
