@@ -214,6 +214,7 @@ def test_a_pandas_user_gets_pandas_with_the_own_index(cancer):
     assert isinstance(frame, pd.DataFrame) and list(frame.columns) == COLUMNS
     assert list(frame.index) == index and list(frame["given_label"]) == list(given)
     assert list(corrector.feature_names_in_) == list(table.columns)
+    assert len(corrector.model_.predict(table)) == len(table)  # knows the columns: no warning
     X_new, y_new = LabelCorrector(n_estimators=300, random_state=0, action="drop").fit_resample(table, given)
     assert isinstance(X_new, pd.DataFrame) and isinstance(y_new, pd.Series)
     assert list(X_new.index) == list(y_new.index) and y_new.name == "diagnosis"
@@ -449,5 +450,8 @@ def test_certificates_are_not_given_for_weights_that_depend_on_the_labels(cancer
 
 def test_a_correction_tells_what_it_is(cancer):
     X, y = cancer
-    text = repr(quick(X, attacked(y, 0)))
-    assert "labels flagged" in text and "estimated error rate" in text
+    correction = quick(X, attacked(y, 0))
+    assert "labels flagged" in repr(correction) and "estimated error rate" in repr(correction)
+    assert correction == correction and correction != quick(X, y) and hash(correction)
+    rng = np.random.default_rng(0)
+    assert "rate unknown" in repr(quietly(rng.random((200, 3)), rng.integers(2, size=200)))

@@ -22,7 +22,7 @@ from subsvms.votes import Votes
 from subsvms.witnesses import Witnesses
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Correction:
     """What was found out about each label, and what is done about it. Rows are in the user's order."""
 
@@ -42,10 +42,8 @@ class Correction:
 
     def __repr__(self) -> str:
         flagged, n = int(self.flagged.sum()), int((self.given >= 0).sum())
-        return (
-            f"Correction({flagged} of {n} labels flagged, {int(self.changed.sum())} changed, "
-            f"estimated error rate {self.noise.error_rate:.3f})"
-        )
+        rate = f"estimated error rate {self.noise.error_rate:.3f}" if self.noise.explained else "rate unknown"
+        return f"Correction({flagged} of {n} labels flagged, {int(self.changed.sum())} changed, {rate})"
 
     @property
     def notes(self) -> tuple[str, ...]:

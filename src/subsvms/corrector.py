@@ -206,6 +206,8 @@ max_iter, n_jobs, random_state, verbose
         model = SubSVMClassifier(**{name: getattr(self, name) for name in names})
         model.fit(labelled, labels)
         model.classes_ = classes
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
 
         given = np.full(table.shape[0], -1)
         given[rows] = labels

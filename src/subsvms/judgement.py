@@ -35,7 +35,8 @@ BEYOND = (
 
 UNEXPLAINED = (
     "The features do not predict the labels: out of bag the votes agree with them no better than chance, so "
-    "no label was changed. Check that X holds what the labels were made from."
+    "no label was changed. Check that X holds what the labels were made from, and that its features are "
+    "scaled; or noise has drowned a rare class."
 )
 REVERSED = (
     "Either labels were changed along the border between the classes, or the border is more intricate than "
@@ -63,7 +64,7 @@ class Settings:
     min_confidence: float = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Judgement:
     """What is thought of each label. A row without a given label (-1) is judged by its vote alone."""
 

@@ -57,7 +57,7 @@ SOLVABLE = (
 STARTS = ((0.001, 0.001), (0.1, 0.02), (0.02, 0.1), (0.5, 0.01), (0.01, 0.5), (0.3, 0.3))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NoiseEstimate:
     """How often each class is given another label."""
 
