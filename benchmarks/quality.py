@@ -4,7 +4,8 @@
 
 FOLDER holds the 13 LIBSVM files of the paper (default: SUBSVMS_DATA); without it only scikit-learn's data
 are used. One line per run goes to benchmarks/results/quality.csv as soon as it is done, and a run that is
-there is not done again, so a stopped benchmark goes on where it was (--fresh begins anew). The tables go to
+there is not done again, so a stopped benchmark goes on where it was; --fresh begins anew, as one must after a
+change of the code. The tables go to
 benchmarks/results/quality.md.
 
 Methods: labels as given; the paper's majority vote; the default rule, "posterior"; and the same rule with
@@ -166,7 +167,7 @@ def score(X, clean, given, seed):
     }
 
 
-def run(name, folder, done, path):
+def run(name, folder, done, path, seeds):
     """Do the runs of one data set that are not done, and append each to the file."""
     X, clean = load(name, folder)
     attacks = [("clean", "", 0.0), ("uniform", "", 0.1)] if name in MADE else list_attacks(clean)
@@ -175,7 +176,7 @@ def run(name, folder, done, path):
     todo = [
         (*attack, seed)
         for attack in attacks
-        for seed in range(N_CORRUPTIONS)
+        for seed in seeds
         if (name, attack[0], str(attack[1]), f"{attack[2]:.4g}", str(seed)) not in done
     ]
 
@@ -241,7 +242,7 @@ def write_tables(cells, path):
     made = [cell for cell in cells if cell["data"] in MADE]
     text = [
         "# Wrong labels left\n",
-        "Made by `python benchmarks/quality.py`: shares of all rows, means over 5 corruptions; at the end",
+        "Made by `python benchmarks/quality.py`: shares of all rows, means over corruptions; at the end",
         "with standard deviation. *Harmed* cells (left > given + 0.002) are marked with `!`. `known` is the",
         "default rule with the true noise matrix, which no user has.\n",
     ]
@@ -346,7 +347,12 @@ def main():
     parser.add_argument("--only", nargs="*", help="names of data sets")
     parser.add_argument("--fresh", action="store_true", help="begin anew")
     parser.add_argument("--out", type=Path, default=RESULTS / "quality.csv")
+    parser.add_argument(
+        "--first-seed", type=int, default=0, help="another one gives other corruptions and SVMs"
+    )
+    parser.add_argument("--corruptions", type=int, default=N_CORRUPTIONS, help="of each cell")
     args = parser.parse_args()
+    seeds = range(args.first_seed, args.first_seed + args.corruptions)
     if args.fresh:
         args.out.unlink(missing_ok=True)
     names = ["breast cancer", "digits", *MADE, *(FEATURES if args.data_dir else [])]
@@ -355,7 +361,7 @@ def main():
         keys = ("data", "attack", "alpha", "rate")
         done = {(*(line[key] for key in keys), f"{line['corruption']:.0f}") for line in read(args.out)}
     for name in args.only or names:
-        run(name, args.data_dir, done, args.out)
+        run(name, args.data_dir, done, args.out, seeds)
     write_tables(summarise(read(args.out)), args.out.with_suffix(".md"))
 
 

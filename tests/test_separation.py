@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from subsvms import SubSVMClassifier
 from subsvms.judgement import Judgement
-from subsvms.separation import MOST_ROWS, find_lookalikes, tell_apart
+from subsvms.separation import MOST_ROWS, find_distinct, tell_apart
 
 
 def make_model(**params):
@@ -56,7 +56,7 @@ def test_labels_are_spared_where_their_rows_differ_and_only_there(seed):
         flagged = np.zeros(900, dtype=bool)
         flagged[rows] = True
         judgement = judge(flagged, np.where(flagged, 1, given), 900)
-        found = find_lookalikes(make_model(), X, given, values, judgement, seed=seed)
+        found = find_distinct(make_model(), X, given, values, judgement, seed=seed)
         assert_array_equal(found, flagged & spared)
 
 
@@ -66,4 +66,4 @@ def test_a_handful_is_let_through_and_a_crowd_without_fellows_is_not():
     for n, spared in ((4, False), (30, True)):
         flagged = np.arange(60) < n
         judgement = judge(flagged, flagged.astype(int), 60)
-        assert find_lookalikes(make_model(), X, given, values, judgement, seed=0).any() == spared
+        assert find_distinct(make_model(), X, given, values, judgement, seed=0).any() == spared

@@ -186,6 +186,11 @@ def find_missing(y: Any) -> np.ndarray:
     return np.array([is_missing(label) and not _is_infinite(label) for label in y], dtype=bool)
 
 
+def drop_missing(y: Any, missing: np.ndarray) -> list:
+    """Return the labels that are there."""
+    return [label for label, gone in zip(y, missing, strict=True) if not gone]
+
+
 def _is_infinite(label):
     return isinstance(label, float | np.floating) and bool(np.isinf(label))
 

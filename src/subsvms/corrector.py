@@ -12,14 +12,14 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from subsvms.certificates import CONFIDENCE, count_withstood
-from subsvms.checks import check_labels, check_table, find_missing
+from subsvms.checks import check_labels, check_table, drop_missing, find_missing
 from subsvms.correction import Correction
 from subsvms.estimators import SubSVMClassifier, restore_on_failure
 from subsvms.frames import find_style, like_labels
 from subsvms.judgement import Settings, judge_labels, spare
 from subsvms.noise import estimate_noise
 from subsvms.rows import Table
-from subsvms.separation import find_lookalikes
+from subsvms.separation import find_distinct
 from subsvms.votes import Votes, count_votes
 from subsvms.witnesses import Witnesses, find_witnesses
 
@@ -190,12 +190,8 @@ max_iter, n_jobs, random_state, verbose
         missing = find_missing(y)
         rows = np.flatnonzero(~missing)
         whole = len(rows) == table.shape[0] or len(missing) != table.shape[0]
-        plain = whole and isinstance(
-            getattr(y, "dtype", np.dtype(object)), np.dtype
-        )  # not pandas' Int64, say
-        known = (
-            y if plain or y is None else [label for label, gone in zip(y, missing, strict=True) if not gone]
-        )
+        own_type = not isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype)  # pandas' Int64, say
+        known = drop_missing(y, missing) if own_type or not whole else y
         if not whole and not known:
             raise ValueError(
                 "y must hold labels, but no label came, in any row: check that y is the label column."
@@ -204,8 +200,7 @@ max_iter, n_jobs, random_state, verbose
         classes, labels = check_labels(known, labelled.shape[0])
         names = SubSVMClassifier._parameter_constraints
         model = SubSVMClassifier(**{name: getattr(self, name) for name in names})
-        model.fit(labelled, labels)
-        model.classes_ = classes
+        model.fit(labelled, classes[labels])
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
 
@@ -218,8 +213,8 @@ max_iter, n_jobs, random_state, verbose
         judgement = judge_labels(votes, given, noise, settings)
         if self.rule == "posterior":
             seed = check_random_state(self.random_state).randint(2**31 - 1)
-            natural = find_lookalikes(model, table, given, votes.mean_value, judgement, seed=seed)
-            judgement = spare(judgement, given, natural)
+            distinct = find_distinct(model, table, given, votes.mean_value, judgement, seed=seed)
+            judgement = spare(judgement, given, distinct)
         self.model_ = model
         self.classes_ = classes
         self.correction_ = Correction(

@@ -128,19 +128,19 @@ def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings
     )
 
 
-def spare(judgement: Judgement, given: np.ndarray, natural: np.ndarray) -> Judgement:
+def spare(judgement: Judgement, given: np.ndarray, distinct: np.ndarray) -> Judgement:
     """Return the judgement with these rows kept as they are, and a note that says so."""
-    if not natural.any():
+    if not distinct.any():
         return judgement
     note = (
-        f"{int(natural.sum())} labels that the votes contradict were kept: the features tell their rows from "
-        "those they would join, so the classes overlap there, and the labels need not be wrong."
+        f"{int(distinct.sum())} labels that the votes contradict were kept: the features tell their rows "
+        "from those they would join, so the classes overlap there, and the labels need not be wrong."
     )
     return replace(
         judgement,
-        suggested=np.where(natural, given, judgement.suggested),
-        flagged=judgement.flagged & ~natural,
-        halt=np.where(natural, "told apart", judgement.halt),
+        suggested=np.where(distinct, given, judgement.suggested),
+        flagged=judgement.flagged & ~distinct,
+        halt=np.where(distinct, "told apart", judgement.halt),
         notes=(*judgement.notes, note),
     )
 

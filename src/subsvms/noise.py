@@ -49,11 +49,9 @@ ENDS = (0.002, 0.998)  # quantiles of u at which the lift is bounded; the curve 
 CHANCE = 0.005  # that labels without any sense pass for explained; measured, about that
 MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on four numbers
 N_HALVINGS = 7  # that find the end of an interval: a hundredth is fine enough
-MOST = 0.98  # largest rate that is considered
+HIGHEST = 0.98  # rate that is considered
 FEWEST = 5  # rows of a class; of fewer no share can be read
-SOLVABLE = (
-    0.2  # least difference in a column of T, 1 - e_1 - e_2 for two classes, for labels to mean anything
-)
+SOLVABLE = 0.2  # least difference in a column of T, 1 - e_1 - e_2 for two classes, at which labels are used
 STARTS = ((0.001, 0.001), (0.1, 0.02), (0.02, 0.1), (0.5, 0.01), (0.01, 0.5), (0.3, 0.3))
 
 
@@ -247,7 +245,7 @@ def extreme_rates(u: np.ndarray, is_given: np.ndarray, odds: float) -> tuple[flo
     def solve(p_top, p_bottom):
         spread = (p_top + p_bottom - 1.0) / (q_top + q_bottom - 1.0)
         f = p_top - spread * q_top
-        return float(np.clip(1.0 - spread - f, 0.0, MOST))
+        return float(np.clip(1.0 - spread - f, 0.0, HIGHEST))
 
     low = solve(*upper_limit(hits, sizes, READ))
     return low, max(low, solve(*lower_limit(hits, sizes, READ)))
@@ -320,7 +318,7 @@ def fit_curve(bins: Bins, *, e: float | None = None, start: CurveFit | None = No
     """
     lowest = bins.logit - np.log(LIFT)
     limits = [(bins.logit - 2.0, bins.highest), (lowest, bins.logit + 2.0)]
-    limits += [(0.0, MOST) if e is None else (e, e), (0.0, MOST)]
+    limits += [(0.0, HIGHEST) if e is None else (e, e), (0.0, HIGHEST)]
     first = (
         [(bins.logit + 2.0, bins.logit - 2.0, *rates) for rates in STARTS] if start is None else [start[:4]]
     )

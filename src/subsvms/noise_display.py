@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import confusion_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from subsvms.checks import find_missing
+from subsvms.checks import drop_missing, find_missing
 from subsvms.correction import Correction
 from subsvms.drawing import Display, open_axes, short_names
 
@@ -178,9 +178,8 @@ class NoiseMatrixDisplay(Display):
             A class that no row has in truth has a line of zeros.
         """
         check_consistent_length(clean, given)
-        known = ~(find_missing(clean) | find_missing(given))
-        pairs = ([label for label, ok in zip(y, known, strict=True) if ok] for y in (clean, given))  # type: ignore[arg-type]
-        true_labels, given_labels = (column_or_1d(labels) for labels in pairs)
+        missing = find_missing(clean) | find_missing(given)
+        true_labels, given_labels = (column_or_1d(drop_missing(y, missing)) for y in (clean, given))
         classes = np.union1d(true_labels, given_labels)
         matrix = confusion_matrix(true_labels, given_labels, labels=classes, normalize="true")
         error_rate = float(np.mean(true_labels != given_labels))

@@ -26,7 +26,7 @@ AREA = (
 )
 
 
-def find_lookalikes(
+def find_distinct(
     model: SubSVMClassifier,
     X: Table,
     given: np.ndarray,
@@ -54,7 +54,7 @@ def find_lookalikes(
     -------
     ndarray of bool of shape (n_rows,)
     """
-    natural = np.zeros(len(given), dtype=bool)
+    distinct = np.zeros(len(given), dtype=bool)
     for b in np.unique(judgement.suggested[judgement.flagged]):
         joining = np.flatnonzero(judgement.flagged & (judgement.suggested == b))
         if len(joining) < FEWEST:
@@ -62,8 +62,8 @@ def find_lookalikes(
         least = values[joining, b].min()
         there = np.flatnonzero((given == b) & ~judgement.flagged & (values[:, b] >= least))
         if len(there) < FEWEST or tell_apart(model, X, joining, there, seed=seed):
-            natural[joining] = True
-    return natural
+            distinct[joining] = True
+    return distinct
 
 
 def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.ndarray, *, seed: int) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from subsvms.checks import find_missing
+from subsvms.checks import drop_missing, find_missing
 from subsvms.correction import Correction
 from subsvms.drawing import COLOURS, Display, open_axes, short_names
 
@@ -248,10 +248,7 @@ class VotesDisplay(Display):
         both = [given] if proposed is None else [given, proposed]
         check_consistent_length(values, *both)
         missing = [find_missing(labels) for labels in both]
-        known = [
-            column_or_1d([label for label, gone in zip(labels, lost, strict=True) if not gone])  # type: ignore[arg-type]
-            for labels, lost in zip(both, missing, strict=True)
-        ]
+        known = [column_or_1d(drop_missing(labels, lost)) for labels, lost in zip(both, missing, strict=True)]
         classes = np.unique(np.concatenate(known))
         _check_class_number(class_number, len(classes))
         numbers = []
