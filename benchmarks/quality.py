@@ -60,6 +60,7 @@ MADE = {
     "made: logistic": {},
     "made: plateaus": {},
 }
+SMALL = {"small: a1a": ("a1a", 500), "small: splice": ("splice", 400)}  # rows drawn by seed
 METHODS = ("given", "majority", "posterior", "known")
 # Wrong labels left by an earlier, independent program (rho = 0.75, few corruptions), for the default rule:
 # clean, then alpha = 1, 0.5 and 0.
@@ -91,9 +92,14 @@ def make(name, seed):
 
 
 def load(name, folder, seed=0):
-    """Return the table and its clean labels, scaled as in the paper; made tables differ by seed."""
+    """Return the table and its clean labels, scaled as in the paper; made and small ones differ by seed."""
     if name in MADE:
         return make(name, seed)
+    if name in SMALL:
+        whole, n_rows = SMALL[name]
+        X, y = load(whole, folder)
+        X, _, y, _ = train_test_split(X, y, train_size=n_rows, stratify=y, random_state=seed)
+        return X, y
     if name == "breast cancer":
         X, y = load_breast_cancer(return_X_y=True)
         return minmax_scale(X), y
@@ -108,6 +114,12 @@ def load(name, folder, seed=0):
     return X, (y == y.max()).astype(int)
 
 
+def paper_attacks(clean, rho):
+    """Return the paper's attacks: each alpha, flips as many as a share rho of the smaller class."""
+    smaller = np.bincount(clean).min() / len(clean)
+    return [(f"rho={rho}", alpha, rho * smaller) for alpha in ALPHAS]
+
+
 def list_attacks(clean):
     """Return (name, alpha, flips as a share of all rows) of the attacks that these labels allow."""
     sizes = np.bincount(clean)
@@ -115,7 +127,7 @@ def list_attacks(clean):
     attacks = [("clean", "", 0.0)]
     attacks += [("uniform", "", rate) for rate in RATES]
     if len(sizes) == 2:
-        attacks += [("rho=0.75", alpha, 0.75 * smaller) for alpha in ALPHAS]
+        attacks += paper_attacks(clean, 0.75)
         attacks += [("rate", alpha, rate) for rate in RATES if rate < smaller for alpha in ALPHAS]
     return attacks
 
@@ -171,6 +183,8 @@ def run(name, folder, done, path, seeds):
     """Do the runs of one data set that are not done, and append each to the file."""
     X, clean = load(name, folder)
     attacks = [("clean", "", 0.0), ("uniform", "", 0.1)] if name in MADE else list_attacks(clean)
+    if name in SMALL:
+        attacks = [("clean", "", 0.0), *paper_attacks(clean, 0.5), *paper_attacks(clean, 0.75)]
     if name in ("svmguide1", "mushrooms", "breast cancer"):
         attacks.append(("boundary", "", 0.2))
     todo = [
@@ -181,7 +195,7 @@ def run(name, folder, done, path, seeds):
     ]
 
     def work(attack, alpha, rate, seed):
-        table, true = load(name, folder, seed) if name in MADE else (X, clean)
+        table, true = load(name, folder, seed) if name in MADE or name in SMALL else (X, clean)
         given = corrupt(table, true, attack, alpha, rate, seed)
         scores = {key: f"{value:.5g}" for key, value in score(table, true, given, seed).items()}
         key = {"data": name, "attack": attack, "alpha": alpha, "rate": f"{rate:.4g}", "corruption": seed}
@@ -208,12 +222,12 @@ def read(path):
 def summarise(lines):
     """Return one dictionary per cell: means and standard deviations over its corruptions."""
     key = lambda line: (line["data"], line["attack"], line["rate"], line["alpha"])  # noqa: E731
-    order = {name: i for i, name in enumerate([*FEATURES, "breast cancer", "digits", *MADE])}
-    attacks = {name: i for i, name in enumerate(("clean", "rho=0.75", "rate", "uniform", "boundary"))}
+    order = {name: i for i, name in enumerate([*FEATURES, "breast cancer", "digits", *MADE, *SMALL])}
+    attacks = ("clean", "rho=0.5", "rho=0.75", "rate", "uniform", "boundary")
 
     def place(line):
         alpha = -float(line["alpha"] or 0)
-        return order[line["data"]], attacks[line["attack"]], float(line["rate"]), alpha
+        return order[line["data"]], attacks.index(line["attack"]), float(line["rate"]), alpha
 
     cells = []
     for (data, attack, rate, alpha), group in groupby(sorted(lines, key=place), key):
@@ -246,10 +260,12 @@ def write_tables(cells, path):
         "with standard deviation. *Harmed* cells (left > given + 0.002) are marked with `!`. `known` is the",
         "default rule with the true noise matrix, which no user has.\n",
     ]
+    small = [cell for cell in cells if cell["data"] in SMALL]
     parts = {
         "The paper's 13 data sets": paper,
         "scikit-learn's data": other,
         "Made tables that overlap": made,
+        "Small tables, heavy noise (500 rows of a1a, 400 of splice)": small,
     }
     for title, part in parts.items():
         if part:
@@ -328,7 +344,7 @@ def full_table(cells):
     for cell in cells:
         attack = (
             cell["attack"]
-            if cell["attack"] in ("clean", "rho=0.75")
+            if cell["attack"] in ("clean", "rho=0.5", "rho=0.75")
             else f"{cell['attack']} {float(cell['rate']):.0%}"
         )
         attack += f", alpha={cell['alpha']}" if cell["alpha"] else ""
@@ -355,7 +371,7 @@ def main():
     seeds = range(args.first_seed, args.first_seed + args.corruptions)
     if args.fresh:
         args.out.unlink(missing_ok=True)
-    names = ["breast cancer", "digits", *MADE, *(FEATURES if args.data_dir else [])]
+    names = ["breast cancer", "digits", *MADE, *((*FEATURES, *SMALL) if args.data_dir else [])]
     done = set()
     if args.out.exists():
         keys = ("data", "attack", "alpha", "rate")

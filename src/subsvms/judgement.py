@@ -12,8 +12,9 @@ most out-of-bag votes. It needs no estimate, but counts rare and common classes 
 
 Some things stop either rule. A row that every SVM has seen keeps its label: nobody unbiased can judge it. A
 class with fewer than `FEWEST` rows is neither taken from nor given to. If the votes do not predict the
-labels, nothing changes. And `max_error_rate` is the largest share of rows to change, surest first. The rule
-"posterior" also spares rows that `subsvms.separation` tells from those they would join.
+labels, nothing changes; if they do so only weakly, no label changes that most SVMs support, for the rates
+are then too uncertain to overrule them. And `max_error_rate` is the largest share of rows to change, surest
+first. The rule "posterior" also spares rows that `subsvms.separation` tells from those they would join.
 """
 
 from dataclasses import dataclass, replace
@@ -47,9 +48,11 @@ HALTS = {
     "unasked": "every SVM was trained on this row, so none of them can judge it",
     "unexplained": "the features do not predict the labels, so none is changed",
     "small": f"a class with fewer than {FEWEST} rows is left alone",
+    "supported": "most SVMs support the label, and they predict labels too weakly to be overruled",
     "capped": "max_error_rate allows no more changes",
     "told apart": "the features tell this row from those it would join",
 }
+WEAK = 5.0  # standard deviations of evidence below which a vote for the given label is not overruled
 AGAINST, STRETCH = -4.0, 0.08  # standard deviations, share of rows: clean mushrooms have a stretch of 0.05
 DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch spans
 
@@ -113,8 +116,10 @@ def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings
         firm[:] = True  # most votes need not be half of them
     wanted = known & asked & (best != given) & firm
     small = sizes < FEWEST
-    conditions = [~asked, ~np.full(len(given), noise.explained), small[given] | small[best]]
-    halt = np.select(conditions, ["unasked", "unexplained", "small"], "")
+    unexplained = np.full(len(given), not noise.explained)
+    supported = wanted & (votes.winners(sizes, given) == given) & (noise.evidence.max() < WEAK)
+    conditions = [~asked, unexplained, small[given] | small[best], supported]
+    halt = np.select(conditions, ["unasked", "unexplained", "small", "supported"], "")
     free = cap_changes(wanted & (halt == ""), score, quality, int(known.sum()), settings.max_error_rate)
     halt[wanted & ~free & (halt == "")] = "capped"
     return Judgement(

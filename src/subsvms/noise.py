@@ -22,8 +22,9 @@ Two views of the same votes are taken.
   q_max are the largest that bounded lift allows; the lowest rows give a second such equation. k is the one
   with the largest lower confidence limit of that share. The limits of the share there give e_c if the lift is
   reached, and the curve's e_c is kept between these, for q need not be logistic; but it is raised only where
-  the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift. With three classes or
-  more it is never raised, and taken to be zero where the likelihood does not reject that.
+  the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift. As a rate too high harms
+  and one too low only leaves, it is then moved by a part `CAUTION` of the way to its lower limit. With three
+  classes or more it is never raised, and taken to be zero where the likelihood does not reject that.
 
 What is estimated errs on the side of less noise where the classes are purer than bounded lift allows. The
 upper end of an interval does without that assumption: 1 - e_c is at least the share of c among the surest
@@ -49,6 +50,7 @@ ENDS = (0.002, 0.998)  # quantiles of u at which the lift is bounded; the curve 
 CHANCE = 0.005  # that labels without any sense pass for explained; measured, about that
 MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on four numbers
 N_HALVINGS = 7  # that find the end of an interval: a hundredth is fine enough
+CAUTION = 0.2  # with 0.1 some small noisy tables are still harmed; with 0.4 many wrong labels stay
 HIGHEST = 0.98  # rate that is considered
 FEWEST = 5  # rows of a class; of fewer no share can be read
 SOLVABLE = 0.2  # least difference in a column of T, 1 - e_1 - e_2 for two classes, at which labels are used
@@ -150,6 +152,7 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
             rate = min(curve.e, most_likely) if low > 0 else 0.0
         else:
             rate = float(np.clip(curve.e, least if low > 0 else 0.0, most_likely))
+            rate -= CAUTION * (rate - min(low, rate))
         top = top_rows(u, is_given)
         most = 1.0 - float(lower_limit(np.sum(is_given[top]), len(top), LEVEL))
         interval[c] = min(low, rate), max(most, rate)
