@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,9 +9,27 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.svm import SVC
 
-from subsvms.adversaries import BOUNDARY_C, boundary_flips, directed_flips, uniform_flips
+from subsvms import adversaries
+from subsvms.adversaries import (
+    ATTACKS,
+    BOUNDARY_C,
+    boundary_flips,
+    class_conditional_flips,
+    directed_flips,
+    region_flips,
+    surest_flips,
+    uniform_flips,
+)
 
 NAMES = np.array(["a", "much longer", "bb", "ccc", "dddd"])
+KINDS = {
+    "int": lambda numbers: numbers - 1,
+    "text": lambda numbers: NAMES[numbers],
+    "object": lambda numbers: NAMES.astype(object)[numbers],
+    "series": lambda numbers: pd.Series(NAMES[numbers], index=range(len(numbers), 0, -1)),
+}
+WITH_ALPHA = ["directed", "uniform", "boundary", "surest", "greedy"]
+QUICK = {"greedy": {"n_rounds": 2}}
 
 
 def make_rows(n, n_classes, seed, d=3):
@@ -18,22 +38,8 @@ def make_rows(n, n_classes, seed, d=3):
     return rng.random((n, d)) + 0.3 * numbers[:, None], numbers
 
 
-@given(
-    smaller=st.integers(1, 60),
-    more=st.integers(0, 60),
-    rho=st.floats(0, 0.99),
-    alpha=st.floats(0, 1),
-    seed=st.integers(0, 999),
-)
-def test_flips_keep_to_their_budget_and_their_direction(smaller, more, rho, alpha, seed):
-    y = np.array(["rare"] * smaller + ["usual"] * (smaller + more))
-    before = y.copy()
-    attack = directed_flips(y, rho=rho, alpha=alpha, random_state=seed)
-    n_flips = round(rho * smaller)
-    assert attack.flipped.sum() == n_flips
-    assert np.sum(attack.flipped & (y == "usual")) == round(alpha * n_flips)
-    np.testing.assert_array_equal(attack.labels != y, attack.flipped)
-    np.testing.assert_array_equal(y, before)
+def call(name, X, y, **options):
+    return adversaries.attack(name, X, y, **(QUICK.get(name, {}) | options))
 
 
 def test_alpha_zero_strips_the_smaller_class():
@@ -42,47 +48,155 @@ def test_alpha_zero_strips_the_smaller_class():
     assert np.sum(directed_flips(y, rho=0.75, alpha=1).labels == 1) == 70
 
 
-def test_the_same_seed_flips_the_same_rows(seed):
-    y = np.repeat([1, -1], [40, 100])
-    one, other = (directed_flips(y, random_state=seed).flipped for _ in range(2))
-    np.testing.assert_array_equal(one, other)
-    assert np.any(one != directed_flips(y, random_state=seed + 1).flipped)
-
-
-@pytest.mark.parametrize("bad", [{"rho": 1.0}, {"rho": -0.1}, {"alpha": 1.1}, {"alpha": -0.1}])
-def test_values_out_of_range_are_refused(bad):
-    with pytest.raises(ValueError, match="must"):
-        directed_flips([0, 1, 1], **bad)
-
-
-@pytest.mark.parametrize("y", [[1, 1], [1, 2, 3]])
-def test_it_needs_two_classes(y):
-    with pytest.raises(ValueError, match="two classes"):
-        directed_flips(y)
-
-
-@pytest.mark.parametrize("attack_name", ["uniform", "boundary"])
-@pytest.mark.parametrize("kind", ["int", "text", "object"])
+@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("kind", KINDS)
 @given(
-    n=st.integers(5, 60),
+    n=st.integers(5, 40),
     n_classes=st.integers(2, 5),
-    error_rate=st.floats(0, 0.999),
+    budget=st.sampled_from(["error_rate", "rho"]),
+    share=st.floats(0, 0.999),
     seed=st.integers(0, 999),
 )
-def test_an_error_rate_is_a_budget(attack_name, kind, n, n_classes, error_rate, seed):
-    X, numbers = make_rows(n, n_classes, seed)
-    y = {"int": numbers - 1, "text": NAMES[numbers], "object": NAMES.astype(object)[numbers]}[kind]
-    before = y.copy()
-    if attack_name == "uniform":
-        attack = uniform_flips(y, error_rate=error_rate, random_state=seed)
-    else:
-        attack = boundary_flips(X, y, error_rate=error_rate)
-    assert attack.flipped.sum() == round(error_rate * n)
+def test_every_attack_spends_its_budget_and_no_more(name, kind, n, n_classes, budget, share, seed):
+    X, numbers = make_rows(n, 2 if name == "directed" else n_classes, seed)
+    y = KINDS[kind](numbers)
+    before, sizes = y.copy(), np.bincount(numbers)
+    n_flips = round(share * (n if budget == "error_rate" else sizes.min()))
+    halves = round(n_flips / 2), n_flips - round(n_flips / 2)  # of directed flips; the first from the larger
+    from_largest = {"directed": halves[0], "region": n_flips}.get(name, 0)
+    if from_largest > sizes.max() or (name == "directed" and halves[1] > sizes.min()):
+        with pytest.raises(ValueError, match="must lie between 0 and its [0-9]+ rows; got [0-9]+: lower"):
+            call(name, X, y, **{budget: share})
+        return
+    attack = call(name, X, y, **{budget: share}, random_state=seed)
+    clean = np.asarray(y)
+    assert attack.flipped.sum() == n_flips
     assert attack.flipped.dtype == bool
-    assert attack.labels.dtype == y.dtype
-    assert set(attack.labels) <= set(y)
-    np.testing.assert_array_equal(attack.labels != y, attack.flipped)
+    assert type(attack.labels) is np.ndarray
+    assert attack.labels.dtype == clean.dtype
+    assert set(attack.labels) <= set(clean)
+    np.testing.assert_array_equal(attack.labels != clean, attack.flipped)
     np.testing.assert_array_equal(y, before)
+
+
+@pytest.mark.parametrize("name", WITH_ALPHA)
+@given(
+    smaller=st.integers(2, 20),
+    more=st.integers(0, 20),
+    first=st.booleans(),
+    rho=st.floats(0, 0.999),
+    alpha=st.floats(0, 1),
+    seed=st.integers(0, 999),
+)
+def test_alpha_sets_how_many_come_from_each_class(name, smaller, more, first, rho, alpha, seed):
+    names = ["rare", "usual"] if first or more == 0 else ["x rare", "usual"]  # sorted first or last
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(names, [smaller, smaller + more]))
+    X = rng.random((len(y), 2)) + 0.2 * (y == "usual")[:, None]
+    flipped = call(name, X, y, rho=rho, alpha=alpha, random_state=seed).flipped
+    n_flips = round(rho * smaller)
+    assert np.sum(flipped & (y == "usual")) == round(alpha * n_flips)
+    assert np.sum(flipped & (y != "usual")) == n_flips - round(alpha * n_flips)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_the_same_seed_makes_the_same_flips(name, seed):
+    X, numbers = make_rows(60, 2 if name == "directed" else 3, seed)
+    one, other = (call(name, X, NAMES[numbers], random_state=seed) for _ in range(2))
+    np.testing.assert_array_equal(one.labels, other.labels)
+    others = [call(name, X, NAMES[numbers], random_state=100 + seed + more).labels for more in range(5)]
+    is_random = name in {"directed", "uniform", "class-conditional", "region"}
+    assert any(np.any(labels != one.labels) for labels in others) == is_random
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_without_a_budget_the_usual_one_is_spent(name):
+    X, numbers = make_rows(60, 2, 0)
+    assert call(name, X, numbers).flipped.sum() == (22 if name == "directed" else 6)  # round(0.75 * 30)
+
+
+def test_seeds_mean_what_they_always_meant(seed):
+    """Drawn here as the first release drew them: published runs name their seeds."""
+    rng = np.random.RandomState(seed)
+    y = np.arange(90) % 3
+    rows = rng.choice(90, 18, replace=False)
+    expected = y.copy()
+    expected[rows] = (y[rows] + rng.randint(1, 3, size=18)) % 3
+    np.testing.assert_array_equal(uniform_flips(y, error_rate=0.2, random_state=seed).labels, expected)
+    rng = np.random.RandomState(seed)
+    y = np.repeat([1, -1], [40, 100])
+    flipped = np.concatenate([40 + rng.choice(100, 9, replace=False), rng.choice(40, 21, replace=False)])
+    attack = directed_flips(y, alpha=0.3, random_state=seed)
+    np.testing.assert_array_equal(np.flatnonzero(attack.flipped), np.sort(flipped))
+
+
+BAD = [
+    ({"error_rate": -0.1}, "error_rate must be at least 0 and less than 1; got -0.1: .* of all rows"),
+    ({"error_rate": 1.0}, "error_rate must be at least 0 and less than 1; got 1.0"),
+    ({"error_rate": np.nan}, "error_rate must be at least 0 and less than 1; got nan"),
+    ({"error_rate": "0.1"}, "error_rate must be at least 0 and less than 1; got '0.1'"),
+    ({"rho": 1.0}, "rho must be at least 0 and less than 1; got 1.0: .* of the smallest class"),
+    ({"rho": -0.1}, "rho must be at least 0 and less than 1; got -0.1"),
+    ({"rho": 0.2, "error_rate": 0.1}, "Give error_rate or rho, not both; got 0.1 and 0.2"),
+    ({"alpha": 1.1}, "alpha must lie between 0 and 1; got 1.1: 1 takes"),
+    ({"alpha": np.nan}, "alpha must lie between 0 and 1; got nan"),
+]
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize(("options", "message"), BAD)
+def test_a_budget_out_of_range_is_refused(name, options, message):
+    if "alpha" in options and name not in WITH_ALPHA:
+        message = f"The attack '{name}' takes .*; got alpha: leave that out"
+    with pytest.raises(ValueError, match=message):
+        call(name, np.eye(3), [0, 1, 1], **options)
+
+
+@pytest.mark.parametrize("name", WITH_ALPHA)
+def test_alpha_needs_two_classes_with_enough_rows(name):
+    with pytest.raises(ValueError, match="with alpha needs labels of two classes; got 3"):
+        call(name, np.eye(3), [0, 1, 2], alpha=0.5)
+    y = ["no"] * 4 + ["yes"] * 6
+    with pytest.raises(ValueError, match="class 'no' must lie between 0 and its 4 rows; got 5: .* alpha"):
+        call(name, np.eye(10), y, error_rate=0.5, alpha=0.0)
+    assert set(call(name, np.eye(10), y, error_rate=0.4, alpha=0.0).labels) == {"yes"}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("y", [["one"] * 3, [1]])
+def test_one_class_leaves_no_other_label(name, y):
+    with pytest.raises(ValueError, match="_flips needs labels of at least two classes; got 1"):
+        call(name, np.eye(len(y)), y)
+
+
+@pytest.mark.parametrize("y", [["a", None, "b"], [0.0, np.nan, 1.0], pd.Series([0, pd.NA, 1], dtype="Int64")])
+def test_missing_labels_are_refused(y):
+    with pytest.raises(ValueError, match="needs one label of one type for each row"):
+        uniform_flips(y)
+    with pytest.raises(ValueError, match="got missing or mixed ones"):
+        uniform_flips(np.array(["a", 1, "b"], dtype=object))
+
+
+@pytest.mark.parametrize("name", ["boundary", "surest", "region", "greedy"])
+def test_attacks_on_the_features_need_a_finite_row_for_each_label(name):
+    with pytest.raises(ValueError, match="same number of rows; got 4 and 3: give"):
+        call(name, np.eye(4), [0, 1, 1])
+    with pytest.raises(ValueError, match="NaN"):
+        call(name, [[np.nan], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match=f"The attack '{name}' looks at the features; got no X: give"):
+        call(name, None, [0, 1, 1])
+
+
+def test_attacks_are_found_by_name():
+    y = ["no", "yes"] * 10
+    for name in ("directed", "uniform", "class-conditional"):
+        expected = ATTACKS[name](y, error_rate=0.2, random_state=0).labels
+        options = {"error_rate": 0.2, "rho": None, "random_state": 0}
+        np.testing.assert_array_equal(adversaries.attack(name, None, y, **options).labels, expected)
+    with pytest.raises(ValueError, match="one of directed, uniform, .*, greedy; got 'clever'"):
+        adversaries.attack("clever", None, y)
+    with pytest.raises(ValueError, match="'region' takes label, error_rate, rho, random_state; got alpha"):
+        adversaries.attack("region", np.eye(20), y, alpha=0.5)
 
 
 def test_uniform_flips_choose_rows_and_labels_alike():
@@ -99,36 +213,11 @@ def test_uniform_flips_choose_rows_and_labels_alike():
         assert np.abs(np.delete(share, own) - 0.5).max() < 5 * 0.5 / np.sqrt(len(new))
 
 
-def test_the_same_seed_makes_the_same_uniform_flips(seed):
-    y = np.arange(90) % 3
-    one, other = (uniform_flips(y, random_state=seed).labels for _ in range(2))
-    np.testing.assert_array_equal(one, other)
-    assert np.any(one != uniform_flips(y, random_state=seed + 1).labels)
-
-
-def test_boundary_flips_take_the_rows_nearest_the_boundary_of_two_classes(seed):
-    X, numbers = make_rows(80, 2, seed)
-    attack = boundary_flips(X, NAMES[numbers], error_rate=0.15)
-    distance = np.abs(SVC(gamma="auto", C=BOUNDARY_C).fit(X, numbers).decision_function(X))
-    assert distance[attack.flipped].max() <= distance[~attack.flipped].min()
-
-
-@pytest.mark.parametrize("n_classes", [3, 4])
-def test_boundary_flips_go_to_the_nearest_other_class(n_classes, seed):
-    """Against SVMs of each pair of classes, trained here one by one."""
-    X, numbers = make_rows(80, n_classes, seed)
-    for_own = np.full((80, n_classes), np.inf)  # decision value of each row against each other class
-    for a in range(n_classes):
-        for b in range(a + 1, n_classes):
-            two = np.isin(numbers, [a, b])
-            value = SVC(gamma="auto", C=BOUNDARY_C).fit(X[two], numbers[two] == a).decision_function(X)
-            for_own[numbers == a, b] = value[numbers == a]
-            for_own[numbers == b, a] = -value[numbers == b]
-    distance = np.abs(for_own.min(axis=1))
-    attack = boundary_flips(X, numbers, error_rate=0.25)
-    assert distance[attack.flipped].max() <= distance[~attack.flipped].min() + 1e-2  # libsvm's tol
-    agree = attack.labels == for_own.argmin(axis=1)
-    assert np.mean(agree[attack.flipped]) >= 0.9  # two classes can be equally near within tol
+def test_rows_on_the_wrong_side_are_flipped_last_of_the_surest():
+    X, y = np.linspace(0, 1, 21)[:, None], np.repeat([0, 1], [10, 11])
+    y[2] = 1
+    assert not surest_flips(X, y, error_rate=20 / 21).flipped[2]
+    assert surest_flips(X, y, error_rate=2 / 21).flipped[[0, 20]].any()
 
 
 def test_on_a_line_each_class_is_entered_from_its_neighbour():
@@ -160,29 +249,132 @@ def test_boundary_flips_take_every_form_of_table(seed):
     assert boundary_flips(X, pd.Series(NAMES[numbers])).labels.dtype == object
 
 
-def test_random_state_changes_nothing_at_the_boundary(seed):
-    X, numbers = make_rows(60, 2, seed)
-    one, other = (boundary_flips(X, numbers, random_state=r).labels for r in (None, seed))
-    np.testing.assert_array_equal(one, other)
+def share_out(n, weights):
+    """Divide n by largest remainder, in fractions."""
+    exact = [Fraction(n * weight, sum(weights)) for weight in weights]
+    counts = [int(share) for share in exact]
+    order = sorted(range(len(weights)), key=lambda i: counts[i] - exact[i])
+    for i in order[: n - sum(counts)]:
+        counts[i] += 1
+    return counts
 
 
-@pytest.mark.parametrize("error_rate", [-0.1, 1.0, 1.5, np.nan])
-def test_an_error_rate_out_of_range_is_refused(error_rate):
-    for attack in (uniform_flips, lambda y, **options: boundary_flips(np.eye(3), y, **options)):
-        with pytest.raises(ValueError, match="error_rate must be at least 0 and less than 1"):
-            attack([0, 1, 1], error_rate=error_rate)
+def count_moves(y, labels, n_classes):
+    return np.bincount(y * n_classes + labels, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
-@pytest.mark.parametrize("y", [["one"] * 3, [1]])
-def test_one_class_leaves_no_other_label(y):
-    with pytest.raises(ValueError, match="uniform_flips needs labels of at least two classes; got 1"):
-        uniform_flips(y)
-    with pytest.raises(ValueError, match="boundary_flips needs labels of at least two classes; got 1"):
-        boundary_flips(np.eye(len(y)), y)
+weights = st.integers(2, 4).flatmap(
+    lambda k: st.lists(st.lists(st.integers(0, 9), min_size=k, max_size=k), min_size=k, max_size=k)
+)
 
 
-def test_boundary_flips_need_a_finite_row_for_each_label():
-    with pytest.raises(ValueError, match="same number of rows; got 4 and 3"):
-        boundary_flips(np.eye(4), [0, 1, 1])
-    with pytest.raises(ValueError, match="NaN"):
-        boundary_flips([[np.nan], [1.0]], [0, 1])
+@given(weights=weights, n=st.integers(5, 120), seed=st.integers(0, 99))
+def test_class_conditional_counts_are_those_of_the_matrix(weights, n, seed):
+    n_classes = len(weights)
+    for own, row in enumerate(weights):
+        row[own] += 1  # so that no row is empty
+    matrix = np.array(weights) / np.sum(weights, axis=1, keepdims=True)
+    y = make_rows(n, n_classes, seed)[1]
+    moves = count_moves(y, class_conditional_flips(y, matrix, random_state=seed).labels, n_classes)
+    for own, row in enumerate(weights):
+        lost = round(np.sum(y == own) * (1 - matrix[own, own]))
+        others = [0 if other == own else weight for other, weight in enumerate(row)]
+        expected = share_out(lost, others) if lost else [0] * n_classes
+        expected[own] = np.sum(y == own) - lost
+        assert moves[own].tolist() == expected
+
+
+@given(weights=weights, rate=st.floats(0, 0.4), n=st.integers(5, 120), seed=st.integers(0, 99))
+def test_a_budget_scales_the_matrix_by_one_factor(weights, rate, n, seed):
+    n_classes = len(weights)
+    matrix = np.array(weights) + 1.0
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    y = make_rows(n, n_classes, seed)[1]
+    sizes, chance = np.bincount(y), 1 - np.diag(matrix)
+    expected = round(rate * n) * sizes * chance / np.sum(sizes * chance)
+    if np.any(expected > sizes + 1e-6):
+        with pytest.raises(ValueError, match="must lie between 0 and its .* or even out the matrix"):
+            class_conditional_flips(y, matrix, error_rate=rate)
+        return
+    attack = class_conditional_flips(y, matrix, error_rate=rate, random_state=seed)
+    moves = count_moves(y, attack.labels, n_classes) * (1 - np.eye(n_classes, dtype=int))
+    assert moves.sum() == attack.flipped.sum() == round(rate * n)
+    assert np.abs(moves.sum(axis=1) - expected).max() < 1
+    assert (
+        np.abs(moves - moves.sum(axis=1, keepdims=True) * matrix / chance[:, None])[moves > 0].max(initial=0)
+        < 1
+    )
+
+
+def test_a_class_can_lose_all_its_rows_and_no_more():
+    y, matrix = np.repeat([0, 1], [10, 90]), [[0.0, 1.0], [0.5, 0.5]]
+    assert class_conditional_flips(y, matrix, error_rate=0.55).flipped[:10].all()
+    with pytest.raises(ValueError, match="class '0' must lie between 0 and its 10 rows; got 11: lower"):
+        class_conditional_flips(y, matrix, error_rate=0.56)  # would take 10.2
+
+
+def test_without_a_matrix_each_class_is_confused_with_the_next(seed):
+    y = np.repeat([0, 1, 2], [100, 200, 300])
+    moves = count_moves(y, class_conditional_flips(y, rho=0.6, random_state=seed).labels, 3)
+    assert moves.tolist() == [[90, 10, 0], [0, 180, 20], [30, 0, 270]]
+
+
+def test_class_conditional_flips_choose_rows_alike():
+    """Within five standard deviations; a fixed seed, so it never fails by chance."""
+    y, matrix = np.repeat([0, 1], [40, 80]), [[0.75, 0.25], [0.25, 0.75]]
+    often = np.mean([class_conditional_flips(y, matrix, random_state=t).flipped for t in range(500)], axis=0)
+    assert np.abs(often - 0.25).max() < 5 * np.sqrt(0.25 * 0.75 / 500)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[1.0, 0.0]], r"matrix must be 2 by 2, as the classes; got shape \(1, 2\)"),
+        (np.eye(3), r"matrix must be 2 by 2, as the classes; got shape \(3, 3\)"),
+        ([[1.1, -0.1], [0.0, 1.0]], "finite and not negative; got"),
+        ([[np.nan, 1.0], [0.0, 1.0]], "finite and not negative; got"),
+        ([[0.9, 0.2], [0.0, 1.0]], r"must sum to one; got \[1.1.*, 1.0\]: divide"),
+        (np.eye(2), "must flip some rows to be scaled to 2 flips"),
+    ],
+)
+def test_a_matrix_must_hold_chances(matrix, message):
+    with pytest.raises(ValueError, match=message):
+        class_conditional_flips([0, 1] * 5, matrix, error_rate=0.2)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csr_array])
+def test_a_region_is_what_lies_nearest_to_some_row(form, seed):
+    """By brute force over all centres; whole numbers, so that ties are exact."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 6, (60, 2)), NAMES[rng.permutation(np.arange(60) % 3)]
+    attack = region_flips(form(X), y, label="bb", error_rate=0.2, random_state=seed)
+    rows = np.flatnonzero(y == "bb")
+    explained = False
+    for centre in rows:
+        squared = np.sum((X - X[centre]) ** 2, axis=1)
+        nearest = sorted(rows, key=lambda row, squared=squared: (squared[row], row))[:12]
+        other = min(np.flatnonzero(y != "bb"), key=lambda row, squared=squared: (squared[row], row))
+        explained |= sorted(nearest) == np.flatnonzero(attack.flipped).tolist() and (
+            set(attack.labels[attack.flipped]) == {y[other]}
+        )
+    assert explained
+
+
+def test_the_centre_of_a_region_is_any_row_of_the_class():
+    y = np.repeat([0, 1], [8, 12])
+    X = np.arange(20.0)[:, None]
+    centres = [
+        int(np.flatnonzero(region_flips(X, y, error_rate=0.05, random_state=t).flipped)[0])
+        for t in range(200)
+    ]
+    assert set(centres) == set(range(8, 20))  # the largest class, and all of it
+    assert region_flips(X, y, label=0, error_rate=0.05, random_state=0).flipped[:8].any()
+
+
+def test_a_region_must_fit_into_a_class_that_is_there():
+    X, y = np.eye(10), ["no"] * 4 + ["yes"] * 6
+    with pytest.raises(ValueError, match="class 'no' must lie between 0 and its 4 rows; got 5: .* as label"):
+        region_flips(X, y, label="no", error_rate=0.5)
+    with pytest.raises(ValueError, match=r"label must be one of the classes, \['no', 'yes'\]; got 'maybe'"):
+        region_flips(X, y, label="maybe")
+    assert set(region_flips(X, y, label="no", error_rate=0.4).labels) == {"yes"}

@@ -17,7 +17,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from subsvms import SubSVMClassifier, adversaries
-from subsvms.estimators import find_gamma
+from subsvms.training import find_gamma
 
 NOT_A_KERNEL = (
     "the check hands an estimator that takes a kernel matrix a table of 80 rows and 2 columns; "

@@ -164,6 +164,23 @@ def test_rows_that_nobody_can_judge_keep_their_labels():
     assert np.all(judgement.quality[:50] == 1)
 
 
+def test_votes_for_a_label_are_overruled_only_if_they_predict_labels_well():
+    """All of class 1 is thought wrong, so a posterior changes even labels that most SVMs support."""
+    rng = np.random.default_rng(0)
+    u = rng.uniform(-0.4, 0.4, 1000)
+    labels = (rng.random(1000) < 0.2 + 0.2 * u).astype(int)
+    matrix = [[0.65, 0.35], [0.0, 1.0]]
+    strong, weak = (
+        judge_labels(make_votes(u), labels, make_noise(matrix, evidence), Settings())
+        for evidence in (50.0, 4.0)
+    )
+    supported = np.where(labels == 1, u > -5e-4, u < 5e-4)  # ties included: 1000 SVMs vote
+    assert np.any(strong.flagged & supported)
+    assert_array_equal(weak.flagged, strong.flagged & ~supported)
+    assert set(weak.halt[strong.flagged & supported]) == {"supported"}
+    assert_array_equal(weak.suggested[supported], labels[supported])
+
+
 def test_a_class_of_a_handful_of_rows_is_left_alone():
     votes, labels, _, _ = make_table(0)
     labels[:] = 0

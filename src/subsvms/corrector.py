@@ -312,7 +312,7 @@ def correct_labels(X: Any, y: Any, **parameters: Any) -> Correction:
     >>> bool(correction.changed[:60].mean() > 0.7), bool(correction.changed[60:].any())
     (True, False)
     >>> print(correction.reason[0])  # doctest: +ELLIPSIS
-    fix: 100% of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.9..., above 0.5
+    fix: 100% of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.8..., above 0.5
     """
     return LabelCorrector(**parameters).fit(X, y).correction_
 

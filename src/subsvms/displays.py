@@ -1,4 +1,4 @@
-"""Draw what a correction found: the noise of each class, the votes, and the certificates.
+"""Draw what a correction found: the noise of each class, the votes, the certificates; and regularity.
 
 Displays as scikit-learn has them: each can be made from a correction, from a fitted `LabelCorrector` or from
 plain arrays; it keeps its data, draws itself with `plot`, and keeps what it drew in attributes that end in
@@ -7,6 +7,13 @@ plain arrays; it keeps its data, draws itself with `plot`, and keeps what it dre
 
 from subsvms.curve_display import CertifiedCurveDisplay
 from subsvms.noise_display import NoiseMatrixDisplay
+from subsvms.regularity_display import RegularityDisplay
 from subsvms.votes_display import VotesDisplay, find_thresholds
 
-__all__ = ["CertifiedCurveDisplay", "NoiseMatrixDisplay", "VotesDisplay", "find_thresholds"]
+__all__ = [
+    "CertifiedCurveDisplay",
+    "NoiseMatrixDisplay",
+    "RegularityDisplay",
+    "VotesDisplay",
+    "find_thresholds",
+]

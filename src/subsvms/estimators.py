@@ -7,25 +7,15 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subsvms.checks import (
-    check_class_weight,
-    check_cost,
-    check_labels,
-    check_square,
-    check_table,
-    warn_unscaled,
-)
-from subsvms.kernel import Kernel
+from subsvms.checks import check_cost, check_table
 from subsvms.progress import CallbackSupportMixin, Progress
-from subsvms.rows import Table
 from subsvms.sampling import draw_subsets, subset_size
-from subsvms.solver import solve_subsets
+from subsvms.training import pose_problem, train_svms
 from subsvms.votes import Votes, count_training_votes, count_votes, gather_voters
 
 
@@ -216,35 +206,16 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _fit(self, X, y):
-        X = check_table(self, X, reset=True)
-        classes, labels = check_labels(y, X.shape[0])
-        weight = check_class_weight(self.class_weight, classes, labels)
-        if self.kernel == "precomputed":
-            check_square(X)
+        problem = pose_problem(self, X, y)
+        X, classes, labels, kernel = problem.X, problem.classes, problem.labels, problem.kernel
         size = subset_size(self.subsample_size, len(labels), len(classes))
         check_cost(self.n_estimators, len(classes), size)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         n_jobs = effective_n_jobs(self.n_jobs)
-        gamma = find_gamma(self.gamma, X)
-        if self.kernel == "rbf" and self.gamma == "auto":  # who chose a width knows the data
-            warn_unscaled(X, gamma)
-        kernel = Kernel.named(self.kernel, gamma, self.coef0, self.degree)
         progress = Progress(self, n_stages=2, X=X, y=y)
 
         subsets = draw_subsets(labels, self.n_estimators, size, self.sampling_bias, seed=seed)
-        solution = solve_subsets(
-            X,
-            labels,
-            subsets,
-            kernel=kernel,
-            C=self.C,
-            loss=self.loss,
-            class_weight=weight,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_jobs=n_jobs,
-            tell=progress.stage("training SVMs"),
-        )
+        solution = train_svms(self, problem, subsets, tell=progress.stage("training SVMs"))
         sizes = np.bincount(labels)
         voters = gather_voters(X, solution, sizes, kernel)
         _, oob_votes = count_training_votes(
@@ -364,17 +335,3 @@ def _learned(estimator):
         for name, value in vars(estimator).items()
         if name.endswith("_") and not name.startswith("_")
     }
-
-
-def find_gamma(gamma: str | float, X: Table) -> float:
-    """Return the kernel width: "auto" is 1/d, "scale" 1/(d var(X)) as in scikit-learn's SVC."""
-    if gamma == "auto":
-        return 1.0 / X.shape[1]
-    if gamma == "scale":
-        if sparse.issparse(X):
-            n_values = X.shape[0] * X.shape[1]
-            variance = (X.data**2).sum() / n_values - (X.data.sum() / n_values) ** 2
-        else:
-            variance = X.var()
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-    return float(gamma)

@@ -51,6 +51,16 @@ class Solution:
         matrix.sum_duplicates()  # works in place, hence the copies
         return matrix
 
+    def take(self, subset: int) -> "Solution":
+        """Return the SVMs of one subset alone."""
+        n_pairs, one = len(self.pairs), slice(subset, subset + 1)
+        start = self.start[subset * n_pairs : (subset + 1) * n_pairs + 1]
+        entries = slice(start[0], start[-1])
+        return Solution(
+            self.pairs, start - start[0], self.row[entries], self.coef[entries],
+            self.intercept[one], self.duality_gap[one], self.n_iter[one],
+        )  # fmt: skip
+
     def dual_coef(self, subsets: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the coefficients by place in the subset.
 

@@ -1,0 +1,64 @@
+"""The paper's made data."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from subsvms.ranges import check_count, check_range
+
+VARIANCE, DISTANCE = 0.1, 2.0  # of each Gaussian, in every direction; between their means
+
+
+def make_separable_gaussians(
+    n_samples: int = 1000,
+    n_features: int = 2,
+    *,
+    beta: float = 0.5,
+    margin: float = 0.2,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Make two Gaussians with a gap between them (Section 4.1 of the paper).
+
+    Their covariances are 0.1 I, and their means are 2 apart, at -1 and +1 of the first feature. The plane
+    half way between them separates the classes: rows on its wrong side, or nearer to it than `margin`, are
+    drawn again.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+    n_features : int, default=2
+    beta : float, default=0.5
+        Share of the smaller class, more than 0 and at most 1/2; rounded to whole rows, at least one.
+    margin : float, default=0.2
+        Distance of the nearest row of either class from the plane, at least 0 and less than 1.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of int of shape (n_samples,)
+        1 for the smaller class, else 0.
+
+    Examples
+    --------
+    >>> from subsvms import make_separable_gaussians
+    >>> X, y = make_separable_gaussians(200, 16, beta=0.1, random_state=0)
+    >>> X.shape, int(y.sum()), bool(X[y == 1, 0].min() >= 0.2)
+    ((200, 16), 20, True)
+    """
+    check_count("n_samples", n_samples, 2)
+    check_count("n_features", n_features)
+    check_range("beta", beta, 0, 0.5, "(]")
+    check_range("margin", margin, 0, 1, "[)")
+    rng = check_random_state(random_state)
+    n_smaller = max(round(beta * n_samples), 1)
+    y = rng.permutation(np.arange(n_samples) < n_smaller).astype(int)
+    X = rng.normal(0.0, np.sqrt(VARIANCE), (n_samples, n_features))
+    side = 2 * y - 1
+    while True:
+        place = side * X[:, 0] + DISTANCE / 2  # signed distance from the plane
+        near = np.flatnonzero(place < margin)
+        if len(near) == 0:
+            break
+        X[near, 0] = rng.normal(0.0, np.sqrt(VARIANCE), len(near))  # the features are independent
+    X[:, 0] += side * DISTANCE / 2
+    return X, y

@@ -1,0 +1,147 @@
+"""The label column of a table: which labels are missing, and whether the others can be classes."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from subsvms.files import TableError, show
+
+MOST_CLASSES = 200  # one SVM for each pair of classes: 19,900 of them
+# What people and programs write where a value is missing; pandas', R's and spreadsheets' among them.
+MARKS = frozenset(
+    [
+        "",
+        "NA",
+        "N/A",
+        "n/a",
+        "#N/A",
+        "<NA>",
+        "NaN",
+        "nan",
+        "NAN",
+        "-nan",
+        "NULL",
+        "Null",
+        "null",
+        "None",
+        "none",
+        "NaT",
+        "?",
+    ]
+)
+
+
+def read_labels(
+    column: Any, name: str, label: str, is_text: bool, missing_labels: Sequence[str] = ()
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return the labels, None where they are missing, and sentences on what is odd about them.
+
+    Empty labels are missing. In text, a mark such as NA or ? is missing beside numbers, where it can be
+    nothing else; beside other text it may be a class ("None" of the above), so it is kept and told.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+    name, label : str
+        What messages call the table and the column.
+    is_text : bool
+        Whether the format knows text only, so that numbers come as text.
+    missing_labels : sequence of str
+        Further labels that mean missing.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> read_labels(pa.chunked_array([["01", "02", "?", None]]), "'x.csv'", "y", is_text=True)
+    (array(['01', '02', None, None], dtype=object), ())
+    """
+    import pyarrow as pa
+
+    if isinstance(missing_labels, str):
+        raise TableError(f"missing_labels must be a list of labels; got the text {missing_labels!r}.")
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_word = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
+    if not (is_word or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_number(kind)):
+        raise TableError(
+            f"The label column {show(label)} of {name} has the type {kind}: labels must be text, whole "
+            "numbers or booleans, so convert it first."
+        )
+    values = column.to_pylist()
+    if pa.types.is_decimal(kind):
+        values = [None if value is None else float(value) for value in values]
+    if _is_number(kind):
+        values = [None if value is None or math.isnan(value) else value for value in values]
+    marks = {"", *missing_labels}
+    notes: list[str] = []
+    if is_word:
+        values = [None if value is None or not value.strip() or value in marks else value for value in values]
+        counts = Counter(value for value in values if value is not None)
+        found = [value for value in counts if value in MARKS]
+        others = [value for value in counts if value not in MARKS]
+        if is_text and others and all(_as_number(value) is not None for value in others):
+            values = [None if value in MARKS else value for value in values]
+        elif found:
+            listed = ", ".join(f"{value!r} ({counts[value]} rows)" for value in sorted(found))
+            notes.append(f"Taken as a class, not as missing labels: {listed}.")
+    labels = np.full(len(values), None, dtype=object)
+    labels[:] = values
+    return labels, tuple(notes)
+
+
+def _is_number(kind):
+    import pyarrow as pa
+
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def _as_number(label: Any) -> float | None:
+    """Return a label as a number, or None if it is not one."""
+    try:
+        return float(label)
+    except ValueError:
+        return None
+
+
+def check_classes(labels: Iterable, name: str, label: str) -> None:
+    """Raise an error unless the labels are at least two classes, and not too many.
+
+    Parameters
+    ----------
+    labels : iterable
+        None where they are missing.
+    name, label : str
+        What messages call the table and the column.
+
+    Examples
+    --------
+    >>> check_classes(["a", "a", None], "'x'", "y")
+    Traceback (most recent call last):
+    subsvms.files.TableError: The label column 'y' of 'x' holds one class only, 'a': at least two are needed.
+    """
+    distinct = sorted({value for value in labels if value is not None})
+    what = f"The label column {show(label)} of {name}"
+    if not distinct:
+        raise TableError(f"{what} holds no labels at all: at least two classes are needed.")
+    if len(distinct) == 1:
+        raise TableError(f"{what} holds one class only, {show(distinct[0])}: at least two are needed.")
+    numbers = [_as_number(value) for value in distinct]
+    fractions = [value for value, number in zip(distinct, numbers, strict=True) if _has_fraction(number)]
+    numeric = all(number is not None for number in numbers)
+    if numeric and (fractions or len(distinct) > MOST_CLASSES):
+        found = f"such as {show(fractions[0])}" if fractions else f"{len(distinct)} distinct ones"
+        raise TableError(
+            f"{what} looks continuous, with numbers {found}: choose a column of classes, or put the numbers "
+            "into a few named ranges first."
+        )
+    if len(distinct) > MOST_CLASSES:
+        raise TableError(
+            f"{what} has {len(distinct)} classes, such as {show(distinct[0])}, but at most {MOST_CLASSES} "
+            "are possible: choose another column, or join rare classes."
+        )
+
+
+def _has_fraction(number: float | None) -> bool:
+    return number is not None and math.isfinite(number) and not number.is_integer()

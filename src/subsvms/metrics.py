@@ -1,0 +1,48 @@
+"""Measures that scikit-learn does not have.
+
+The paper's others are there: `balanced_accuracy_score`, `roc_auc_score`, `accuracy_score`. (Appendix C prints
+specificity as tn / (tp + fn); it is tn / (tn + fp), as scikit-learn has it.)
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_consistent_length
+
+
+def skew_insensitive_f_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> float:
+    """Return the F-score that the table would have if its classes were equally common (Flach, ICML 2003).
+
+    SIF = 2 tpr / (tpr + fpr + 1), with the true and the false positive rate (Appendix C of the paper).
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        Labels of two classes, right and predicted.
+    pos_label : label, default=1
+        The positive class; every other label is negative.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> from subsvms.metrics import skew_insensitive_f_score
+    >>> skew_insensitive_f_score([1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0])  # tpr 1/2, fpr 1/4
+    0.5714285714285714
+    """
+    y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
+    check_consistent_length(y_true, y_pred)
+    positive, proposed = y_true == pos_label, y_pred == pos_label
+    if not positive.any() or positive.all():
+        which = "no row" if not positive.any() else "every row"
+        raise ValueError(
+            f"y_true must hold both classes, but {which} has the label pos_label={pos_label!r}: "
+            "name the positive class with pos_label."
+        )
+    tpr, fpr = np.mean(proposed[positive]), np.mean(proposed[~positive])
+    return float(2.0 * tpr / (tpr + fpr + 1.0))
