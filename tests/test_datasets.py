@@ -9,8 +9,14 @@ from subsvms import make_separable_gaussians
 @pytest.mark.parametrize("beta", [0.05, 0.3, 0.5])
 def test_sizes_and_margin_are_kept(d, beta, seed):
     X, y = make_separable_gaussians(1000, d, beta=beta, random_state=seed)
-    assert X.shape == (1000, d) and y.sum() == round(1000 * beta)
+    assert X.shape == (1000, d) and y.sum() == 1000 * beta
     assert X[y == 1, 0].min() >= 0.2 and X[y == 0, 0].max() <= -0.2
+
+
+@pytest.mark.parametrize("n", [3, 7, 11, 12])
+def test_the_smaller_class_is_never_the_larger_one(n):
+    _, y = make_separable_gaussians(n, beta=0.5, random_state=0)
+    assert y.sum() == n // 2
 
 
 def test_the_gaussians_are_those_of_the_paper():

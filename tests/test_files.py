@@ -48,7 +48,7 @@ TEXT_ERRORS = {
     "arrow": ("t.arrow", "ARROW1 nonsense", "is damaged or no feather file"),
     "gzip": ("t.csv.gz", GOOD, "is no gzip file, in spite of its suffix"),
     "fractions": ("t.csv", "a,label\n1,0.5\n2,1\n3,NA\n", "looks continuous, with numbers such as '0.5'"),
-    "many numbers": ("t.csv", many(201, "{}"), "looks continuous, with numbers 201 distinct ones"),
+    "many numbers": ("t.csv", many(201, "{}"), "looks continuous, with numbers that take 201 values"),
     "many classes": ("t.csv", many(201), "has 201 classes, such as 'c0', but at most 200 are possible"),
     "one class": ("t.csv", "a,label\n1,x\n2,x\n3,\n", "holds one class only, 'x'"),
     "no labels": ("t.csv", "a,label\n1,\n2,\n", "holds no labels at all"),
@@ -172,7 +172,7 @@ def test_typed_labels_that_are_no_classes_are_told(tmp_path):
     path = tmp_path / "t.parquet"
     for labels, message in (
         (pa.array([0.5, 1.0]), "looks continuous, with numbers such as 0.5"),
-        (pa.array(range(300)), "looks continuous, with numbers 300 distinct ones"),
+        (pa.array(range(300)), "looks continuous, with numbers that take 300 values"),
         (pa.array([1, 2], pa.timestamp("s")), "has the type timestamp[ms]: labels must be text"),
         (pa.array([[1], [2]]), "has the type list<"),
         (pa.array([None, None]), "holds no labels at all"),

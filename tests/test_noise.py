@@ -48,6 +48,16 @@ def test_rates_are_found_and_seldom_too_large(seed, rates):
     assert np.all(noise.rates >= 0.5 * np.array(rates))  # on the safe side, but not useless
 
 
+def test_a_rate_is_moved_towards_its_lower_end(seed, monkeypatch):
+    u, given, _ = make_votes(seed, n=600, rates=(0.1, 0.3))
+    careful = estimate(u, given)
+    monkeypatch.setattr("subsvms.noise.CAUTION", 0.0)
+    plain = estimate(u, given)
+    low = careful.rate_interval[:, 0]
+    assert_allclose(careful.rates, plain.rates - 0.2 * (plain.rates - low))
+    assert np.all(careful.rates < plain.rates)
+
+
 def test_the_interval_holds_the_estimate_and_lies_where_the_rate_does(seed):
     u, given, _ = make_votes(seed, rates=(0.1, 0.3))
     noise = estimate(u, given)

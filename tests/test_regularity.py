@@ -93,6 +93,10 @@ def test_corrupted_labels_show_and_the_bound_on_clean_ones_holds(seed):
         mistaken = svm.predict(X) != clean
         errors.append(np.mean([mistaken[given == c].mean() for c in (0, 1)]))
     assert np.quantile(errors, 0.9) <= found.clean_theta(wrong)[0]
+    heaviest = np.max(
+        0.5 / np.bincount(given) * len(given)
+    )  # how much likelier than uniformly a row is drawn
+    assert found.clean_theta(wrong)[0] == pytest.approx(found.interval[0, 1] + wrong * heaviest)
     assert "wrong" in str(found)
 
 
@@ -102,6 +106,17 @@ def test_the_mean_error_on_uniform_rows_is_the_mean_of_the_votes():
     model = SubSVMClassifier(n_estimators=256, subsample_size=20, random_state=5).fit(X, y)
     shares = model.predict_proba(X)
     assert found.uniform_errors[0] == pytest.approx(1 - shares[np.arange(len(y)), y].mean())
+
+
+def test_rows_that_an_svm_has_seen_do_not_count_as_unseen():
+    """Labels without sense are learnt by heart: right on rows that were seen, a coin on the others."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((40, 30)), np.arange(40) % 2
+    found = estimate_regularity(X, y, sizes=[30], n_trials=100, random_state=0)
+    assert found.unseen_errors[0] > 0.4 and found.uniform_errors[0] < 0.35
+    model = SubSVMClassifier(n_estimators=100, subsample_size=30, random_state=0).fit(X, y)
+    unseen = 1 - np.average(model.oob_vote_share_[np.arange(40), y], weights=model.oob_votes_.n_voters)
+    assert found.unseen_errors[0] == pytest.approx(unseen, abs=0.03)
 
 
 def test_every_form_of_table_and_several_classes():

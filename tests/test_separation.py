@@ -6,9 +6,9 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from subsvms import SubSVMClassifier
+from subsvms import LabelNoiseWarning, SubSVMClassifier, adversaries, correct_labels
 from subsvms.judgement import Judgement
-from subsvms.separation import MOST_ROWS, find_distinct, tell_apart
+from subsvms.separation import DOUBTED, MOST_ROWS, find_distinct, is_too_coarse, tell_apart
 
 
 def make_model(**params):
@@ -67,3 +67,41 @@ def test_a_handful_is_let_through_and_a_crowd_without_fellows_is_not():
         flagged = np.arange(60) < n
         judgement = judge(flagged, flagged.astype(int), 60)
         assert find_distinct(make_model(), X, given, values, judgement, seed=0).any() == spared
+
+
+def make_chessboard(seed, n=1000):
+    """Two features that decide, field by field, and two that do not: beyond tiny, wide SVMs."""
+    X = np.random.default_rng(seed).random((n, 4))
+    return X, (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
+
+
+def test_a_vote_that_cannot_see_a_chessboard_changes_nothing(seed):
+    X, clean = make_chessboard(seed + 3)
+    for given in (clean, adversaries.uniform_flips(clean, error_rate=0.1, random_state=seed).labels):
+        with pytest.warns(LabelNoiseWarning):
+            correction = correct_labels(X, given, random_state=seed)
+        assert not correction.changed.any()
+
+
+@pytest.mark.filterwarnings("ignore::subsvms.LabelNoiseWarning")
+def test_heavy_noise_is_no_chessboard(seed):
+    """Labels that no SVM can learn well, because they are wrong, are still corrected."""
+    rng = np.random.default_rng(seed)
+    clean = np.arange(600) % 2
+    X = rng.normal(0.4 * clean[:, None], 0.25, (600, 6))
+    given = adversaries.uniform_flips(clean, error_rate=0.36, random_state=seed).labels
+    model = SubSVMClassifier(random_state=seed).fit(X, given)
+    assert not is_too_coarse(model, X, given, 5.0, seed=seed)
+    correction = correct_labels(X, given, random_state=seed)
+    assert np.sum(correction.labels != clean) < 0.7 * np.sum(given != clean)
+
+
+def test_only_a_weak_vote_is_doubted():
+    X, given = make_chessboard(3)
+    model = make_model(random_state=0).fit(X, given)
+    assert is_too_coarse(model, X, given, 4.0, seed=0)
+    assert not is_too_coarse(model, X, given, DOUBTED, seed=0)
+    linear = make_model(kernel="linear", random_state=0).fit(X, given)
+    assert is_too_coarse(linear, sparse.csr_array(X), given, 4.0, seed=0)
+    own = make_model(kernel="precomputed", random_state=0).fit(rbf_kernel(X), given)
+    assert not is_too_coarse(own, rbf_kernel(X), given, 4.0, seed=0)

@@ -15,7 +15,8 @@ from subsvms import displays, theory
 
 SOURCE = Path(subsvms.__file__).parent
 LAYERS = """
-    budget metrics ranges sampling kernel rows threads limits frames drawing files
+    metrics ranges kernel rows threads limits frames drawing
+    budget sampling files
     greedy_attack subset_bounds vote_bounds datasets checks progress
     arrowfiles delimited jsonlines labels svmlight
     _kernels table columns embeddings adversaries

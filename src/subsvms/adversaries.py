@@ -5,7 +5,7 @@ All attacks share one budget, and spend it to the last row. It is given by at mo
     error_rate   flips as a share of all rows, from 0 up to but not including 1, and
     rho          flips as a share of the smallest class, from 0 up to but not including 1, as in the paper,
 
-rounded to whole rows. Where an attack takes it, and there are two classes,
+rounded down to whole rows. Where an attack takes it, and there are two classes,
 
     alpha        from 0 to 1, is the direction: the share of the flips that is taken from the larger class,
                  whose rows get the smaller class's label; the rest is taken from the smaller class, which is
@@ -25,8 +25,17 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
-from subsvms.budget import Attack, RandomState, Share, check_features, set_budget, take_highest
+from subsvms.budget import (
+    Attack,
+    RandomState,
+    Share,
+    check_features,
+    count_flips,
+    set_budget,
+    take_highest,
+)
 from subsvms.greedy_attack import BOUNDARY_C, greedy_flips, judge
+from subsvms.ranges import InputError
 
 USUAL_RHO = 0.75  # the paper's
 
@@ -77,7 +86,7 @@ def uniform_flips(
     alpha: Share = None,
     random_state: RandomState = None,
 ) -> Attack:
-    """Give some rows, chosen at random, another label, chosen at random: errors without a budget.
+    """Give some rows, chosen at random, another label, chosen at random: errors without a plan.
 
     Parameters
     ----------
@@ -112,7 +121,7 @@ def class_conditional_flips(
 ) -> Attack:
     """Confuse each class with the others at given rates: errors that know the class and nothing else.
 
-    The counts are exact: a class with n rows loses round(n (1 - T[c, c])) of them, chosen at random, to the
+    The counts are exact: a class with n rows loses floor(n (1 - T[c, c])) of them, chosen at random, to the
     other classes in proportion (largest remainder). A budget scales what is off the diagonal by one factor.
 
     Parameters
@@ -268,9 +277,9 @@ def region_flips(
     X = check_features(X, len(budget.clean))
     known = budget.classes.tolist()
     if label is not None and label not in known:
-        raise ValueError(f"label must be one of the classes, {known}; got {label!r}.")
+        raise InputError(f"label must be one of the classes, {known}; got {label!r}.")
     own = int(np.argmax(np.bincount(budget.numbers))) if label is None else known.index(label)
-    group = budget.group(own, budget.n_flips, "name a larger class as label")
+    group = budget.group(own, budget.n_flips, "choose a larger class")
     centre = check_random_state(random_state).choice(group[0])
     if sparse.issparse(X):
         distance = euclidean_distances(X[[centre]], X)[0]
@@ -316,17 +325,17 @@ def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
     4
     """
     if name not in ATTACKS:
-        raise ValueError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
+        raise InputError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
     taken = inspect.signature(ATTACKS[name]).parameters
     options = {option: value for option, value in budget.items() if value is not None}
     unknown = [option for option in options if option not in taken]
     if unknown:
         known = ", ".join(option for option in taken if option not in {"X", "y"})
-        raise ValueError(f"The attack {name!r} takes {known}; got {', '.join(unknown)}: leave that out.")
+        raise InputError(f"The attack {name!r} takes {known}; got {', '.join(unknown)}: leave that out.")
     if "X" not in taken:
         return ATTACKS[name](y, **options)
     if X is None:
-        raise ValueError(f"The attack {name!r} looks at the features; got no X: give the table, too.")
+        raise InputError(f"The attack {name!r} looks at the features; got no X: give the table, too.")
     return ATTACKS[name](X, y, **options)
 
 
@@ -356,7 +365,7 @@ def _count_moves(budget, matrix, n_flips):
         stay = np.diag(leaving).copy()
         np.fill_diagonal(leaving, 0.0)
     if n_flips is None:
-        totals = [round(n * (1.0 - share)) for n, share in zip(sizes, stay, strict=True)]
+        totals = [count_flips(1.0 - share, n) for n, share in zip(sizes, stay, strict=True)]
     else:
         expected = sizes * leaving.sum(axis=1)
         totals = _share_out(n_flips, expected)
@@ -371,7 +380,7 @@ def _share_out(n, weights):
     if n == 0:
         return np.zeros(len(weights), dtype=int)
     if not np.any(weights):
-        raise ValueError(f"matrix must flip some rows to be scaled to {n} flips; got only its diagonal.")
+        raise InputError(f"matrix must flip some rows to be scaled to {n} flips; got only its diagonal.")
     exact = np.round(n * weights / weights.sum(), 9)  # so that rounding decides no tie
     counts = np.floor(exact).astype(int)
     counts[np.argsort(counts - exact, kind="stable")[: n - counts.sum()]] += 1
@@ -381,12 +390,12 @@ def _share_out(n, weights):
 def _check_matrix(matrix, n_classes):
     matrix = np.array(matrix, dtype=float)
     if matrix.shape != (n_classes, n_classes):
-        raise ValueError(
+        raise InputError(
             f"matrix must be {n_classes} by {n_classes}, as the classes; got shape {matrix.shape}."
         )
     if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
-        raise ValueError(f"matrix must hold chances, finite and not negative; got {matrix.tolist()}.")
+        raise InputError(f"matrix must hold chances, finite and not negative; got {matrix.tolist()}.")
     sums = matrix.sum(axis=1)
     if not np.allclose(sums, 1.0, rtol=0.0, atol=1e-8):
-        raise ValueError(f"Each row of matrix must sum to one; got {sums.tolist()}: divide it by its sum.")
+        raise InputError(f"Each row of matrix must sum to one; got {sums.tolist()}: divide it by its sum.")
     return matrix

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 
+from subsvms.ranges import InputError
+
 RandomState = int | np.random.RandomState | None
 Share = float | None
 Groups = Sequence[tuple[np.ndarray, int]]  # row numbers, and how many of them to flip
@@ -36,7 +38,7 @@ class Budget(NamedTuple):
         """Return the rows of a class and how many to flip, or raise an error if it has fewer."""
         rows = np.flatnonzero(self.numbers == number)
         if n_flips > len(rows):
-            raise ValueError(
+            raise InputError(
                 f"The flips of class {str(self.classes[number])!r} must lie between 0 and its {len(rows)} "
                 f"rows; got {n_flips}: lower error_rate or rho, or {remedy}."
             )
@@ -51,6 +53,17 @@ class Budget(NamedTuple):
         return Attack(changed, flipped)
 
 
+def count_flips(share: float, whole: int) -> int:
+    """Return a share of some rows in whole rows: rounded down, as a budget is never passed.
+
+    Examples
+    --------
+    >>> count_flips(0.75, 1089), count_flips(0.29, 100)
+    (816, 29)
+    """
+    return int(np.floor(share * whole + 1e-9))  # 0.29 * 100 is 28.999999999999996
+
+
 def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: Share = None) -> Budget:
     """Return how many rows to flip, and from where: the one budget of all attacks.
 
@@ -62,26 +75,26 @@ def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: 
     """
     clean, classes, numbers, sizes = _number_labels(attack, y)
     if error_rate is not None and rho is not None:
-        raise ValueError(f"Give error_rate or rho, not both; got {error_rate!r} and {rho!r}.")
+        raise InputError(f"Give error_rate or rho, not both; got {error_rate!r} and {rho!r}.")
     name, share, whole = ("rho", rho, sizes.min())
     if rho is None:
         name, share, whole = ("error_rate", USUAL_RATE if error_rate is None else error_rate, len(clean))
     if not (isinstance(share, Real) and 0 <= float(share) < 1):
         of = "the smallest class" if name == "rho" else "all rows"
-        raise ValueError(
+        raise InputError(
             f"{name} must be at least 0 and less than 1; got {share!r}: give the flips as a share of {of}."
         )
-    n_flips = round(share * whole)
+    n_flips = count_flips(share, whole)
     budget = Budget(clean, classes, numbers, n_flips, [(np.arange(len(clean)), n_flips)])
     if alpha is None:
         return budget
     if len(classes) != 2:
-        raise ValueError(
-            f"{attack} with alpha needs labels of two classes; got {len(classes)}: "
-            "use uniform_flips without alpha, or class_conditional_flips."
+        raise InputError(
+            f"{attack} with a direction alpha needs labels of two classes; got {len(classes)}: leave alpha "
+            "out, or use uniform or class-conditional flips."
         )
     if not (isinstance(alpha, Real) and 0 <= float(alpha) <= 1):
-        raise ValueError(
+        raise InputError(
             f"alpha must lie between 0 and 1; got {alpha!r}: 1 takes all flips from the larger class."
         )
     smaller = int(np.argmin(sizes))
@@ -97,12 +110,12 @@ def _number_labels(attack, y):
             raise TypeError
         classes, numbers, sizes = np.unique(clean, return_inverse=True, return_counts=True)
     except TypeError:  # also what cannot be sorted, and pandas' NA
-        raise ValueError(
+        raise InputError(
             f"{attack} needs one label of one type for each row; got missing or mixed ones: "
             "drop these rows or convert them."
         ) from None
     if len(classes) < 2:
-        raise ValueError(f"{attack} needs labels of at least two classes; got {len(classes)}.")
+        raise InputError(f"{attack} needs labels of at least two classes; got {len(classes)}.")
     return clean, classes, numbers, sizes
 
 
@@ -110,7 +123,7 @@ def check_features(X: Any, n_samples: int) -> Any:
     """Return X as a finite float array, or as a CSR matrix with the short indices that SVC takes."""
     X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
     if X.shape[0] != n_samples:
-        raise ValueError(
+        raise InputError(
             f"X and y must have the same number of rows; got {X.shape[0]} and {n_samples}: "
             "give one label for each row."
         )

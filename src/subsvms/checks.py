@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from subsvms.ranges import InputError
 from subsvms.rows import Table
 
 FLOATS = (np.float64, np.float32)
@@ -43,7 +44,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
             input_name="X",
         )
     except ValueError as error:
-        raise ValueError(_one_sentence(X, str(error))) from None
+        raise InputError(_one_sentence(X, str(error))) from None
     except TypeError as error:
         if "DType" not in str(error):
             raise
@@ -66,7 +67,7 @@ def check_format(X: Table) -> None:
     try:
         X.check_format(full_check=True)
     except ValueError as error:
-        raise ValueError(f"X must be a sound CSR matrix, but {error}: build it anew.") from None
+        raise InputError(f"X must be a sound CSR matrix, but {error}: build it anew.") from None
 
 
 def _one_sentence(X, message):
@@ -104,7 +105,7 @@ def check_finite(X: Table, names: Any = None) -> None:
             row, column = places[0]
             what = "NaN" if np.isnan(X[first + row, column]) else "infinity (inf)"
             where = f"column {column}" if names is None else f"column {str(names[column])!r}"
-            raise ValueError(
+            raise InputError(
                 f"X must be finite, but row {first + row}, {where} holds {what}: fill or drop such "
                 "values first, for example with scikit-learn's SimpleImputer."
             )
@@ -127,14 +128,14 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     (['ham', 'spam'], array([0, 1, 0]))
     """
     if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: give a label for each row.")
+        raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
     if isinstance(y, list | tuple):  # NumPy would turn [1, "a"] and ["a", nan] into strings without a word
         check_entries(y)
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":
-        raise ValueError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
+        raise InputError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
     y = column_or_1d(y, warn=True)
     if len(y) != n_samples:
-        raise ValueError(
+        raise InputError(
             f"X and y must have the same number of rows; got {n_samples} and {len(y)}: "
             "give one label for each row."
         )
@@ -145,7 +146,7 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(
+        raise InputError(
             f"y must hold at least two classes, but only one class, {str(classes[0])!r}, came: "
             "check that y is the label column."
         )
@@ -156,7 +157,7 @@ def check_entries(y: Any) -> None:
     """Raise an error if labels are missing or infinite, or if text and numbers, say, are mixed."""
     missing = [row for row, label in enumerate(y) if is_missing(label)]
     if missing:
-        raise ValueError(
+        raise InputError(
             f"Input y contains NaN, None or infinity (inf) in {len(missing)} of {len(y)} rows, the first in "
             f"row {missing[0]}: drop these rows or label them first."
         )
@@ -165,7 +166,7 @@ def check_entries(y: Any) -> None:
         for label in y
     }
     if len(kinds) > 1:
-        raise ValueError(
+        raise InputError(
             f"Unknown label type: y must hold labels of one type, but holds {' and '.join(sorted(kinds))}: "
             "convert them, for example with [str(label) for label in y]."
         )
@@ -235,7 +236,7 @@ def check_square(K: Table) -> None:
             "A precomputed kernel must be a dense array, but a sparse matrix came: use K.toarray()."
         )
     if K.shape[0] != K.shape[1]:
-        raise ValueError(
+        raise InputError(
             f"A precomputed kernel must be square, as in K(X, X); got shape {K.shape}: "
             "pass X itself with another kernel, or compute the kernel between all its rows."
         )
@@ -251,7 +252,7 @@ def check_cost(n_estimators: int, n_classes: int, size: int) -> None:
     affordable = min(MOST_SVMS // n_svms, MOST_MULTIPLIERS // n_multipliers)
     if n_estimators > affordable:
         advice = f"lower n_estimators to {affordable}" if affordable else "lower subsample_size"
-        raise ValueError(
+        raise InputError(
             f"{n_classes} classes need {n_svms} SVMs with {n_multipliers} multipliers for each of "
             f"n_estimators={n_estimators} subsets, more than memory is planned for: {advice}, or check "
             "that y is the label column."
@@ -276,7 +277,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarr
     unknown = [key for key in class_weight if key not in classes.tolist()]
     sound = all(isinstance(weight, Real) and 0 < float(weight) < np.inf for weight in weights)
     if unknown or not sound:
-        raise ValueError(
+        raise InputError(
             f"class_weight must give known classes positive finite weights; got {class_weight!r} "
             f"for the classes {classes.tolist()!r}: leave out classes that weigh 1."
         )

@@ -47,14 +47,28 @@ Seed = Annotated[int, typer.Option(min=0, max=2**31, help="Seed of all that is r
 Format = Annotated[
     str | None, typer.Option(help="csv, tsv, parquet, feather, jsonl or svmlight; by default found out.")
 ]
+TextEncoding = Annotated[str | None, typer.Option(help="Of text files; by default UTF-8.")]
+Separator = Annotated[str | None, typer.Option(help="Of CSV files; by default found out.")]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(help="A label that means 'not labelled', beside the empty one; may be repeated."),
+]
+
+
+def read_options(format, encoding, separator, missing_label):
+    """Return what `read_table` takes."""
+    names = ("format", "encoding", "separator", "missing_labels")
+    return dict(zip(names, (format, encoding, separator, missing_label or ()), strict=True))
 
 
 @contextmanager
 def mistakes_in_a_sentence() -> Iterator[None]:
     """Turn a wrong value, or a file that cannot be used, into one sentence and exit code 2."""
+    from subsvms.ranges import InputError
+
     try:
         yield
-    except ValueError as error:  # ours, with a sentence; anything else is a bug and keeps its traceback
+    except InputError as error:  # anything else is a bug and keeps its traceback
         typer.echo(f"subsvms: {error}", err=True)
         raise typer.Exit(2) from None
 
@@ -88,6 +102,9 @@ def plan(
     only: Only = None,
     seed: Seed = 0,
     format: Format = None,
+    encoding: TextEncoding = None,
+    separator: Separator = None,
+    missing_label: Missing = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
 ) -> None:
     """Recommend how many SVMs of how many rows suit a file, and say what is guaranteed.
@@ -98,7 +115,8 @@ def plan(
 
     with mistakes_in_a_sentence():
         table, notes, found = plan_file(
-            file, label, exclude=exclude or (), only=only or (), reading={"format": format},
+            file, label, exclude=exclude or (), only=only or (),
+            reading=read_options(format, encoding, separator, missing_label),
             max_error_rate=max_error_rate, failure=failure, random_state=seed,
         )  # fmt: skip
     if as_json:
@@ -121,7 +139,9 @@ def corrupt(
     label: Label,
     attack: Annotated[
         str,
-        typer.Option(help="uniform, directed, class-conditional, boundary, surest, region or greedy."),
+        typer.Option(
+            help="uniform, directed, class-conditional, region; boundary, surest, greedy use no seed."
+        ),
     ] = "uniform",
     error_rate: Annotated[
         float | None, typer.Option(help="Wrong labels as a share of all, from 0 up to but not including 1.")
@@ -142,7 +162,8 @@ def corrupt(
     ] = None,
     seed: Seed = 0,
     output: Annotated[
-        Path | None, typer.Option(help="Where the changed table goes; by default FILE.corrupted beside FILE.")
+        Path | None,
+        typer.Option(help="Where the changed table goes; by default beside FILE, as loans.corrupted.csv."),
     ] = None,
     clean_column: Annotated[
         str | None, typer.Option(help="Name of a further column with the labels as they were.")
@@ -150,6 +171,9 @@ def corrupt(
     exclude: Exclude = None,
     only: Only = None,
     format: Format = None,
+    encoding: TextEncoding = None,
+    separator: Separator = None,
+    missing_label: Missing = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a copy of a file in which an adversary has made labels wrong, to test any pipeline."""
@@ -158,7 +182,8 @@ def corrupt(
     with mistakes_in_a_sentence():
         done = corrupt_file(
             file, label, name=attack, output=output, clean_column=clean_column, force=force,
-            exclude=exclude or (), only=only or (), reading={"format": format},
+            exclude=exclude or (), only=only or (),
+            reading=read_options(format, encoding, separator, missing_label),
             error_rate=error_rate, rho=rho, alpha=alpha, random_state=seed,
             matrix=None if matrix is None else parse_matrix(matrix), region_class=region_class,
         )  # fmt: skip

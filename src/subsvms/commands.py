@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from subsvms.adversaries import ATTACKS, attack
-from subsvms.files import TableError
+from subsvms.files import PACKED, SUFFIXES, TableError, check_target
 from subsvms.planning import Plan, plan
-from subsvms.table import LabelledTable, read_table, write_table
+from subsvms.table import LabelledTable, find_output_format, read_table, write_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Corruption:
     path: Path  # where the changed table is
     flipped: np.ndarray  # (n_rows,), bool
     labels: np.ndarray  # (n_rows,), object
-    notes: tuple[str, ...]  # on the features, if the attack used them
+    notes: tuple[str, ...]  # on the labels, and on the features if the attack used them
 
     @property
     def moves(self) -> dict[tuple[str, str], int]:
@@ -86,8 +86,14 @@ def corrupt_file(
     """
     if name not in ATTACKS:
         raise TableError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
+    if region_class is not None and name != "region":
+        raise TableError(
+            f"A class goes with the attack region only; got it with {name!r}: leave --class out."
+        )
     table = read_table(where, label, **(reading or {}))
     path = output or default_output(table)
+    find_output_format(path)  # before the attack, which may take minutes
+    check_target(path, table.paths, force=force)
     rows = np.flatnonzero(~table.missing)
     X: Any = None
     notes: tuple[str, ...] = ()
@@ -103,6 +109,11 @@ def corrupt_file(
     labels[rows], flipped[rows] = made_wrong.labels, made_wrong.flipped
     extra = {clean_column: table.labels} if clean_column is not None else None
     write_table(table, path, labels, extra, force=force)
+    notes = (*table.notes, *notes)
+    if clean_column is not None:
+        notes += (f"Column {clean_column!r} gives the clean labels away: keep it from what you test.",)
+    if not flipped.any():
+        notes += ("The budget is less than one row.",)
     return Corruption(table, Path(path), flipped, labels, notes)
 
 
@@ -132,15 +143,20 @@ def parse_matrix(text: str) -> list[list[float]]:
 
 
 def default_output(table: LabelledTable) -> Path:
-    """Return a path beside the table's file: loans.csv.gz becomes loans.corrupted.csv.gz."""
+    """Return a path beside the table's file: loans.csv.gz becomes loans.corrupted.csv.gz.
+
+    A suffix that names no format, as in iris.data, is followed by one that does.
+    """
     if len(table.paths) != 1:
         came = "standard input" if not table.paths else "several files"
         raise TableError(f"The table came from {came}: say with --output where the changed one should go.")
     (path,) = table.paths
-    first, *suffixes = path.name.split(".")
-    if len(suffixes) > 2:  # dots in the name itself
-        first, suffixes = ".".join([first, *suffixes[:-1]]), suffixes[-1:]
-    return path.with_name(".".join([first, "corrupted", *suffixes]))
+    packing = path.suffix if path.suffix.lower() in PACKED else ""
+    inner = path.with_suffix("") if packing else path
+    if inner.suffix.lower() in SUFFIXES:
+        return path.with_name(f"{inner.stem}.corrupted{inner.suffix}{packing}")
+    ending = ".libsvm" if table.format == "svmlight" else f".{table.format}"
+    return path.with_name(f"{inner.name}.corrupted{ending}{packing}")
 
 
 def plan_file(
@@ -174,4 +190,8 @@ def plan_file(
     made = make_features(table, exclude=exclude, only=only)
     rows = np.flatnonzero(~table.missing)
     found = plan(made.X[rows], table.labels[rows], **options)
-    return table, (*table.notes, *made.notes), found
+    used = f"{made.X.shape[1]} features from {len(set(made.sources))} columns are used."
+    notes = [*table.notes, used, *made.notes]
+    if len(rows) < len(table):
+        notes.append(f"{len(table) - len(rows)} rows without a label are left out.")
+    return table, tuple(notes), found

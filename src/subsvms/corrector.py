@@ -16,10 +16,10 @@ from subsvms.checks import check_labels, check_table, drop_missing, find_missing
 from subsvms.correction import Correction
 from subsvms.estimators import SubSVMClassifier, restore_on_failure
 from subsvms.frames import find_style, like_labels
-from subsvms.judgement import Settings, judge_labels, spare
+from subsvms.judgement import Judgement, Settings, judge_labels, spare
 from subsvms.noise import estimate_noise
 from subsvms.rows import Table
-from subsvms.separation import find_distinct
+from subsvms.separation import find_distinct, is_too_coarse
 from subsvms.votes import Votes, count_votes
 from subsvms.witnesses import Witnesses, find_witnesses
 
@@ -212,9 +212,7 @@ max_iter, n_jobs, random_state, verbose
         settings = Settings(self.rule, self.action, self.max_error_rate, self.min_confidence)
         judgement = judge_labels(votes, given, noise, settings)
         if self.rule == "posterior":
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-            distinct = find_distinct(model, table, given, votes.mean_value, judgement, seed=seed)
-            judgement = spare(judgement, given, distinct)
+            judgement = self._spare(model, table, given, votes, noise, judgement)
         self.model_ = model
         self.classes_ = classes
         self.correction_ = Correction(
@@ -229,6 +227,18 @@ max_iter, n_jobs, random_state, verbose
             witnesses=self._find_witnesses(labelled, labels, rows, given, judgement, model),
             style=find_style(X, y),
         )
+
+    def _spare(self, model, table, given, votes, noise, judgement) -> Judgement:
+        """Return the judgement without changes that the votes are too coarse to support."""
+        if not judgement.flagged.any():
+            return judgement
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        rows = np.flatnonzero(given >= 0)
+        labelled = table if len(rows) == len(given) else _take(table, rows, self.kernel)
+        if is_too_coarse(model, labelled, given[rows], noise.evidence.max(), seed=seed):
+            return spare(judgement, given, np.ones(len(given), dtype=bool), "coarse")
+        distinct = find_distinct(model, table, given, votes.mean_value, judgement, seed=seed)
+        return spare(judgement, given, distinct, "told apart")
 
     def _certify(self, votes, given, model):
         if self.class_weight == "balanced":  # then every SVM depends on the sizes of the classes

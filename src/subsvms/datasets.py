@@ -27,7 +27,7 @@ def make_separable_gaussians(
     n_samples : int, default=1000
     n_features : int, default=2
     beta : float, default=0.5
-        Share of the smaller class, more than 0 and at most 1/2; rounded to whole rows, at least one.
+        Share of the smaller class, more than 0 and at most 1/2; rounded down to whole rows, at least one.
     margin : float, default=0.2
         Distance of the nearest row of either class from the plane, at least 0 and less than 1.
     random_state : int, RandomState instance or None, default=None
@@ -50,7 +50,7 @@ def make_separable_gaussians(
     check_range("beta", beta, 0, 0.5, "(]")
     check_range("margin", margin, 0, 1, "[)")
     rng = check_random_state(random_state)
-    n_smaller = max(round(beta * n_samples), 1)
+    n_smaller = max(int(beta * n_samples + 1e-9), 1)
     y = rng.permutation(np.arange(n_samples) < n_smaller).astype(int)
     X = rng.normal(0.0, np.sqrt(VARIANCE), (n_samples, n_features))
     side = 2 * y - 1

@@ -12,6 +12,7 @@ from sklearn.preprocessing import minmax_scale
 
 from subsvms.adversaries import directed_flips
 from subsvms.corrector import LabelCorrector, LabelNoiseWarning
+from subsvms.ranges import InputError
 
 COMPILING = 5.0  # seconds; no compiled run takes that long
 
@@ -45,13 +46,13 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
     --------
     >>> demo = run_demo(wrong=0.2, seed=0)
     >>> int(np.sum(demo.given == demo.clean)), bool(np.mean(demo.proposed == demo.clean) > 0.9)
-    (455, True)
+    (456, True)
     """
     data = load_breast_cancer()
     X, clean = minmax_scale(data.data), data.target
     smaller = np.bincount(clean).min() / len(clean)
     if not 0 <= wrong < smaller:
-        raise ValueError(
+        raise InputError(
             f"--wrong must be at least 0 and less than {smaller:.2f}, the share of the smaller class; "
             f"got {wrong}."
         )

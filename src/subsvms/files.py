@@ -21,6 +21,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from subsvms.ranges import InputError
+
 STANDARD_INPUT = "-"
 SUFFIXES = {
     ".csv": "csv",
@@ -60,7 +62,7 @@ MARKS = {  # byte order marks; UTF-32 first, because its mark starts like that o
 }
 
 
-class TableError(ValueError):
+class TableError(InputError):
     """A table that cannot be used as it is, in one sentence that says what to do.
 
     Examples

@@ -35,6 +35,7 @@ from sklearn.svm import SVC
 from sklearn.utils import gen_batches
 
 from subsvms.budget import Attack, Groups, RandomState, Share, check_features, set_budget, take_highest
+from subsvms.ranges import InputError
 
 BOUNDARY_C = 100.0  # that of the tiny SVMs: the attack and the defence see a similar boundary
 WIDTH = 0.3  # w: of the margins that count as near; at 1 or 3 the search ends earlier, in a worse place
@@ -99,7 +100,7 @@ def greedy_flips(
     width = 1.0 / X.shape[1] if gamma == "auto" else gamma
     for name, value, kind in (("C", C, Real), ("gamma", width, Real), ("n_rounds", n_rounds, Integral)):
         if not (isinstance(value, kind) and 0 < float(value) < np.inf):
-            raise ValueError(
+            raise InputError(
                 f"{name} must be a positive number; got {value!r}: leave it out for the default."
             )
     if budget.n_flips == 0:

@@ -48,7 +48,8 @@ def read_jsonlines(data: bytes, name: str, label: str | None) -> tuple[Any, Json
     """
     import pyarrow as pa
 
-    lines = [match.span() for match in re.finditer(rb"[^\n]*\S[^\n]*", data)]
+    spans = (match.span() for match in re.finditer(rb"[^\n]+", data))
+    lines = [(start, end) for start, end in spans if data[start:end].strip()]
     columns: dict[str, list] = {}
     for i, (start, end) in enumerate(lines):
         for key, value in _read_object(data, start, end, name).items():

@@ -44,12 +44,18 @@ REVERSED = (
     "the SVMs can see; the rule 'posterior' leaves such labels. If the classes are known to be well apart, "
     "use rule='majority' with max_error_rate."
 )
+COARSE = (
+    "SVMs that look closer, with more rows and a narrower kernel, predict the labels clearly better than the "
+    "vote does: the classes are more intricate than the vote can see, so no label was changed. A larger "
+    "gamma, a larger subsample_size or better features may help."
+)
 HALTS = {
     "unasked": "every SVM was trained on this row, so none of them can judge it",
     "unexplained": "the features do not predict the labels, so none is changed",
     "small": f"a class with fewer than {FEWEST} rows is left alone",
     "supported": "most SVMs support the label, and they predict labels too weakly to be overruled",
     "capped": "max_error_rate allows no more changes",
+    "coarse": "SVMs that look closer predict the labels better than these votes, so none is changed",
     "told apart": "the features tell this row from those it would join",
 }
 WEAK = 5.0  # standard deviations of evidence below which a vote for the given label is not overruled
@@ -133,19 +139,31 @@ def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings
     )
 
 
-def spare(judgement: Judgement, given: np.ndarray, distinct: np.ndarray) -> Judgement:
-    """Return the judgement with these rows kept as they are, and a note that says so."""
-    if not distinct.any():
+def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) -> Judgement:
+    """Return the judgement with these rows kept as they are, and a note that says why.
+
+    Parameters
+    ----------
+    judgement : Judgement
+    given : ndarray of int of shape (n_rows,)
+    rows : ndarray of bool of shape (n_rows,)
+        Rows without a label are not touched.
+    halt : {"told apart", "coarse"}
+    """
+    rows = rows & (given >= 0)
+    if not rows.any():
         return judgement
-    note = (
-        f"{int(distinct.sum())} labels that the votes contradict were kept: the features tell their rows "
-        "from those they would join, so the classes overlap there, and the labels need not be wrong."
-    )
+    note = COARSE
+    if halt == "told apart":
+        note = (
+            f"{int(rows.sum())} labels that the votes contradict were kept: the features tell their rows "
+            "from those they would join, so the classes overlap there, and the labels need not be wrong."
+        )
     return replace(
         judgement,
-        suggested=np.where(distinct, given, judgement.suggested),
-        flagged=judgement.flagged & ~distinct,
-        halt=np.where(distinct, "told apart", judgement.halt),
+        suggested=np.where(rows, given, judgement.suggested),
+        flagged=judgement.flagged & ~rows,
+        halt=np.where(rows, halt, judgement.halt),
         notes=(*judgement.notes, note),
     )
 

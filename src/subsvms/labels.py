@@ -131,7 +131,7 @@ def check_classes(labels: Iterable, name: str, label: str) -> None:
     fractions = [value for value, number in zip(distinct, numbers, strict=True) if _has_fraction(number)]
     numeric = all(number is not None for number in numbers)
     if numeric and (fractions or len(distinct) > MOST_CLASSES):
-        found = f"such as {show(fractions[0])}" if fractions else f"{len(distinct)} distinct ones"
+        found = f"such as {show(fractions[0])}" if fractions else f"that take {len(distinct)} values"
         raise TableError(
             f"{what} looks continuous, with numbers {found}: choose a column of classes, or put the numbers "
             "into a few named ranges first."

@@ -23,8 +23,8 @@ Two views of the same votes are taken.
   with the largest lower confidence limit of that share. The limits of the share there give e_c if the lift is
   reached, and the curve's e_c is kept between these, for q need not be logistic; but it is raised only where
   the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift. As a rate too high harms
-  and one too low only leaves, it is then moved by a part `CAUTION` of the way to its lower limit. With three
-  classes or more it is never raised, and taken to be zero where the likelihood does not reject that.
+  and one too low only leaves, it is moved, in any case, by a part `CAUTION` of the way to its lower limit.
+  With three classes or more it is never raised, and zero where the likelihood does not reject that.
 
 What is estimated errs on the side of less noise where the classes are purer than bounded lift allows. The
 upper end of an interval does without that assumption: 1 - e_c is at least the share of c among the surest

@@ -4,6 +4,10 @@ from math import isfinite
 from numbers import Integral, Real
 
 
+class InputError(ValueError):
+    """A value, or a file, that cannot be used; the message is one sentence for its user."""
+
+
 def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:
     """Raise an error unless value lies between low and high; `ends` says which of them count.
 
@@ -11,7 +15,7 @@ def check_range(name: str, value: float, low: float, high: float, ends: str = "[
     --------
     >>> check_range("rho", 1.0, 0, 1, "[)")
     Traceback (most recent call last):
-    ValueError: rho must be at least 0 and less than 1; got 1.0.
+    subsvms.ranges.InputError: rho must be at least 0 and less than 1; got 1.0.
     """
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number; got {value!r}.")
@@ -21,9 +25,9 @@ def check_range(name: str, value: float, low: float, high: float, ends: str = "[
         return
     least = f"at least {low:g}" if ends[0] == "[" else f"more than {low:g}"
     if high == float("inf"):
-        raise ValueError(f"{name} must be {least} and finite; got {value!r}.")
+        raise InputError(f"{name} must be {least} and finite; got {value!r}.")
     most = f"at most {high:g}" if ends[1] == "]" else f"less than {high:g}"
-    raise ValueError(f"{name} must be {least} and {most}; got {value!r}.")
+    raise InputError(f"{name} must be {least} and {most}; got {value!r}.")
 
 
 def check_count(name: str, value: int, least: int = 1) -> None:
@@ -33,10 +37,10 @@ def check_count(name: str, value: int, least: int = 1) -> None:
     --------
     >>> check_count("J", 0)
     Traceback (most recent call last):
-    ValueError: J must be a whole number, at least 1; got 0.
+    subsvms.ranges.InputError: J must be a whole number, at least 1; got 0.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number, at least {least}; got {value!r}.")
+        raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}.")
 
 
 def check_subset(s: int | None, r: int) -> int:
@@ -45,5 +49,5 @@ def check_subset(s: int | None, r: int) -> int:
     if s is not None:
         check_count("s", s)
         if r > s:
-            raise ValueError(f"r must be at most s, the size of the subset, {s}; got {r}.")
+            raise InputError(f"r must be at most s, the size of the subset, {s}; got {r}.")
     return -(-r // 2)

@@ -2,10 +2,11 @@
 
 A table is r-regular at (delta, theta) if, with probability at least 1 - delta over r rows drawn from it, an
 SVM trained on them errs with probability at most theta on further draws. Draws are p-biased, as everywhere
-here. The table is the whole distribution, so an SVM's error rate is not estimated but counted: with e_c the
-share of class c that it gets wrong, and pi_c the probability of class c in a draw, it is sum_c pi_c e_c.
-Random is only which rows are drawn. Of `n_trials` subsets the (1 - delta) quantile of the error rates is the
-smallest theta, and order statistics limit it: the number of trials below the true quantile is binomial.
+here. The table is the whole distribution, so an SVM's error rate is counted: with e_c the share of class c
+that it gets wrong, and pi_c the probability of class c in a draw, it is sum_c pi_c e_c. (Of a class with more
+than `MOST_ROWS` rows so many are drawn, and there it is estimated.) Random is which rows a subset has. Of
+`n_trials` subsets the (1 - delta) quantile of the error rates is the smallest theta, and order statistics
+limit it: the number of trials below the true quantile is binomial.
 
 On corrupted labels the same numbers mean something else, and `Regularity` says so: SVMs are trained on
 wrong labels and judged by them. That is an estimate of epsilon in Theorem 6, and no longer regularity of the
@@ -23,7 +24,7 @@ from scipy.stats import binom
 from sklearn.utils import check_random_state
 
 from subsvms.estimators import SubSVMClassifier
-from subsvms.ranges import check_count, check_range
+from subsvms.ranges import InputError, check_count, check_range
 from subsvms.sampling import class_probabilities, draw_subsets, subset_size
 from subsvms.threads import run_pieces
 from subsvms.training import Problem, pose_problem, train_svms
@@ -33,7 +34,7 @@ SMALLEST, GROWTH, LARGEST = 4, 1.5, 2.0  # sizes tried by default: 4, 6, 9, ... 
 MOST_ROWS = 5000  # of each class on which error rates are counted; more are drawn from at random
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Regularity:
     """Error rates of SVMs that were trained on few rows."""
 
@@ -42,12 +43,18 @@ class Regularity:
     interval: np.ndarray  # (n_sizes, 2), for theta; NaN for an end that so few trials cannot give
     errors: np.ndarray  # (n_sizes, n_trials), p-biased error rates, ascending
     class_errors: np.ndarray  # (n_sizes, n_classes), mean share of each class that an SVM gets wrong
-    uniform_sd: np.ndarray  # (n_sizes,), how much the error rate on uniform rows varies between SVMs
+    unseen_errors: np.ndarray  # (n_sizes,), mean error rate on uniform rows that an SVM was not trained on
+    unseen_sd: np.ndarray  # (n_sizes,), how much that varies between SVMs
+    n_judged: int  # rows on which errors were counted
+    n_rows: int  # of the table
     shares: np.ndarray  # (n_classes,), of the given labels
     chances: np.ndarray  # (n_classes,), probability of each class in a draw
     delta: float
     threshold: float  # theta that counts as regular
     confidence: float  # of the interval
+
+    def __repr__(self) -> str:
+        return f"Regularity(sizes={self.sizes.tolist()}, theta={self.theta.round(3).tolist()})"
 
     @property
     def smallest_size(self) -> int | None:
@@ -65,10 +72,10 @@ class Regularity:
         return self.class_errors @ self.shares
 
     def clean_theta(self, error_rate: float) -> np.ndarray:
-        """Bound theta against the clean labels, if at most this share of the given ones is wrong.
+        """Limit theta against the clean labels, if at most this share of the given ones is wrong.
 
         A wrong label is drawn with probability at most error_rate max_c pi_c / share_c, and only there can
-        an SVM look right and be wrong.
+        an SVM look right and be wrong. That is added to the upper end of theta's interval.
 
         Parameters
         ----------
@@ -80,7 +87,7 @@ class Regularity:
         ndarray of shape (n_sizes,)
         """
         check_range("error_rate", error_rate, 0, 1, "[)")
-        return np.minimum(self.theta + error_rate * np.max(self.chances / self.shares), 1.0)
+        return np.minimum(self.interval[:, 1] + error_rate * np.max(self.chances / self.shares), 1.0)
 
     def __str__(self) -> str:
         r, sure = self.smallest_size, f"with probability {1 - self.delta:g}"
@@ -148,6 +155,8 @@ def estimate_regularity(
     check_range("delta", delta, 0, 0.5, "()")
     check_range("theta", theta, 0, 0.5, "()")
     check_range("confidence", confidence, 0, 1, "()")
+    if given := sorted({"n_estimators", "subsample_size", "random_state"} & set(parameters)):
+        raise InputError(f"Sizes and trials are set by sizes and n_trials: leave {given[0]} out.")
     model = SubSVMClassifier(n_estimators=n_trials, **parameters)
     model._validate_params()
     problem = pose_problem(model, X, y)
@@ -158,7 +167,9 @@ def estimate_regularity(
     counts = np.bincount(problem.labels)
     chances = class_probabilities(counts, model.sampling_bias)
     judged = pick_rows(problem.labels, rng)
-    by_class = np.stack([class_errors(model, problem, judged, int(size), seed) for size in tried])
+    counted = [count_errors(model, problem, judged, int(size), seed) for size in tried]
+    by_class, unseen = (np.stack(part) for part in zip(*counted, strict=True))
+    shares = counts / counts.sum()
     errors = np.sort(by_class @ chances, axis=1)
     ranks = quantile_ranks(n_trials, 1.0 - delta, confidence)
     theta_hat = errors[:, min(int(np.ceil((1.0 - delta) * n_trials)), n_trials) - 1]
@@ -169,8 +180,11 @@ def estimate_regularity(
         interval=np.stack(ends, axis=1),
         errors=errors,
         class_errors=by_class.mean(axis=1),
-        uniform_sd=(by_class @ (counts / counts.sum())).std(axis=1, ddof=min(1, n_trials - 1)),
-        shares=counts / counts.sum(),
+        unseen_errors=(unseen @ shares).mean(axis=1),
+        unseen_sd=(unseen @ shares).std(axis=1, ddof=min(1, n_trials - 1)),
+        n_judged=len(judged),
+        n_rows=n_samples,
+        shares=shares,
         chances=chances,
         delta=delta,
         threshold=theta,
@@ -211,25 +225,35 @@ def pick_rows(labels: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     return np.sort(np.concatenate(parts))
 
 
-def class_errors(
+def count_errors(
     model: SubSVMClassifier, problem: Problem, judged: np.ndarray, size: int, seed: int
-) -> np.ndarray:
-    """Return the share of each class that each SVM gets wrong: (n_trials, n_classes)."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the share of each class that each SVM gets wrong, of all rows and of those it has not seen.
+
+    Returns
+    -------
+    errors, unseen : ndarray of shape (n_trials, n_classes)
+        Where an SVM has seen a whole class, all rows stand in for the unseen ones.
+    """
     n_classes, n_trials = len(problem.classes), model.n_estimators
     subsets = draw_subsets(problem.labels, n_trials, size, model.sampling_bias, seed=seed)
     solution = train_svms(model, problem, subsets)
     given, table = problem.labels[judged], problem.X[judged]
     sizes, n_judged = np.bincount(problem.labels), np.bincount(given, minlength=n_classes)
-    errors = np.empty((n_trials, n_classes))
+    errors, unseen = np.empty((n_trials, n_classes)), np.empty((n_trials, n_classes))
 
     def work(first, last):
         for trial in range(first, last):
             voter = gather_voters(problem.X, solution.take(trial), sizes, problem.kernel)
             wrong = count_votes(voter, table).counts.argmax(axis=1) != given
+            new = ~np.isin(judged, subsets[trial])
             errors[trial] = np.bincount(given[wrong], minlength=n_classes) / n_judged
+            n_new = np.bincount(given[new], minlength=n_classes)
+            n_wrong = np.bincount(given[new & wrong], minlength=n_classes)
+            unseen[trial] = np.where(n_new > 0, n_wrong / np.maximum(n_new, 1), errors[trial])
 
     run_pieces(work, n_trials, 8, effective_n_jobs(model.n_jobs), None)
-    return errors
+    return errors, unseen
 
 
 def quantile_ranks(n: int, level: float, confidence: float) -> tuple[int, int]:

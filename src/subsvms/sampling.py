@@ -18,6 +18,8 @@ list of subsets everywhere. Classes are taken by size, not by name, so renaming 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from subsvms.ranges import InputError
+
 BLOCK = 256  # subsets per block; changing it changes what a seed means
 MANY = 10  # classes; subsets grow no further with more
 
@@ -44,11 +46,11 @@ def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
     if isinstance(rule, str):
         powers = {"log": 1, "log_squared": 2}
         if rule not in powers:
-            raise ValueError(f"subsample_size must be 'log', 'log_squared' or a whole number; got {rule!r}.")
+            raise InputError(f"subsample_size must be 'log', 'log_squared' or a whole number; got {rule!r}.")
         size = round(min(n_classes, MANY) / 2 * np.log(n_samples) ** powers[rule])
         return int(min(max(size, 2), n_samples))
     if not 2 <= rule <= n_samples:
-        raise ValueError(
+        raise InputError(
             f"subsample_size must lie between 2 and the number of rows, {n_samples}; got {rule!r}: "
             "use 'log_squared' to let the number of rows decide."
         )
@@ -73,7 +75,7 @@ def class_probabilities(sizes: ArrayLike, p: float) -> np.ndarray:
     array([0.6, 0.3, 0.1])
     """
     if not 0 < p < 1:
-        raise ValueError(f"sampling_bias must lie between 0 and 1, both excluded; got {p!r}.")
+        raise InputError(f"sampling_bias must lie between 0 and 1, both excluded; got {p!r}.")
     shares = np.asarray(sizes, dtype=float) / np.sum(sizes)
     if len(shares) == 2:  # the general formula divides by zero where both are equally common
         return np.where(np.arange(2) == np.argmin(shares), p, 1.0 - p)
@@ -81,7 +83,7 @@ def class_probabilities(sizes: ArrayLike, p: float) -> np.ndarray:
     t = (p - beta) / (0.5 - beta)
     chances = (1.0 - t) * shares + t / len(shares)
     if chances.min() <= 0:
-        raise ValueError(
+        raise InputError(
             f"sampling_bias={p!r} leaves a class of this table no chance to be drawn: "
             "use 0.5 for equally likely classes."
         )

@@ -6,6 +6,11 @@ the change is right: no classifier can tell them apart. If one can, the votes we
 stand. This is a classifier two-sample test (Lopez-Paz and Oquab, ICLR 2017). Its classifier is again an
 ensemble, trained on these rows alone and with larger subsets, so that it looks closer than the vote did; its
 statistic is that of Mann and Whitney on its out-of-bag values.
+
+A vote can also be too coarse everywhere: classes that lie like the fields of a chessboard are beyond tiny,
+wide SVMs. Their votes then predict the labels weakly, as they do under heavy noise. But noise hides labels
+from every SVM. So where votes are weak, larger subsets and a narrower kernel are tried on the whole table; if
+they predict the given labels clearly better, it is the vote that is wrong, and not the labels.
 """
 
 import warnings
@@ -17,6 +22,7 @@ from subsvms.estimators import SubSVMClassifier
 from subsvms.judgement import Judgement
 from subsvms.noise import FEWEST, rank_evidence
 from subsvms.rows import Table
+from subsvms.votes import Votes
 
 N_SVMS, SUBSET = 200, 300  # of the test; enough for ranks, and five times what the vote's SVMs see
 MOST_ROWS = 1000  # of each side
@@ -24,6 +30,54 @@ APART = 3.0  # standard deviations above chance
 AREA = (
     0.6  # under the ROC curve; right changes still differ a little, as some of those rows are not of class b
 )
+
+DOUBTED = 8.0  # standard deviations of evidence below which the vote itself is checked
+NARROWER = 10.0  # times gamma
+BETTER, SURPLUS = 1.3, 1.0  # factor and standard deviations by which closer SVMs must do better
+
+
+def is_too_coarse(
+    model: SubSVMClassifier, X: Table, given: np.ndarray, evidence: float, *, seed: int
+) -> bool:
+    """Return whether SVMs that look closer predict the given labels clearly better than the vote does.
+
+    Parameters
+    ----------
+    model : SubSVMClassifier
+        The ensemble that voted, fitted.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        The rows with labels.
+    given : ndarray of int of shape (n_rows,)
+        Their class numbers.
+    evidence : float
+        Standard deviations by which the vote beats chance, of the class where it does most.
+    seed : int
+    """
+    if evidence >= DOUBTED or model.kernel == "precomputed":
+        return False
+    gamma = model.voters_.kernel.gamma if model.kernel == "rbf" else 1.0 / X.shape[1]
+    votes = look_closer(model, X, given, seed, kernel="rbf", gamma=NARROWER * gamma)
+    asked = votes.n_voters > 0
+    closer = max(
+        rank_evidence(votes.mean_value[asked, c], given[asked] == c) for c in range(votes.counts.shape[1])
+    )
+    return bool(closer > BETTER * evidence + SURPLUS)
+
+
+def look_closer(model: SubSVMClassifier, X: Table, labels: np.ndarray, seed: int, **changes) -> Votes:
+    """Return out-of-bag votes of an ensemble like `model`, but with larger subsets."""
+    witness = clone(model).set_params(
+        n_estimators=N_SVMS,
+        subsample_size=min(len(labels) // 2, SUBSET),
+        sampling_bias=0.5,
+        class_weight=None,
+        random_state=seed,
+        verbose=0,
+        **changes,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an SVM that stops early still ranks
+        return witness.fit(X, labels).oob_votes_
 
 
 def find_distinct(
@@ -78,17 +132,7 @@ def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.nda
     table = X[rows]
     if model.kernel == "precomputed":
         table = np.ascontiguousarray(table[:, rows])
-    witness = clone(model).set_params(
-        n_estimators=N_SVMS,
-        subsample_size=min(len(rows) // 2, SUBSET),
-        sampling_bias=0.5,
-        class_weight=None,
-        random_state=seed,
-        verbose=0,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an SVM that stops early still ranks
-        votes = witness.fit(table, side).oob_votes_
+    votes = look_closer(model, table, side, seed)
     asked = votes.n_voters > 0
     evidence = rank_evidence(votes.mean_value[asked, 1], side[asked] == 1)
     n_one, n_other = np.sum(side[asked] == 1), np.sum(side[asked] == 0)

@@ -71,6 +71,11 @@ def worst_draw_probabilities(rho: float, p: float = 0.5) -> tuple[float, float]:
     The first is reached by alpha = 1 with any beta, the second by alpha = 0 with beta = 1/2; never both at
     once, so what is built on both is a bound and not a value.
 
+    Parameters
+    ----------
+    rho, p : float
+        As in `draw_probabilities`.
+
     Examples
     --------
     >>> worst_draw_probabilities(rho=0.6)
@@ -133,6 +138,11 @@ def eta_worst(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
 
     It bounds `eta_sum` for every alpha and beta. Assumes that class A is drawn with probability p.
 
+    Parameters
+    ----------
+    s, r, rho, p
+        As in `eta_exact`.
+
     Examples
     --------
     >>> round(eta_worst(54, 16, rho=0.75), 4)
@@ -146,6 +156,11 @@ def eta_hoeffding(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
     """Return Hoeffding's bound on `eta_worst`, corrected (Appendix B, third inequality).
 
     Each tail P[Bin(s, q) <= k] is at most exp(-2 (s q - k)^2 / s) where s q > k, and at most 1 elsewhere.
+
+    Parameters
+    ----------
+    s, r, rho, p
+        As in `eta_exact`.
 
     Returns
     -------
@@ -168,6 +183,11 @@ def smallest_size_lemma_7(r: int) -> int:
     s >= 2r + 4 sqrt(r log 2 + log^2 2 - log 4) + log 16 - 4, which is `smallest_size` at rho = 1. "Best"
     means that it minimises `eta_hoeffding`; nothing is said of eta itself.
 
+    Parameters
+    ----------
+    r : int
+        Clean rows wanted, half of each class.
+
     Examples
     --------
     >>> smallest_size_lemma_7(16)
@@ -183,6 +203,13 @@ def smallest_size(r: int, rho: float) -> int:
     There the bound at p = 1/2 falls to one, which is what is left for p near 0 or 1, where one of the two
     tails says nothing and the other vanishes (nearly, for very small s: the condition is sufficient, and
     necessary but for those). For a smaller s no p gives a bound below one.
+
+    Parameters
+    ----------
+    r : int
+        Clean rows wanted, half of each class.
+    rho : float
+        Flips as a share of the smaller class, at least 0 and less than 1.
 
     Examples
     --------
@@ -200,6 +227,13 @@ def smallest_size_local(r: int, rho: float) -> int:
 
     The weaker condition: the second derivative is positive there. (The paper allows zero, as for r = 4,
     s = 4, rho = 0; that is a maximum.) A p far from 1/2 can still be better.
+
+    Parameters
+    ----------
+    r : int
+        Clean rows wanted, half of each class.
+    rho : float
+        Flips as a share of the smaller class, at least 0 and less than 1.
 
     Examples
     --------

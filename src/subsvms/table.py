@@ -242,7 +242,8 @@ def write_table(
     table : LabelledTable
     path : path-like
         Its suffix says the format, as in "corrected.csv.gz". CSV is written in the separator and encoding it
-        came in, and text around the labels byte by byte. Never one of the files that were read.
+        came in, and text around the labels byte by byte; Parquet and Arrow keep types and schema, but not how
+        they were packed. Never one of the files that were read.
     label_values : array-like of shape (n_rows,), optional
         New labels, None or NaN where they are missing.
     extra_columns : dict of str to array-like, optional

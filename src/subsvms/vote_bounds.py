@@ -13,10 +13,11 @@ probability at most
 
 and if phi < 1/2 a majority of J SVMs errs with probability at most exp(-2 J (1/2 - phi)^2).
 
-Three warnings. The constant c is not known: the theorem says that there is one. The last step takes phi, the
+Four warnings. The constant c is not known: the theorem says that there is one. The last step takes phi, the
 error rate averaged over rows, as if it held for each row; a row that most SVMs get wrong stays wrong whatever
 J is. And equation (3) of the paper has half of the second term that phi < 1/2 asks for (p* is 1/2, so it
-counts twice); here everything is computed from phi itself.
+counts twice); here everything is computed from phi itself. Last, where the paper puts theta for a part of
+epsilon (`epsilon_if_regular`) it takes a limit of an error rate for a term of a bound on it.
 """
 
 from math import ceil, exp, inf, log
@@ -109,6 +110,13 @@ def epsilon(s: int, r: int, *, R: float, margin: float, delta: float, c: float) 
     Theorem 3 with |xi|^2 = 4 R^2 (s - r): each of the other rows misses the margin by at most 2R. Assumes
     that the clean data are separable with this margin.
 
+    Parameters
+    ----------
+    s, r : int
+        Rows in the subset, and how many of them are clean; r is at most s.
+    R, margin, delta, c
+        As in `generalisation_bound`.
+
     Examples
     --------
     >>> round(epsilon(54, 54, R=1.0, margin=0.5, delta=0.05, c=0.1), 3)
@@ -121,7 +129,15 @@ def epsilon(s: int, r: int, *, R: float, margin: float, delta: float, c: float) 
 def epsilon_if_regular(theta: float, s: int, r: int, *, R: float, margin: float, c: float) -> float:
     """Bound the same error rate for data that are r-regular at (delta, theta) (Section 3.1, last display).
 
-    theta + c/s 4 R^2 (s - r) / margin^2 log^2 s: regularity stands for the part without slack.
+    theta + c/s 4 R^2 (s - r) / margin^2 log^2 s: regularity stands for the part without slack. That step is
+    the paper's and no proof: Definition 1 limits an error rate, and not that part of Theorem 3's bound on it.
+
+    Parameters
+    ----------
+    theta : float
+        Error rate of regular data, at least 0 and less than 1/2.
+    s, r, R, margin, c
+        As in `epsilon`.
 
     Examples
     --------
@@ -142,6 +158,13 @@ def uniform_error_rate(error_rate: float, p: float = 0.5) -> float:
     The p-biased rate is a mean of the two classes' rates with weights p and 1 - p, so neither class's rate
     exceeds it divided by p* = min(p, 1-p), nor does any other mean of them. Reached where all errors are in
     the class with the smaller weight and all rows are of that class.
+
+    Parameters
+    ----------
+    error_rate : float
+        On p-biased draws, at least 0.
+    p : float, default=0.5
+        Sampling bias, between 0 and 1.
 
     Examples
     --------
@@ -179,6 +202,7 @@ def phi(epsilon: float, *, eta: float, delta: float, error_rate: float, p: float
     >>> round(phi(0.05, eta=0.01, delta=0.01, error_rate=0.2), 3)
     0.314
     """
+    check_range("epsilon", epsilon, 0, inf, "[)")
     check_range("error_rate", error_rate, 0, 0.5, "[)")
     kept = _kept(eta, delta)
     return min(kept * (uniform_error_rate(epsilon, p) + error_rate) + 1.0 - kept, 1.0)
@@ -200,6 +224,7 @@ def tolerable_error_rate(epsilon: float, *, eta: float, delta: float, p: float =
     >>> round(tolerable_error_rate(0.05, eta=0.01, delta=0.01), 3)
     0.39
     """
+    check_range("epsilon", epsilon, 0, inf, "[)")
     kept = _kept(eta, delta)
     return 1.0 - uniform_error_rate(epsilon, p) - (1.0 / (2.0 * kept) if kept > 0 else inf)
 
@@ -217,6 +242,13 @@ def vote_failure(J: int, phi: float) -> float:
     Assumes that each SVM errs on *this* row with probability at most phi, independently; phi of Theorem 6
     is an average over rows. Ties count as errors.
 
+    Parameters
+    ----------
+    J : int
+        SVMs that vote.
+    phi : float
+        Probability that one of them errs, from 0 to 1.
+
     Examples
     --------
     >>> round(vote_failure(100, 0.3), 5)
@@ -229,6 +261,11 @@ def vote_failure(J: int, phi: float) -> float:
 
 def vote_failure_exact(J: int, phi: float) -> float:
     """Return the same probability, counted: P[Bin(J, phi) >= J/2].
+
+    Parameters
+    ----------
+    J, phi
+        As in `vote_failure`.
 
     Examples
     --------
