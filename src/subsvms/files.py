@@ -14,7 +14,6 @@ import lzma
 import os
 import re
 import sys
-import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from subsvms.ranges import InputError
+from subsvms.writing import write_whole
 
 STANDARD_INPUT = "-"
 SUFFIXES = {
@@ -344,38 +344,12 @@ def check_target(path: str | os.PathLike, inputs: Iterable[Path], *, force: bool
     return target
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: beside its place first, then moved there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "a.txt", b"all of it")
-    ...     (Path(folder) / "a.txt").read_bytes(), os.listdir(folder)
-    (b'all of it', ['a.txt'])
-    """
-    part = None
+def write_content(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, and say in a sentence what stood in the way."""
     try:
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=".subsvms-", suffix=".part")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(part, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        os.replace(part, path)
-        part = None
+        write_whole(path, data)
     except OSError as error:
         raise TableError(
             f"{str(path)!r} could not be written ({error.strerror}): free some space, or choose another "
             "folder."
         ) from None
-    finally:
-        if part is not None:
-            os.unlink(part)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -7,7 +7,6 @@ edits, and because the compiled loops do not check bounds, every index is checke
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from subsvms.estimators import SubSVMClassifier
 from subsvms.kernel import KINDS, Kernel
 from subsvms.rows import PAD, Rows
 from subsvms.votes import Voters, Votes
+from subsvms.writing import write_whole
 
 FORMAT = 1  # raised when an older reader could misread a file
 ARRAYS = (
@@ -104,7 +104,7 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
     arrays = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
     text = json.dumps(header)
     metadata = {"subsvms": str(FORMAT), "header": text, "sha256": _digest(text, arrays)}
-    _write_whole(path, to_bytes(arrays, metadata))
+    write_whole(path, to_bytes(arrays, metadata))
 
 
 def load(path: str | os.PathLike) -> SubSVMClassifier:
@@ -154,26 +154,6 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
         f"{str(path)!r} has format {metadata['subsvms'][:20]!r}, but this version of subsvms reads "
         f"format {FORMAT}: use the version that wrote it."
     )
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:

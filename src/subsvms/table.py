@@ -29,7 +29,7 @@ from subsvms.files import (
     pack,
     read_content,
     show,
-    write_whole,
+    write_content,
 )
 from subsvms.jsonlines import JsonLines, read_jsonlines, render_jsonlines, write_jsonlines
 from subsvms.labels import check_classes, read_labels
@@ -285,7 +285,7 @@ def write_table(
         data = table.encoding.encode(_splice(table, labels, given, extra))
     else:
         data = _render(table, labels, extra, format)
-    write_whole(target, pack(data, target))
+    write_content(target, pack(data, target))
 
 
 def find_output_format(path: str | os.PathLike) -> str:
