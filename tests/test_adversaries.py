@@ -374,9 +374,7 @@ def test_the_centre_of_a_region_is_any_row_of_the_class():
 
 def test_a_region_must_fit_into_a_class_that_is_there():
     X, y = np.eye(10), ["no"] * 4 + ["yes"] * 6
-    with pytest.raises(
-        ValueError, match="between 0 and its 4 rows; got 5: .* a larger class"
-    ):
+    with pytest.raises(ValueError, match="between 0 and its 4 rows; got 5: .* a larger class"):
         region_flips(X, y, label="no", error_rate=0.5)
     with pytest.raises(ValueError, match=r"label must be one of the classes, \['no', 'yes'\]; got 'maybe'"):
         region_flips(X, y, label="maybe")

@@ -1,0 +1,99 @@
+"""The command line of the experiments: `python -m experiments run` and `python -m experiments show`."""
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+
+from experiments.claims import answer
+from experiments.datasets import DataError
+from experiments.protocol import PRESETS
+from experiments.run import do_preset
+from experiments.store import Store, StoreError
+from experiments.tables import TITLES, as_markdown, as_picture, as_text, make_table
+
+RESULTS = Path(__file__).parent / "results"
+THINGS = (*TITLES, "figure2", "claims")
+
+
+def main(words=None):
+    """Parse, call, answer."""
+    args = make_parser().parse_args(words)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if args.command == "show":
+            return show(args)
+        preset = PRESETS[args.preset]
+        do_preset(
+            preset, Store(args.out, preset.protocol), args.data_dir, tell=lambda line: print(line, flush=True)
+        )
+    except (DataError, StoreError) as error:
+        print(f"experiments: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Stopped. What is done is kept; the same command goes on from here.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def make_parser():
+    """Return the parser of both commands."""
+    parser = argparse.ArgumentParser(prog="python -m experiments", description="The paper's evaluation.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRESETS.items())
+    run = commands.add_parser("run", help="do the runs of a preset that are not done", description=presets)
+    run.add_argument("--preset", choices=PRESETS, default="quick")
+    run.add_argument(
+        "--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="folder with the LIBSVM files"
+    )
+    run.add_argument("--out", required=True, help="folder for the rows")
+    shown = commands.add_parser("show", help="show a table, the figure or the claims")
+    shown.add_argument("thing", choices=THINGS)
+    shown.add_argument(
+        "--out", default=RESULTS, help="folder with the rows; by default those of this repository"
+    )
+    shown.add_argument("--format", choices=("text", "markdown", "png"), default="text")
+    shown.add_argument("--to", help="file for the output; a picture needs one")
+    return parser
+
+
+def show(args):
+    """Print or write one table, the figure or the claims."""
+    store = Store(args.out)
+    if args.thing == "figure2" or args.format == "png":
+        if args.thing == "claims":
+            raise StoreError("The claims are sentences: choose the format text or markdown.")
+        draw_thing(store, args.thing, Path(args.to or f"{args.thing}.png"))
+        return 0
+    if args.thing == "claims":
+        lines = [list(claim) for claim in answer(store.read("runs"), store.read("synthetic"))]
+        table = ("What the paper says, and what the rows say", ["sentence", "answer", "counted"], lines)
+    else:
+        table = make_table(store.read("runs"), args.thing)
+    text = (as_markdown if args.format == "markdown" else as_text)(*table)
+    if args.to:
+        Path(args.to).write_text(text)
+    else:
+        print(text, end="")
+    return 0
+
+
+def draw_thing(store, thing, path):
+    """Draw the figure or a table."""
+    from experiments import synthetic
+
+    if thing == "figure2":
+        rows = store.read("synthetic")
+        if rows.empty:
+            raise StoreError(
+                f"There are no rows of made data in {str(store.folder)!r}: make some with the command run."
+            )
+        synthetic.draw(rows, path)
+    else:
+        as_picture(*make_table(store.read("runs"), thing), path)
+    print(f"Drawn: {path}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

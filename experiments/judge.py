@@ -1,0 +1,38 @@
+"""Score predictions on test rows: the four measures of the paper. Methods never score themselves."""
+
+import numpy as np
+from scipy.stats import rankdata
+
+from subsvms.metrics import skew_insensitive_f_score
+
+METRICS = ("bac", "sif", "auc", "accuracy")
+
+
+def score(clean, labels, values):
+    """Return the measures of one prediction.
+
+    Parameters
+    ----------
+    clean : ndarray of int of shape (n_test,)
+        Right labels, 1 for the smaller class.
+    labels : ndarray of int of shape (n_test,)
+        Predicted labels.
+    values : ndarray of float of shape (n_test,)
+        The larger, the more for class 1.
+    """
+    positive = clean == 1
+    tpr, fpr = np.mean(labels[positive] == 1), np.mean(labels[~positive] == 1)
+    return {
+        "bac": float((tpr + 1.0 - fpr) / 2.0),
+        "sif": skew_insensitive_f_score(clean, labels),
+        "auc": area_under_curve(positive, values),
+        "accuracy": float(np.mean(labels == clean)),
+    }
+
+
+def area_under_curve(positive, values):
+    """Return the area under the ROC curve, by ranks; scikit-learn's takes five times as long."""
+    n_positive = positive.sum()
+    n_negative = len(positive) - n_positive
+    surplus = rankdata(values)[positive].sum() - n_positive * (n_positive + 1) / 2
+    return float(surplus / (n_positive * n_negative))

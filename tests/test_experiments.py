@@ -1,0 +1,346 @@
+"""The paper's evaluation: its parts alone, and a run that is stopped and goes on."""
+
+import lzma
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_auc_score
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+
+from experiments import claims, datasets, grid, methods, run, synthetic, tables
+from experiments.__main__ import main
+from experiments.judge import METRICS, score
+from experiments.protocol import BASELINES, CLEAN, COARSE, PRESETS, Case, Preset, Protocol, Run, corrupt
+from experiments.store import Store, StoreError
+from subsvms import make_separable_gaussians
+
+TINY = Protocol(C=(1.0, 100.0), ratio=(0.1, 1.0), gamma=(1.0, 10.0), splits=2, bags=3, n_svms=50)
+
+
+def make_data(name="a1a", n=160, seed=0):
+    """A small made data set under a name of the paper's."""
+    X, y = make_separable_gaussians(2 * n, 3, beta=0.3, random_state=seed)
+    X = X + np.random.default_rng(seed).normal(0, 0.4, X.shape)
+    return datasets.Dataset(name, X[:n], y[:n], X[n:], y[n:])
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Data without files."""
+    found = {name: make_data(name, seed=i) for i, name in enumerate(("a1a", "splice"))}
+    monkeypatch.setattr(run, "load", lambda name, folder: found[name])
+    for cached in (grid.training_kernel, grid.test_kernel):
+        cached.cache_clear()
+    yield found
+    for cached in (grid.training_kernel, grid.test_kernel):
+        cached.cache_clear()
+
+
+def tiny(**changes):
+    options = dict(
+        name="tiny", about="", protocol=TINY, data=("a1a", "splice"), alphas=("0.0",), corruptions=2
+    )
+    options |= dict(baseline_data=("a1a", "splice"), baseline_alphas=("0.0",), baseline_corruptions=1)
+    return Preset(**(options | dict(dimensions=(), made=0) | changes))
+
+
+def test_the_judge_agrees_with_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    clean, values = rng.integers(0, 2, 200), rng.normal(size=200).round(1)
+    labels = (values > 0.2).astype(int)
+    found = score(clean, labels, values)
+    assert found["bac"] == pytest.approx(balanced_accuracy_score(clean, labels))
+    assert found["auc"] == pytest.approx(roc_auc_score(clean, values))
+    assert found["accuracy"] == accuracy_score(clean, labels)
+    weight = np.where(clean == 1, 1 / np.sum(clean == 1), 1 / np.sum(clean == 0))  # as if classes were alike
+    assert found["sif"] == pytest.approx(f1_score(clean, labels, sample_weight=weight))
+
+
+def test_kernels_in_single_precision_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    A, B = rng.random((30, 5), dtype=np.float32), rng.random((20, 5), dtype=np.float32)
+    np.testing.assert_allclose(grid.rbf(A, B, 2.0), rbf_kernel(A, B, gamma=2.0), atol=1e-5)
+
+
+def test_candidates_are_svms_trained_one_by_one(made):
+    """Against SVC with the L1 loss, which it has; each C was started from the one before."""
+    data, protocol = made["a1a"], Protocol(loss="hinge", C=(1.0, 10.0), ratio=(0.1, 1.0, 10.0), gamma=(1.0,))
+    cases = [Case("a1a", CLEAN, 0), Case("a1a", "0.0", 0)]
+    givens = np.stack([corrupt(data.y_train, case) for case in cases])
+    found = grid.evaluate(data, cases, givens, 1.0, protocol)
+    assert len(found) == 2 * 2 * 3
+    for row in found.itertuples():
+        given = givens[0 if row.alpha == CLEAN else 1]
+        svm = SVC(C=row.C, gamma=1 / 3, class_weight={0: 1.0, 1: row.ratio}, tol=1e-5).fit(
+            data.X_train, given
+        )
+        right = score(data.y_test, svm.predict(data.X_test), svm.decision_function(data.X_test))
+        for measure in METRICS:
+            assert getattr(row, measure) == pytest.approx(
+                right[measure], abs=0.02
+            )  # tol = 1e-2: a row or two
+
+
+def test_huge_kernels_are_made_in_blocks(made, monkeypatch):
+    data = made["a1a"]
+    coef = np.random.default_rng(0).normal(size=(2, len(data.y_train)))
+    whole = grid.values_on_test(data, 1.0, coef, [0.0, 1.0])
+    grid.test_kernel.cache_clear()
+    monkeypatch.setattr(grid, "MOST_BYTES", 0)
+    monkeypatch.setattr(grid, "BLOCK", 7)
+    np.testing.assert_allclose(grid.values_on_test(data, 1.0, coef, [0.0, 1.0]), whole, rtol=1e-4, atol=1e-4)
+
+
+def test_cross_validation_leaves_rows_out(made):
+    data, case = made["a1a"], Case("a1a", "0.0", 0)
+    given = corrupt(data.y_train, case)
+    protocol = Protocol(loss="hinge", C=(10.0,), ratio=(1.0,), gamma=(1.0,), splits=2)
+    found = grid.cross_validate(data, [case], given[None], 1.0, protocol)
+    assert len(found) == 2
+    for row in found.itertuples():
+        fold = grid.make_folds(given, case, row.split, 4)
+        held_out = np.empty(len(given), dtype=int)
+        for k in range(4):
+            svm = SVC(C=10.0, gamma=1 / 3, tol=1e-5).fit(data.X_train[fold != k], given[fold != k])
+            held_out[fold == k] = svm.predict(data.X_train[fold == k])
+        assert row.cv_bac == pytest.approx(balanced_accuracy_score(given, held_out), abs=0.03)
+    assert not np.array_equal(*(grid.make_folds(given, case, split, 4) for split in (0, 1)))
+
+
+def test_only_methods_that_the_paper_lets_see_test_scores():
+    found = methods.load_methods()
+    assert set(found) == {*BASELINES, "SubSVMs"}
+    sees = {name for name, method in found.items() if method.SEES_TEST_LABELS}
+    assert sees == {"Oracle-SVM", "Blind-SVM", "Bag-SVM"}
+    frame = pd.DataFrame({"bac": [0.5], "sif": [0.5], "auc": [0.5], "accuracy": [0.5], "C": [1.0]})
+    assert list(methods.hide(frame, found["CV-SVM"])) == ["C"]
+    assert list(methods.hide(frame, found["Oracle-SVM"])) == list(frame)
+
+
+def test_methods_get_no_test_labels(made):
+    assert run.blindfold(made["a1a"]).y_test.size == 0
+    assert run.blindfold(made["a1a"]) == made["a1a"]  # so that kernels are shared
+
+
+def test_each_method_chooses_as_the_paper_says(made, tmp_path):
+    store = Store(tmp_path / "out", TINY)
+    run.do_preset(tiny(), store, tell=lambda line: None)
+    rows, candidates = store.read("runs"), store.read("candidates")
+    assert len(rows) == len(tiny().runs()) == 2 * (2 * 2) + 2 * 2 * 4
+    by_case = candidates.groupby(["data", "alpha", "corruption"])["bac"].max()
+    for row in rows[rows["method"] == "Oracle-SVM"].itertuples():
+        assert row.bac == by_case[row.data, row.alpha, row.corruption]
+    blind = rows[rows["method"] == "Blind-SVM"][["gamma", "C", "ratio"]].drop_duplicates()
+    means = candidates.groupby(["gamma", "C", "ratio"])["bac"].mean()
+    assert len(blind) == 1 and tuple(blind.iloc[0]) == means.idxmax()
+    assert rows[list(METRICS)].notna().all().all() and (rows["train_seconds"] > 0).all()
+
+
+def test_the_page_on_adding_a_method_is_true(made, tmp_path, monkeypatch):
+    """Its file, put where it says, is run and shown; what was there is not run again."""
+    page = (Path(__file__).parent.parent / "docs/adding_a_method.md").read_text()
+    assert page.count("\n") <= 40
+    (tmp_path / "forest.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    store = Store(tmp_path / "out", TINY)
+    run.do_preset(tiny(), store, tell=lambda line: None)
+    before = store.read("runs")
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    monkeypatch.setattr(methods, "MODULES", (*methods.MODULES, "forest"))
+    told = []
+    run.do_preset(tiny(), store, tell=told.append)
+    rows = store.read("runs")
+    assert told[-1] == f"4 runs done, {len(before)} were there."
+    clean = rows[(rows["method"] == "Forest") & (rows["alpha"] == CLEAN)]
+    assert len(clean) == 2 and clean["bac"].min() > 0.9
+    lines = tables.make_table(rows, "table2")[2]
+    assert [line[1] for line in lines[:6]] == [*BASELINES, "SubSVMs", "Forest"] and "(" not in lines[5][2]
+    assert tables.make_table(rows, "table3")[2][-1][1] == "Forest"
+
+
+class Stop(Exception):
+    pass
+
+
+def test_a_run_that_was_stopped_goes_on_and_does_nothing_twice(made, tmp_path, monkeypatch):
+    whole = Store(tmp_path / "whole", TINY)
+    run.do_preset(tiny(), whole, tell=lambda line: None)
+    expected = whole.read("runs").set_index(list(Run._fields)).sort_index()
+
+    store, done = Store(tmp_path / "out", TINY), []
+    real = {name: getattr(run, name) for name in ("do_run", "evaluate", "cross_validate")}
+    budget = [0]
+
+    def stoppable(name):
+        def work(*words):
+            if budget[0] == 0:
+                raise Stop
+            budget[0] -= 1
+            result = real[name](*words)
+            done.append((name, words[0] if name == "do_run" else (words[0].name, tuple(words[1]), words[3])))
+            return result
+
+        return work
+
+    for name in real:
+        monkeypatch.setattr(run, name, stoppable(name))
+    for steps in (1, 4, 5, 7, 100):
+        budget[0] = steps
+        try:
+            run.do_preset(tiny(), Store(tmp_path / "out", TINY), tell=lambda line: None)
+        except Stop:
+            assert steps < 100
+    assert len(done) == len(set(done))
+    found = store.read("runs").set_index(list(Run._fields)).sort_index()
+    pd.testing.assert_frame_equal(found[list(METRICS)], expected[list(METRICS)])
+    run.do_preset(tiny(), store, tell=lambda line: None)  # nothing is left
+    assert len(done) == len(set(done))
+
+
+def test_half_written_files_are_not_read_and_gathering_loses_nothing(tmp_path):
+    store = Store(tmp_path / "out", TINY)
+    for i in range(5):
+        store.append("runs", [{"a": i}])
+    (tmp_path / "out/runs/.half.parquet.part").write_bytes(b"PAR1")
+    store.gather("runs", least=3)
+    assert len(store.parts("runs")) == 1
+    assert sorted(store.read("runs")["a"]) == list(range(5))
+    copy = store.parts("runs")[0]
+    shutil.copy(copy, copy.with_name("again.parquet"))  # killed while gathering
+    assert len(store.read("runs")) == 5
+
+
+def test_results_of_another_protocol_are_refused(tmp_path):
+    Store(tmp_path / "out", TINY)
+    Store(tmp_path / "out", TINY)
+    with pytest.raises(StoreError, match="another version or protocol"):
+        Store(tmp_path / "out", COARSE)
+
+
+def test_folders_that_cannot_be_used_are_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be written to"):
+        Store(tmp_path / "file" / "out", TINY)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/letter.txt").write_text("dear")
+    with pytest.raises(StoreError, match="holds other files"):
+        Store(tmp_path / "full", TINY)
+    with pytest.raises(StoreError, match="no results"):
+        Store(tmp_path / "nothing")
+
+
+def test_data_files_are_checked(tmp_path):
+    with pytest.raises(datasets.DataError, match="must be one of a1a"):
+        datasets.load("a0a", tmp_path)
+    with pytest.raises(datasets.DataError, match="is not there"):
+        datasets.load("a1a", tmp_path / "no")
+    with pytest.raises(datasets.DataError, match="a1a is missing in"):
+        datasets.load("a1a", tmp_path)
+    (tmp_path / "a1a.xz").write_bytes(lzma.compress(b"+1 1:1"))
+    with pytest.raises(
+        datasets.DataError, match=f"SHA-256 [0-9a-f]{{64}}, but should have {datasets.HASHES['a1a']}"
+    ):
+        datasets.load("a1a", tmp_path)
+    (tmp_path / "a1a.xz").write_bytes(b"broken")
+    with pytest.raises(datasets.DataError, match="cannot be unpacked"):
+        datasets.load("a1a", tmp_path)
+
+
+def test_mistakes_on_the_command_line_are_sentences(tmp_path, capsys):
+    (tmp_path / "data").mkdir()
+    assert (
+        main(["run", "--preset", "smoke", "--data-dir", str(tmp_path / "data"), "--out", str(tmp_path / "o")])
+        == 2
+    )
+    assert main(["show", "table2", "--out", str(tmp_path / "none")]) == 2
+    assert "experiments: " in capsys.readouterr().err
+
+
+def make_rows(lead=0.1):
+    """Rows in which every method has the paper's numbers, SubSVMs `lead` more."""
+    rows = []
+    for name, measure in tables.MEASURE.items():
+        for (alpha, method, data), value in tables.expected(name).items():
+            rows.append(
+                dict(
+                    data=data,
+                    alpha=alpha,
+                    method=method,
+                    measure=measure,
+                    value=value + lead * (method == "SubSVMs"),
+                )
+            )
+    keys = ["data", "alpha", "method"]
+    frame = pd.DataFrame(rows).pivot_table(index=keys, columns="measure", values="value").reset_index()
+    return frame.assign(corruption=0, train_seconds=np.where(frame["method"] == "SubSVMs", 0.5, 5.0))
+
+
+def test_tables_show_ours_beside_the_papers_and_mark_what_differs(tmp_path):
+    rows = make_rows(lead=0.04)
+    for name in tables.TITLES:
+        title, heads, lines = tables.make_table(rows, name)
+        assert all(len(line) == len(heads) for line in lines)
+        assert tables.as_markdown(title, heads, lines).count("\n") == len(lines) + 4
+        assert lines[0][0] in tables.as_text(title, heads, lines)
+    cells = {line[1]: line for line in tables.make_table(rows, "table2")[2][:5]}
+    assert cells["SubSVMs"][2] == ".850 (0.81)!" and cells["Oracle-SVM"][2] == ".760 (0.76)"
+    tables.as_picture(*tables.make_table(rows, "table2"), tmp_path / "t.png")
+    assert (tmp_path / "t.png").read_bytes()[:4] == b"\x89PNG"
+    times = tables.make_table(rows, "table3")[2]
+    assert times[0][2] == "5; 10 (72.7)" and times[-1][2] == "0.50"
+
+
+def test_the_papers_own_numbers_answer_its_claims():
+    """With the paper's Table 2 as rows the answers are about the paper itself."""
+    found = {sentence: (answer, how) for sentence, answer, how in claims.answer(make_rows(lead=0.0))}
+    assert found["SubSVMs is never significantly worse"] == (
+        "no",
+        "worse by 0.05 in 1 of 52 cells",
+    )  # splice, clean
+    assert found["Oracle-SVM is at least as good as Blind-SVM"][0] == "yes"
+    assert len(found) == 7
+    far = claims.closeness(make_rows(lead=0.1), "table2")
+    assert far["cells"] == 52 and far["mean"] == pytest.approx(0.1) and far["far"] == 52
+
+
+def test_made_data_answer_the_claims_about_the_figure(tmp_path):
+    rows = pd.DataFrame(synthetic.do_setting(2, 0.5, 0) + synthetic.do_setting(2, 0.05, 0))
+    assert set(rows["J"]) == set(synthetic.VOTES) and len(rows) == 2 * 5 * 2 * len(synthetic.VOTES)
+    found = claims.figure_claims(rows)
+    assert [answer for _, answer, _ in found][0] == "yes"
+    synthetic.draw(rows, tmp_path / "f.png")
+    assert (tmp_path / "f.png").stat().st_size > 1000
+
+
+def test_presets_list_what_they_say():
+    runs = PRESETS["paper"].runs()
+    assert len(runs) == len(set(runs))
+    cells = {(run.data, run.alpha) for run in runs if run.method == "SubSVMs"}
+    assert len(cells) == 13 * 6
+    assert sum(run.method == "SubSVMs" for run in runs) == 13 * 6 * 10
+    assert {run.method for run in PRESETS["quick"].runs() if run.data == "w5a"} == {"SubSVMs"}
+
+
+@pytest.mark.slow
+def test_the_smoke_preset_gives_the_expected_table(data_folder, tmp_path, capsys):
+    out = str(tmp_path / "out")
+    for _ in range(2):  # the second time nothing is left to do
+        assert main(["run", "--preset", "smoke", "--data-dir", str(data_folder), "--out", out]) == 0
+    assert "0 runs done, 10 were there" in capsys.readouterr().out
+    expected = pd.DataFrame(datasets.read_expected("smoke")).set_index(["alpha", "method"])
+    rows = Store(out).read("runs").set_index(["alpha", "method"])
+    for key, line in expected.iterrows():
+        for measure in METRICS:
+            assert rows.loc[key, measure] == pytest.approx(float(line[measure]), abs=0.03)
+    assert main(["show", "table2", "--out", out, "--format", "markdown"]) == 0
+    assert "splice" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_papers_data_have_the_papers_counts(data_folder):
+    for name in datasets.NAMES:
+        datasets.load(name, str(data_folder))
