@@ -4,11 +4,13 @@ import argparse
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from experiments.claims import answer
 from experiments.datasets import DataError
 from experiments.protocol import PRESETS
+from experiments.report import write_report
 from experiments.run import do_preset
 from experiments.store import Store, StoreError
 from experiments.tables import TITLES, as_markdown, as_picture, as_text, make_table
@@ -24,7 +26,11 @@ def main(words=None):
     try:
         if args.command == "show":
             return show(args)
+        if args.command == "report":
+            write_report(Store(args.out), Path(args.out) / "report.md")
+            return 0
         preset = PRESETS[args.preset]
+        preset = replace(preset, protocol=replace(preset.protocol, loss=args.loss))
         do_preset(
             preset, Store(args.out, preset.protocol), args.data_dir, tell=lambda line: print(line, flush=True)
         )
@@ -48,6 +54,12 @@ def make_parser():
         "--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="folder with the LIBSVM files"
     )
     run.add_argument("--out", required=True, help="folder for the rows")
+    losses = ("squared_hinge", "hinge")
+    run.add_argument("--loss", choices=losses, default=losses[0], help="L2, the paper's, or L1")
+    report = commands.add_parser(
+        "report", help="write all tables, the figure and the claims to report.md in the folder"
+    )
+    report.add_argument("--out", default=RESULTS, help="folder with the rows")
     shown = commands.add_parser("show", help="show a table, the figure or the claims")
     shown.add_argument("thing", choices=THINGS)
     shown.add_argument(

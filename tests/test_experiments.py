@@ -316,6 +316,23 @@ def test_made_data_answer_the_claims_about_the_figure(tmp_path):
     assert (tmp_path / "f.png").stat().st_size > 1000
 
 
+def test_the_report_has_everything(made, tmp_path):
+    store = Store(tmp_path / "out", TINY)
+    run.do_preset(tiny(dimensions=(2,), made=1), store, tell=lambda line: None)
+    assert main(["report", "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out/report.md").read_text()
+    for title in tables.TITLES.values():
+        assert title in page
+    assert "never significantly worse" in page and "How close SubSVMs comes" in page
+    assert (tmp_path / "out/figure2.png").exists()
+    for thing, form in (("claims", "text"), ("figure2", "png"), ("table2", "png"), ("table7", "markdown")):
+        target = tmp_path / f"{thing}.{form}"
+        assert (
+            main(["show", thing, "--out", str(tmp_path / "out"), "--format", form, "--to", str(target)]) == 0
+        )
+        assert target.stat().st_size > 100
+
+
 def test_presets_list_what_they_say():
     runs = PRESETS["paper"].runs()
     assert len(runs) == len(set(runs))

@@ -117,6 +117,15 @@ def test_everything_public_has_an_example(name):
         assert ">>>" in getattr(module, thing).__doc__, thing
 
 
+def test_the_experiments_use_public_names_only():
+    for path in (SOURCE.parent.parent / "experiments").rglob("*.py"):
+        for module, names in re.findall(
+            r"^from subsvms(?:\.(\w+))? import (.+)$", path.read_text(), re.MULTILINE
+        ):
+            public = PUBLIC[module] if module else subsvms.__all__
+            assert set(names.split(", ")) <= set(public), path
+
+
 def test_importing_does_not_import_numba():
     """It takes a third of a second, and who only loads labels or asks for help should not wait."""
     code = "import sys, subsvms; sys.exit('numba' in sys.modules)"

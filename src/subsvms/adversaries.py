@@ -25,15 +25,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
-from subsvms.budget import (
-    Attack,
-    RandomState,
-    Share,
-    check_features,
-    count_flips,
-    set_budget,
-    take_highest,
-)
+from subsvms.budget import Attack, RandomState, Share, check_features, count_flips, set_budget, take_highest
 from subsvms.greedy_attack import BOUNDARY_C, greedy_flips, judge
 from subsvms.ranges import InputError
 
@@ -381,9 +373,10 @@ def _share_out(n, weights):
         return np.zeros(len(weights), dtype=int)
     if not np.any(weights):
         raise InputError(f"matrix must flip some rows to be scaled to {n} flips; got only its diagonal.")
-    exact = np.round(n * weights / weights.sum(), 9)  # so that rounding decides no tie
-    counts = np.floor(exact).astype(int)
-    counts[np.argsort(counts - exact, kind="stable")[: n - counts.sum()]] += 1
+    exact = n * weights / weights.sum()
+    counts = np.floor(exact + 1e-9).astype(int)
+    left = np.round(counts - exact, 9)  # so that rounding decides no tie
+    counts[np.argsort(left, kind="stable")[: n - counts.sum()]] += 1
     return counts
 
 

@@ -1,0 +1,66 @@
+"""Write all tables, the figure and the answers of a results folder into one page."""
+
+import os
+import platform
+from pathlib import Path
+
+from experiments import claims, synthetic
+from experiments.tables import MEASURE, TITLES, as_markdown, make_table
+
+
+def write_report(store, page):
+    """Write the page, and the figure beside it.
+
+    Parameters
+    ----------
+    store : Store
+    page : path-like
+        Of the Markdown file.
+    """
+    page = Path(page)
+    runs, made = store.read("runs"), store.read("synthetic")
+    parts = ["# Ours beside the paper's\n", about(runs, made), how_close(runs)]
+    answers = [list(line) for line in claims.answer(runs, made)]
+    if answers:
+        parts.append(
+            as_markdown(
+                "What the paper says, and what the rows say", ["sentence", "answer", "counted"], answers
+            )
+        )
+    if not made.empty:
+        figure = page.with_name("figure2.png")
+        synthetic.draw(made, figure)
+        parts.append(
+            f"![Figure 2: accuracy of the corrected labels against the number of SVMs]({figure.name})\n"
+        )
+    parts += [as_markdown(*make_table(runs, name)) for name in TITLES]
+    page.write_text("\n".join(parts))
+
+
+def about(runs, made):
+    """Return what was run, where and for how long."""
+    counts = runs.groupby("method").size()
+    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+    minutes = (runs["train_seconds"].sum() + runs["test_seconds"].sum()) / 60
+    machine = f"{os.cpu_count()} shared cores ({platform.machine()}, Python {platform.python_version()})"
+    first, last = runs["made"].min(), runs["made"].max()
+    return (
+        f"{len(runs)} runs ({listed}) and {len(made)} made rows, on {machine}, from {first} to {last}; "
+        f"training and testing took {minutes:.0f} minutes in all.\n"
+    )
+
+
+def how_close(runs):
+    """Return how close SubSVMs comes to the paper, table by table."""
+    lines = []
+    for name in MEASURE:
+        found = claims.closeness(runs, name)
+        numbers = (
+            f"{found['cells']:.0f}",
+            f"{found['mean']:.4f}",
+            f"{found['worst']:.3f}",
+            f"{found['far']:.0f}",
+        )
+        lines.append([TITLES[name], *numbers])
+    heads = ["SubSVMs", "cells", "mean difference", "largest", "more than 0.03"]
+    return as_markdown("How close SubSVMs comes to the paper (absolute differences of means)", heads, lines)
