@@ -148,7 +148,7 @@ def as_picture(title, heads, lines, path):
     import matplotlib.pyplot as plt
 
     widths = [max(len(line[i]) for line in (heads, *lines)) + 2 for i in range(len(heads))]
-    size = (0.062 * sum(widths) + 0.3, 0.17 * (len(lines) + 3) + 0.2)
+    size = (0.078 * sum(widths) + 0.3, 0.17 * (len(lines) + 3) + 0.2)
     figure, ax = plt.subplots(figsize=size)
     ax.axis("off")
     drawn = ax.table(

@@ -307,6 +307,11 @@ def test_the_papers_own_numbers_answer_its_claims():
     assert far["cells"] == 52 and far["mean"] == pytest.approx(0.1) and far["far"] == 52
 
 
+def test_without_baselines_nothing_is_claimed():
+    rows = make_rows()
+    assert claims.answer(rows[rows["method"] == "SubSVMs"]) == []
+
+
 def test_made_data_answer_the_claims_about_the_figure(tmp_path):
     rows = pd.DataFrame(synthetic.do_setting(2, 0.5, 0) + synthetic.do_setting(2, 0.05, 0))
     assert set(rows["J"]) == set(synthetic.VOTES) and len(rows) == 2 * 5 * 2 * len(synthetic.VOTES)
