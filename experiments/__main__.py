@@ -80,7 +80,11 @@ def show(args):
         return 0
     if args.thing == "claims":
         lines = [list(claim) for claim in answer(store.read("runs"), store.read("synthetic"))]
-        table = ("What the paper says, and what the rows say", ["sentence", "answer", "counted"], lines)
+        table = (
+            "What the paper says, and what the rows say",
+            ["sentence", "baselines", "answer", "counted"],
+            lines,
+        )
     else:
         table = make_table(store.read("runs"), args.thing)
     text = (as_markdown if args.format == "markdown" else as_text)(*table)

@@ -2,26 +2,36 @@
 
 import pandas as pd
 
-from experiments.tables import BASELINES, SHOWN, compare, measured
+from experiments.protocol import UNWEIGHTED, WEIGHTED
+from experiments.tables import METHODS, SHOWN, compare, measured
 
 MUCH = 0.05  # "significantly", in the paper's words
 
 
 def answer(runs, synthetic=None):
-    """Return (sentence, answer, how it was counted) for each claim that the rows can answer."""
-    means = measured(runs, "bac")["mean"].unstack("method").reindex(columns=[*BASELINES, "SubSVMs"])
+    """Return (sentence, baselines, answer, how it was counted) for each claim that the rows can answer."""
+    means = measured(runs, "bac")["mean"].unstack("method").reindex(columns=METHODS)
     means = means[means.index.get_level_values("alpha").isin(SHOWN)].dropna()
-    if means.empty:  # the baselines were not run
-        return figure_claims(synthetic)
-    others = means[list(BASELINES)]
+    found = []
+    for kind, suffix in (("W=1", UNWEIGHTED), ("W tuned", "")):
+        names = {name + suffix: name for name in WEIGHTED} | {"SubSVMs": "SubSVMs"}
+        if len(means):  # else the baselines were not run
+            part = means[list(names)].rename(columns=names)
+            found += [(sentence, kind, *rest) for sentence, *rest in answer_table_2(part)]
+    return found + [(sentence, "", *rest) for sentence, *rest in figure_claims(synthetic)]
+
+
+def answer_table_2(means):
+    """Return (sentence, answer, how it was counted) for one kind of baselines."""
+    others = means[list(WEIGHTED)]
     ours, best, oracle = means["SubSVMs"], others.max(axis=1), means["Oracle-SVM"]
-    rivals = {name: means[name] for name in BASELINES}
+    rivals = {name: means[name] for name in WEIGHTED}
     n = len(means)
     better, worse = int((ours >= best + MUCH).sum()), int((ours <= best - MUCH).sum())
     noisy = means.index.get_level_values("alpha") != "clean"
     noisy_better = int((ours[noisy] >= best[noisy] + MUCH).sum())
     blind = int((oracle >= rivals["Blind-SVM"] - 1e-9).sum())
-    over_cv = {name: int((rivals[name] >= rivals["CV-SVM"] - 1e-9).sum()) for name in BASELINES[:3]}
+    over_cv = {name: int((rivals[name] >= rivals["CV-SVM"] - 1e-9).sum()) for name in WEIGHTED[:3]}
     similar = int(((rivals["Bag-SVM"] - oracle).abs() < MUCH).sum())
     lowest = int((rivals["CV-SVM"] <= means.drop(columns="CV-SVM").min(axis=1) + 1e-9).sum())
     much_lower = int((rivals["CV-SVM"] <= means.drop(columns="CV-SVM").max(axis=1) - MUCH).sum())
@@ -49,7 +59,6 @@ def answer(runs, synthetic=None):
             yes(lowest > n / 2 and much_lower > n / 4),
             f"worst in {lowest} of {n} cells, worse than the best by {MUCH} in {much_lower}",
         ),
-        *figure_claims(synthetic),
     ]
 
 

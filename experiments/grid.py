@@ -118,7 +118,7 @@ def evaluate(data, cases, givens, factor, protocol):
 
 
 def cross_validate(data, cases, givens, factor, protocol):
-    """Return balanced accuracies on given labels of left-out rows: one row per case, split, C and ratio."""
+    """Return measures on the given labels of left-out rows: one row per case, split, C and ratio."""
     K, _ = training_kernel(data, factor)
     rows = []
     for case, given in zip(cases, givens, strict=True):
@@ -134,11 +134,11 @@ def cross_validate(data, cases, givens, factor, protocol):
                 seconds = (time.perf_counter() - began) / protocol.splits
                 decisions = start.decision.reshape(protocol.splits, protocol.folds, -1)
                 for split, fold in enumerate(folds):
-                    held_out = decisions[split][fold, np.arange(len(given))] > 0
-                    bac = np.mean([np.mean(held_out[given == c] == bool(c)) for c in (0, 1)])
+                    value = decisions[split][fold, np.arange(len(given))]
+                    measures = score(given, (value > 0).astype(int), value)
                     rows.append({
                         **case._asdict(), "gamma": factor, "C": C, "ratio": ratio, "split": split,
-                        "cv_bac": bac, "cv_seconds": seconds,
+                        "cv_seconds": seconds, **{f"cv_{name}": value for name, value in measures.items()},
                     })  # fmt: skip
     return pd.DataFrame(rows)
 

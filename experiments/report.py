@@ -24,7 +24,9 @@ def write_report(store, page):
     if answers:
         parts.append(
             as_markdown(
-                "What the paper says, and what the rows say", ["sentence", "answer", "counted"], answers
+                "What the paper says, and what the rows say",
+                ["sentence", "baselines", "answer", "counted"],
+                answers,
             )
         )
     if not made.empty:

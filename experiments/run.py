@@ -56,11 +56,11 @@ def do_preset(preset, store, folder=None, tell=print):
         if run.method in BASELINES:
             by_data[run.data].append(run)
     later = []
-    for name, runs in by_data.items():
-        cases = sorted({Case(*run[:3]) for run in runs})
-        fill_grid(name, cases, preset.protocol, store, folder, clock, sum(cost(run) for run in runs))
+    for name, own_runs in by_data.items():
+        cases = sorted({Case(*run[:3]) for run in own_runs})
+        fill_grid(name, cases, preset.protocol, store, folder, clock, sum(cost(run) for run in own_runs))
         candidates = with_folds(store, name)
-        for run in sorted(runs, key=lambda run: best_gamma(select(candidates, run))):
+        for run in sorted(own_runs, key=lambda run: best_gamma(select(candidates, run))):
             method = methods[run.method]
             if getattr(method, "EVERYWHERE", False):
                 later.append(run)
@@ -70,7 +70,7 @@ def do_preset(preset, store, folder=None, tell=print):
             store.gather("runs")
             clock.done(0.1 * cost(run), "/".join(map(str, run)))
     if later:
-        everything = store.read("candidates")
+        everything = in_order(store.read("candidates"))
         for run in later:
             own = everything.assign(own=(everything[KEYS] == list(run[:3])).all(axis=1))
             store.append("runs", [do_run(run, methods[run.method], preset.protocol, folder, own)])
@@ -115,11 +115,11 @@ def do_run(run, method, protocol, folder, candidates):
         candidates=hide(candidates, method) if len(candidates) else candidates,
     )
     answer = method.run(task)
-    if answer.candidates is not None:
-        chosen = candidates.loc[answer.candidates.index]
-        measures = chosen[list(METRICS)].mean().to_dict()
-        parameters = chosen[POINT].iloc[0].to_dict()
-        test_seconds = float(chosen["test_seconds"].mean())
+    if answer.chosen is not None:
+        rows = {measure: candidates.loc[answer.chosen[measure].index] for measure in METRICS}
+        measures = {measure: float(rows[measure][measure].mean()) for measure in METRICS}
+        parameters = rows["bac"][POINT].iloc[0].to_dict()
+        test_seconds = float(rows["bac"]["test_seconds"].mean())
     else:
         measures = score(data.y_test, answer.labels, answer.values)
         parameters, test_seconds = answer.parameters, answer.test_seconds
@@ -177,10 +177,17 @@ def with_folds(store, name):
     candidates, folds = (store.read(kind) for kind in ("candidates", "folds"))
     candidates = candidates[candidates["data"] == name]
     folds = folds[folds["data"] == name]
-    wide = folds.pivot_table(index=[*KEYS, *POINT], columns="split", values="cv_bac")
-    wide.columns = [f"cv_bac_{split}" for split in wide.columns]
+    wide = folds.pivot_table(
+        index=[*KEYS, *POINT], columns="split", values=[f"cv_{measure}" for measure in METRICS]
+    )  # fmt: skip
+    wide.columns = [f"{name}_{split}" for name, split in wide.columns]
     wide["cv_seconds"] = folds.groupby([*KEYS, *POINT])["cv_seconds"].mean()
-    return candidates.merge(wide.reset_index(), on=[*KEYS, *POINT], how="left")
+    return in_order(candidates.merge(wide.reset_index(), on=[*KEYS, *POINT], how="left"))
+
+
+def in_order(candidates):
+    """Return the candidates in one order, so that ties are broken alike whatever was computed first."""
+    return candidates.sort_values([*KEYS, *POINT], ignore_index=True)
 
 
 def cost(run):
@@ -188,7 +195,7 @@ def cost(run):
     from experiments.datasets import TABLE_1
 
     n = TABLE_1[run.data]["n_train"] / 1000
-    return 0.5 + 0.35 * n**2 if run.method in BASELINES else 1.0 + 0.2 * n
+    return 0.2 + 0.15 * n**2 if run.method in BASELINES else 1.0 + 0.2 * n
 
 
 class Clock:

@@ -15,7 +15,18 @@ from sklearn.svm import SVC
 from experiments import claims, datasets, grid, methods, run, synthetic, tables
 from experiments.__main__ import main
 from experiments.judge import METRICS, score
-from experiments.protocol import BASELINES, CLEAN, COARSE, PRESETS, Case, Preset, Protocol, Run, corrupt
+from experiments.protocol import (
+    BASELINES,
+    CLEAN,
+    COARSE,
+    PRESETS,
+    UNWEIGHTED,
+    Case,
+    Preset,
+    Protocol,
+    Run,
+    corrupt,
+)
 from experiments.store import Store, StoreError
 from subsvms import make_separable_gaussians
 
@@ -109,6 +120,7 @@ def test_cross_validation_leaves_rows_out(made):
             svm = SVC(C=10.0, gamma=1 / 3, tol=1e-5).fit(data.X_train[fold != k], given[fold != k])
             held_out[fold == k] = svm.predict(data.X_train[fold == k])
         assert row.cv_bac == pytest.approx(balanced_accuracy_score(given, held_out), abs=0.03)
+        assert row.cv_accuracy == pytest.approx(accuracy_score(given, held_out), abs=0.03)
     assert not np.array_equal(*(grid.make_folds(given, case, split, 4) for split in (0, 1)))
 
 
@@ -116,7 +128,7 @@ def test_only_methods_that_the_paper_lets_see_test_scores():
     found = methods.load_methods()
     assert set(found) == {*BASELINES, "SubSVMs"}
     sees = {name for name, method in found.items() if method.SEES_TEST_LABELS}
-    assert sees == {"Oracle-SVM", "Blind-SVM", "Bag-SVM"}
+    assert {name.removesuffix(UNWEIGHTED) for name in sees} == {"Oracle-SVM", "Blind-SVM", "Bag-SVM"}
     frame = pd.DataFrame({"bac": [0.5], "sif": [0.5], "auc": [0.5], "accuracy": [0.5], "C": [1.0]})
     assert list(methods.hide(frame, found["CV-SVM"])) == ["C"]
     assert list(methods.hide(frame, found["Oracle-SVM"])) == list(frame)
@@ -128,16 +140,24 @@ def test_methods_get_no_test_labels(made):
 
 
 def test_each_method_chooses_as_the_paper_says(made, tmp_path):
-    store = Store(tmp_path / "out", TINY)
-    run.do_preset(tiny(), store, tell=lambda line: None)
+    store, told = Store(tmp_path / "out", TINY), []
+    run.do_preset(tiny(), store, tell=told.append)
+    assert told[-1] == f"{len(tiny().runs())} runs done, 0 were there."
     rows, candidates = store.read("runs"), store.read("candidates")
-    assert len(rows) == len(tiny().runs()) == 2 * (2 * 2) + 2 * 2 * 4
-    by_case = candidates.groupby(["data", "alpha", "corruption"])["bac"].max()
-    for row in rows[rows["method"] == "Oracle-SVM"].itertuples():
-        assert row.bac == by_case[row.data, row.alpha, row.corruption]
-    blind = rows[rows["method"] == "Blind-SVM"][["gamma", "C", "ratio"]].drop_duplicates()
-    means = candidates.groupby(["gamma", "C", "ratio"])["bac"].mean()
-    assert len(blind) == 1 and tuple(blind.iloc[0]) == means.idxmax()
+    assert len(rows) == len(tiny().runs()) == 2 * (2 * 2) + 2 * 2 * 8
+    for suffix, allowed in (("", candidates), (UNWEIGHTED, candidates[candidates["ratio"] == 1.0])):
+        by_case = allowed.groupby(["data", "alpha", "corruption"])[list(METRICS)].max()
+        for row in rows[rows["method"] == "Oracle-SVM" + suffix].itertuples():
+            for measure in METRICS:  # each table's own choice
+                assert getattr(row, measure) == by_case.loc[(row.data, row.alpha, row.corruption), measure]
+        blind = rows[rows["method"] == "Blind-SVM" + suffix][["gamma", "C", "ratio"]].drop_duplicates()
+        means = allowed.groupby(["gamma", "C", "ratio"])["bac"].mean()
+        assert len(blind) == 1 and tuple(blind.iloc[0]) == means.idxmax()
+        assert set(rows[rows["method"] == "Bag-SVM" + suffix]["ratio"]) <= set(allowed["ratio"])
+    folds = store.read("folds").groupby(["data", "alpha", "gamma", "C", "ratio", "split"])["cv_bac"].mean()
+    for row in rows[rows["method"] == "CV-SVM"].itertuples():
+        first = folds[row.data, row.alpha].xs(0, level="split")
+        assert (row.gamma, row.C, row.ratio) == first.idxmax()
     assert rows[list(METRICS)].notna().all().all() and (rows["train_seconds"] > 0).all()
 
 
@@ -158,7 +178,7 @@ def test_the_page_on_adding_a_method_is_true(made, tmp_path, monkeypatch):
     clean = rows[(rows["method"] == "Forest") & (rows["alpha"] == CLEAN)]
     assert len(clean) == 2 and clean["bac"].min() > 0.9
     lines = tables.make_table(rows, "table2")[2]
-    assert [line[1] for line in lines[:6]] == [*BASELINES, "SubSVMs", "Forest"] and "(" not in lines[5][2]
+    assert [line[1] for line in lines[:10]] == [*BASELINES, "SubSVMs", "Forest"] and "(" not in lines[9][2]
     assert tables.make_table(rows, "table3")[2][-1][1] == "Forest"
 
 
@@ -286,7 +306,7 @@ def test_tables_show_ours_beside_the_papers_and_mark_what_differs(tmp_path):
         assert all(len(line) == len(heads) for line in lines)
         assert tables.as_markdown(title, heads, lines).count("\n") == len(lines) + 4
         assert lines[0][0] in tables.as_text(title, heads, lines)
-    cells = {line[1]: line for line in tables.make_table(rows, "table2")[2][:5]}
+    cells = {line[1]: line for line in tables.make_table(rows, "table2")[2][:9]}
     assert cells["SubSVMs"][2] == ".850 (0.81)!" and cells["Oracle-SVM"][2] == ".760 (0.76)"
     tables.as_picture(*tables.make_table(rows, "table2"), tmp_path / "t.png")
     assert (tmp_path / "t.png").read_bytes()[:4] == b"\x89PNG"
@@ -296,13 +316,14 @@ def test_tables_show_ours_beside_the_papers_and_mark_what_differs(tmp_path):
 
 def test_the_papers_own_numbers_answer_its_claims():
     """With the paper's Table 2 as rows the answers are about the paper itself."""
-    found = {sentence: (answer, how) for sentence, answer, how in claims.answer(make_rows(lead=0.0))}
-    assert found["SubSVMs is never significantly worse"] == (
-        "no",
-        "worse by 0.05 in 1 of 52 cells",
-    )  # splice, clean
-    assert found["Oracle-SVM is at least as good as Blind-SVM"][0] == "yes"
-    assert len(found) == 7
+    found = {
+        (sentence, kind): (answer, how) for sentence, kind, answer, how in claims.answer(make_rows(lead=0.0))
+    }
+    for kind in ("W=1", "W tuned"):  # the same numbers stand for both here
+        worse = found["SubSVMs is never significantly worse", kind]
+        assert worse == ("no", "worse by 0.05 in 1 of 52 cells")  # splice, clean
+        assert found["Oracle-SVM is at least as good as Blind-SVM", kind][0] == "yes"
+    assert len(found) == 14
     far = claims.closeness(make_rows(lead=0.1), "table2")
     assert far["cells"] == 52 and far["mean"] == pytest.approx(0.1) and far["far"] == 52
 
@@ -352,7 +373,7 @@ def test_the_smoke_preset_gives_the_expected_table(data_folder, tmp_path, capsys
     out = str(tmp_path / "out")
     for _ in range(2):  # the second time nothing is left to do
         assert main(["run", "--preset", "smoke", "--data-dir", str(data_folder), "--out", out]) == 0
-    assert "0 runs done, 10 were there" in capsys.readouterr().out
+    assert "0 runs done, 18 were there" in capsys.readouterr().out
     expected = pd.DataFrame(datasets.read_expected("smoke")).set_index(["alpha", "method"])
     rows = Store(out).read("runs").set_index(["alpha", "method"])
     for key, line in expected.iterrows():

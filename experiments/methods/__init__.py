@@ -5,7 +5,7 @@ it in `MODULES`, and every preset, table and comparison knows it. Test labels ne
 the paper lets choose by them (SEES_TEST_LABELS) gets the measures of the candidates, and nothing else.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +14,7 @@ import pandas as pd
 
 from experiments.datasets import Dataset
 from experiments.judge import METRICS
-from experiments.protocol import Protocol
+from experiments.protocol import UNWEIGHTED, Protocol
 
 MODULES = ("subsvms", "oracle", "blind", "bag", "cv")
 
@@ -32,20 +32,44 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a method gives: predictions for the test rows, or candidates, which the judge has scored."""
+    """What a method gives: predictions for the test rows, or candidates, which the judge has scored.
+
+    The paper's tables agree with SVMs that were tuned for each table's own measure, so a method that chooses
+    among candidates chooses for each measure anew.
+    """
 
     train_seconds: float
     labels: np.ndarray | None = None  # (n_test,), 0 or 1
     values: np.ndarray | None = None  # (n_test,), the larger, the more for class 1; for the AUC
-    candidates: pd.DataFrame | None = None  # chosen; the measures are their mean
+    chosen: dict[str, pd.DataFrame] | None = None  # for each measure, candidates whose mean of it is meant
     test_seconds: float = 0.0
     parameters: dict[str, Any] = field(default_factory=dict)
 
 
 def load_methods():
-    """Return the methods by their names."""
-    modules = [import_module(f"experiments.methods.{name}") for name in MODULES]
-    return {module.NAME: module for module in modules}
+    """Return the methods by their names; those that choose among candidates also without class weights."""
+    found = {}
+    for name in MODULES:
+        method = import_module(f"experiments.methods.{name}")
+        found[method.NAME] = method
+        if getattr(method, "CHOOSES", False):
+            found[method.NAME + UNWEIGHTED] = Unweighted(method)
+    return found
+
+
+class Unweighted:
+    """A method that may only choose candidates with equal weights of the classes."""
+
+    def __init__(self, method):
+        self.method = method
+        self.NAME = method.NAME + UNWEIGHTED
+        self.SEES_TEST_LABELS = method.SEES_TEST_LABELS
+        self.EVERYWHERE = getattr(method, "EVERYWHERE", False)
+
+    def run(self, task):
+        """Let the method choose among fewer."""
+        fewer = task.candidates[np.isclose(task.candidates["ratio"], 1.0)]
+        return self.method.run(replace(task, candidates=fewer))
 
 
 def hide(candidates, method):
