@@ -1,7 +1,7 @@
 """Score predictions on test rows: the four measures of the paper. Methods never score themselves."""
 
 import numpy as np
-from scipy.stats import rankdata
+from sklearn.metrics import roc_auc_score
 
 from subsvms.metrics import skew_insensitive_f_score
 
@@ -25,14 +25,6 @@ def score(clean, labels, values):
     return {
         "bac": float((tpr + 1.0 - fpr) / 2.0),
         "sif": skew_insensitive_f_score(clean, labels),
-        "auc": area_under_curve(positive, values),
+        "auc": float(roc_auc_score(positive, values)),
         "accuracy": float(np.mean(labels == clean)),
     }
-
-
-def area_under_curve(positive, values):
-    """Return the area under the ROC curve, by ranks; scikit-learn's takes five times as long."""
-    n_positive = positive.sum()
-    n_negative = len(positive) - n_positive
-    surplus = rankdata(values)[positive].sum() - n_positive * (n_positive + 1) / 2
-    return float(surplus / (n_positive * n_negative))
