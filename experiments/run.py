@@ -191,7 +191,7 @@ def in_order(candidates):
 
 
 def cost(run):
-    """Return about how long a run takes, in seconds; only the shares of the whole matter, for the time left."""
+    """Return about how long a run takes, in seconds; only shares of the whole matter, for the time left."""
     from experiments.datasets import TABLE_1
 
     n = TABLE_1[run.data]["n_train"] / 1000
