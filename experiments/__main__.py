@@ -4,9 +4,11 @@ import argparse
 import os
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
+from experiments import synthetic
 from experiments.claims import answer
 from experiments.datasets import DataError
 from experiments.protocol import PRESETS
@@ -31,16 +33,25 @@ def main(words=None):
             return 0
         preset = PRESETS[args.preset]
         preset = replace(preset, protocol=replace(preset.protocol, loss=args.loss))
-        do_preset(
-            preset, Store(args.out, preset.protocol), args.data_dir, tell=lambda line: print(line, flush=True)
-        )
+        store = Store(args.out, preset.protocol)
+        work_aside(do_preset, preset, store, args.data_dir, tell=lambda line: print(line, flush=True))
     except (DataError, StoreError) as error:
         print(f"experiments: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Stopped. What is done is kept; the same command goes on from here.", file=sys.stderr)
-        return 130
+        sys.stdout.flush()
+        os._exit(130)  # without waiting for a compiled loop of minutes; rows are written whole or not at all
     return 0
+
+
+def work_aside(function, *args, **options):
+    """Call a function in another thread, so that this one hears Ctrl-C while a compiled loop runs."""
+    worker = ThreadPoolExecutor(max_workers=1)
+    future = worker.submit(function, *args, **options)
+    while not wait([future], timeout=0.5).done:
+        pass
+    return future.result()
 
 
 def make_parser():
@@ -73,9 +84,7 @@ def make_parser():
 def show(args):
     """Print or write one table, the figure or the claims."""
     store = Store(args.out)
-    if args.thing == "figure2" or args.format == "png":
-        if args.thing == "claims":
-            raise StoreError("The claims are sentences: choose the format text or markdown.")
+    if args.format == "png":
         draw_thing(store, args.thing, Path(args.to or f"{args.thing}.png"))
         return 0
     if args.thing == "claims":
@@ -85,6 +94,8 @@ def show(args):
             ["sentence", "baselines", "answer", "counted"],
             lines,
         )
+    elif args.thing == "figure2":
+        table = synthetic.make_table(read_made(store))
     else:
         table = make_table(store.read("runs"), args.thing)
     text = (as_markdown if args.format == "markdown" else as_text)(*table)
@@ -97,18 +108,23 @@ def show(args):
 
 def draw_thing(store, thing, path):
     """Draw the figure or a table."""
-    from experiments import synthetic
-
+    if thing == "claims":
+        raise StoreError("The claims are sentences: choose the format text or markdown.")
     if thing == "figure2":
-        rows = store.read("synthetic")
-        if rows.empty:
-            raise StoreError(
-                f"There are no rows of made data in {str(store.folder)!r}: make some with the command run."
-            )
-        synthetic.draw(rows, path)
+        synthetic.draw(read_made(store), path)
     else:
         as_picture(*make_table(store.read("runs"), thing), path)
     print(f"Drawn: {path}")
+
+
+def read_made(store):
+    """Return the rows of made data."""
+    rows = store.read("synthetic")
+    if rows.empty:
+        raise StoreError(
+            f"There are no rows of made data in {str(store.folder)!r}: make some with the command run."
+        )
+    return rows
 
 
 if __name__ == "__main__":

@@ -9,13 +9,11 @@ from typing import NamedTuple
 from experiments.datasets import NAMES
 from subsvms import adversaries
 
-VERSION = 2  # of the meaning of a row; results of another version are not mixed
+VERSION = 3  # of the meaning of a row; results of another version are not mixed
 RHO = 0.75
 CLEAN = "clean"
 ALPHAS = ("1.0", "0.75", "0.5", "0.25", "0.0")
-UNWEIGHTED = (
-    ", W=1"  # of a method's name: without class weights, which is what the paper's numbers agree with
-)
+UNWEIGHTED = ", W=1"  # of a method's name: without class weights, which the paper's numbers agree with
 WEIGHTED = ("Oracle-SVM", "Blind-SVM", "Bag-SVM", "CV-SVM")
 BASELINES = (*WEIGHTED, *(name + UNWEIGHTED for name in WEIGHTED))
 SMALL = ("a1a", "splice", "svmguide1", "w1a")

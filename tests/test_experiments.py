@@ -3,6 +3,10 @@
 import lzma
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -154,10 +158,12 @@ def test_each_method_chooses_as_the_paper_says(made, tmp_path):
         means = allowed.groupby(["gamma", "C", "ratio"])["bac"].mean()
         assert len(blind) == 1 and tuple(blind.iloc[0]) == means.idxmax()
         assert set(rows[rows["method"] == "Bag-SVM" + suffix]["ratio"]) <= set(allowed["ratio"])
-    folds = store.read("folds").groupby(["data", "alpha", "gamma", "C", "ratio", "split"])["cv_bac"].mean()
-    for row in rows[rows["method"] == "CV-SVM"].itertuples():
-        first = folds[row.data, row.alpha].xs(0, level="split")
-        assert (row.gamma, row.C, row.ratio) == first.idxmax()
+    folds = store.read("folds").groupby(["data", "alpha", "gamma", "C", "ratio", "split"])
+    for suffix, column in (("", "cv_bac"), (UNWEIGHTED, "cv_accuracy")):
+        for row in rows[rows["method"] == "CV-SVM" + suffix].itertuples():
+            first = folds[column].mean()[row.data, row.alpha].xs(0, level="split").reset_index()
+            allowed = first if suffix == "" else first[first["ratio"] == 1.0]
+            assert (row.gamma, row.C, row.ratio) == tuple(allowed.loc[allowed[column].idxmax()][:3])
     assert rows[list(METRICS)].notna().all().all() and (rows["train_seconds"] > 0).all()
 
 
@@ -325,7 +331,9 @@ def test_the_papers_own_numbers_answer_its_claims():
         assert found["Oracle-SVM is at least as good as Blind-SVM", kind][0] == "yes"
     assert len(found) == 14
     far = claims.closeness(make_rows(lead=0.1), "table2")
-    assert far["cells"] == 52 and far["mean"] == pytest.approx(0.1) and far["far"] == 52
+    ours, oracle = far.loc["SubSVMs"], far.loc["Oracle-SVM"]
+    assert ours["cells"] == 52 and ours["mean"] == pytest.approx(0.1) and ours["far"] == 52
+    assert oracle["cells"] == 52 and oracle["worst"] == 0 and oracle["far"] == 0
 
 
 def test_without_baselines_nothing_is_claimed():
@@ -338,6 +346,9 @@ def test_made_data_answer_the_claims_about_the_figure(tmp_path):
     assert set(rows["J"]) == set(synthetic.VOTES) and len(rows) == 2 * 5 * 2 * len(synthetic.VOTES)
     found = claims.figure_claims(rows)
     assert [answer for _, answer, _ in found][0] == "yes"
+    _, heads, lines = synthetic.make_table(rows)
+    worst = dict(zip(heads, lines[0], strict=True))
+    assert worst[""] == "worst case, p = 1/2" and float(worst["J=256"]) > float(worst["J=1"])
     synthetic.draw(rows, tmp_path / "f.png")
     assert (tmp_path / "f.png").stat().st_size > 1000
 
@@ -349,7 +360,7 @@ def test_the_report_has_everything(made, tmp_path):
     page = (tmp_path / "out/report.md").read_text()
     for title in tables.TITLES.values():
         assert title in page
-    assert "never significantly worse" in page and "How close SubSVMs comes" in page
+    assert "never significantly worse" in page and "How close we come" in page
     assert (tmp_path / "out/figure2.png").exists()
     for thing, form in (("claims", "text"), ("figure2", "png"), ("table2", "png"), ("table7", "markdown")):
         target = tmp_path / f"{thing}.{form}"
@@ -381,6 +392,30 @@ def test_the_smoke_preset_gives_the_expected_table(data_folder, tmp_path, capsys
             assert rows.loc[key, measure] == pytest.approx(float(line[measure]), abs=0.03)
     assert main(["show", "table2", "--out", out, "--format", "markdown"]) == 0
     assert "splice" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_run_that_is_stopped_or_killed_goes_on_where_it_was(data_folder, tmp_path):
+    """Ctrl-C while made data are tried, kill -9 while SVMs are trained, then to the end: the same rows."""
+    words = ["run", "--preset", "smoke", "--data-dir", str(data_folder), "--out"]
+    for sign, kind in ((signal.SIGINT, "synthetic"), (signal.SIGKILL, "runs")):
+        command = [sys.executable, "-m", "experiments", *words, str(tmp_path / "stopped")]
+        process = subprocess.Popen(command, cwd=Path(__file__).parent.parent, stderr=subprocess.PIPE)
+        while not list((tmp_path / "stopped" / kind).glob("*.parquet")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(sign)
+        sent = time.monotonic()
+        message = process.communicate()[1].decode()
+        assert time.monotonic() - sent < 10
+        assert process.returncode == (130 if sign == signal.SIGINT else -signal.SIGKILL)
+        assert sign == signal.SIGKILL or "What is done is kept" in message
+    for out in ("stopped", "whole"):
+        assert main([*words, str(tmp_path / out)]) == 0
+    keys = ["alpha", "method"]
+    measures = [*METRICS, "gamma", "C", "ratio", "seed"]
+    stopped, whole = (Store(tmp_path / out).read("runs").set_index(keys) for out in ("stopped", "whole"))
+    pd.testing.assert_frame_equal(stopped[measures].sort_index(), whole[measures].sort_index())
 
 
 @pytest.mark.slow

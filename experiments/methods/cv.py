@@ -6,14 +6,16 @@ Each split of the rows into folds gives its own choice; measures are averaged ov
 from experiments.judge import METRICS
 from experiments.methods import Answer
 
-NAME, SEES_TEST_LABELS, CHOOSES = "CV-SVM", False, True
+NAME, SEES_TEST_LABELS = "CV-SVM", False
 
 
 def run(task):
-    """Choose, for each measure and split, the candidate that cross-validation rates best."""
-    found = task.candidates
-    chosen = {}
-    for measure in METRICS:
-        columns = [column for column in found if column.startswith(f"cv_{measure}_")]
-        chosen[measure] = found.loc[[found[column].idxmax() for column in columns]]
-    return Answer(found["cv_seconds"].sum(), chosen=chosen)
+    """Choose for each measure by that measure."""
+    chosen = {measure: choose(task.candidates, measure) for measure in METRICS}
+    return Answer(task.candidates["cv_seconds"].sum(), chosen=chosen)
+
+
+def choose(candidates, measure):
+    """Return, for each split, the candidate that cross-validation rates best."""
+    columns = [column for column in candidates if column.startswith(f"cv_{measure}_")]
+    return candidates.loc[[candidates[column].idxmax() for column in columns]]
