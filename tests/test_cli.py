@@ -1,9 +1,12 @@
 import io
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -51,3 +54,33 @@ def test_version_and_help():
 def test_the_command_is_installed():
     done = subprocess.run([sys.executable, "-m", "subsvms", "--version"], capture_output=True, text=True)
     assert done.stdout == f"subsvms {subsvms.__version__}\n", done.stderr
+
+
+def commands():
+    return typer.main.get_command(app).commands
+
+
+def test_every_command_and_option_is_in_the_page_about_them():
+    page = (Path(__file__).parent.parent / "docs/cli.md").read_text()
+    shared, *sections = page.split("\n## subsvms ")
+    told = {section.split()[0]: section for section in sections}
+    assert set(told) == set(commands())
+    for name, command in commands().items():
+        words = (word for parameter in command.params for word in parameter.opts + parameter.secondary_opts)
+        options = {word for word in words if word.startswith("--")}
+        missing = {word for word in options if f"`{word}" not in shared + told[name]} - {"--help"}
+        assert not missing, (name, missing)
+        named = set(re.findall(r"`(--[a-z-]+)", told[name]))
+        elsewhere = {"--save-model"} if name == "predict" else set()
+        assert named - elsewhere <= options, (name, named - options)
+
+
+def test_the_help_of_every_command_has_an_example_that_the_page_has_too():
+    page = (Path(__file__).parent.parent / "docs/cli.md").read_text()
+    for name, command in commands().items():
+        example = command.epilog.removeprefix("Example: ")
+        assert example.startswith(f"subsvms {name}") and f"`{example}`" in page
+        shown = " ".join(run(name, "--help").output.split())
+        assert f"Example: {example}" in shown
+        used = {word for word in example.split() if word.startswith("--")}
+        assert used <= {word for parameter in command.params for word in parameter.opts}

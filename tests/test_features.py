@@ -1,13 +1,16 @@
 """Columns of every kind become features of about the same weight, and what is odd is told."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from subsvms import encoder, features
+from subsvms import coders, encoder, features
 from subsvms.columns import find_meaning, read_column
 from subsvms.features import make_features
+from subsvms.states import State
 from subsvms.table import TableError, read_table
 
 N = 200
@@ -52,7 +55,7 @@ def test_every_kind_of_column_becomes_features(tmp_path):
     assert np.isfinite(made.X).all()
     assert set(made.sources) == {"size", "colour", "flag", "day", "review"}
     assert {"size", "colour=missing", "colour=red", "flag=true", "day", "day year"} <= set(made.names)
-    assert made.sources.count("review") == encoder.COMPONENTS
+    assert made.sources.count("review") == coders.COMPONENTS
     assert len(set(made.names)) == len(made.names)
     assert made.notes == ()
 
@@ -88,6 +91,25 @@ def test_new_rows_may_hold_anything(tmp_path):
     with pytest.raises(TableError) as error:
         made.transformer.transform(read_table(tmp_path / "new.csv", None))
     assert str(error.value).endswith("has no column 'size', which the model needs; did you mean 'sise'?")
+
+
+def test_an_encoder_built_from_its_state_makes_the_same_features(tmp_path, seed):
+    made = make_features(make_mixed(tmp_path, seed, holes=["", *np.arange(N - 1) % 7]))
+    state = made.transformer.to_state()
+    header = json.loads(json.dumps(state.header))
+    again = encoder.ColumnEncoder.from_state(State(header, state.arrays))
+    rows = [",,,,,", "\x00é,tomorrow,maybe,mauve,huge,x", "bad,1850-01-01,true,red,1e300,1"]
+    (tmp_path / "new.csv").write_text("\n".join(["review,day,flag,colour,size,holes", *rows]))
+    for table in (make_mixed(tmp_path, seed + 1, holes=np.arange(N)), read_table(tmp_path / "new.csv", None)):
+        assert np.array_equal(again.transform(table), made.transformer.transform(table))
+    assert again.n_features == len(made.names)
+
+
+def test_numbers_beyond_all_others_are_cut_without_a_warning(tmp_path):
+    made = make_features(make_table(tmp_path, a=np.arange(N) * 1e-12))
+    (tmp_path / "new.csv").write_text("a\n1e300\n-1e300\n")
+    X = made.transformer.transform(read_table(tmp_path / "new.csv", None))
+    assert X.ravel().tolist() == [1.0, -1.0]
 
 
 def test_numbers_have_a_range_of_about_one_whatever_their_unit(tmp_path, seed):
@@ -269,7 +291,7 @@ def test_texts_of_few_letters_give_no_warning(tmp_path):
     rng = np.random.default_rng(0)
     cells = [" ".join(rng.choice(list("abcd"), 6)) for _ in range(N)]
     made = make_features(make_table(tmp_path, a=cells))
-    assert 1 < made.X.shape[1] <= encoder.COMPONENTS
+    assert 1 < made.X.shape[1] <= coders.COMPONENTS
     assert np.isfinite(made.X).all()
 
 
@@ -302,3 +324,24 @@ def test_no_features_at_all_is_told(tmp_path):
 
 def test_it_has_an_example():
     assert ">>>" in features.make_features.__doc__ and ">>>" in encoder.fit_encoder.__doc__
+
+
+def test_a_ready_made_feature_that_gives_the_label_away_is_told(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, -1], 50)
+    values = rng.normal(0, 1, (100, 3))
+    values[:, 1] = y + rng.normal(0, 0.05, 100)
+    lines = [
+        f"{label:+d} " + " ".join(f"{j}:{v:.4f}" for j, v in enumerate(row, 1))
+        for label, row in zip(y, values, strict=True)
+    ]
+    (tmp_path / "t.libsvm").write_text("\n".join(lines))
+    (note,) = make_features(read_table(tmp_path / "t.libsvm", "label")).notes
+    assert "feature '2' may give the label away" in note
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *(f"{i % 7},{label}" for i, label in enumerate(y))]))
+    np.save(tmp_path / "e.npy", values)
+    table = read_table(tmp_path / "t.csv", "y")
+    (note,) = make_features(table, features=tmp_path / "e.npy").notes
+    assert "'e.npy[1]' may give the label away" in note
+    np.save(tmp_path / "e.npy", values[:, ::2])
+    assert make_features(table, features=tmp_path / "e.npy").notes == ()

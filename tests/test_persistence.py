@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 
 import subsvms
-from subsvms import SubSVMClassifier, persistence
+from subsvms import SubSVMClassifier, states
 
 X = np.random.default_rng(0).normal(size=(90, 4))
 LABELS = np.arange(90) % 3
@@ -86,7 +86,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(saved, monkeypat
     def full_disk(_):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(persistence.os, "fsync", full_disk)
+    monkeypatch.setattr(states.os, "fsync", full_disk)
     with pytest.raises(OSError, match="No space left"):
         subsvms.save(MODELS["strings"], saved)
     assert saved.read_bytes() == before
@@ -149,7 +149,7 @@ def forge(path, change):
     header = json.loads(metadata["header"])
     change(header, arrays)
     text = json.dumps(header)
-    metadata |= {"header": text, "sha256": persistence._digest(text, arrays)}
+    metadata |= {"header": text, "sha256": states.digest(text, arrays)}
     path.write_bytes(to_bytes(arrays, metadata))
 
 
@@ -211,7 +211,7 @@ def test_a_forged_file_with_a_right_checksum_is_refused(saved, name):
 def test_deep_json_is_refused(saved):
     metadata, arrays = read(saved)
     text = "[" * 100_000
-    metadata |= {"header": text, "sha256": persistence._digest(text, arrays)}
+    metadata |= {"header": text, "sha256": states.digest(text, arrays)}
     saved.write_bytes(to_bytes(arrays, metadata))
     with pytest.raises(ValueError, match="can vote"):
         subsvms.load(saved)

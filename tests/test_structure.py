@@ -16,22 +16,28 @@ from subsvms import displays, theory
 SOURCE = Path(subsvms.__file__).parent
 LAYERS = """
     metrics ranges kernel rows threads limits frames drawing writing
-    budget sampling files
+    budget sampling files states
     greedy_attack subset_bounds vote_bounds datasets checks progress
     arrowfiles delimited jsonlines labels svmlight
-    _kernels table columns embeddings adversaries
-    _smo _ballots encoder
-    solver features
-    votes certificates training
+    _kernels table columns coders embeddings adversaries
+    _smo _ballots recipes
+    solver encoder
+    votes certificates training features
     noise witnesses
     judgement
-    correction
+    correction verification
     noise_display votes_display curve_display estimators
     regularity separation
     planning regularity_display corrector
     theory displays
     persistence scale demo commands
+    groups neighbours run_folder selection decisions
+    runs issues
+    outputs summary
+    models terminal
     report review
+    job applying exchange cli_shared
+    cli_review
     cli
 """.strip().splitlines()
 OWN_IMPORT = r"^\s*from subsvms(?:\.| import )(\w+)"
@@ -102,6 +108,7 @@ PUBLIC = {
     "estimators": ["SubSVMClassifier"],
     "features": ["make_features"],
     "metrics": ["skew_insensitive_f_score"],
+    "models": ["load_model", "predict_file", "save_model"],
     "persistence": ["save"],  # its example shows load, too
     "sampling": ["subset_size", "class_probabilities", "draw_subsets"],
     "solver": ["solve_subsets", "solve_shared"],

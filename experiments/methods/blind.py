@@ -1,4 +1,8 @@
-"""Blind-SVM: one set of parameters for all data, chosen by the mean of its measure on all test sets."""
+"""Blind-SVM: one set of parameters for all data, chosen by the mean of its measure on all test sets.
+
+For each direction of attack, that is: with one set for all directions, too, the paper's 0.55 for alpha = 0 on
+a1a to a5a would be 0.51.
+"""
 
 from experiments.judge import METRICS
 from experiments.methods import Answer
@@ -9,11 +13,11 @@ PARAMETERS = ["gamma", "C", "ratio"]
 
 
 def run(task):
-    """Choose the parameters that are best on average, each data set and direction of attack counted alike."""
-    everything = task.candidates
-    own = everything[everything["own"]]
-    by_cell = everything.groupby([*PARAMETERS, "data", "alpha"])[list(METRICS)].mean()
-    means = by_cell.groupby(level=PARAMETERS).mean()
+    """Choose the parameters that are best on average over the data sets, each counted alike."""
+    own = task.candidates[task.candidates["own"]]
+    alike = task.candidates[task.candidates["alpha"] == own["alpha"].iloc[0]]
+    by_data = alike.groupby([*PARAMETERS, "data"])[list(METRICS)].mean()
+    means = by_data.groupby(level=PARAMETERS).mean()
     best = {measure: list(means[measure].idxmax()) for measure in METRICS}
     chosen = {measure: own[(own[PARAMETERS] == best[measure]).all(axis=1)] for measure in METRICS}
     return Answer(own["train_seconds"].sum(), chosen=chosen)

@@ -23,7 +23,8 @@ def read_arrow(content: Content) -> Any:
     source = pa.BufferReader(content.data)
     try:
         if content.format == "parquet":
-            return parquet.ParquetFile(source).read()
+            with parquet.ParquetFile(source) as file:  # left open, its threads may outlive the interpreter
+                return file.read()
         if content.data.startswith((b"ARROW1", b"FEA1")):
             return feather.read_table(source)
         return pa.ipc.open_stream(source).read_all()

@@ -282,3 +282,31 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarr
             f"for the classes {classes.tolist()!r}: leave out classes that weigh 1."
         )
     return np.array(weights, dtype=float)
+
+
+def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the class number of each verified label, -1 where nobody verified one.
+
+    Parameters
+    ----------
+    verified : array-like of shape (n_rows,) or None
+    classes : ndarray of shape (n_classes,)
+    n_rows : int
+    """
+    numbers = np.full(n_rows, -1)
+    if verified is None:
+        return numbers
+    verified = verified.tolist() if hasattr(verified, "tolist") else list(verified)
+    if len(verified) != n_rows:
+        raise InputError(f"verified must have one entry for each of the {n_rows} rows; got {len(verified)}.")
+    known = {label: number for number, label in enumerate(classes.tolist())}
+    for row, label in enumerate(verified):
+        if label is None or label != label:
+            continue
+        if label not in known:
+            raise InputError(
+                f"verified must hold classes of y, such as {next(iter(known))!r}; got {label!r} in row "
+                f"{row}: leave it out."
+            )
+        numbers[row] = known[label]
+    return numbers

@@ -1,91 +1,192 @@
 """The command line: parse, call, answer."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    help="Find wrong labels, and classify in spite of them.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # our own mistakes keep their traceback
+from subsvms.cli_shared import (
+    FILE_HELP,
+    Exclude,
+    File,
+    Format,
+    Label,
+    Missing,
+    Only,
+    Seed,
+    Separator,
+    TextEncoding,
+    app,
+    interruptions_in_a_sentence,
+    mistakes_in_a_sentence,
+    read_options,
 )
 
 
-def print_version(asked: bool) -> None:
-    """Print the version and stop."""
-    if asked:
-        from subsvms import __version__
-
-        typer.echo(f"subsvms {__version__}")
-        raise typer.Exit()
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
-    ] = False,
+@app.command(epilog="Example: subsvms correct loans.csv --label default --by annotator --seed 1")
+def correct(
+    context: typer.Context,
+    file: Annotated[str | None, typer.Argument(help=FILE_HELP, show_default=False)] = None,
+    label: Annotated[str | None, typer.Option(help="Name of the label column.")] = None,
+    rule: Annotated[
+        str, typer.Option(help="posterior, which harms least, or majority, the paper's plain vote.")
+    ] = "posterior",
+    action: Annotated[
+        str, typer.Option(help="What happens to labels thought wrong: fix, drop, weight or review.")
+    ] = "fix",
+    max_error_rate: Annotated[
+        float | None, typer.Option(help="Change at most this share of the labels, surest first.")
+    ] = None,
+    min_confidence: Annotated[
+        float, typer.Option(help="Change a label only if another is more probable than this, 0 to 1.")
+    ] = 0.5,
+    svms: Annotated[int, typer.Option(help="How many SVMs vote.")] = 1000,
+    subset_size: Annotated[
+        str, typer.Option(help="Rows that each SVM is trained on: log_squared, log or a number.")
+    ] = "log_squared",
+    kernel: Annotated[str, typer.Option(help="rbf, linear or poly.")] = "rbf",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Report noise by this column, and keep it from the features; may be repeated."),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help=".npy or .npz file of embeddings, a line per row, in place of the columns."),
+    ] = None,
+    exclude: Exclude = None,
+    only: Only = None,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to make; by default loans.subsvms beside loans.csv.")
+    ] = None,
+    save_model: Annotated[
+        Path | None, typer.Option(help="Also save the classifier, for subsvms predict.")
+    ] = None,
+    from_run: Annotated[
+        Path | None,
+        typer.Option("--from", help="run.json of an earlier run, to repeat it to the byte; instead of FILE."),
+    ] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of an earlier run on FILE: what people decided there is taken as verified."
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="By default all cores; changes no result.")
+    ] = None,
+    format: Format = None,
+    encoding: TextEncoding = None,
+    separator: Separator = None,
+    missing_label: Missing = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look, and write nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but mistakes.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run.")] = False,
 ) -> None:
-    """Find wrong labels, and classify in spite of them."""
+    """Find the wrong labels of a table, correct those that can be corrected, and say how sure that is.
+
+    Makes a folder with the corrected table, the issues, a report and a record. FILE itself is never changed.
+    """
+    from rich.console import Console
+
+    from subsvms.job import do_job, read_verified, repeat_options
+    from subsvms.runs import Options
+    from subsvms.terminal import show_summary, showing_progress
+
+    with mistakes_in_a_sentence(), interruptions_in_a_sentence():
+        where: str | list[str]
+        expected = None
+        if from_run is not None:
+            refuse_other_settings(context, {"from_run", *UNSETTLED})
+            where, options, features, expected = repeat_options(from_run)
+        else:
+            where, column = check_given(file, label)
+            verified: tuple = ()
+            if decisions is not None:
+                verified, expected = read_verified(decisions)
+            options = Options(
+                column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
+                min_confidence=min_confidence, svms=svms, subset_size=parse_size(subset_size), kernel=kernel,
+                seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
+                encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
+                verified=verified,
+            )  # fmt: skip
+        with showing_progress(Console(stderr=True, quiet=quiet)):
+            summary = do_job(
+                where, options, output=output, features=features, n_jobs=threads or -1, force=force,
+                dry_run=dry_run, model=save_model, expected=expected,
+            )  # fmt: skip
+    if as_json:
+        typer.echo(json.dumps(summary, indent=1, ensure_ascii=False))
+    elif not quiet:
+        show_summary(summary, Console())
 
 
-File = Annotated[
-    str,
-    typer.Argument(
-        help="CSV, TSV, Parquet, Feather, JSON Lines or LIBSVM text, packed or not; - is standard input."
-    ),
-]
-Label = Annotated[str, typer.Option(help="Name of the label column.")]
-Exclude = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
-Only = Annotated[list[str] | None, typer.Option(help="A column to use, and no others; may be repeated.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**31, help="Seed of all that is random.")]
-Format = Annotated[
-    str | None, typer.Option(help="csv, tsv, parquet, feather, jsonl or svmlight; by default found out.")
-]
-TextEncoding = Annotated[str | None, typer.Option(help="Of text files; by default UTF-8.")]
-Separator = Annotated[str | None, typer.Option(help="Of CSV files; by default found out.")]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(help="A label that means 'not labelled', beside the empty one; may be repeated."),
-]
+UNSETTLED = {"output", "force", "dry_run", "as_json", "quiet", "threads", "save_model"}  # change no result
 
 
-def read_options(format, encoding, separator, missing_label):
-    """Return what `read_table` takes."""
-    names = ("format", "encoding", "separator", "missing_labels")
-    return dict(zip(names, (format, encoding, separator, missing_label or ()), strict=True))
-
-
-@contextmanager
-def mistakes_in_a_sentence() -> Iterator[None]:
-    """Turn a wrong value, or a file that cannot be used, into one sentence and exit code 2."""
+def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:
+    """Raise an error if an option is given that a record already holds."""
     from subsvms.ranges import InputError
 
-    try:
-        yield
-    except InputError as error:  # anything else is a bug and keeps its traceback
-        typer.echo(f"subsvms: {error}", err=True)
-        raise typer.Exit(2) from None
+    for name in context.params:
+        source = getattr(context.get_parameter_source(name), "name", "")
+        if name not in allowed and source == "COMMANDLINE":
+            shown = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
+            raise InputError(f"--from takes all settings from the record of the run: leave out {shown}.")
 
 
-@app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")
-def demo(
-    wrong: Annotated[float, typer.Option(help="Share of the labels to make wrong, below 0.37.")] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of attack and subsets.")] = 0,
+def check_given(file: str | None, label: str | None) -> tuple[str, str]:
+    """Return the file and its label column, or raise an error if one is not named."""
+    from subsvms.ranges import InputError
+
+    if file is None or label is None:
+        what = "FILE" if file is None else "--label"
+        raise InputError(
+            f"{what} is missing: name the file and its label column, as in subsvms correct loans.csv --label "
+            "default."
+        )
+    return file, label
+
+
+def parse_size(text: str) -> str | int:
+    """Return a subset size as a number if it is one."""
+    return int(text) if text.isdecimal() else text
+
+
+@app.command(epilog="Example: subsvms predict loans.model.safetensors new_loans.csv")
+def predict(
+    model: Annotated[Path, typer.Argument(help="File that subsvms correct --save-model wrote.")],
+    file: File,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Where the result goes; by default beside FILE, as loans.predicted.csv."),
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Embeddings of these rows, if the model was made from embeddings.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="By default all cores; changes no result.")
+    ] = None,
+    format: Format = None,
+    encoding: TextEncoding = None,
+    separator: Separator = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Make labels of a real table wrong, then let a thousand tiny SVMs correct them.
+    """Label new rows with a classifier that learned from noisy labels.
 
-    The table is scikit-learn's breast cancer data (569 rows, 30 features). Nothing is written.
+    Writes a copy of FILE with the predicted label and the share of the SVMs that vote for it.
     """
-    from subsvms.demo import run_demo, show_demo
+    from subsvms.models import predict_file
 
-    with mistakes_in_a_sentence():
-        show_demo(run_demo(wrong, seed))
+    with mistakes_in_a_sentence(), interruptions_in_a_sentence():
+        reading = {"format": format, "encoding": encoding, "separator": separator}
+        done = predict_file(
+            model, file, output=output, features=features, force=force, reading=reading, n_jobs=threads or -1
+        )
+    typer.echo(str(done))
 
 
 @app.command(epilog="Example: subsvms plan loans.csv --label default --max-error-rate 0.2")
@@ -188,3 +289,21 @@ def corrupt(
             matrix=None if matrix is None else parse_matrix(matrix), region_class=region_class,
         )  # fmt: skip
     typer.echo(str(done))
+
+
+@app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")
+def demo(
+    wrong: Annotated[float, typer.Option(help="Share of the labels to make wrong, below 0.37.")] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of attack and subsets.")] = 0,
+) -> None:
+    """Make labels of a real table wrong, then let a thousand tiny SVMs correct them.
+
+    The table is scikit-learn's breast cancer data (569 rows, 30 features). Nothing is written.
+    """
+    from subsvms.demo import run_demo, show_demo
+
+    with mistakes_in_a_sentence():
+        show_demo(run_demo(wrong, seed))
+
+
+import subsvms.cli_review  # noqa: E402, F401  its commands come after ours

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.adversaries import ATTACKS, attack
-from subsvms.files import PACKED, SUFFIXES, TableError, check_target
+from subsvms.files import TableError, check_target, split_suffix
 from subsvms.planning import Plan, plan
 from subsvms.table import LabelledTable, find_output_format, read_table, write_table
 
@@ -151,12 +151,8 @@ def default_output(table: LabelledTable) -> Path:
         came = "standard input" if not table.paths else "several files"
         raise TableError(f"The table came from {came}: say with --output where the changed one should go.")
     (path,) = table.paths
-    packing = path.suffix if path.suffix.lower() in PACKED else ""
-    inner = path.with_suffix("") if packing else path
-    if inner.suffix.lower() in SUFFIXES:
-        return path.with_name(f"{inner.stem}.corrupted{inner.suffix}{packing}")
-    ending = ".libsvm" if table.format == "svmlight" else f".{table.format}"
-    return path.with_name(f"{inner.name}.corrupted{ending}{packing}")
+    stem, ending = split_suffix(path, table.format)
+    return path.with_name(f"{stem}.corrupted{ending}")
 
 
 def plan_file(

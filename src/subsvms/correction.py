@@ -7,7 +7,8 @@ Every row carries an *action*:
 - ``drop``     the row is thought wrong and left out by `fit_resample`;
 - ``weight``   it stays, with the weight that its label deserves;
 - ``review``   it is flagged for a person, and nothing else;
-- ``missing``  there was no label: the suggested one is filled in. Such rows are never counted as noise.
+- ``missing``  there was no label: the suggested one is filled in. Such rows are never counted as noise;
+- ``verified`` a person decided, and what they decided is the label.
 """
 
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class Correction:
     certainty: float  # confidence of each of these certificates
     settings: Settings
     witnesses: Witnesses | None = None  # of the flagged rows
+    verified: np.ndarray | None = None  # (n_rows,), class numbers that people decided; -1 where nobody did
     style: FrameStyle = FrameStyle()
 
     def __len__(self) -> int:
@@ -61,6 +63,11 @@ class Correction:
         return self.given < 0
 
     @property
+    def decided(self) -> np.ndarray:
+        """Rows whose label a person verified."""
+        return np.zeros(len(self), dtype=bool) if self.verified is None else self.verified >= 0
+
+    @property
     def label_quality(self) -> np.ndarray:
         """Probability that the given label is right, ties broken by doubt; NaN without a label."""
         return self.judgement.quality
@@ -74,12 +81,18 @@ class Correction:
     def labels(self) -> np.ndarray:
         """The labels after the action, like the given ones."""
         fixed = self.missing | (self.flagged & (self.settings.action == "fix"))
-        return self.classes[np.where(fixed, self.judgement.suggested, self.given)]
+        labels = np.where(fixed, self.judgement.suggested, self.given)
+        if self.verified is not None:
+            labels = np.where(self.verified >= 0, self.verified, labels)
+        return self.classes[labels]
 
     @property
     def changed(self) -> np.ndarray:
         """Rows whose label is another than the given one; rows without a label do not count."""
-        return self.flagged & (self.settings.action == "fix")
+        fixed = self.flagged & (self.settings.action == "fix")
+        if self.verified is None:
+            return fixed
+        return fixed | (self.decided & ~self.missing & (self.verified != self.given))
 
     @property
     def kept(self) -> np.ndarray:
@@ -110,31 +123,37 @@ class Correction:
     def action(self) -> np.ndarray:
         """What is done about each row."""
         action = np.where(self.flagged, self.settings.action, "keep")
-        return np.where(self.missing, "missing", action)
+        return np.where(self.decided, "verified", np.where(self.missing, "missing", action))
 
     @property
     def reason(self) -> list[str]:
         """Why, in words: the vote, the probability and the threshold of each row."""
+        return self.explain(np.arange(len(self)))
+
+    def explain(self, rows: np.ndarray) -> list[str]:
+        """Return the reasons of some rows only, in words."""
         names = [repr(name) for name in self.classes.tolist()]
-        rows, judged = np.arange(len(self)), self.judgement
-        compared = np.where(self.flagged | self.missing, judged.suggested, judged.rival)
+        judged = self.judgement
+        compared = np.where(self.flagged | self.missing, judged.suggested, judged.rival)[rows]
         columns = (
-            self.given,
+            self.given[rows],
             compared,
-            self.votes.n_voters,
-            self.votes.counts.argmax(axis=1),
-            self.votes.counts.max(axis=1),
-            judged.posterior[rows, np.maximum(self.given, 0)],
+            self.votes.n_voters[rows],
+            self.votes.counts[rows].argmax(axis=1),
+            self.votes.counts[rows].max(axis=1),
+            judged.posterior[rows, np.maximum(self.given[rows], 0)],
             judged.posterior[rows, compared],
-            self.action,
-            judged.halt,
+            self.action[rows],
+            judged.halt[rows],
         )
         return [self._say(names, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
     def _say(self, names, given, compared, n_voters, winner, n_votes, p_given, p_other, action, halt):
+        if action == "verified":
+            return f"verified: a person decided; {vote_in_words(names, n_voters, winner, n_votes)}"
         if n_voters == 0:
             return f"{action}: {HALTS['unasked']}"
-        vote = f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"
+        vote = vote_in_words(names, n_voters, winner, n_votes)
         chance = f"probability of {names[compared]} is {p_other:.3f}"
         if action == "missing":
             return f"missing: no label was given; {vote}; {chance}"
@@ -199,3 +218,10 @@ class Correction:
                 lists[row] = row_names(self.style, found[found >= 0])
             columns[name] = lists
         return columns
+
+
+def vote_in_words(names: list[str], n_voters: int, winner: int, n_votes: int) -> str:
+    """Return how a vote went."""
+    if n_voters == 0:
+        return "no SVM can judge it"
+    return f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"

@@ -31,6 +31,7 @@ class Delimited:
     data: bytes  # UTF-8
     separator: str
     header_end: int  # where the label's name ends in the header
+    rows: np.ndarray  # (n_rows,), int: where each row starts
     starts: np.ndarray  # (n_rows,), int: where each label starts,
     ends: np.ndarray  # (n_rows,), int: and where it ends
     n_columns: int
@@ -86,7 +87,7 @@ def read_delimited(
     rows = _find_labels(data, body, name, separator, len(names), place)
     if len(rows) == 0:
         raise TableError(f"{name} has a header but no rows: it must hold at least one row of each class.")
-    text = Delimited(data, separator, ends[place], rows[:, 1], rows[:, 2], len(names))
+    text = Delimited(data, separator, ends[place], rows[:, 0], rows[:, 1], rows[:, 2], len(names))
     longest = int(np.diff(rows[:, 0], append=len(data)).max())
     columns = _read_columns(data, body, separator, len(names), max(BLOCK, 2 * longest))
     if len(columns) != len(text.starts):  # the two readers follow one grammar

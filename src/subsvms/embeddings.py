@@ -9,6 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from subsvms.files import TableError, suggest
+from subsvms.states import State, is_array, is_choice, is_number, require
+from subsvms.svmlight import MOST_COLUMNS
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +19,11 @@ class SparseScaler:
 
     kept: np.ndarray  # (n_features,), int: columns that vary
     scale: np.ndarray  # (n_features,)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of what `transform` returns."""
+        return len(self.kept)
 
     @classmethod
     def fit(cls, X: Any, chosen: list[int], name: str) -> tuple:
@@ -43,7 +50,9 @@ class SparseScaler:
         CSR matrix of shape (n_rows, n_features)
         """
         if table.matrix is None:
-            raise TableError(f"{table.name} came as {table.format}, but the model was made from LIBSVM text.")
+            raise TableError(
+                f"{table.name} came as {table.format}, but the model was made from LIBSVM text: give it such."
+            )
         return self._apply(table.matrix)
 
     def _apply(self, X):
@@ -54,6 +63,18 @@ class SparseScaler:
         scaled.sort_indices()
         return scaled
 
+    def to_state(self) -> State:
+        """Return what was learned."""
+        return State({}, {"kept": self.kept, "scale": self.scale})
+
+    @classmethod
+    def from_state(cls, state: State) -> "SparseScaler":
+        """Build a scaler from a state that may have been forged."""
+        kept, scale = (state.arrays[key] for key in ("kept", "scale"))
+        require(is_choice(kept, MOST_COLUMNS), "features")
+        require(is_array(scale, "f8", kept.shape), "scales")
+        return cls(kept, scale)
+
 
 @dataclass(frozen=True, eq=False)
 class ArrayScaler:
@@ -62,6 +83,12 @@ class ArrayScaler:
     kept: np.ndarray  # (n_features,), int: columns that vary
     center: np.ndarray  # (n_features,); zeros for sparse input
     scale: float
+    n_columns: int
+
+    @property
+    def n_features(self) -> int:
+        """Columns of what `transform` returns."""
+        return len(self.kept)
 
     @classmethod
     def fit(cls, X: Any, name: str) -> tuple:
@@ -77,7 +104,7 @@ class ArrayScaler:
             center = np.median(X[:, kept], axis=0)
             spread = np.subtract(*np.percentile(X[:, kept], (95, 5), axis=0))
         size = float(np.sqrt(np.mean(spread**2))) or float(np.max(high - low))
-        scaler = cls(kept, center, 1.0 / size)
+        scaler = cls(kept, center, 1.0 / size, X.shape[1])
         names = tuple(f"{Path(name).name}[{j}]" for j in kept)
         n_dropped = X.shape[1] - len(kept)
         notes = (
@@ -93,12 +120,29 @@ class ArrayScaler:
         X : ndarray or CSR matrix of shape (n_rows, n_columns)
             As `load_array` returns it.
         """
-        if X.shape[1] <= self.kept[-1]:
+        if X.shape[1] != self.n_columns:
             raise TableError(
-                f"The features have {X.shape[1]} columns, but the model needs {self.kept[-1] + 1}."
+                f"The features have {X.shape[1]} columns, but the model needs {self.n_columns}: make them as "
+                "those it learned from."
             )
+        if sparse.issparse(X) and np.any(self.center):  # it was made from a dense array
+            X = X.toarray()
         scaled = X[:, self.kept]
         return scaled * self.scale if sparse.issparse(X) else (scaled - self.center) * self.scale
+
+    def to_state(self) -> State:
+        """Return what was learned."""
+        header = {"scale": self.scale, "n_columns": self.n_columns}
+        return State(header, {"kept": self.kept, "center": self.center})
+
+    @classmethod
+    def from_state(cls, state: State) -> "ArrayScaler":
+        """Build a scaler from a state that may have been forged."""
+        kept, center = (state.arrays[key] for key in ("kept", "center"))
+        scale, n_columns = (state.header[key] for key in ("scale", "n_columns"))
+        require(isinstance(n_columns, int) and is_choice(kept, n_columns), "features")
+        require(is_array(center, "f8", kept.shape) and is_number(scale), "scales")
+        return cls(kept, center, float(scale), n_columns)
 
 
 def _ravel(limit):

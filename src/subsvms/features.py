@@ -5,10 +5,11 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from subsvms.columns import (
     clean_text,
@@ -24,6 +25,8 @@ from subsvms.encoder import fit_encoder
 from subsvms.files import TableError, show, suggest
 from subsvms.table import LabelledTable
 
+ALONG = 0.9  # correlation with a class from which on a ready-made feature is suspected to give it away
+DROPPED = "Not used: "  # how a note on a column that is left out begins
 REASONS = {
     "constant": "holds one value only or nothing",
     "identifier": "never repeats a value, as identifiers do",
@@ -100,10 +103,13 @@ def make_features(
             raise TableError(
                 f"The features in {str(features)!r} stand in for all columns: leave out exclude and only."
             )
-        return Features(*ArrayScaler.fit(load_array(features, len(table)), str(features)))
+        return _warn_of_leaks(
+            Features(*ArrayScaler.fit(load_array(features, len(table)), str(features))), table
+        )
     if table.matrix is not None:
         chosen = _choose([str(j) for j in range(table.matrix.shape[1])], table, exclude, only)
-        return Features(*SparseScaler.fit(table.matrix, [int(name) for name in chosen], table.name))
+        made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in chosen], table.name))
+        return _warn_of_leaks(made, table)
     chosen = _choose(table.columns.column_names, table, exclude, only)
     meanings, columns, dropped, notes = _read_columns(table, chosen, only)
     if not columns:
@@ -112,7 +118,49 @@ def make_features(
             f"No column of {table.name} is left to learn from: {reasons}; add some, or embeddings."
         )
     X, names, sources, encoder = fit_encoder(meanings, columns)
-    return Features(X, names, sources, (*(f"Not used: {reason}." for reason in dropped), *notes), encoder)
+    return Features(X, names, sources, (*(f"{DROPPED}{reason}." for reason in dropped), *notes), encoder)
+
+
+def _warn_of_leaks(made, table):
+    """Return ready-made features with a note on each that gives the label away.
+
+    Few can: only one that runs along with a class, with a correlation of 0.9 or more, is looked at closely.
+    """
+    labels = _number_labels(table)
+    known = labels >= 0
+    X = made.X[known]
+    spread = _find_spread(X)
+    suspects: set[int] = set()
+    for number in range(len(table.classes)):
+        own = (labels[known] == number) * 1.0
+        along = np.asarray(X.T @ (own - own.mean())).ravel() / known.sum()
+        suspects |= set(np.flatnonzero(np.abs(along) > ALONG * spread * own.std()).tolist())
+    notes = []
+    for j in sorted(suspects):
+        column = made.X[:, [j]]
+        values = (column.toarray() if sparse.issparse(column) else column).ravel()
+        leak = why_leaking(values, labels)
+        if leak:
+            notes.append(_tell_leak(f"feature {show(made.names[j])}", leak))
+    return replace(made, notes=(*made.notes, *notes))
+
+
+def _find_spread(X):
+    """Return the standard deviation of each column."""
+    if not sparse.issparse(X):
+        return X.std(axis=0)
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    return np.sqrt(np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2, 0.0))
+
+
+def _number_labels(table):
+    """Return the class number of each row, -1 where the label is missing."""
+    numbers = {label: number for number, label in enumerate(table.classes)}
+    return np.array([numbers.get(label, -1) for label in table.labels])
+
+
+def _tell_leak(what, leak):
+    return f"The {what} may give the label away: {leak}; exclude it if it is known only after the label is."
 
 
 def _as_names(names, option):
@@ -139,8 +187,7 @@ def _choose(names, table, exclude, only):
 def _read_columns(table, chosen, only):
     """Return what the useful columns mean, their values, why others are not used, and notes."""
     decimal_comma = isinstance(table.text, Delimited) and table.text.separator == ";"
-    numbers = {label: number for number, label in enumerate(table.classes)}
-    labels = np.array([numbers.get(label, -1) for label in table.labels])
+    labels = _number_labels(table)
     meanings, columns, notes = {}, {}, []
     dropped: dict[str, list[str]] = {}
     for name in chosen:
@@ -156,10 +203,7 @@ def _read_columns(table, chosen, only):
         notes += _find_oddities(table.columns[name], name, meaning, values)
         leak = why_leaking(values, labels)
         if leak:
-            notes.append(
-                f"The column {show(name)} may give the label away: {leak}; exclude it if it is known only "
-                "after the label is."
-            )
+            notes.append(_tell_leak(f"column {show(name)}", leak))
         meanings[name], columns[name] = meaning, values
     return meanings, columns, list(_tell_dropped(dropped)), notes
 

@@ -324,6 +324,28 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
     return data, Encoding(codec, mark)
 
 
+def split_suffix(path: Path, format: str) -> tuple[str, str]:
+    """Return the name of a file and its ending, packing included.
+
+    A suffix that names no format belongs to the name, and the ending is then that of the file's format.
+
+    Examples
+    --------
+    >>> split_suffix(Path("a/loans.csv.gz"), "csv"), split_suffix(Path("iris.data"), "csv")
+    (('loans', '.csv.gz'), ('iris.data', '.csv'))
+    """
+    packing = path.suffix if path.suffix.lower() in PACKED else ""
+    inner = path.with_suffix("") if packing else path
+    if inner.suffix.lower() in SUFFIXES:
+        return inner.stem, inner.suffix + packing
+    return inner.name, default_ending(format) + packing
+
+
+def default_ending(format: str) -> str:
+    """Return the usual suffix of a format."""
+    return ".libsvm" if format == "svmlight" else f".{format}"
+
+
 def find_line(data: bytes, position: int) -> int:
     """Return the number of the line, from one, that a position lies in."""
     return 1 + len(re.findall(rb"\r\n?|\n", data[:position]))

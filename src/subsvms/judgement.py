@@ -57,6 +57,7 @@ HALTS = {
     "capped": "max_error_rate allows no more changes",
     "coarse": "SVMs that look closer predict the labels better than these votes, so none is changed",
     "told apart": "the features tell this row from those it would join",
+    "verified": "a person decided",
 }
 WEAK = 5.0  # standard deviations of evidence below which a vote for the given label is not overruled
 AGAINST, STRETCH = -4.0, 0.08  # standard deviations, share of rows: clean mushrooms have a stretch of 0.05

@@ -1,27 +1,21 @@
-"""Save a fitted model to one file and load it again: arrays as safetensors, the rest as JSON.
+"""Save a fitted classifier to one file and load it again.
 
-No pickle, so loading runs no code. A file is trusted with nothing: its checksum tells damage and careless
-edits, and because the compiled loops do not check bounds, every index is checked here before they see it.
+Because the compiled loops do not check bounds, every index is checked here before they see it.
 """
 
-import hashlib
-import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 
 from subsvms.estimators import SubSVMClassifier
 from subsvms.kernel import KINDS, Kernel
+from subsvms.ranges import InputError
 from subsvms.rows import PAD, Rows
+from subsvms.states import State, distrust, is_array, is_within, read_state, require, write_state
 from subsvms.votes import Voters, Votes
-from subsvms.writing import write_whole
 
-FORMAT = 1  # raised when an older reader could misread a file
 ARRAYS = (
     "subsets_",
     "dual_coef_",
@@ -32,17 +26,7 @@ ARRAYS = (
 )
 OOB = ("counts", "sums", "n_voters")
 MODELS = {"SubSVMClassifier": SubSVMClassifier}
-# What a forged file can make Python raise while its parts are put together.
-WRONG = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-)
+WHOLE = "classifier with preprocessing"  # what the file of such a model says it holds
 
 
 def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
@@ -65,6 +49,11 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
     ...     print(subsvms.load(folder + "/model.safetensors").predict([[0.2], [0.8]]))
     ['no' 'yes']
     """
+    write_state(classifier_to_state(model), path)
+
+
+def classifier_to_state(model: SubSVMClassifier) -> State:
+    """Return what a fitted classifier needs to vote, and what its training told."""
     name = type(model).__name__
     if MODELS.get(name) is not type(model):
         raise TypeError(
@@ -72,13 +61,6 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
             "keep the others yourself."
         )
     check_is_fitted(model)
-    path = Path(path).resolve()  # a link keeps leading to the file
-    if path.exists() and not path.is_file():
-        raise OSError(f"{str(path)!r} is a folder or a device: give the name of an ordinary file.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save in: make it first.")
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"The folder {str(path.parent)!r} cannot be written to: choose another.")
     voters = model.voters_
     arrays = {key: getattr(model, key) for key in ARRAYS}
     arrays |= {f"oob.{key}": getattr(model.oob_votes_, key) for key in OOB}
@@ -101,10 +83,7 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
                 for key, value in rows._asdict().items()
                 if isinstance(value, np.ndarray)
             }
-    arrays = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
-    text = json.dumps(header)
-    metadata = {"subsvms": str(FORMAT), "header": text, "sha256": _digest(text, arrays)}
-    write_whole(path, to_bytes(arrays, metadata))
+    return State(header, arrays)
 
 
 def load(path: str | os.PathLike) -> SubSVMClassifier:
@@ -121,48 +100,17 @@ def load(path: str | os.PathLike) -> SubSVMClassifier:
 
     Raises
     ------
-    ValueError
+    InputError
         If the file is no such model, is damaged, or was changed.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {str(path)!r} to load a model from.")
-    path.open("rb").close()  # tells a missing permission better than safetensors does
-    metadata, arrays = _read(path)
-    text = metadata.get("header", "")
-    if metadata.get("sha256") != _digest(text, arrays):
-        raise ValueError(f"{str(path)!r} was changed after it was saved: save the model again.")
-    try:
-        return _build(json.loads(text), arrays)
-    except WRONG as error:
-        raise ValueError(f"{str(path)!r} does not describe a model that can vote: {error}.") from error
-
-
-def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    try:
-        with safe_open(path, framework="np") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("subsvms") == str(FORMAT):
-                return metadata, {key: file.get_tensor(key) for key in file.keys()}
-    except (SafetensorError, UnicodeDecodeError, *WRONG) as error:
-        raise ValueError(
-            f"{str(path)!r} is no model file, or it is damaged: save the model again ({error})."
-        ) from None
-    if "subsvms" not in metadata:
-        raise ValueError(f"{str(path)!r} is a safetensors file, but no model written by subsvms.save.")
-    raise ValueError(
-        f"{str(path)!r} has format {metadata['subsvms'][:20]!r}, but this version of subsvms reads "
-        f"format {FORMAT}: use the version that wrote it."
-    )
-
-
-def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for key in sorted(arrays):
-        array = arrays[key]
-        digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
+    state = read_state(path)
+    if state.header.get("model") == WHOLE:
+        raise InputError(
+            f"{str(path)!r} is a model with its preprocessing: label a file with it (subsvms predict), or "
+            "load it with subsvms.models.load_model."
+        )
+    with distrust(path):
+        return build_classifier(state)
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -184,8 +132,9 @@ def _plain_labels(classes: np.ndarray) -> list:
     return values
 
 
-def _build(header: dict, arrays: dict[str, np.ndarray]) -> SubSVMClassifier:
-    """Put a model together from parts that may have been forged."""
+def build_classifier(state: State) -> SubSVMClassifier:
+    """Put a classifier together from parts that may have been forged."""
+    header, arrays = state
     params = header["params"]
     if isinstance(params["class_weight"], list):
         params["class_weight"] = dict(params["class_weight"])
@@ -197,16 +146,18 @@ def _build(header: dict, arrays: dict[str, np.ndarray]) -> SubSVMClassifier:
     model.n_features_in_ = int(header["n_features_in_"])
     names = header["feature_names_in_"]
     if names is not None:
-        _require(len(names) == model.n_features_in_ and all(isinstance(n, str) for n in names), "names")
+        require(len(names) == model.n_features_in_ and all(isinstance(n, str) for n in names), "names")
         model.feature_names_in_ = np.array(names, dtype=object)
     for key in ARRAYS:
         setattr(model, key, arrays[key])
-    _require(_is(model.class_sizes_, "i", (n_classes,)), "class sizes")
-    _require(_is(model.oob_winners_, "i", (None,)) and _within(model.oob_winners_, 0, n_classes), "winners")
+    require(is_array(model.class_sizes_, "i", (n_classes,)), "class sizes")
+    require(
+        is_array(model.oob_winners_, "i", (None,)) and is_within(model.oob_winners_, 0, n_classes), "winners"
+    )
     model.oob_votes_ = Votes(*(arrays[f"oob.{key}"] for key in OOB))
 
     kernel = header["kernel"]
-    _require(all(isinstance(kernel[key], int | float) for key in Kernel._fields), "kernel")
+    require(all(isinstance(kernel[key], int | float) for key in Kernel._fields), "kernel")
     rows = None if header["rows"] is None else _build_rows("rows", header["rows"], arrays)
     model.voters_ = Voters(
         lists=_build_rows("lists", header["lists"], arrays),
@@ -221,16 +172,16 @@ def _build(header: dict, arrays: dict[str, np.ndarray]) -> SubSVMClassifier:
         ),
         rows=rows,
     )
-    _require(model.voters_.kernel.kind == KINDS[model.kernel], "kernel")
+    require(model.voters_.kernel.kind == KINDS[model.kernel], "kernel")
     _check_voters(model.voters_, n_classes, model.n_features_in_)
     return model
 
 
 def _build_classes(dtype: str, values: list) -> np.ndarray:
     plain = all(isinstance(value, str | int | float | bool) for value in values)
-    _require(plain and len(values) >= 2 and np.dtype(dtype).kind in "biufUO", "classes")
+    require(plain and len(values) >= 2 and np.dtype(dtype).kind in "biufUO", "classes")
     classes = np.array(values, dtype=np.dtype(dtype))
-    _require(len(set(classes.tolist())) == len(values), "classes")
+    require(len(set(classes.tolist())) == len(values), "classes")
     return classes
 
 
@@ -238,17 +189,17 @@ def _build_rows(part: str, header: dict, arrays: dict[str, np.ndarray]) -> Rows:
     pointer, column, column_of = (arrays[f"{part}.{key}"] for key in ("pointer", "column", "column_of"))
     value, norm = arrays[f"{part}.value"], arrays[f"{part}.norm"]
     n_columns = int(header["n_columns"])
-    _require(
-        all(_is(array, "i", (None,)) and array.itemsize == 8 for array in (pointer, column, column_of))
-        and _is(value, "f", column.shape)
-        and _is(norm, "f", (len(pointer) - 1,))
+    require(
+        all(is_array(array, "i", (None,)) and array.itemsize == 8 for array in (pointer, column, column_of))
+        and is_array(value, "f", column.shape)
+        and is_array(norm, "f", (len(pointer) - 1,))
         and value.dtype == norm.dtype
         and pointer[0] == 0
         and pointer[-1] == len(column)
         and np.all(np.diff(pointer) >= 0)
         and np.all(pointer % PAD == 0)
-        and _within(column, 0, n_columns)
-        and _within(column_of, -1, n_columns)
+        and is_within(column, 0, n_columns)
+        and is_within(column_of, -1, n_columns)
         and n_columns == np.sum(column_of >= 0),
         part,
     )
@@ -260,34 +211,18 @@ def _check_voters(voters: Voters, n_classes: int, n_features: int) -> None:
     lists, rows, kernel = voters.lists, voters.rows, voters.kernel
     n_pairs, n_problems = n_classes * (n_classes - 1) // 2, len(lists.pointer) - 1
     dtypes = {part.value.dtype for part in (lists, rows) if part is not None} | {voters.intercept.dtype}
-    _require(np.isfinite(kernel.gamma) and np.isfinite(kernel.coef0) and kernel.degree >= 1, "kernel")
-    _require(dtypes in ({np.dtype(np.float32)}, {np.dtype(np.float64)}), "precision")
-    _require(
-        _is(voters.pairs, "i", (n_pairs, 2))
-        and _within(voters.pairs, 0, n_classes)
-        and _is(voters.order, "i", (n_classes,))
+    require(np.isfinite(kernel.gamma) and np.isfinite(kernel.coef0) and 1 <= kernel.degree < 2**31, "kernel")
+    require(dtypes in ({np.dtype(np.float32)}, {np.dtype(np.float64)}), "precision")
+    require(
+        is_array(voters.pairs, "i", (n_pairs, 2))
+        and is_within(voters.pairs, 0, n_classes)
+        and is_array(voters.order, "i", (n_classes,))
         and np.array_equal(np.sort(voters.order), np.arange(n_classes))
-        and _is(voters.intercept, "f", (n_problems,))
+        and is_array(voters.intercept, "f", (n_problems,))
+        and n_problems > 0
         and n_problems % n_pairs == 0
         and len(voters.column_of) == n_features
         and (rows is not None) == kernel.needs_rows
         and (rows is None or len(rows.norm) == lists.n_columns),
         "parts, which do not fit together",
     )
-
-
-def _require(condition: Any, part: str) -> None:
-    if not condition:
-        raise ValueError(f"look at its {part}")
-
-
-def _is(array: np.ndarray, kind: str, shape: tuple[int | None, ...]) -> bool:
-    """Tell if an array has this kind of numbers, all finite, and this shape; None stands for any."""
-    fits = array.ndim == len(shape) and all(
-        wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
-    )
-    return array.dtype.kind == kind and fits and bool(np.isfinite(array).all())
-
-
-def _within(array: np.ndarray, low: int, end: int) -> bool:
-    return array.size == 0 or bool(array.min() >= low and array.max() < end)

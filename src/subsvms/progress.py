@@ -1,10 +1,13 @@
-"""Say how far a fit has come: to scikit-learn's callbacks, and on standard output if asked.
+"""Say how far a fit has come: to scikit-learn's callbacks, on standard output if asked, and to a listener.
 
 scikit-learn 1.9 brought callbacks (`estimator.set_callbacks(ProgressBar())`). With an older version the
-estimators work the same and only `verbose` speaks.
+estimators work the same and only `verbose` speaks. The command line listens, whatever is fitted inside.
 """
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from subsvms.threads import Tell
@@ -19,6 +22,43 @@ except ImportError:  # scikit-learn before 1.9
 
 STEPS = 100  # a stage is reported in percent
 LINES = 10  # verbose=2 writes a line for every tenth
+Listener = Callable[[str, int, int], None]  # listener(stage, done, total)
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Call listener(stage, done, total) as work in this context goes on.
+
+    Examples
+    --------
+    >>> with listening(lambda *told: print(*told)):
+    ...     announce("reading")
+    reading 0 1
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def announce(stage: str, done: int = 0, total: int = 1) -> None:
+    """Tell whoever listens which stage begins, or how far it has come."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(stage, done, total)
+
+
+@contextmanager
+def one_stage(name: str) -> Iterator[None]:
+    """Announce a stage, and nothing of what goes on inside."""
+    announce(name)
+    token = _listener.set(None)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 class Progress:
@@ -47,6 +87,7 @@ class Progress:
 
         def tell(done, total):
             nonlocal told
+            announce(name, done, total)
             percent = STEPS * done // total
             for _ in range(told, percent) if context else ():
                 step = context.subcontext(f"{name} step")

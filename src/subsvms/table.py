@@ -288,6 +288,14 @@ def write_table(
     write_content(target, pack(data, target))
 
 
+def free_name(table: LabelledTable, wanted: str) -> str:
+    """Return a name that no column of the table has."""
+    taken, name, number = set(table.columns.column_names), wanted, 2
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    return name
+
+
 def find_output_format(path: str | os.PathLike) -> str:
     """Return the format that a path's suffix asks for.
 

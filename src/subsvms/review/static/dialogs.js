@@ -1,0 +1,53 @@
+// What the page asks a person: a name, a label, and whether all rows are meant.
+
+import { count, plural, tellFilter } from "./words.js";
+
+const $ = (id) => document.getElementById(id);
+const NAME = "subsvms.name"; // where the browser keeps it
+
+export const ownName = () => localStorage.getItem(NAME) ?? "";
+export const isAsking = () => document.querySelector("dialog[open]") !== null;
+
+/** Open a dialog; true if the person went on with it. */
+function ask(dialog) {
+  return new Promise((resolve) => {
+    dialog.returnValue = "";
+    dialog.onclose = () => resolve(dialog.returnValue === "yes");
+    dialog.showModal();
+  });
+}
+
+export async function askName() {
+  $("name").value = ownName();
+  if (!(await ask($("name-dialog")))) return "";
+  localStorage.setItem(NAME, $("name").value.trim());
+  return ownName();
+}
+
+/** The decision that a label stands for; choosing one of the two in question accepts or keeps. */
+export async function askLabel({ given, suggested }, classes) {
+  $("label").value = classes.find((name) => name !== given && name !== suggested) ?? suggested;
+  if (!(await ask($("label-dialog")))) return null;
+  const label = $("label").value;
+  if (label === suggested) return { verdict: "accept" };
+  return label === given ? { verdict: "keep" } : { verdict: "label", label };
+}
+
+/** Say how many rows are meant and what will happen to them; the decision, or null. */
+export async function askAll(verdict, total, filter) {
+  const rows = plural(total, "row");
+  const [title, what, button] = {
+    accept: [`Accept ${plural(total, "suggestion")}?`, `${rows} will get the suggested label`, "Accept"],
+    keep: [`Keep ${plural(total, "label")} as given?`, `${rows} will keep the label as given`, "Keep"],
+    skip: [`Skip ${rows}?`, `${rows} will be marked as skipped and keep their labels for now`, "Skip"],
+    label: [`Give ${rows} one label?`, `${rows} will get the label below`, "Label"],
+  }[verdict];
+  const narrowed = tellFilter(filter);
+  const again = filter.status === "open" ? "" : " What was decided about them before no longer holds.";
+  $("all-title").textContent = title;
+  $("all-words").textContent = `${what}: all of this list, on every page${narrowed ? ` (${narrowed})` : ""}.${again}`;
+  $("all-field").hidden = verdict !== "label";
+  $("all-yes").textContent = `${button} all ${count(total)}`;
+  if (!(await ask($("all-dialog")))) return null;
+  return verdict === "label" ? { verdict, label: $("all-label").value } : { verdict };
+}

@@ -1,0 +1,443 @@
+// The review page: a list of issues, the one that is looked at, and what is decided about it.
+//
+// The server holds the truth. Nothing is marked as decided before the server has said that it is on disk, and
+// after each decision the list is asked for again. The address keeps the filter, so that a reload keeps it.
+
+import { listen } from "./controls.js";
+import { askAll, askLabel, askName, isAsking, ownName } from "./dialogs.js";
+import { get, Lost, post, Refused } from "./server.js";
+import { fillSelect, makeDetail, makeLine, makeNothing } from "./views.js";
+import { count, plural, quote, shorten, tellAgreement, tellCounts, tellDecision, tellFilter } from "./words.js";
+
+const PAGE = 50; // issues in the list
+const POLL = 2_000; // milliseconds between looks for what others decided
+const FAR = 20; // pages that are searched for the next open issue
+const MANY = 200; // rows in one answer of the server; as many may be more
+const EVERYTHING = {
+  search: "", status: "open", given: "", suggested: "", low: "", high: "", column: "", value: "", sort: "worst",
+};
+const ADVICE =
+  "Nothing can be decided until it does; trying again. If it was stopped, start it and open the address it prints.";
+const NARROWING = ["search", "given", "suggested", "low", "high", "value"];
+
+const $ = (id) => document.getElementById(id);
+const isSmall = window.matchMedia("(max-width: 760px)");
+const state = {
+  meta: null,
+  counts: null,
+  filter: { ...EVERYTHING },
+  page: 0,
+  total: 0,
+  issues: [], // on this page
+  row: null, // that is looked at
+  place: 0, // of that row on the page, or where it was
+  issue: null, // all about that row, once it has come
+  last: 0, // act that we know of
+  busy: false, // a decision is under way
+  turning: false, // a page of the list
+  lost: false, // the server does not answer
+};
+const turns = { list: 0, issue: 0 }; // an answer that a later question has overtaken is dropped
+
+// What is said
+
+let saying;
+function say(words, isWrong = false) {
+  clearTimeout(saying);
+  $("said").textContent = "";
+  $("said").classList.toggle("wrong", isWrong);
+  saying = setTimeout(() => ($("said").textContent = isWrong ? `⚠ ${words}` : words), 20); // a change is read out
+}
+
+/** Do something for the person; if it fails, say so. */
+async function attempt(work) {
+  try {
+    const result = await work();
+    if (state.lost) await returnToServer();
+    return result;
+  } catch (error) {
+    if (error instanceof Lost) showLost(error);
+    else if (!(error instanceof Refused)) reportError(error); // a bug: let it show
+    say(error.message, true);
+  }
+}
+
+function showLost(error) {
+  if (!(error instanceof Lost || error instanceof Refused)) reportError(error);
+  state.lost = true;
+  $("lost").textContent = error instanceof Lost ? `The server does not answer. ${ADVICE}` : error.message;
+  $("lost").hidden = false;
+}
+
+async function returnToServer() {
+  state.lost = false;
+  $("lost").hidden = true;
+  say("The server answers again.");
+  await showList();
+  await renewIssue();
+}
+
+// The list
+
+const isNarrow = () => NARROWING.some((name) => state.filter[name] !== "");
+const lastPage = () => Math.max(0, Math.ceil(state.total / PAGE) - 1);
+
+/** The filter as the server takes it: shares for per cent, nothing that is empty. */
+function askedFilter() {
+  const asked = Object.fromEntries(Object.entries(state.filter).filter(([, value]) => value !== ""));
+  for (const name of ["low", "high"]) if (name in asked) asked[name] = String(asked[name] / 100);
+  return asked;
+}
+
+async function showList() {
+  const turn = ++turns.list;
+  const answer = await get("issues", { ...askedFilter(), offset: state.page * PAGE, limit: PAGE });
+  if (turn !== turns.list) return;
+  state.total = answer.total;
+  if (state.page > lastPage()) {
+    state.page = lastPage();
+    return showList();
+  }
+  state.issues = answer.issues;
+  drawList();
+}
+
+function drawList() {
+  const { total, issues, row, page, filter } = state;
+  const hadFocus = $("lines").contains(document.activeElement);
+  const place = issues.findIndex((issue) => issue.row === row);
+  if (place >= 0) state.place = place;
+  $("lines").replaceChildren(...issues.map((issue) => makeLine(issue, issue.row === row)));
+  if (place < 0) $("lines").querySelector("button")?.setAttribute("tabindex", "0");
+  if (hadFocus) $("lines").querySelector("[tabindex='0']")?.focus();
+  $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  $("shown").textContent = plural(total, filter.status === "all" ? "row" : `${filter.status} row`);
+  $("pager").hidden = total <= PAGE;
+  $("page").value = page + 1;
+  $("page").max = lastPage() + 1;
+  $("pages").textContent = count(lastPage() + 1);
+  $("page-back").disabled = page === 0;
+  $("page-on").disabled = page >= lastPage();
+  drawBulk();
+  drawNothing();
+  keepAddress();
+}
+
+function drawBulk() {
+  const words = { accept: "Accept all", keep: "Keep all", skip: "Skip all", label: "Label all" };
+  for (const button of document.querySelectorAll("[data-all]")) {
+    const verdict = button.dataset.all;
+    button.textContent = `${words[verdict]} ${count(state.total)}${verdict === "label" ? " as…" : ""}`;
+  }
+  $("all").hidden = state.total === 0;
+}
+
+function drawNothing() {
+  const isEmpty = state.total === 0;
+  $("nothing").hidden = !isEmpty;
+  const words = isEmpty ? makeNothing(state.meta, state.counts, state.filter.status, isNarrow()) : [];
+  $("nothing").replaceChildren(...words);
+  document.body.classList.toggle("empty", isEmpty && state.row === null);
+}
+
+async function goToPage(page) {
+  state.page = Math.min(Math.max(0, page), lastPage());
+  await showList();
+  $("lines").scrollTop = 0;
+  if (!isSmall.matches && state.issues.length) await choose(state.issues[0].row);
+}
+
+/** Show the list of a filter from its start. */
+async function applyFilter(changes) {
+  Object.assign(state.filter, changes);
+  state.page = 0;
+  drawFilter();
+  await showList();
+  $("lines").scrollTop = 0;
+  if (!isSmall.matches) await choose(state.issues[0]?.row ?? null);
+}
+
+/** Change the filter; another column has other values. */
+async function narrow(changes) {
+  const isOther = "column" in changes && changes.column !== state.filter.column;
+  await applyFilter(isOther ? { ...changes, value: "" } : changes);
+  if (isOther) await offerValues();
+}
+
+function drawFilter() {
+  for (const [name, value] of Object.entries(state.filter)) {
+    if (document.activeElement !== $(name)) $(name).value = value;
+  }
+  $("filter-words").textContent = tellFilter(state.filter);
+  $("clear").disabled = Object.entries(EVERYTHING).every(([name, value]) => state.filter[name] === value);
+}
+
+async function offerValues() {
+  const column = state.filter.column;
+  const values = column ? await get("values", { column }) : [];
+  if (column !== state.filter.column) return;
+  const offered = values.filter(([value]) => value !== "");
+  const texts = offered.map(([value, times]) => [value, `${shorten(value)} (${count(times)})`]);
+  fillSelect($("value"), texts, "any");
+  $("value").disabled = offered.length === 0;
+  $("value").value = state.filter.value;
+}
+
+// The issue that is looked at
+
+async function choose(row) {
+  state.row = row;
+  const turn = ++turns.issue;
+  markChosen();
+  keepAddress();
+  if (row === null) return drawIssue(null);
+  const issue = await get(`issues/${row}`);
+  if (turn === turns.issue) drawIssue(issue);
+}
+
+function markChosen() {
+  for (const button of $("lines").querySelectorAll("button")) {
+    const isChosen = Number(button.dataset.row) === state.row;
+    if (isChosen) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+    button.tabIndex = isChosen ? 0 : -1;
+    if (!isChosen) continue;
+    button.scrollIntoView({ block: "nearest" });
+    if ($("lines").contains(document.activeElement)) button.focus();
+  }
+  const place = state.issues.findIndex((issue) => issue.row === state.row);
+  if (place >= 0) state.place = place;
+}
+
+function drawIssue(issue) {
+  const isOther = issue?.row !== state.issue?.row;
+  state.issue = issue;
+  $("issue").replaceChildren(...(issue ? makeDetail(issue, state.meta.label) : []));
+  $("bar").classList.toggle("idle", issue === null);
+  for (const button of $("bar").querySelectorAll("[data-verdict]")) button.disabled = issue === null;
+  if (isOther) $("detail").scrollTop = 0;
+  if (issue === null) showSide("list");
+  drawNothing();
+}
+
+/** On a small screen the list and the issue take turns. */
+function showSide(side) {
+  if (document.body.dataset.view === side) return;
+  document.body.dataset.view = side;
+  if (!isSmall.matches) return;
+  window.scrollTo(0, 0);
+  if (side === "detail") $("detail-title")?.focus();
+  else $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
+}
+
+/** Look whether somebody decided about the issue while we look at it. */
+async function renewIssue() {
+  const { row, issue } = state;
+  if (row === null || issue === null) return;
+  const found = await get(`issues/${row}`);
+  if (state.row !== row || JSON.stringify(found) === JSON.stringify(state.issue)) return;
+  const who = found.decision?.who;
+  if (who && who !== ownName()) say(`${who} ${tellDecision(found.decision)} just now.`);
+  drawIssue(found);
+}
+
+async function step(by) {
+  const isListed = state.issues[state.place]?.row === state.row;
+  const place = state.place + (isListed || by < 0 ? by : 0); // a row that left the list made room for the next
+  if (state.issues[place]) return choose(state.issues[place].row);
+  const page = state.page + by;
+  if (page < 0 || page > lastPage()) return say(by > 0 ? "This is the last one." : "This is the first one.");
+  if (state.turning) return; // a key held down comes again before the page has
+  state.turning = true;
+  state.page = page;
+  await showList().finally(() => (state.turning = false));
+  const reached = state.issues.at(by > 0 ? 0 : -1);
+  if (reached) await choose(reached.row);
+}
+
+/** After a decision: the next open issue of the list, as mail programs do. */
+async function moveOn(row) {
+  await showList();
+  const place = state.issues.findIndex((issue) => issue.row === row);
+  let from = place >= 0 ? place + 1 : state.place;
+  for (let looked = 0; looked < FAR; looked++) {
+    const next = state.issues.slice(from).find((issue) => issue.decision === null);
+    if (next) return choose(next.row);
+    if (state.page >= lastPage()) break;
+    state.page += 1;
+    from = 0;
+    await showList();
+  }
+  if (state.filter.status !== "open") return choose(row); // with its mark
+  state.page = 0; // what was left out on the way
+  await showList();
+  await choose(state.issues[0]?.row ?? null);
+}
+
+// Decisions
+
+function drawName() {
+  $("person").textContent = ownName() ? `Deciding as ${shorten(ownName())}` : "Your name…";
+}
+
+async function changeName() {
+  await askName();
+  drawName();
+}
+
+/** Do one thing that is stored, and nothing else until it is. */
+async function store(work) {
+  if (state.busy || isAsking()) return;
+  state.busy = true;
+  try {
+    const who = ownName() || (await askName());
+    drawName();
+    if (!who) return say("Nothing was decided: a name is needed.");
+    document.body.classList.add("busy");
+    await attempt(() => work(who));
+  } finally {
+    state.busy = false;
+    document.body.classList.remove("busy");
+  }
+}
+
+function decide(verdict) {
+  const issue = state.issue;
+  if (issue === null || issue.row !== state.row) return; // not seen yet
+  return store(async (who) => {
+    const choice = verdict === "label" ? await askLabel(issue, state.meta.classes) : { verdict };
+    if (!choice) return;
+    const answer = await post("decide", { row: issue.row, who, ...choice });
+    drawCounts(answer);
+    say(`Row ${count(issue.row)}: you ${tellDecision(answer.issue.decision)}.`);
+    await moveOn(issue.row);
+  });
+}
+
+function decideAll(verdict) {
+  return store(async (who) => {
+    const filter = askedFilter();
+    const expect = state.total;
+    const choice = await askAll(verdict, expect, state.filter);
+    if (!choice) return;
+    try {
+      const answer = await post("decide-all", { filter, who, expect, ...choice });
+      drawCounts(answer);
+      say(`${plural(answer.rows, "row")} decided.`);
+    } finally {
+      await applyFilter({}).catch(() => {}); // what failed is told already
+    }
+  });
+}
+
+function undo() {
+  return store(async (who) => {
+    const answer = await post("undo", { who });
+    drawCounts(answer);
+    const [row] = answer.rows;
+    const isOne = answer.rows.length === 1;
+    say(isOne ? `Row ${count(row)} is as before.` : `${plural(answer.rows.length, "row")} are as before.`);
+    if (isOne) state.row = row;
+    await showList();
+    await choose(isOne ? row : (state.issues[0]?.row ?? null));
+  });
+}
+
+// Others
+
+function drawCounts(counts) {
+  state.counts = counts;
+  $("counts").textContent = tellCounts(counts);
+  $("progress").max = Math.max(1, counts.issues);
+  $("progress").value = counts.decided;
+  $("agreement").textContent = tellAgreement(counts);
+}
+
+/** Take in what others decided, or we in another tab. */
+async function listenToOthers() {
+  const news = await get("state", { since: state.last });
+  if (state.lost) await returnToServer();
+  if (news.last === state.last || state.busy) return;
+  state.last = news.last;
+  drawCounts(news);
+  await showList();
+  if (news.rows.length >= MANY || news.rows.includes(state.row)) await renewIssue();
+  if (state.row === null && state.issues.length && !isSmall.matches) await choose(state.issues[0].row);
+}
+
+async function poll() {
+  if (!document.hidden) await listenToOthers().catch(showLost);
+  setTimeout(poll, POLL);
+}
+
+// The address
+
+function keepAddress() {
+  const kept = Object.entries(state.filter).filter(([name, value]) => value !== EVERYTHING[name]);
+  const words = new URLSearchParams(kept);
+  if (state.page) words.set("page", state.page + 1);
+  if (state.row !== null) words.set("row", state.row);
+  history.replaceState(null, "", `#${words}`);
+}
+
+function readAddress() {
+  const words = new URLSearchParams(location.hash.slice(1));
+  for (const name of Object.keys(EVERYTHING)) state.filter[name] = words.get(name) ?? EVERYTHING[name];
+  state.page = Math.max(0, (Number.parseInt(words.get("page"), 10) || 1) - 1);
+  const row = Number.parseInt(words.get("row"), 10);
+  return row > 0 ? row : null;
+}
+
+/** Show what the address asks for. */
+async function follow() {
+  const row = readAddress();
+  drawFilter();
+  await offerValues();
+  await showList();
+  try {
+    if (row !== null) return await choose(row);
+  } catch (error) {
+    if (error instanceof Lost) throw error; // else this row is no issue
+  }
+  await choose(isSmall.matches ? null : (state.issues[0]?.row ?? null));
+}
+
+// The start
+
+async function start() {
+  $("filters").open = !isSmall.matches;
+  drawName();
+  const [meta, counts] = await Promise.all([get("meta"), get("state")]);
+  state.meta = meta;
+  state.last = counts.last;
+  drawCounts(counts);
+  $("about").textContent = `Labels of the column ${quote(meta.label)} that look wrong`;
+  $("words").textContent = meta.words.join(" ");
+  const classes = meta.classes.map((name) => [name, shorten(name)]);
+  fillSelect($("given"), classes, "any");
+  fillSelect($("suggested"), classes, "any");
+  fillSelect($("column"), meta.columns.map((name) => [name, shorten(name)]), "any");
+  fillSelect($("label"), classes);
+  fillSelect($("all-label"), classes);
+  listen(actions);
+  await follow();
+}
+
+const actions = {
+  choose: (row) => attempt(() => choose(row)).then(() => showSide("detail")),
+  decide, decideAll, undo, changeName, showSide,
+  step: (by) => attempt(() => step(by)),
+  turnPage: (by) => attempt(() => goToPage(state.page + by)),
+  goToPage: (page) => attempt(() => goToPage(page)),
+  narrow: (changes) => attempt(() => narrow(changes)),
+  clear: () => attempt(() => narrow({ ...EVERYTHING })),
+  follow: () => attempt(follow),
+  hurry: () => listenToOthers().catch(showLost),
+};
+
+async function begin() {
+  await attempt(start);
+  setTimeout(state.meta ? poll : begin, POLL);
+}
+
+begin();

@@ -1,0 +1,82 @@
+// How numbers, decisions and filters are put into words.
+
+const SURE = [[0.99, "almost certain"], [0.9, "very likely"], [0.75, "likely"], [0.5, "more likely than not"]];
+const MARKS = {
+  accept: ["✓", "accepted"], keep: ["=", "kept"], label: ["✎", "relabelled"], skip: ["↷", "skipped"],
+};
+const LONGEST_NAME = 60; // characters of a class or value in a menu
+
+export const count = (number) => number.toLocaleString("en");
+export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
+export const shorten = (text) => (text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text) || "(empty)";
+export const quote = (text) => `“${shorten(text)}”`;
+
+/** A share in per cent, as in the report: neither 0 nor 100 but for those. */
+export function percent(share) {
+  if (share <= 0 || share >= 1) return `${(100 * share).toFixed(0)}\u00a0%`;
+  if (share < 0.001) return "<\u00a00.1\u00a0%";
+  if (share > 0.999) return ">\u00a099.9\u00a0%";
+  return `${(100 * share).toFixed(share < 0.0995 || share > 0.99 ? 1 : 0)}\u00a0%`;
+}
+
+export function sure(confidence) {
+  const found = SURE.find(([least]) => confidence >= least);
+  return found ? found[1] : "less likely than not";
+}
+
+/** The sign and the word for a decision; a row without one is open. */
+export const mark = (decision) => (decision ? MARKS[decision.verdict] : ["", "open"]);
+
+export function tellDecision({ verdict, label }) {
+  return {
+    accept: () => `accepted the suggestion ${quote(label)}`,
+    keep: () => `kept the label ${quote(label)}`,
+    label: () => `gave it the label ${quote(label)}`,
+    skip: () => "skipped it",
+  }[verdict]();
+}
+
+export function tellWithstands(number) {
+  if (!number) return "One more wrong label elsewhere might turn this vote.";
+  return `The vote withstands ${plural(number, "further wrong label")} anywhere in the table.`;
+}
+
+export function tellCounts({ issues, decided, skipped }) {
+  return `${count(decided)} of ${count(issues)} decided${skipped ? `, ${count(skipped)} skipped` : ""}`;
+}
+
+export function tellAgreement({ judged, accepted, low, high }) {
+  if (!judged) return "No suggestion is judged yet.";
+  const range = `${(100 * low).toFixed(0)} to ${(100 * high).toFixed(0)}\u00a0%`;
+  return (
+    `You and others accepted ${count(accepted)} of ${plural(judged, "suggestion")}: ` +
+    `${range} of such suggestions are expected to be right.`
+  );
+}
+
+export function tellWhen(at) {
+  const when = new Date(at);
+  return Number.isNaN(when.getTime()) ? at : when.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** What a filter lets through, for the question before all of it is decided. */
+export function tellFilter({ given, suggested, low, high, column, value, search }) {
+  const parts = [];
+  if (given) parts.push(`given ${quote(given)}`);
+  if (suggested) parts.push(`suggested ${quote(suggested)}`);
+  if (low || high) parts.push(`sure from ${low || 0} to ${high || 100}\u00a0%`);
+  if (column && value) parts.push(`${shorten(column)} is ${quote(value)}`);
+  if (search) parts.push(`with the text ${quote(search)}`);
+  return parts.join(", ");
+}
+
+/** How a witness's value differs: an arrow for a number, or else a sign. */
+export function compare(value, other) {
+  if (value === other) return "";
+  const [a, b] = [value, other].map((text) => (text.trim() === "" ? NaN : Number(text)));
+  if (Number.isNaN(a) || Number.isNaN(b)) return "≠";
+  return a === b ? "" : b > a ? "↑" : "↓";
+}
+
+/** A path as a shell takes it. */
+export const inShell = (path) => (/^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);

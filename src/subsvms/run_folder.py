@@ -1,0 +1,184 @@
+"""The folder that a run leaves behind: complete, or not there.
+
+It is filled beside its place under a hidden name, and moved there when every file is on disk. A run that is
+killed leaves the hidden folder, which the next run on the same table removes: a lock that the kernel releases
+with the process tells that nobody fills it any more. Two runs at once fill two folders, and the one that
+comes second is told so.
+"""
+
+import glob
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from subsvms.files import TableError
+
+RECORD = "run.json"  # a folder with this file is a run's
+DECISIONS = "decisions.sqlite"
+LOCK = ".lock"
+NEW = 10.0  # seconds; a folder as young may be about to be locked
+
+
+def check_place(target: Path, *, force: bool) -> None:
+    """Raise an error if a run must not, or could not, become this folder.
+
+    Parameters
+    ----------
+    target : Path
+    force : bool
+        Whether the folder of an earlier run may be replaced; that of anything else never is.
+
+    Examples
+    --------
+    >>> check_place(Path("no such folder/loans.subsvms"), force=False)
+    Traceback (most recent call last):
+    subsvms.files.TableError: There is no folder 'no such folder' to write in: make it first.
+    """
+    shown = repr(str(target))
+    if not target.parent.is_dir():
+        raise TableError(f"There is no folder {str(target.parent)!r} to write in: make it first.")
+    if not os.access(target.parent, os.W_OK):
+        raise TableError(
+            f"The folder {str(target.parent)!r} cannot be written to: choose another (--output)."
+        )
+    if not (target.exists() or target.is_symlink()):
+        return
+    if not target.is_dir() or target.is_symlink():
+        raise TableError(f"{shown} is no folder: choose another name for the result (--output).")
+    if any(target.iterdir()) and not (target / RECORD).is_file():
+        raise TableError(f"{shown} holds other files than those of a run: choose another folder (--output).")
+    if (target / DECISIONS).exists():
+        raise TableError(
+            f"{shown} holds decisions that people made, which are not replaced: choose another folder "
+            "(--output)."
+        )
+    if any(target.iterdir()) and not force:
+        raise TableError(
+            f"{shown} holds the result of an earlier run: choose another folder (--output), or replace it "
+            "(--force)."
+        )
+
+
+@contextmanager
+def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
+    """Give an empty folder to fill; if the block ends well it becomes `target`, whole and at once.
+
+    Parameters
+    ----------
+    target : Path
+    force : bool
+        Whether to replace the folder of an earlier run.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     with fill_folder(Path(name) / "a.subsvms", force=False) as folder:
+    ...         _ = (folder / "run.json").write_text("{}")
+    ...     sorted(path.name for path in Path(name).rglob("*"))
+    ['a.subsvms', 'run.json']
+    """
+    prefix = f".{target.name[:100]}-"
+    _clear_away(target, prefix)
+    check_place(target, force=force)
+    lock = None
+    try:
+        folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix, suffix=".part"))
+        try:
+            lock = _lock(folder / LOCK)
+            yield folder
+            (folder / LOCK).unlink(missing_ok=True)
+            _make_readable(folder)
+            _sync(folder)
+            _move(folder, target, force=force)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    except OSError as error:
+        if error.errno is None:  # no word from the system: a mistake of ours
+            raise
+        raise TableError(
+            f"{str(target)!r} could not be written ({error.strerror}): free some space, or choose another "
+            "folder (--output)."
+        ) from None
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock(path):
+    """Hold a lock on a file as long as this process lives; None where the system has no such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _clear_away(target, prefix):
+    """Remove what killed runs left, and put back a folder that one had moved aside to replace it."""
+    pattern = glob.escape(prefix)
+    for folder in target.parent.glob(f"{pattern}*.part"):
+        with suppress(OSError):
+            is_new = time.time() - folder.stat().st_mtime < NEW  # perhaps not locked yet
+            handle = None if is_new or not (folder / LOCK).is_file() else _lock(folder / LOCK)
+            if handle is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(handle)
+    for old in target.parent.glob(f"{pattern}*.old"):
+        with suppress(OSError):
+            if target.exists():
+                shutil.rmtree(old, ignore_errors=True)
+            else:
+                os.rename(old, target)
+
+
+def _make_readable(folder):
+    """Give folder and files the permissions that any new ones would have."""
+    mask = os.umask(0)
+    os.umask(mask)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
+
+
+def _sync(folder):
+    """Wait until everything is on disk: a folder that is there must be complete after a power cut, too."""
+    for path in (*folder.rglob("*"), folder):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError:  # some file systems cannot sync folders
+            if path.is_file():
+                raise
+        finally:
+            os.close(handle)
+
+
+def _move(folder, target, *, force):
+    """Put the folder in its place; an earlier one goes first, and comes back if that fails."""
+    old = None
+    if target.exists():
+        check_place(target, force=force)  # another run may have come first
+        old = folder.with_suffix(".old")
+        os.rename(target, old)
+    try:
+        os.rename(folder, target)
+    except OSError:
+        if old is not None:
+            os.rename(old, target)
+        elif target.exists():
+            raise TableError(
+                f"{str(target)!r} was made by another run in the meantime: choose another folder (--output)."
+            ) from None
+        raise
+    if old is not None:
+        shutil.rmtree(old, ignore_errors=True)
