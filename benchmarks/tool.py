@@ -10,6 +10,7 @@ is run as its user would, in a process of its own, whose peak memory the system 
 import argparse
 import csv
 import json
+import lzma
 import os
 import resource
 import subprocess
@@ -66,7 +67,8 @@ def main():
 
 def read_income(folder):
     """Return the columns as lists of categories, None where missing, and the labels."""
-    X, y, X_test, y_test = load_svmlight_files([str(folder / "a1a"), str(folder / "a1a.t")], n_features=123)
+    files = [lzma.open(folder / name) for name in ("a1a.xz", "a1a.t.xz")]
+    X, y, X_test, y_test = load_svmlight_files(files, n_features=123)
     X = np.concatenate([X.toarray(), X_test.toarray()])
     columns, at = {}, 0
     for name, width in COLUMNS.items():

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from subsvms.adversaries import ATTACKS
 from subsvms.cli import app
-from subsvms.commands import default_output
-from subsvms.table import read_table
+from subsvms.table import place_beside, read_table
 
 
 def run(*words, **options):
@@ -117,7 +116,7 @@ def test_the_default_output_lies_beside_the_file(loans, tmp_path, name, expected
 
     data = loans.read_bytes()
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
-    assert default_output(read_table(tmp_path / name, "default")) == tmp_path / expected
+    assert place_beside(read_table(tmp_path / name, "default"), "corrupted") == tmp_path / expected
 
 
 def test_odd_files_can_be_read_with_the_options_that_messages_name(tmp_path):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from subsvms.adversaries import ATTACKS, attack
-from subsvms.files import TableError, check_target, split_suffix
+from subsvms.files import TableError, check_target
 from subsvms.planning import Plan, plan
-from subsvms.table import LabelledTable, find_output_format, read_table, write_table
+from subsvms.table import LabelledTable, find_output_format, place_beside, read_table, write_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ def corrupt_file(
             f"A class goes with the attack region only; got it with {name!r}: leave --class out."
         )
     table = read_table(where, label, **(reading or {}))
-    path = output or default_output(table)
+    path = output or place_beside(table, "corrupted")
     find_output_format(path)  # before the attack, which may take minutes
     check_target(path, table.paths, force=force)
     rows = np.flatnonzero(~table.missing)
@@ -140,19 +140,6 @@ def parse_matrix(text: str) -> list[list[float]]:
         raise TableError(
             f"The matrix must be numbers, lines parted by semicolons, as '0.9 0.1; 0.2 0.8'; got {text!r}."
         ) from None
-
-
-def default_output(table: LabelledTable) -> Path:
-    """Return a path beside the table's file: loans.csv.gz becomes loans.corrupted.csv.gz.
-
-    A suffix that names no format, as in iris.data, is followed by one that does.
-    """
-    if len(table.paths) != 1:
-        came = "standard input" if not table.paths else "several files"
-        raise TableError(f"The table came from {came}: say with --output where the changed one should go.")
-    (path,) = table.paths
-    stem, ending = split_suffix(path, table.format)
-    return path.with_name(f"{stem}.corrupted{ending}")
 
 
 def plan_file(

@@ -17,12 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from subsvms.embeddings import ArrayScaler, SparseScaler, load_array
 from subsvms.encoder import ColumnEncoder
 from subsvms.estimators import SubSVMClassifier
-from subsvms.files import TableError, check_target, split_suffix, suggest
+from subsvms.files import TableError, check_target, suggest
 from subsvms.persistence import MODELS, WHOLE, build_classifier, classifier_to_state
 from subsvms.progress import announce
 from subsvms.runs import Run
 from subsvms.states import distrust, join_states, read_state, require, write_state
-from subsvms.table import LabelledTable, find_output_format, free_name, read_table, write_table
+from subsvms.table import LabelledTable, find_output_format, free_name, place_beside, read_table, write_table
 
 DIGITS = 4  # of vote shares; a thousand SVMs need three
 Transformer = ColumnEncoder | SparseScaler | ArrayScaler
@@ -82,7 +82,7 @@ def save_model(model: Model, path: str | os.PathLike) -> None:
     --------
     >>> import tempfile
     >>> from subsvms.features import make_features
-    >>> from subsvms.table import free_name, read_table
+    >>> from subsvms.table import read_table
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = Path(folder.name) / "fruit.csv"
     >>> rows = [f"{i % 9},{['red', 'green'][i % 2]},{['apple', 'pear'][i % 2]}" for i in range(40)]
@@ -263,7 +263,8 @@ def predict_file(
     model = load_model(model_path)
     announce("reading the table")
     table = read_table(where, None, **(reading or {}))
-    path = Path(output) if output is not None else _default_output(table)
+    ending = ".csv" if table.format == "svmlight" else None
+    path = Path(output) if output is not None else place_beside(table, "predicted", ending)
     _check_output(table, path, force=force)  # before the votes, which may take minutes
     announce("making features")
     X, notes = _make_features(model, table, features)
@@ -278,16 +279,6 @@ def predict_file(
     columns[free_name(copy, "vote_share")] = np.round(share, DIGITS)
     write_table(copy, path, extra_columns=columns, force=force)
     return Predictions(model, table, path, labels, share, notes)
-
-
-def _default_output(table):
-    """Return a path beside the table's file: loans.csv.gz becomes loans.predicted.csv.gz."""
-    if len(table.paths) != 1:
-        came = "standard input" if not table.paths else "several files"
-        raise TableError(f"The table came from {came}: say with --output where the predictions should go.")
-    (path,) = table.paths
-    stem, ending = split_suffix(path, table.format)
-    return path.with_name(f"{stem}.predicted{'.csv' if table.format == 'svmlight' else ending}")
 
 
 def _check_output(table, path, *, force):

@@ -25,7 +25,7 @@ from subsvms.issues import Issues, disarm
 from subsvms.run_folder import RECORD
 from subsvms.runs import Options, Run
 from subsvms.selection import keep_rows
-from subsvms.table import LabelledTable, free_name, write_table
+from subsvms.table import LabelledTable, free_name, place_beside, write_table
 
 FORMAT = 1  # of run.json; raised when an older reader could misread it
 DIGITS = 4  # of weights
@@ -34,13 +34,7 @@ LONGEST = 2000  # characters of a cell in issues.csv; the whole value is in the 
 
 def find_place(table: LabelledTable, output: Path | None) -> Path:
     """Return the folder that a run on this table makes: loans.subsvms beside loans.csv."""
-    if output is not None:
-        return output
-    if len(table.paths) != 1:
-        came = "standard input" if not table.paths else "several files"
-        raise TableError(f"The table came from {came}: say with --output where the result should go.")
-    (path,) = table.paths
-    return path.with_name(f"{split_suffix(path, table.format)[0]}.subsvms")
+    return output if output is not None else place_beside(table, "subsvms", "")
 
 
 def write_corrected(run: Run, folder: Path) -> str:

@@ -29,6 +29,7 @@ from subsvms.files import (
     pack,
     read_content,
     show,
+    split_suffix,
     write_content,
 )
 from subsvms.jsonlines import JsonLines, read_jsonlines, render_jsonlines, write_jsonlines
@@ -294,6 +295,26 @@ def free_name(table: LabelledTable, wanted: str) -> str:
     while name in taken:
         name, number = f"{wanted}_{number}", number + 1
     return name
+
+
+def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> Path:
+    """Return a path beside the table's file: loans.csv.gz becomes loans.corrupted.csv.gz.
+
+    Parameters
+    ----------
+    table : LabelledTable
+        From one file; a suffix that names no format, as in iris.data, is followed by one that does.
+    word : str
+        Such as "corrupted".
+    ending : str, optional
+        Instead of the file's own, packing included.
+    """
+    if len(table.paths) != 1:
+        came = "standard input" if not table.paths else "several files"
+        raise TableError(f"The table came from {came}: say with --output where the result should go.")
+    (path,) = table.paths
+    stem, own = split_suffix(path, table.format)
+    return path.with_name(f"{stem}.{word}{own if ending is None else ending}")
 
 
 def find_output_format(path: str | os.PathLike) -> str:
