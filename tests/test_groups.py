@@ -70,3 +70,8 @@ def test_a_column_that_is_not_there_is_told(tmp_path, name, message):
     table = make_table(tmp_path, {"who": ["ann", "bob"] * 10})
     with pytest.raises(TableError, match=message):
         read_groups(table, name)
+
+
+def test_long_numbers_are_groups_of_their_own(tmp_path):
+    table = make_table(tmp_path, {"who": [1234560 + i % 4 for i in range(40)]})
+    assert set(read_groups(table, "who")) == {"1234560", "1234561", "1234562", "1234563"}

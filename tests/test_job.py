@@ -469,3 +469,42 @@ def test_labels_that_were_filled_in_are_listed_last(tmp_path):
     for issue in issues[-2:]:
         assert issue["action"] == "missing" and issue["given_label"] == "" and issue["suggested_label"]
         assert issue["is_label_issue"] == "false" and issue["reason"].startswith("missing: ")
+
+
+def test_libsvm_text_with_embeddings_works_and_takes_no_weights(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([1, -1], 100)
+    lines = [f"{label:+d} 1:{i % 7} 3:0.5" for i, label in enumerate(np.where(rng.random(200) < 0.15, -y, y))]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    np.save(tmp_path / "e.npy", rng.normal(y[:, None], 0.7, (200, 4)))
+    words = ("correct", tmp_path / "t.csv", "--format", "svmlight", "--label", "label", "--quiet", *QUICK)
+    call(*words, "--features", tmp_path / "e.npy")
+    assert (tmp_path / "t.csv.subsvms/corrected.libsvm").is_file()
+    result = call(*words, "--action", "weight", code=2)
+    assert "no place for weights" in result.output
+    words = (*words, "--features", tmp_path / "e.npy", "--force")
+    result = call(*words, "--save-model", tmp_path / "e.npy", code=2)
+    assert "is the table that was read" in " ".join(result.output.split())
+
+
+def test_columns_with_names_like_ours_are_all_there(tmp_path):
+    rows, _ = make_rows(300)
+    for row in rows:
+        row |= {"row (column)": "first", "row": "second", "=x": "third", "'=x": "fourth"}
+    call("correct", write(tmp_path / "t.csv", rows), "--label", "default", "--quiet", *QUICK)
+    issue = read(tmp_path / "t.subsvms/issues.csv")[0]
+    assert {"first", "second", "third", "fourth"} <= set(issue.values())
+
+
+def test_held_back_means_that_another_label_is_more_probable(tmp_path):
+    rng = np.random.default_rng(0)
+    clean = rng.integers(0, 3, 600)
+    given = np.where(rng.random(600) < 0.3, rng.integers(0, 3, 600), clean)
+    X = rng.normal(np.array([[0, 0], [2, 0], [1, 2]])[clean], 0.8)
+    lines = [f"{a:.3f},{b:.3f},c{label}" for (a, b), label in zip(X, given, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,y", *lines]))
+    run = correct_table(read_table(tmp_path / "t.csv", "y"), Options("y", svms=200, min_confidence=0.9))
+    issues = find_issues(run.correction, run.features.X)
+    posterior = run.correction.judgement.posterior[issues.rows]
+    own = posterior[np.arange(len(issues)), run.correction.given[issues.rows]]
+    assert len(issues) > 20 and np.all(issues.confidence > own)

@@ -2,15 +2,19 @@
 
 import asyncio
 import json
+import shutil
 
 import httpx
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from test_job import call, make_rows, read, write
 
 from subsvms.applying import apply_decisions
 from subsvms.exchange import export_issues, import_decisions
 from subsvms.files import TableError
+from subsvms.job import read_verified
 from subsvms.review import open_socket
 from subsvms.review.desk import Desk, Filter
 from subsvms.review.server import HEADERS, make_app
@@ -262,8 +266,6 @@ def test_a_busy_port_is_stepped_over():
 
 
 def test_a_table_that_changed_cannot_be_reviewed(made, tmp_path):
-    import shutil
-
     shutil.copytree(made, tmp_path / "loans.subsvms")
     with pytest.raises(TableError, match="There is no file"):
         Desk(tmp_path / "loans.subsvms")
@@ -323,9 +325,6 @@ def test_what_is_exported_comes_back_as_decisions(desk, made, tmp_path, format):
             task["annotations"] = [{"completed_by": {"email": "a@b.c"}, "result": result}] if label else []
         path.write_text(json.dumps(tasks))
     else:
-        import pyarrow as pa
-        from pyarrow import parquet
-
         path = tmp_path / "back.parquet"
         frame = parquet.read_table(done.path)
         assert set(frame["row"].to_pylist()) == set(desk.rows.tolist())
@@ -415,3 +414,74 @@ def test_a_hundred_thousand_issues_are_paged_quickly(desk):
     (answer,) = ask(desk, get("api/issues?given=yes&sort=confidence&offset=40000&limit=50"))
     assert answer.json()["total"] == big // 2 and len(answer.json()["issues"]) == 50
     assert len(answer.content) < 20_000
+
+
+def test_two_desks_see_each_others_decisions_whoever_decides_first(desk, made):
+    other = Desk(made)
+    first, second = desk.rows[:2].tolist()
+    other.decide_many([([other.settle(first, "accept", None)], "Bob")])
+    desk.decide_many([([desk.settle(second, "accept", None)], "Ann")])
+    desk.refresh()
+    assert desk.count()["decided"] == 2 and first not in desk.rows[desk.find(Filter(status="open"))]
+    other.decisions.close()
+
+
+def test_what_was_decided_before_stands_in_the_rounds_after(desk, made, tmp_path):
+    flagged = desk.rows[desk.flagged].tolist()
+    desk.decide_many([([desk.settle(row, "accept", None) for row in flagged[:8]], "Ann")])
+    table = made.with_name("loans.csv")
+    words = ("correct", table, "--label", "default", "--svms", 200, "--quiet")
+    call(*words, "--decisions", made)
+    second = made.with_name("loans.reviewed.subsvms")
+    done = apply_decisions(second, output=tmp_path / "final.csv")
+    assert done.n_decided == 8 and done.n_changed == 8
+    assert len(read_verified(second, "default")[0]) == 8
+    result = call("correct", table, "--label", "colour", "--decisions", made, "--svms", 50, code=2)
+    assert "are about the column 'default', not 'colour'" in " ".join(result.output.split())
+    shutil.rmtree(second)
+
+
+@pytest.mark.parametrize("kind", ["bool", "int", "formula"])
+def test_labels_of_any_kind_survive_review_apply_export_and_import(tmp_path, kind):
+    rows, _ = make_rows(300, wrong=0.2)
+    classes = {"bool": (False, True), "int": (0, 7), "formula": ("-no", "=yes()")}[kind]
+    labels = [classes[row["default"] == "yes"] for row in rows]
+    columns = {name: [float(row[name] or "nan") for row in rows] for name in ("age", "size")}
+    parquet.write_table(pa.table({**columns, "y": labels}), tmp_path / "t.parquet")
+    call("correct", tmp_path / "t.parquet", "--label", "y", "--quiet", "--svms", 200)
+    folder = tmp_path / "t.subsvms"
+    exported = export_issues(folder, "jsonl")
+    lines = [json.loads(line) for line in exported.path.read_text().split("\n") if line]
+    flagged = [line for line in lines if line["is_label_issue"]][:3]
+    written = {"bool": str.lower, "int": lambda label: f"{label}.0", "formula": str}[kind]
+    text = ["row,label"] + [f"{line['row']},{written(line['suggested'])}" for line in flagged]
+    (tmp_path / "d.csv").write_text("\n".join(text))
+    assert import_decisions(folder, tmp_path / "d.csv").n_decisions == 3
+    apply_decisions(folder)
+    final = parquet.read_table(folder / "final.parquet")["y"].to_pylist()
+    changed = [i + 1 for i, (new, old) in enumerate(zip(final, labels, strict=True)) if new != old]
+    assert sorted(changed) == sorted(line["row"] for line in flagged) and set(final) == set(classes)
+
+
+def test_text_with_odd_line_ends_comes_back(tmp_path):
+    rows, _ = make_rows(300, wrong=0.2)
+    for row in rows:
+        row["note"] = "a\u2028b\x85c"
+    call("correct", write(tmp_path / "t.csv", rows), "--label", "default", "--quiet", "--svms", 200)
+    done = export_issues(tmp_path / "t.subsvms", "jsonl")
+    assert import_decisions(tmp_path / "t.subsvms", done.path).n_decisions == 0
+
+
+def test_a_row_wider_than_a_megabyte_can_be_reviewed(tmp_path):
+    rows, _ = make_rows(200, wrong=0.2)
+    for i, row in enumerate(rows):
+        row |= {f"c{j}": chr(97 + i % 3) * 1990 if i < 4 else "" for j in range(560)}
+    path = write(tmp_path / "t.csv", rows)
+    call("correct", path, "--label", "default", "--quiet", "--svms", 50, "--only", "age", "--only", "size")
+    desk = Desk(tmp_path / "t.subsvms")
+    assert len(desk) == len(desk.rows)
+    desk.decisions.close()
+
+
+def test_a_review_that_decided_nothing_does_not_stand_in_the_way_of_a_new_run(desk, made):
+    call("correct", made.with_name("loans.csv"), "--label", "default", "--svms", 200, "--force", "--quiet")

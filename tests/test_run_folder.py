@@ -85,7 +85,7 @@ def test_of_two_runs_at_once_the_second_is_told_and_the_first_stays(tmp_path):
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
-    left = tmp_path / ".a.subsvms-killed.part"
+    left = tmp_path / ".a.subsvms-killed00.part"
     left.mkdir()
     (left / run_folder.LOCK).touch()
     old = time.time() - 100
@@ -106,7 +106,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
 
 
 def test_a_folder_that_was_moved_aside_by_a_killed_run_comes_back(tmp_path):
-    aside = tmp_path / ".a.subsvms-killed.old"
+    aside = tmp_path / ".a.subsvms-killed00.old"
     aside.mkdir()
     fill(aside, "old")
     with pytest.raises(TableError, match="earlier run"), fill_folder(tmp_path / "a.subsvms", force=False):
@@ -117,3 +117,12 @@ def test_a_folder_that_was_moved_aside_by_a_killed_run_comes_back(tmp_path):
 def test_a_folder_that_cannot_be_written_is_told(tmp_path):
     with pytest.raises(TableError, match="There is no folder"), fill_folder(tmp_path / "b/a", force=False):
         pass
+
+
+def test_what_belongs_to_another_run_is_left_alone(tmp_path):
+    other = tmp_path / ".out-2-abcdefgh.old"
+    other.mkdir()
+    fill(other, "other")
+    with fill_folder(tmp_path / "out", force=False) as folder:
+        fill(folder)
+    assert (other / "run.json").read_text() == "other"

@@ -30,8 +30,8 @@ LAYERS = """
     regularity separation
     planning regularity_display corrector
     theory displays
-    persistence scale demo commands
-    groups neighbours run_folder selection decisions
+    persistence scale demo commands decisions
+    groups neighbours run_folder selection
     runs issues
     outputs summary
     models terminal

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from subsvms.files import TableError, check_target, default_ending, show, split_suffix
+from subsvms.files import TableError, check_target, show
+from subsvms.outputs import find_ending
 from subsvms.review.desk import Desk
 from subsvms.table import find_output_format, write_table
 
@@ -59,7 +60,7 @@ def apply_decisions(
     desk = Desk(folder)
     try:
         table = desk.table
-        path = output or desk.folder / f"final{find_ending(desk)}"
+        path = output or desk.folder / f"final{find_ending(desk.table)}"
         find_output_format(path)
         check_target(path, table.paths, force=force)
         labels, followed = table.labels.copy(), 0
@@ -67,9 +68,9 @@ def apply_decisions(
             acted = desk.flagged | (desk.given < 0)
             for row, code in zip(desk.rows[acted].tolist(), desk.suggested[acted].tolist(), strict=True):
                 labels[row - 1] = desk.labels[code]
-        decided = desk.decisions.current
-        for row, decision in decided.items():
-            labels[check_row(row, len(table)) - 1] = decision.label
+        decided = desk.decided_labels
+        for row, label in decided.items():
+            labels[check_row(row, len(table)) - 1] = label
         if undecided == "suggestion":
             followed = int(np.sum(acted)) - sum(row in decided for row in desk.rows[acted].tolist())
         write_table(table, path, labels, force=force)
@@ -77,12 +78,6 @@ def apply_decisions(
         return Applied(Path(path), len(table), len(decided), followed, changed)
     finally:
         desk.decisions.close()
-
-
-def find_ending(desk: Desk) -> str:
-    """Return the suffixes that the table's file has."""
-    paths, format = desk.table.paths, desk.table.format
-    return split_suffix(paths[0], format)[1] if len(paths) == 1 else default_ending(format)
 
 
 def check_row(row: int, n_rows: int) -> int:

@@ -105,7 +105,7 @@ def correct(
             where, column = check_given(file, label)
             verified: tuple = ()
             if decisions is not None:
-                verified, expected = read_verified(decisions)
+                verified, expected = read_verified(decisions, column)
             options = Options(
                 column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
                 min_confidence=min_confidence, svms=svms, subset_size=parse_size(subset_size), kernel=kernel,

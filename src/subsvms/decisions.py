@@ -241,13 +241,13 @@ class Decisions:
             latest = {row: stack[-1] for row, stack in self.stacks.items() if stack}
         return {row: decision for row, decision in latest.items() if decision.verdict != "skip"}
 
-    def touched(self, since: int, most: int = 1000) -> list[int]:
+    def touched(self, since: int, most: int | None = 1000) -> list[int]:
         """Return the rows that acts after a number decided, or took back; the latest, if they are many."""
         with self.lock:
             rows: dict[int, None] = {}
             for act in reversed(self.order[bisect_right(self.order, since) :]):
                 rows |= dict.fromkeys(self.rows_of[act])
-                if len(rows) >= most:
+                if most is not None and len(rows) >= most:
                     break
             return sorted(list(rows)[:most])
 
@@ -264,6 +264,20 @@ class Decisions:
                 "ORDER BY id"
             ).fetchall()
         return [dict(zip(("act", "who", "at", "undoes", "rows"), line, strict=True)) for line in lines]
+
+
+def hold_decisions(path: Path) -> bool:
+    """Tell if a file holds anything that people decided; one that cannot be read may."""
+    if not path.exists():
+        return False
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        try:
+            return bool(connection.execute("SELECT count(*) FROM acts").fetchone()[0])
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return True
 
 
 def check_name(who: Any) -> str:

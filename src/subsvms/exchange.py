@@ -17,6 +17,7 @@ from typing import Any
 
 from subsvms.decisions import LONGEST_NAME, check_name
 from subsvms.files import TableError, check_target, show, write_content
+from subsvms.outputs import as_cell, find_free
 from subsvms.review.desk import Desk
 
 FORMATS = {"jsonl": ".jsonl", "label-studio": ".json", "spotlight": ".parquet"}
@@ -124,9 +125,7 @@ def as_parquet(lines: list[dict[str, Any]]) -> bytes:
     own = [name for name in (lines[0] if lines else {"row": 0}) if name != "values"]
     columns: dict[str, list] = {name: [line[name] for line in lines] for name in own}
     for name in lines[0]["values"] if lines else ():
-        columns[name if name not in columns else f"{name} (column)"] = [
-            line["values"][name] for line in lines
-        ]
+        columns[find_free(name, columns)] = [line["values"][name] for line in lines]
     sink = pa.BufferOutputStream()
     parquet.write_table(pa.table(columns), sink)
     return sink.getvalue().to_pybytes()
@@ -148,33 +147,49 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     try:
         lines = read_lines(Path(path))
         stranger = check_name(who if who is not None else STRANGER)
-        by_person: dict[str, list] = {}
+        spelled = spell_classes(desk)
+        acts: list[tuple[dict[int, tuple], str]] = []  # of one person each, in the order of the file
         skipped = 0
         for place, line in enumerate(lines, 1):
-            row, label, person = line.get("row"), line.get("label"), line.get("who") or stranger
-            if label in (None, ""):
+            label = line.get("label")
+            if label is None or label != label or label == "":
                 skipped += 1
                 continue
-            try:
-                row = int(row)  # type: ignore[arg-type]
-            except (TypeError, ValueError):
-                row = 0
+            row = read_row(line["row"])
             if row not in desk.place:
                 raise TableError(
-                    f"Entry {place} of {str(path)!r} is about row {show(line.get('row'))}, which is no issue "
-                    "of this run: nothing was taken over."
+                    f"Entry {place} of {str(path)!r} is about row {show(line['row'])}, which is no issue of "
+                    "this run: nothing was taken over."
                 )
-            name = check_name(str(person)[:LONGEST_NAME])
-            by_person.setdefault(name, []).append(desk.settle(row, "label", str(label)))
-        acts = [
-            (list({row: (row, *rest) for row, *rest in decided}.values()), name)
-            for name, decided in by_person.items()
-        ]
+            name = check_name(str(line.get("who") or stranger)[:LONGEST_NAME])
+            if not acts or acts[-1][1] != name:
+                acts.append(({}, name))
+            acts[-1][0][row] = desk.settle(row, "label", spelled.get(str(label), str(label)))
         if acts:
-            desk.decide_many(acts)
+            desk.decide_many([(list(decided.values()), name) for decided, name in acts])
         return Imported(sum(len(decided) for decided, _ in acts), skipped)
     finally:
         desk.decisions.close()
+
+
+def spell_classes(desk: Desk) -> dict[str, str]:
+    """Return the class that each spelling means: other tools write true for True, and 1.0 for 1."""
+    spelled: dict[str, str] = {}
+    for label, name in zip(desk.labels, desk.classes, strict=True):
+        ways = [name, str(as_cell(label))]
+        if isinstance(label, int) and not isinstance(label, bool):
+            ways.append(f"{label}.0")
+        spelled = dict.fromkeys(ways, name) | spelled
+    return spelled | {name: name for name in desk.classes}
+
+
+def read_row(value: Any) -> int:
+    """Return a row's number, 0 if it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return 0
+    return int(number) if number.is_integer() else 0
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -193,11 +208,11 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
             lines = [read_task(task) for task in json.loads(path.read_text(encoding="utf-8"))]
         else:
             lines = [
-                json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
+                json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()
             ]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, csv.Error) as error:
         raise TableError(f"{str(path)!r} cannot be read as decisions ({show(str(error))}).") from None
-    if not all(isinstance(line, dict) and "row" in line for line in lines):
+    if not all(isinstance(line, dict) and {"row", "label"} <= set(line) for line in lines):
         raise TableError(f"{str(path)!r} must say the row of each decision, and its label.")
     return lines
 

@@ -327,7 +327,7 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
 def split_suffix(path: Path, format: str) -> tuple[str, str]:
     """Return the name of a file and its ending, packing included.
 
-    A suffix that names no format belongs to the name, and the ending is then that of the file's format.
+    A suffix that names another format, or none, belongs to the name; the ending is then the format's own.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def split_suffix(path: Path, format: str) -> tuple[str, str]:
     """
     packing = path.suffix if path.suffix.lower() in PACKED else ""
     inner = path.with_suffix("") if packing else path
-    if inner.suffix.lower() in SUFFIXES:
+    if SUFFIXES.get(inner.suffix.lower()) == format:
         return inner.stem, inner.suffix + packing
     return inner.name, default_ending(format) + packing
 

@@ -115,7 +115,9 @@ def _cut_dates(dates):
 def _cut_numbers(numbers):
     distinct = np.unique(numbers)
     if len(distinct) <= FEW:
-        return np.array([f"{number:g}" for number in numbers], dtype=object)
+        return np.array([f"{number:.15g}" for number in numbers], dtype=object)
     edges = np.unique(np.percentile(numbers, (0, 20, 40, 60, 80, 100)))
-    names = np.array([f"{a:g} to {b:g}" for a, b in zip(edges[:-1], edges[1:], strict=True)], dtype=object)
+    names = np.array(
+        [f"{a:.15g} to {b:.15g}" for a, b in zip(edges[:-1], edges[1:], strict=True)], dtype=object
+    )
     return names[np.clip(np.searchsorted(edges, numbers, side="left") - 1, 0, len(names) - 1)]

@@ -92,7 +92,8 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     all_rows = np.arange(len(correction))
     own = judged.posterior[all_rows, np.maximum(correction.given, 0)]
     decided = correction.decided
-    held_back = ~correction.missing & ~correction.flagged & (own < 0.5) & ~decided
+    other = judged.posterior[all_rows, judged.rival]
+    held_back = ~correction.missing & ~correction.flagged & (own < other) & ~decided
     kinds = (correction.flagged, held_back, correction.missing & ~decided)
     parts = [np.flatnonzero(which) for which in kinds]
     rows = np.concatenate(

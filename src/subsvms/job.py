@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.decisions import Decisions
-from subsvms.files import TableError, check_target
+from subsvms.files import TableError, check_target, show
 from subsvms.issues import Issues, find_issues
 from subsvms.models import Model, save_model
 from subsvms.outputs import (
@@ -69,11 +69,14 @@ def do_job(
         check_unchanged("The table", table.digest, expected["sha256"])
         if features is not None and expected["features_sha256"] is not None:
             check_unchanged("The file of features", digest_file(Path(features)), expected["features_sha256"])
-    place = None if dry_run else find_place(table, output)
+    if options.action == "weight" and table.format == "svmlight":
+        raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
+    place = None if dry_run else find_place(table, output, reviewed=bool(options.verified))
     if place is not None:  # before work that may take minutes
         check_place(place, force=force)
         if model is not None:
-            check_target(model, table.paths, force=force)
+            inputs = [*table.paths, *([] if features is None else [Path(features)])]
+            check_target(model, inputs, force=force)
     clock.lap("reading")
     run = correct_table(table, options, features=features, n_jobs=n_jobs)
     run.seconds.update({**clock.laps, **run.seconds})
@@ -83,10 +86,8 @@ def do_job(
     if place is not None:
         announce("writing")
         summary["folder"] = str(place)
+        summary["model"] = None if model is None else str(model)
         write_folder(run, issues, summary, place, force=force)
-        if model is not None:
-            save_model(Model.of(run), model)
-            summary["model"] = str(model)
     return summary
 
 
@@ -104,24 +105,35 @@ def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, di
     return where, record["options"], record["input"]["features"], record["input"]
 
 
-def read_verified(folder: Path) -> tuple[tuple[tuple[int, Any], ...], dict[str, Any]]:
-    """Return what people decided in the folder of an earlier run, and the input that they saw.
+def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...], dict[str, Any]]:
+    """Return what people decided for an earlier run, and the input that they saw.
 
     Parameters
     ----------
     folder : Path
+        Of that run; decisions that it was given itself count, too.
+    label : str
+        The label column, which must be that run's.
     """
     record = read_record(folder)
+    reviewed = record["options"].label
+    if reviewed != label:
+        raise TableError(
+            f"The decisions in {str(folder)!r} are about the column {show(reviewed)}, not {show(label)}: "
+            "give the folder of a run on the same labels."
+        )
     path = (folder if folder.is_dir() else folder.parent) / DECISIONS
-    if not path.is_file():
+    labels = dict(record["options"].verified)
+    if path.is_file():
+        decisions = Decisions(path)
+        try:
+            labels |= {row: decision.label for row, decision in decisions.current.items()}
+        finally:
+            decisions.close()
+    verified = tuple(sorted((row, label) for row, label in labels.items() if label is not None))
+    if not verified:
         raise TableError(f"There are no decisions in {str(folder)!r}: make some with subsvms review.")
-    decisions = Decisions(path)
-    try:
-        current = decisions.current
-    finally:
-        decisions.close()
-    verified = ((row, decision.label) for row, decision in current.items() if decision.label is not None)
-    return tuple(sorted(verified)), record["input"]
+    return verified, record["input"]
 
 
 def check_unchanged(what: str, found: str, wanted: str) -> None:
@@ -129,7 +141,7 @@ def check_unchanged(what: str, found: str, wanted: str) -> None:
     if found != wanted:
         raise TableError(
             f"{what} has changed since that run (SHA-256 {found[:12]}..., not {wanted[:12]}...): give it the "
-            "one it saw, or start a run of its own without --from."
+            "one it saw, or start a run of its own without --from and --decisions."
         )
 
 
@@ -148,6 +160,8 @@ def write_folder(run: Run, issues: Issues, summary: dict[str, Any], place: Path,
         page = render_report(summary, draw_charts(run.correction))
         (folder / REPORT).write_text(page, encoding="utf-8")
         write_record(make_record(run, summary, place, digests), folder)
+        if summary["model"] is not None:
+            save_model(Model.of(run), summary["model"])
 
 
 def say_next(corrected: str | None, summary: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ The first two depend on options and input alone, so that `run.json` gives the sa
 import hashlib
 import json
 import os
+from collections.abc import Container
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,14 @@ DIGITS = 4  # of weights
 LONGEST = 2000  # characters of a cell in issues.csv; the whole value is in the table
 
 
-def find_place(table: LabelledTable, output: Path | None) -> Path:
-    """Return the folder that a run on this table makes: loans.subsvms beside loans.csv."""
-    return output if output is not None else place_beside(table, "subsvms", "")
+def find_place(table: LabelledTable, output: Path | None, *, reviewed: bool = False) -> Path:
+    """Return the folder that a run on this table makes: loans.subsvms beside loans.csv.
+
+    One that was given decisions of people makes another, loans.reviewed.subsvms: theirs stays as it is.
+    """
+    if output is not None:
+        return output
+    return place_beside(table, "reviewed.subsvms" if reviewed else "subsvms", "")
 
 
 def write_corrected(run: Run, folder: Path) -> str:
@@ -52,10 +58,16 @@ def write_corrected(run: Run, folder: Path) -> str:
     if not keep.all():
         table, labels = keep_rows(table, keep), labels[keep]
         extra = {name: np.asarray(values)[keep] for name, values in extra.items()}
-    paths, format = run.table.paths, run.table.format
-    name = f"corrected{split_suffix(paths[0], format)[1] if len(paths) == 1 else default_ending(format)}"
+    name = f"corrected{find_ending(run.table)}"
     write_table(table, folder / name, labels, extra)
     return name
+
+
+def find_ending(table: LabelledTable) -> str:
+    """Return the ending of a file in the format that the table came in, packing included."""
+    if len(table.paths) == 1:
+        return split_suffix(table.paths[0], table.format)[1]
+    return default_ending(table.format)
 
 
 def write_issues(run: Run, issues: Issues, folder: Path) -> str:
@@ -65,12 +77,19 @@ def write_issues(run: Run, issues: Issues, folder: Path) -> str:
         rows = run.table.columns.take(issues.rows)
         for name in rows.column_names:
             if name != run.table.label:
-                columns[name if name not in columns else f"{name} (column)"] = rows[name].to_pylist()
-    cells = {name: [as_cell(value) for value in disarm(values)] for name, values in columns.items()}
+                columns[find_free(name, columns)] = rows[name].to_pylist()
+    cells: dict[str, list] = {}
+    for key, values in columns.items():
+        cells[find_free(disarm([key])[0], cells)] = disarm([as_cell(value) for value in values])
     name = "issues.csv"
-    (folder / name).write_bytes(
-        render_delimited({disarm([key])[0]: value for key, value in cells.items()}, ",")
-    )
+    (folder / name).write_bytes(render_delimited(cells, ","))
+    return name
+
+
+def find_free(name: str, taken: Container[str]) -> str:
+    """Return a name for a user's column that none of ours has."""
+    while name in taken:
+        name += " (column)"
     return name
 
 

@@ -6,8 +6,8 @@ with the process tells that nobody fills it any more. Two runs at once fill two 
 comes second is told so.
 """
 
-import glob
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -15,12 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from subsvms.decisions import hold_decisions
 from subsvms.files import TableError
 
 RECORD = "run.json"  # a folder with this file is a run's
 DECISIONS = "decisions.sqlite"
 LOCK = ".lock"
-NEW = 10.0  # seconds; a folder as young may be about to be locked
+NEW, OLD = 10.0, 3600.0  # seconds: a folder that young may be about to be locked, one that old is abandoned
 
 
 def check_place(target: Path, *, force: bool) -> None:
@@ -51,7 +52,7 @@ def check_place(target: Path, *, force: bool) -> None:
         raise TableError(f"{shown} is no folder: choose another name for the result (--output).")
     if any(target.iterdir()) and not (target / RECORD).is_file():
         raise TableError(f"{shown} holds other files than those of a run: choose another folder (--output).")
-    if (target / DECISIONS).exists():
+    if hold_decisions(target / DECISIONS):
         raise TableError(
             f"{shown} holds decisions that people made, which are not replaced: choose another folder "
             "(--output)."
@@ -82,7 +83,8 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
     ['a.subsvms', 'run.json']
     """
     prefix = f".{target.name[:100]}-"
-    _clear_away(target, prefix)
+    if target.parent.is_dir():
+        _clear_away(target, prefix)
     check_place(target, force=force)
     lock = None
     try:
@@ -126,15 +128,19 @@ def _lock(path):
 
 def _clear_away(target, prefix):
     """Remove what killed runs left, and put back a folder that one had moved aside to replace it."""
-    pattern = glob.escape(prefix)
-    for folder in target.parent.glob(f"{pattern}*.part"):
+    pattern = re.compile(re.escape(prefix) + r"[a-z0-9_]{8}\.(part|old)")
+    found = [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]
+    for folder in (path for path in found if path.suffix == ".part"):
         with suppress(OSError):
-            is_new = time.time() - folder.stat().st_mtime < NEW  # perhaps not locked yet
-            handle = None if is_new or not (folder / LOCK).is_file() else _lock(folder / LOCK)
-            if handle is not None:
+            age = time.time() - folder.stat().st_mtime
+            if age > NEW and (folder / LOCK).is_file():  # a younger one is perhaps not locked yet
+                handle = _lock(folder / LOCK)
+                if handle is not None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    os.close(handle)
+            elif age > OLD:  # killed just before it was moved
                 shutil.rmtree(folder, ignore_errors=True)
-                os.close(handle)
-    for old in target.parent.glob(f"{pattern}*.old"):
+    for old in (path for path in found if path.suffix == ".old"):
         with suppress(OSError):
             if target.exists():
                 shutil.rmtree(old, ignore_errors=True)

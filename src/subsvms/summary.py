@@ -182,7 +182,9 @@ def choose_columns(run: Run) -> list[str]:
     """Return the columns of a row that are shown: those that are used first."""
     table = run.table
     if table.matrix is not None:
-        return list(run.features.sources[:MOST_COLUMNS])
+        if run.features_path is None:
+            return list(run.features.sources[:MOST_COLUMNS])
+        return [str(j) for j in range(min(table.matrix.shape[1], MOST_COLUMNS))]
     names = [name for name in table.columns.column_names if name != table.label]
     used = set(run.features.sources)
     chosen = set(sorted(names, key=lambda name: name not in used)[:MOST_COLUMNS])

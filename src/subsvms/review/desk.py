@@ -17,7 +17,7 @@ from subsvms.decisions import Decision, Decisions
 from subsvms.files import TableError, show
 from subsvms.issues import disarm
 from subsvms.limits import lower_limit, upper_limit
-from subsvms.outputs import read_record
+from subsvms.outputs import as_cell, read_record
 from subsvms.run_folder import DECISIONS
 from subsvms.summary import cut
 from subsvms.table import LabelledTable, read_table
@@ -103,13 +103,19 @@ class Desk:
             raise TableError(f"There is no file {str(path)!r}: correct the table again.")
         convert = csv.ConvertOptions(include_columns=list(TYPES), column_types=TYPES)
         parse = csv.ParseOptions(newlines_in_values=True)
-        found = csv.read_csv(path, parse_options=parse, convert_options=convert)
+        whole = csv.ReadOptions(block_size=min(path.stat().st_size + 1, 2**31 - 1))  # rows may be long
+        found = csv.read_csv(path, whole, parse, convert)
         self.rows = found["row"].to_numpy().astype(np.int64)
         self.place = {row: i for i, row in enumerate(self.rows.tolist())}
         self.labels = self.table.classes  # in typed formats numbers
         self.classes = [str(name) for name in self.labels]
         self.values = dict(zip(self.classes, self.labels, strict=True))
-        shown = {disarm([name])[0]: number for number, name in enumerate(self.classes)}
+        shown = {disarm([as_cell(label)])[0]: number for number, label in enumerate(self.labels)}
+        if len(shown) < len(self.labels):
+            raise TableError(
+                f"Two classes of {self.table.name} look alike in issues.csv: give them names that differ in "
+                "their first characters, and correct the table again."
+            )
         self.suggested = np.array(
             [shown[name] for name in found["suggested_label"].to_pylist()], dtype=np.int64
         )
@@ -158,17 +164,25 @@ class Desk:
 
     def decide_many(self, acts: list) -> list[int]:
         """Store acts, and remember them."""
-        numbers = self.decisions.decide_many(acts)
         with self.lock:
-            self._note(row for decided, _ in acts for row, _, _ in decided)
+            before = self.decisions.last
+            numbers = self.decisions.decide_many(acts)
+            self._note(self.decisions.touched(before, most=None))  # what others did meanwhile, too
         return numbers
 
     def undo(self, who: str) -> list[Decision]:
         """Take back what this person did last, and remember it."""
-        taken = self.decisions.undo(who=who)
         with self.lock:
-            self._note(decision.row for decision in taken)
+            before = self.decisions.last
+            taken = self.decisions.undo(who=who)
+            self._note(self.decisions.touched(before, most=None))
         return taken
+
+    @property
+    def decided_labels(self) -> dict[int, Any]:
+        """The label of each row that people decided, in this review or in one that the run was given."""
+        current = self.decisions.current
+        return dict(self.options.verified) | {row: decision.label for row, decision in current.items()}
 
     def state(self, since: int) -> dict[str, Any]:
         """Return how far the review has come, and the rows of acts after a number."""
