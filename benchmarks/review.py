@@ -23,7 +23,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from subsvms.decisions import Decisions
-from subsvms.issues import find_issues
+from subsvms.issues import Issues
+from subsvms.neighbours import Neighbours
 from subsvms.outputs import digest_file, make_record, write_issues, write_record
 from subsvms.runs import Options, correct_table
 from subsvms.summary import summarise
@@ -72,14 +73,13 @@ def make_folder(place, n_issues):
     path.write_text("\n".join(["a,b,colour,y", *lines]))
     table, options = read_table(path, "y"), Options("y", svms=20)
     run = correct_table(table, options)
-    found = find_issues(run.correction, run.features.X)
-    object.__setattr__(found, "rows", np.arange(n_issues))
-    object.__setattr__(found, "proposed", 1 - run.correction.given)
-    object.__setattr__(found, "reason", ["made for this measurement"] * n_issues)
+    rows, none = np.arange(n_issues), [[] for _ in range(n_issues)]
+    reason = ["made for this measurement"] * n_issues
+    found = Issues(run.correction, rows, 1 - run.correction.given, reason, Neighbours(none, none))
     folder = place / "big.subsvms"
     folder.mkdir()
     write_issues(run, found, folder)
-    summary = summarise(run, find_issues(run.correction, run.features.X))
+    summary = summarise(run, found)
     write_record(
         make_record(run, summary, folder, {"issues.csv": digest_file(folder / "issues.csv")}), folder
     )

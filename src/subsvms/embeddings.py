@@ -59,7 +59,7 @@ class SparseScaler:
         n_columns = int(self.kept[-1]) + 1
         if X.shape[1] < n_columns:
             X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
-        scaled = sparse.csr_matrix(X[:, self.kept] @ sparse.diags_array(self.scale))
+        scaled = sparse.csr_matrix(X[:, self.kept] @ sparse.diags(self.scale))
         scaled.sort_indices()
         return scaled
 
