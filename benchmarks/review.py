@@ -75,7 +75,7 @@ def make_folder(place, n_issues):
     run = correct_table(table, options)
     rows, none = np.arange(n_issues), [[] for _ in range(n_issues)]
     reason = ["made for this measurement"] * n_issues
-    found = Issues(run.correction, rows, 1 - run.correction.given, reason, Neighbours(none, none))
+    found = Issues(run.correction, rows, 1 - run.correction.given, reason, Neighbours(none, none), 0)
     folder = place / "big.subsvms"
     folder.mkdir()
     write_issues(run, found, folder)

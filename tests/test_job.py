@@ -507,4 +507,45 @@ def test_held_back_means_that_another_label_is_more_probable(tmp_path):
     issues = find_issues(run.correction, run.features.X)
     posterior = run.correction.judgement.posterior[issues.rows]
     own = posterior[np.arange(len(issues)), run.correction.given[issues.rows]]
-    assert len(issues) > 20 and np.all(issues.confidence > own)
+    n = run.correction.flagged.sum() + issues.n_held_back
+    assert issues.n_held_back > 10 and np.all((issues.confidence > own) == (np.arange(len(issues)) < n))
+
+
+def test_a_run_is_repeated_in_its_own_place(loans, monkeypatch):
+    call("correct", loans, "--label", "default", "--quiet", *QUICK)
+    monkeypatch.chdir(loans.parent)
+    folder = loans.with_name("loans.subsvms")
+    before = {name: (folder / name).read_bytes() for name in ("corrected.csv", "issues.csv")}
+    call("correct", "--from", "loans.subsvms/run.json", "--force", "--quiet")
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert sorted(path.name for path in loans.parent.iterdir()) == ["loans.csv", "loans.subsvms"]
+
+
+def test_the_most_doubtful_labels_are_listed_where_none_is_flagged(tmp_path):
+    rows, _ = make_rows(400, wrong=0.0)
+    found = json.loads(
+        call("correct", write(tmp_path / "t.csv", rows), "--label", "default", "--json", *QUICK).stdout
+    )
+    issues = read(tmp_path / "t.subsvms/issues.csv")
+    assert found["flagged"] == 0 and len(issues) == 50 and {issue["action"] for issue in issues} == {"keep"}
+    quality = [float(issue["label_quality"]) for issue in issues]
+    assert quality == sorted(quality)
+
+
+def test_a_column_that_tells_who_labelled_is_pointed_out(tmp_path):
+    rows, _ = make_rows(300)
+    for row in rows:
+        row["annotator"] = row.pop("who")
+    path = write(tmp_path / "t.csv", rows)
+    words = ("correct", path, "--label", "default", "--json", "--dry-run", *QUICK)
+    assert any(
+        "'annotator' may tell who labelled" in note for note in json.loads(call(*words).stdout)["notes"]
+    )
+    assert json.loads(call(*words, "--by", "annotator").stdout)["notes"] == []
+
+
+def test_the_plain_vote_claims_no_probability(loans):
+    words = ("correct", loans, "--label", "default", "--json", "--dry-run", "--rule", "majority", *QUICK)
+    found = json.loads(call(*words).stdout)
+    assert found["changed"] > 0 and found["expected_precision"] is None
+    assert "gives no probability" in " ".join(found["words"])

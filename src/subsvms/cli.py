@@ -89,13 +89,13 @@ def correct(
 
     Makes a folder with the corrected table, the issues, a report and a record. FILE itself is never changed.
     """
-    from rich.console import Console
-
-    from subsvms.job import do_job, read_verified, repeat_options
-    from subsvms.runs import Options
-    from subsvms.terminal import show_summary, showing_progress
-
     with mistakes_in_a_sentence(), interruptions_in_a_sentence():
+        from rich.console import Console
+
+        from subsvms.job import do_job, read_verified, repeat_options
+        from subsvms.runs import Options
+        from subsvms.terminal import show_summary, showing_progress
+
         where: str | list[str]
         expected = None
         if from_run is not None:
@@ -179,9 +179,9 @@ def predict(
 
     Writes a copy of FILE with the predicted label and the share of the SVMs that vote for it.
     """
-    from subsvms.models import predict_file
-
     with mistakes_in_a_sentence(), interruptions_in_a_sentence():
+        from subsvms.models import predict_file
+
         reading = {"format": format, "encoding": encoding, "separator": separator}
         done = predict_file(
             model, file, output=output, features=features, force=force, reading=reading, n_jobs=threads or -1

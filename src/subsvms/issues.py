@@ -1,4 +1,4 @@
-"""The labels to look at: flagged ones, worst first, then those held back, then those filled in.
+"""The labels to look at: flagged ones, worst first, then those held back, the most doubtful, those filled in.
 
 A label is held back if another is more probable, but the rule kept it: fewer changes were allowed
 (`max_error_rate`), more certainty was asked for (`min_confidence`), or a guard against harm spoke up.
@@ -14,6 +14,7 @@ from subsvms.correction import Correction
 from subsvms.neighbours import Neighbours, find_neighbours
 from subsvms.rows import Table
 
+LEAST = 50  # with fewer flagged or held back, the most doubtful of the others are listed, too
 DIGITS = 4  # of probabilities in a file; more would say nothing
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
 
@@ -27,6 +28,7 @@ class Issues:
     proposed: np.ndarray  # (n_issues,), class numbers: what speaks against the given label
     reason: list[str]
     neighbours: Neighbours  # rows to compare with
+    n_held_back: int
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -94,14 +96,18 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     decided = correction.decided
     other = judged.posterior[all_rows, judged.rival]
     held_back = ~correction.missing & ~correction.flagged & (own < other) & ~decided
-    kinds = (correction.flagged, held_back, correction.missing & ~decided)
+    plain = (
+        ~correction.missing & ~correction.flagged & ~held_back & ~decided & (correction.votes.n_voters > 0)
+    )
+    kinds = (correction.flagged, held_back, plain, correction.missing & ~decided)
     parts = [np.flatnonzero(which) for which in kinds]
-    rows = np.concatenate(
-        [part[np.argsort(correction.label_quality[part], kind="stable")] for part in parts]
-    )  # fmt: skip
-    proposed = np.where(held_back, judged.rival, judged.suggested)[rows]
+    parts = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in parts]
+    n_more = max(0, LEAST - len(parts[0]) - len(parts[1])) if correction.noise.explained else 0
+    parts[2] = parts[2][:n_more]
+    rows = np.concatenate(parts)
+    proposed = np.where(correction.flagged | correction.missing, judged.suggested, judged.rival)[rows]
     neighbours = find_neighbours(X, correction.given, rows, proposed)
-    return Issues(correction, rows, proposed, correction.explain(rows), neighbours)
+    return Issues(correction, rows, proposed, correction.explain(rows), neighbours, len(parts[1]))
 
 
 def disarm(cells: Sequence[Any]) -> list[Any]:

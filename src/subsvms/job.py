@@ -24,6 +24,12 @@ from subsvms.summary import summarise
 from subsvms.table import read_table
 
 REPORT = "report.html"
+CORRECTED = {
+    "fix": "the table with corrected labels, the given ones beside them",
+    "drop": "the table without the rows whose label is thought wrong",
+    "weight": "the table with a weight for each row",
+    "review": "the table as it was, missing labels filled in",
+}
 
 
 def do_job(
@@ -151,8 +157,8 @@ def write_folder(run: Run, issues: Issues, summary: dict[str, Any], place: Path,
         corrected, listed = write_corrected(run, folder), write_issues(run, issues, folder)
         digests = {name: digest_file(folder / name) for name in (corrected, listed)}
         summary["files"] = [
-            [corrected, "the table with corrected labels, the given ones beside them"],
-            [listed, "every suspicious label, worst first, with the reason"],
+            [corrected, CORRECTED[run.options.action]],
+            [listed, "suspicious labels, worst first, with the reason"],
             [REPORT, "a page to read and to pass on"],
             ["run.json", "the record; subsvms correct --from run.json repeats the run"],
         ]
@@ -171,12 +177,16 @@ def say_next(corrected: str | None, summary: dict[str, Any]) -> list[str]:
     steps = []
     if summary["n_worst"]:
         steps.append(f"Look at the worst rows ({REPORT}), or at all of them (issues.csv).")
+        steps.append(f"To decide on them one by one: subsvms review {summary['folder']}")
     if summary["notes"]:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
     if summary["changed"] or summary["dropped"] or summary["missing"]:
         steps.append(f"If you agree, use {corrected} in place of {summary['title']}.")
     elif summary["action"] == "weight":
         steps.append(f"Train with the column sample_weight of {corrected}.")
-    elif not summary["n_worst"]:
-        steps.append("Nothing needs to be done: the labels stay as they are.")
+    elif summary["flagged"] == 0:
+        steps.append(
+            "No label was changed. If a column tells who labelled a row, or where it came from, name it with "
+            "--by."
+        )
     return steps

@@ -136,6 +136,11 @@ def relative(path: Path, place: Path) -> str:
     return os.path.relpath(path.resolve(), place.resolve())
 
 
+def seen_from(folder: Path, name: str) -> str:
+    """Return a path that was kept relative to a folder, as seen from where we are, without detours."""
+    return os.path.relpath((folder / name).resolve())
+
+
 def write_record(record: dict[str, Any], folder: Path) -> None:
     """Write run.json."""
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
@@ -158,7 +163,7 @@ def read_record(path: Path) -> dict[str, Any]:
     path = path / RECORD if path.is_dir() else path
     shown = repr(str(path))
     if not path.is_file():
-        raise TableError(f"There is no file {shown}: give the run.json of an earlier run.")
+        raise TableError(f"There is no file {shown}: give the folder of an earlier run, or its run.json.")
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         version = record["subsvms"]
@@ -169,9 +174,9 @@ def read_record(path: Path) -> dict[str, Any]:
             }
             options["verified"] = tuple((int(row), label) for row, label in options.get("verified", ()))
             record["options"] = Options(**options)
-            record["input"]["paths"] = [str(path.parent / one) for one in record["input"]["paths"]]
+            record["input"]["paths"] = [seen_from(path.parent, one) for one in record["input"]["paths"]]
             features = record["input"]["features"]
-            record["input"]["features"] = None if features is None else str(path.parent / features)
+            record["input"]["features"] = None if features is None else seen_from(path.parent, features)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise TableError(f"{shown} is no record of a run, or was changed ({show(str(error))}).") from None
     if version != FORMAT:

@@ -82,6 +82,7 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
     ...     sorted(path.name for path in Path(name).rglob("*"))
     ['a.subsvms', 'run.json']
     """
+    target = target.parent.resolve() / target.name  # a way through the folder itself breaks when it moves
     prefix = f".{target.name[:100]}-"
     if target.parent.is_dir():
         _clear_away(target, prefix)

@@ -4,6 +4,7 @@ A run is determined by its options and the bytes of its files; how many threads 
 """
 
 import hashlib
+import re
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -27,6 +28,10 @@ CHOICES = {
     "kernel": ("rbf", "linear", "poly"),
 }
 SIZES = ("log", "log_squared")
+LABELLERS = re.compile(
+    r"annotat|label+er|\brater|_rater|coder|worker|reviewer|operator|(?:label+ed|checked|entered|coded|rated)_?by",
+    re.IGNORECASE,
+)  # columns that tell who made a label
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,14 @@ class Run:
     def notes(self) -> tuple[str, ...]:
         """What the user must know before using the result, of labels first, then of columns."""
         odd = (note for note in self.features.notes if not note.startswith(DROPPED))
-        return (*self.correction.notes, *self.table.notes, *odd)
+        who = [name for name in dict.fromkeys(self.features.sources) if LABELLERS.search(name)]
+        hint = (
+            f"The column {show(name)} may tell who labelled a row, and was used: errors that follow it look "
+            "right; name it with --by to see them."
+            for name in who
+            if name in self.table.columns.column_names
+        )
+        return (*self.correction.notes, *self.table.notes, *odd, *hint)
 
     @property
     def remarks(self) -> tuple[str, ...]:

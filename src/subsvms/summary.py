@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms.correction import Correction
 from subsvms.issues import Issues
 from subsvms.runs import Run
 
@@ -53,12 +54,12 @@ def summarise(run: Run, issues: Issues) -> dict[str, Any]:
         "changed": int(correction.changed.sum()),
         "dropped": int(np.sum(~correction.kept)),
         "verified": int(correction.decided.sum()),
-        "held_back": len(issues) - int(flagged.sum()) - int(np.sum(correction.missing & ~correction.decided)),
+        "held_back": issues.n_held_back,
         "explained": noise.explained,
         "error_rate": float(noise.error_rate),
         "error_rate_interval": [float(limit) for limit in noise.error_rate_interval],
         "noise_matrix": noise.matrix.tolist(),
-        "expected_precision": float(correction.confidence[flagged].mean()) if flagged.any() else None,
+        "expected_precision": expect_precision(correction),
         "classes": list_classes(run),
         "moves": list_moves(run),
         "groups": list_groups(run),
@@ -72,6 +73,13 @@ def summarise(run: Run, issues: Issues) -> dict[str, Any]:
         "seconds": [[name, seconds] for name, seconds in run.seconds.items()],
     }
     return summary | {"words": put_in_words(summary)}
+
+
+def expect_precision(correction: Correction) -> float | None:
+    """Return how many of the flagged labels are expected to be wrong; a plain vote gives no probability."""
+    if correction.settings.rule == "majority" or not correction.flagged.any():
+        return None
+    return float(correction.confidence[correction.flagged].mean())
 
 
 def name_table(run: Run) -> str:
@@ -247,20 +255,23 @@ def put_in_words(summary: dict[str, Any]) -> list[str]:
             f"{labelled} labels are wrong cannot be said."
         ]
     elif summary["error_rate"] == 0.0:
-        words = [f"No noise shows in the {labelled} labels (up to {percent(high)} could go unseen)."]
+        words = [
+            f"No noise shows in the {labelled} labels; up to {percent(high)} could be wrong unseen, or more "
+            "if wrong labels follow a column that is used."
+        ]
     else:
         rate = percent(summary["error_rate"])
         words = [f"About {rate} of the {labelled} labels look wrong ({percent(low)} to {percent(high)})."]
     words.append(say_action(summary))
     if summary["held_back"]:
         words.append(
-            f"For {summary['held_back']:,} more another label is more probable, but not surely enough: they "
-            "were kept, and are listed."
+            f"For {summary['held_back']:,} more another label is more probable, but a limit or a guard kept "
+            "the given one: they are listed."
         )
     if summary["verified"]:
         words.append(f"{summary['verified']:,} labels were verified by people, and stand as they decided.")
     if summary["missing"]:
-        words.append(f"{summary['missing']:,} of the {rows} rows had no label; one was filled in.")
+        words.append(f"{summary['missing']:,} of the {rows} rows had no label; theirs were filled in.")
     return words
 
 
@@ -269,12 +280,14 @@ def say_action(summary: dict[str, Any]) -> str:
     n = summary["flagged"]
     if n == 0:
         return "None was changed." if summary["changed"] == 0 else "No other was changed."
+    one = n == 1
     done = {
-        "fix": f"{n:,} of them were changed",
-        "drop": f"{n:,} rows with such labels were left out",
-        "weight": f"{n:,} of them are flagged, and every row has a weight",
-        "review": f"{n:,} of them are flagged for review, and none was changed",
+        "fix": f"{n:,} {'was' if one else 'were'} changed",
+        "drop": f"{n:,} {'row was' if one else 'rows were'} left out",
+        "weight": f"{n:,} {'is' if one else 'are'} flagged, and every row has a weight",
+        "review": f"{n:,} {'is' if one else 'are'} flagged for review, and none was changed",
     }[summary["action"]]
-    return (
-        f"{done}; of these about {percent(summary['expected_precision'], 0)} are expected to be wrong indeed."
-    )
+    if summary["expected_precision"] is None:
+        return f"{done}, as the plain vote says, which gives no probability."
+    precision = percent(summary["expected_precision"], 0)
+    return f"{done}; of these about {precision} are expected to be wrong indeed."
