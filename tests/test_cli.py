@@ -1,7 +1,9 @@
 import io
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -84,3 +86,21 @@ def test_the_help_of_every_command_has_an_example_that_the_page_has_too():
         assert f"Example: {example}" in shown
         used = {word for word in example.split() if word.startswith("--")}
         assert used <= {word for parameter in command.params for word in parameter.opts}
+
+
+def test_ctrl_c_while_libraries_load_is_a_sentence_too(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,no\n2,yes\n")
+    command = [sys.executable, "-m", "subsvms", "correct", str(tmp_path / "t.csv"), "--label", "y"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.6)
+    process.send_signal(signal.SIGINT)
+    message = process.communicate()[1]
+    assert process.returncode in (0, 130) and "Traceback" not in message
+
+
+def test_importing_the_package_is_quick_and_lazy():
+    code = "import sys, subsvms; sys.exit('sklearn' in sys.modules or not hasattr(subsvms, 'LabelCorrector'))"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        subsvms.nothing  # noqa: B018
+    assert set(subsvms.__all__) <= set(dir(subsvms))

@@ -126,3 +126,9 @@ def test_what_belongs_to_another_run_is_left_alone(tmp_path):
     with fill_folder(tmp_path / "out", force=False) as folder:
         fill(folder)
     assert (other / "run.json").read_text() == "other"
+
+
+def test_a_message_names_the_folder_that_the_user_knows(tmp_path):
+    with pytest.raises(TableError) as caught, fill_folder(tmp_path / "a.subsvms", force=False) as folder:
+        raise TableError(f"{folder / 'corrected.csv'} could not be written.")
+    assert str(caught.value) == f"{tmp_path / 'a.subsvms' / 'corrected.csv'} could not be written."

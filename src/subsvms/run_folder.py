@@ -97,8 +97,10 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
             _make_readable(folder)
             _sync(folder)
             _move(folder, target, force=force)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, TableError):  # the hidden name means nothing to a user
+                raise TableError(str(error).replace(str(folder), str(target))) from None
             raise
     except OSError as error:
         if error.errno is None:  # no word from the system: a mistake of ours
