@@ -392,12 +392,13 @@ def test_charts_take_their_ink_from_the_page(charts):
 
 
 def test_charts_do_not_depend_on_the_users_style_nor_change_it(charts, correction):
+    figures = plt.get_fignums()
     with plt.style.context("dark_background"):
         plt.rcParams["font.size"] = 30
         before = dict(matplotlib.rcParams)
         assert draw_charts(correction) == charts
         assert dict(matplotlib.rcParams) == before
-    assert not plt.get_fignums()
+    assert plt.get_fignums() == figures
 
 
 @pytest.mark.parametrize("names", CLASSES.values(), ids=CLASSES)
