@@ -23,9 +23,10 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from subsvms.decisions import Decisions
+from subsvms.files import digest_file
 from subsvms.issues import Issues
 from subsvms.neighbours import Neighbours
-from subsvms.outputs import digest_file, make_record, write_issues, write_record
+from subsvms.outputs import make_record, write_issues, write_record
 from subsvms.runs import Options, correct_table
 from subsvms.summary import summarise
 from subsvms.table import read_table

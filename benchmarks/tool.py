@@ -110,6 +110,10 @@ def run_tool(path, given, clean):
 def as_markdown(lines):
     heads = list(lines[0])
     body = ["| " + " | ".join(str(line[head]) for head in heads) + " |" for line in lines]
+    for name in dict.fromkeys(line["attack"] for line in lines):
+        own = [line for line in lines if line["attack"] == name]
+        means = [f"{np.mean([line[head] for line in own]):.0f}" for head in heads[2:]]
+        body.append("| " + " | ".join([name, "mean", *means]) + " |")
     return "\n".join(["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads), *body]) + "\n"
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from experiments.protocol import RHO, seed_of
 from subsvms import SubSVMClassifier, adversaries, make_separable_gaussians
 
-DIMENSIONS = (2, 16, 30)
 BETAS = tuple(round(0.05 * k, 2) for k in range(1, 11))
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 VOTES = tuple(2**k for k in range(9))

@@ -22,7 +22,6 @@ from typing import Any
 
 from subsvms.files import TableError, show
 
-VERDICTS = ("accept", "keep", "label", "skip")
 FORMAT = 1
 LONGEST_NAME = 60  # characters of a person's name
 SCHEMA = """
@@ -96,7 +95,6 @@ class Decisions:
         ] = {}  # by row: what was decided and not taken back, oldest first
         self.rows_of: dict[int, list[int]] = {}  # by act
         self.order: list[int] = []  # numbers of the acts, rising
-        self.undone: set[int] = set()
         try:
             self.connection = self._open()
             self.refresh()
@@ -213,7 +211,6 @@ class Decisions:
                     self.rows_of[act] = [decision.row for decision in by_act.get(act, [])]
                     touched += self.rows_of[act]
                 else:
-                    self.undone.add(undoes)
                     self.rows_of[act] = self.rows_of.get(undoes, [])
                     for row in self.rows_of[act]:
                         self.stacks[row] = [one for one in self.stacks[row] if one.act != undoes]

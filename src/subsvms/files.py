@@ -324,6 +324,11 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
     return data, Encoding(codec, mark)
 
 
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def split_suffix(path: Path, format: str) -> tuple[str, str]:
     """Return the name of a file and its ending, packing included.
 

@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.decisions import Decisions
-from subsvms.files import TableError, check_target, show
+from subsvms.files import TableError, check_target, digest_file, show
 from subsvms.issues import Issues, find_issues
 from subsvms.models import Model, save_model
 from subsvms.outputs import (
-    digest_file,
     find_place,
     make_record,
     read_record,

@@ -10,7 +10,6 @@
 The first two depend on options and input alone, so that `run.json` gives the same bytes again.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Container
@@ -145,11 +144,6 @@ def write_record(record: dict[str, Any], folder: Path) -> None:
     """Write run.json."""
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / RECORD).write_text(text + "\n", encoding="utf-8")
-
-
-def digest_file(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_record(path: Path) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 A run is determined by its options and the bytes of its files; how many threads did the work changes no bit.
 """
 
-import hashlib
 import re
 import time
 import warnings
@@ -16,7 +15,7 @@ import numpy as np
 from subsvms.correction import Correction
 from subsvms.corrector import LabelCorrector, LabelNoiseWarning
 from subsvms.features import DROPPED, Features, make_features
-from subsvms.files import TableError, show, suggest
+from subsvms.files import TableError, digest_file, show, suggest
 from subsvms.groups import Group, group_noise, read_groups
 from subsvms.progress import announce
 from subsvms.ranges import check_count, check_range
@@ -172,7 +171,7 @@ def correct_table(
     clock.lap("voting")
     found = {name: group_noise(values, corrector.correction_) for name, values in groups.items()}
     path = None if features is None else Path(features)
-    digest = None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = None if path is None else digest_file(path)
     return Run(options, table, made, path, digest, corrector, found, clock.laps)
 
 
