@@ -8,7 +8,7 @@ the same bits alone as among a million.
 
 import numpy as np
 
-from subsvms._kernels import compiled, to_kernel, weighted_sum
+from subsvms._kernels import compiled, inner, to_kernel, weighted_sum
 from subsvms.rows import HUGE
 
 
@@ -48,7 +48,7 @@ def kernel_block(rows, kernel, table, norms, out):
         to_kernel(kernel, rows.norm[p], norms, 0, n_lanes, out[p])
 
 
-@compiled
+@inner
 def tally_two(value, intercept, tie, counted, wins, sums, voters):
     """Add one SVM's ballot between two classes for the lanes where its vote counts."""
     for b in range(value.shape[0]):
@@ -58,7 +58,7 @@ def tally_two(value, intercept, tie, counted, wins, sums, voters):
         voters[b] += counted[b]
 
 
-@compiled
+@inner
 def tally_many(scores, best, winner, order, counted, wins, sums, voters):
     """Add one ballot among several classes: the largest mean of clipped values against the others."""
     n_classes, n_lanes = scores.shape

@@ -32,6 +32,14 @@ def compiled(function, **more):
         return njit(**options)(function)
 
 
+def inner(function, **more):
+    """Compile for calls from compiled code alone: without the parts that translate from and to Python.
+
+    Half of the time that a first run waits for the compiler went into those.
+    """
+    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **(OPTIONS | more))(function)
+
+
 def inlined(function):
     """Compile into the caller: a call would count references to every array it is handed."""
     return njit(inline="always", **OPTIONS)(function)
@@ -85,7 +93,7 @@ def exp64(x):
     return p * np.int64(power).view(np.float64)
 
 
-@compiled
+@inner
 def weighted_sum(table, line, weight, first, last, lane, out):
     """Set out[b] to the sum over k of weight[k] table[line[k], b] for b >= lane, PAD terms a time."""
     lane, n_lanes = UNSIGNED(lane), UNSIGNED(table.shape[1])
@@ -102,7 +110,7 @@ def weighted_sum(table, line, weight, first, last, lane, out):
             )
 
 
-@compiled
+@inner
 def to_kernel(kernel, norm, norms, first, last, out):
     """Turn the inner products out[first:last] of one row with a block into kernel values."""
     first, last = UNSIGNED(first), UNSIGNED(last)

@@ -11,7 +11,7 @@ y_i = 0 are not in the problem: their limits are zero.
 
 import numpy as np
 
-from subsvms._kernels import OPTIONS, compiled, inlined, to_kernel, weighted_sum
+from subsvms._kernels import OPTIONS, compiled, inlined, inner, to_kernel, weighted_sum
 from subsvms.kernel import PRECOMPUTED
 from subsvms.rows import PAD
 
@@ -23,7 +23,7 @@ CLOSER = 10.0  # at violation tol a decision value can be off by more than tol (
 FINISHED, CUT, NO_KERNEL = 0, 1, 2  # how a problem ended
 
 
-@compiled
+@inner
 def sparse_products(rows, member, table, line, K):
     """Fill the upper half of K with inner products, a lane block at a time; leave the table zero."""
     n, n_lanes = member.shape[0], table.shape[1]
@@ -60,10 +60,10 @@ def full_products(rows, member, picked, K):
 
 
 # The one sum that may be reordered: always the same way, since all rows have the same width.
-full_products = compiled(full_products, fastmath=OPTIONS["fastmath"] | {"reassoc"})
+full_products = inner(full_products, fastmath=OPTIONS["fastmath"] | {"reassoc"})
 
 
-@compiled
+@inner
 def finish_kernel(kernel, rows, member, norms, K):
     """Turn the inner products in the upper half of K into kernel values, then mirror them."""
     n = member.shape[0]
@@ -89,7 +89,7 @@ def ranked(x, k):
     return (bits & ~ROW_BITS) | k
 
 
-@compiled
+@inner
 def descend(K, ridge, diagonal, low, high, violation, max_steps, coef, gradient):
     """Improve coef and its gradient until no pair violates the optimality conditions that much.
 
@@ -102,8 +102,10 @@ def descend(K, ridge, diagonal, low, high, violation, max_steps, coef, gradient)
     the dual value rises from zero, |coef| <= 2 C sqrt(n); otherwise K is not positive semi-definite,
     the objective may have no minimum, and going on would only diverge.
     """
-    n = coef.shape[0]
-    most = np.inf if ridge.min() == 0.0 else FAR * np.sqrt(n) / ridge.min()
+    n, least_ridge = coef.shape[0], np.inf
+    for k in range(n):
+        least_ridge = min(least_ridge, ridge[k])
+    most = np.inf if least_ridge == 0.0 else FAR * np.sqrt(n) / least_ridge
     n_steps, i, j, step = 0, 0, 0, 0.0
     while True:
         key = ranked(np.inf, 0)
@@ -140,7 +142,7 @@ def descend(K, ridge, diagonal, low, high, violation, max_steps, coef, gradient)
         n_steps += 1
 
 
-@compiled
+@inner
 def intercept_and_gap(ridge, low, high, target, coef, gradient):
     """Return the intercept and the duality gap as a share of the primal value.
 
@@ -171,7 +173,7 @@ def intercept_and_gap(ridge, low, high, target, coef, gradient):
     return intercept, max(gap, 0.0) / max(primal, 1e-300)
 
 
-@compiled
+@inner
 def set_limits(K, target, C_negative, C_positive, squared, ridge, diagonal, low, high):
     """Write the limits, the ridge and the diagonal of K plus the ridge."""
     for k in range(target.shape[0]):
@@ -183,7 +185,7 @@ def set_limits(K, target, C_negative, C_positive, squared, ridge, diagonal, low,
         high[k] = limit if target[k] > 0 else 0.0
 
 
-@compiled
+@inner
 def solve_problem(K, target, C_negative, C_positive, squared, tol, max_iter, coef, gradient, work):
     """Solve one SVM from coef and its gradient; return intercept, gap, steps and how it ended.
 
