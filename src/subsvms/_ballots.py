@@ -11,6 +11,8 @@ import numpy as np
 from subsvms._kernels import compiled, inner, to_kernel, weighted_sum
 from subsvms.rows import HUGE
 
+START = np.int64(0)  # a literal 0 would be a type of its own, and what takes it compiled twice
+
 
 @compiled
 def load_dense(X, first, last, column_of, table, norms):
@@ -44,8 +46,8 @@ def kernel_block(rows, kernel, table, norms, out):
     """Fill out[p, b] with the kernel between training row p and row b of the block."""
     n_lanes = table.shape[1]
     for p in range(rows.norm.shape[0]):
-        weighted_sum(table, rows.column, rows.value, rows.pointer[p], rows.pointer[p + 1], 0, out[p])
-        to_kernel(kernel, rows.norm[p], norms, 0, n_lanes, out[p])
+        weighted_sum(table, rows.column, rows.value, rows.pointer[p], rows.pointer[p + 1], START, out[p])
+        to_kernel(kernel, rows.norm[p], norms, START, n_lanes, out[p])
 
 
 @inner
@@ -90,10 +92,11 @@ def vote_block(lists, intercept, pairs, order, table, counted, oob_counted, ball
     best, winner = np.empty(n_lanes), np.zeros(n_lanes, np.int64)
     for j in range(intercept.shape[0] // n_pairs):
         for c in range(scores.shape[0]):
-            scores[c] = 0.0
+            for b in range(n_lanes):
+                scores[c, b] = 0.0
         for p in range(n_pairs):
             q = j * n_pairs + p
-            weighted_sum(table, lists.column, lists.value, lists.pointer[q], lists.pointer[q + 1], 0, value)
+            weighted_sum(table, lists.column, lists.value, lists.pointer[q], lists.pointer[q + 1], START, value)
             if n_classes > 2:
                 lower, upper = pairs[p]
                 for b in range(n_lanes):

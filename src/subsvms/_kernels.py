@@ -37,7 +37,8 @@ def inner(function, **more):
 
     Half of the time that a first run waits for the compiler went into those.
     """
-    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **(OPTIONS | more))(function)
+    options = OPTIONS | more | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return njit(**options)(function)
 
 
 def inlined(function):
