@@ -96,7 +96,9 @@ def vote_block(lists, intercept, pairs, order, table, counted, oob_counted, ball
                 scores[c, b] = 0.0
         for p in range(n_pairs):
             q = j * n_pairs + p
-            weighted_sum(table, lists.column, lists.value, lists.pointer[q], lists.pointer[q + 1], START, value)
+            weighted_sum(
+                table, lists.column, lists.value, lists.pointer[q], lists.pointer[q + 1], START, value
+            )
             if n_classes > 2:
                 lower, upper = pairs[p]
                 for b in range(n_lanes):

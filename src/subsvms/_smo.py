@@ -12,7 +12,6 @@ y_i = 0 are not in the problem: their limits are zero.
 import numpy as np
 
 from subsvms._kernels import OPTIONS, compiled, inlined, inner, to_kernel, weighted_sum
-from subsvms.kernel import PRECOMPUTED
 from subsvms.rows import PAD
 
 ROW_BITS = np.int64((1 << 20) - 1)  # a problem has at most a million rows
@@ -213,44 +212,64 @@ def solve_problem(K, target, C_negative, C_positive, squared, tol, max_iter, coe
 
 
 @compiled
-def solve_range(
-    first, last, rows, gram, kernel, start, member, target, C_negative, C_positive,
-    squared, tol, max_iter, coef, intercept, gap, n_iter, ending,
-):  # fmt: skip
-    """Solve problems first to last - 1, each on its own few rows and its own kernel matrix."""
-    longest = 1
+def fill_full(first, last, rows, kernel, start, member, longest, matrices):
+    """Write the kernel matrices of problems first to last - 1, end to end; the rows have full lists."""
+    picked, norms = np.empty((longest, -(-rows.n_columns // PAD) * PAD)), np.empty(longest)
+    begin = 0
     for q in range(first, last):
-        longest = max(longest, start[q + 1] - start[q])
+        mine, n = member[start[q] : start[q + 1]], start[q + 1] - start[q]
+        K = matrices[begin : begin + n * n].reshape(n, n)
+        full_products(rows, mine, picked[:n], K)
+        finish_kernel(kernel, rows, mine, norms, K)
+        begin += n * n
+
+
+@compiled
+def fill_sparse(first, last, rows, kernel, start, member, longest, matrices):
+    """Do the same for rows whose lists name what is not zero."""
     n_lanes = min(-(-longest // PAD) * PAD, SOLVE_LANES)
-    n_table = 0 if rows.full or kernel.kind == PRECOMPUTED else rows.n_columns
-    n_picked = longest if rows.full else 0
-    table, line = np.zeros((n_table, n_lanes)), np.empty(n_lanes)
-    picked = np.empty((n_picked, -(-rows.n_columns // PAD) * PAD))
-    scratch, work = np.empty(longest * longest), np.empty(4 * longest)
-    norms, gradients = np.empty(longest), np.empty(longest)
+    table, line, norms = np.zeros((rows.n_columns, n_lanes)), np.empty(n_lanes), np.empty(longest)
+    begin = 0
+    for q in range(first, last):
+        mine, n = member[start[q] : start[q + 1]], start[q + 1] - start[q]
+        K = matrices[begin : begin + n * n].reshape(n, n)
+        sparse_products(rows, mine, table, line, K)
+        finish_kernel(kernel, rows, mine, norms, K)
+        begin += n * n
+
+
+@compiled
+def fill_given(first, last, gram, start, member, matrices):
+    """Do the same for a kernel that is given for all rows."""
+    begin = 0
+    for q in range(first, last):
+        for i in range(start[q], start[q + 1]):
+            for c in range(start[q], start[q + 1]):
+                matrices[begin] = gram[member[i], member[c]]
+                begin += 1
+
+
+@compiled
+def solve_range(
+    first, last, matrices, start, target, C_negative, C_positive,
+    squared, tol, max_iter, work, coef, intercept, gap, n_iter, ending,
+):  # fmt: skip
+    """Solve problems first to last - 1, each on its own kernel matrix.
+
+    `work` is scratch of five times the rows of the longest problem.
+    """
+    begin = 0
     for q in range(first, last):
         a, z = start[q], start[q + 1]
         n = z - a
-        if n == 0:
-            intercept[q], gap[q], n_iter[q], ending[q] = 0.0, 0.0, 0, FINISHED
-            continue
-        K, mine, gradient = scratch[: n * n].reshape(n, n), member[a:z], gradients[:n]
-        if kernel.kind == PRECOMPUTED:
-            for i in range(n):
-                for c in range(n):
-                    K[i, c] = gram[mine[i], mine[c]]
-        else:
-            if rows.full:
-                full_products(rows, mine, picked[:n], K)
-            else:
-                sparse_products(rows, mine, table, line, K)
-            finish_kernel(kernel, rows, mine, norms, K)
+        K, gradient = matrices[begin : begin + n * n].reshape(n, n), work[:n]
+        begin += n * n
         for k in range(n):
             coef[a + k] = 0.0
             gradient[k] = -target[a + k]
         intercept[q], gap[q], n_iter[q], ending[q] = solve_problem(
             K, target[a:z], C_negative[q], C_positive[q], squared, tol, max_iter,
-            coef[a:z], gradient, work[: 4 * n].reshape(4, n),
+            coef[a:z], gradient, work[n : 5 * n].reshape(4, n),
         )  # fmt: skip
 
 

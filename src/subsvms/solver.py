@@ -17,6 +17,7 @@ objective can be from its optimum, and no finished problem has a gap above `tol`
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -181,20 +182,13 @@ def solve_subsets(
     >>> print(f"{slope:.3f} {solution.intercept.item():.3f}")
     1.000 -2.000
     """
-    from subsvms._smo import solve_range  # here: importing numba takes a while
+    from subsvms import _smo  # here: importing numba takes a while
 
     check_loss(loss)
     n_classes = int(labels.max()) + 1
     pairs, start, subset, place, target, _ = lay_out(labels[subsets], n_classes)
     row = subsets[subset, place]
-    used = np.zeros(X.shape[0], dtype=bool)
-    used[row] = True
-    member = np.cumsum(used)[row] - 1
-    if kernel.kind == PRECOMPUTED:
-        gram = np.ascontiguousarray(X, dtype=np.float64)
-        rows, member = gather_rows(np.zeros((1, 1)), [0]), row
-    else:
-        gram, rows = np.zeros((1, 1)), gather_rows(X, np.flatnonzero(used))
+    compute_matrices = prepare_matrices(X, row, kernel, start)
     weight = np.ones(n_classes) if class_weight is None else np.asarray(class_weight, dtype=float)
     C_negative, C_positive = np.tile(C * weight[pairs.T], len(subsets))
 
@@ -203,14 +197,15 @@ def solve_subsets(
     intercept, gap = np.empty(n_problems), np.empty(n_problems)
     n_iter, ending = np.empty(n_problems, np.int64), np.empty(n_problems, np.int64)
 
+    longest = max(int(np.diff(start).max()), 1)
+
     def work(first, last):
-        solve_range(
-            first, last, rows, gram, kernel, start, member, target, C_negative, C_positive,
-            loss == "squared_hinge", float(tol), int(max_iter),
+        _smo.solve_range(
+            first, last, compute_matrices(first, last), start, target, C_negative, C_positive,
+            loss == "squared_hinge", float(tol), int(max_iter), np.empty(5 * longest),
             coef, intercept, gap, n_iter, ending,
         )  # fmt: skip
 
-    longest = max(int(np.diff(start).max()), 1)
     run_pieces(work, n_problems, int(np.clip(PIECE * (64 / longest) ** 2, 1, PIECE)), n_jobs, tell)
     check_endings(ending, gap, tol, max_iter)
     shape = (len(subsets), len(pairs))
@@ -218,6 +213,43 @@ def solve_subsets(
         pairs, start, row, coef,
         intercept.reshape(shape), gap.reshape(shape), n_iter.reshape(shape),
     )  # fmt: skip
+
+
+def prepare_matrices(
+    X: Table, row: np.ndarray, kernel: Kernel, start: np.ndarray
+) -> Callable[[int, int], np.ndarray]:
+    """Return a function of (first, last) that gives the kernel matrices of these problems, laid end to end.
+
+    Parameters
+    ----------
+    X, kernel
+        As in `solve_subsets`.
+    row : ndarray of int of shape (n_entries,)
+        Row numbers, problem after problem.
+    start : ndarray of int of shape (n_problems + 1,)
+        Where the entries of each problem begin.
+    """
+    from subsvms import _smo
+
+    sizes = np.diff(start)
+    longest = max(int(sizes.max()), 1)
+    if kernel.kind == PRECOMPUTED:
+        gram = np.ascontiguousarray(X, dtype=np.float64)
+    else:
+        used = np.zeros(X.shape[0], dtype=bool)
+        used[row] = True
+        rows, member = gather_rows(X, np.flatnonzero(used)), np.cumsum(used)[row] - 1
+        fill = _smo.fill_full if rows.full else _smo.fill_sparse
+
+    def compute(first, last):
+        matrices = np.empty(np.sum(sizes[first:last] ** 2))
+        if kernel.kind == PRECOMPUTED:
+            _smo.fill_given(first, last, gram, start, row, matrices)
+        else:
+            fill(first, last, rows, kernel, start, member, longest, matrices)
+        return matrices
+
+    return compute
 
 
 @dataclass(frozen=True)
