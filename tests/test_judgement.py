@@ -13,6 +13,7 @@ from subsvms.judgement import (
     cap_changes,
     find_posterior,
     judge_labels,
+    learn_rule,
 )
 from subsvms.noise import NoiseEstimate
 from subsvms.votes import Votes
@@ -84,7 +85,8 @@ def test_a_matrix_that_tells_nothing_changes_nothing():
 
 def test_eta_is_the_isotonic_regression(seed):
     votes, labels, _, u = make_table(seed)
-    eta = calibrate(votes.mean_value, labels, np.ones(len(u), bool))
+    rule = learn_rule(votes, labels, make_noise(np.eye(2)), Settings())
+    eta = calibrate(rule.curves, votes.mean_value)
     assert_allclose(eta[:, 1], IsotonicRegression().fit(u, labels).predict(u), atol=1e-6)
     assert_allclose(eta.sum(axis=1), 1.0)
 

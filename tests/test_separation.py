@@ -42,7 +42,7 @@ def test_a_large_table_is_sampled(seed):
 
 def judge(flagged, suggested, n):
     nothing = np.zeros(n)
-    return Judgement(np.zeros((n, 2)), suggested, flagged, suggested, nothing, np.full(n, ""), ())
+    return Judgement(np.zeros((n, 2)), suggested, flagged, suggested, nothing, nothing, np.full(n, ""))
 
 
 def test_labels_are_spared_where_their_rows_differ_and_only_there(seed):

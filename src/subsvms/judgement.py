@@ -17,6 +17,7 @@ are then too uncertain to overrule them. And `max_error_rate` is the largest sha
 first. The rule "posterior" also spares rows that `subsvms.separation` tells from those they would join.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,13 +83,30 @@ class Judgement:
     suggested: np.ndarray  # (n_rows,), class numbers; the given label unless `flagged`, or capped
     flagged: np.ndarray  # (n_rows,), bool: the label is thought wrong, and may be changed
     rival: np.ndarray  # (n_rows,), the best class but the given one
+    score: np.ndarray  # (n_rows,), what the best class rests on: its probability, or its share of the votes
     quality: np.ndarray  # (n_rows,), 0 to 1: how well the given label stands; NaN without one
     halt: np.ndarray  # (n_rows,), a key of `HALTS`: what else kept a label; "" for the rule itself
-    notes: tuple[str, ...]  # what the user must know
+    notes: tuple[str, ...] = ()  # what the user must know
 
 
-def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings: Settings) -> Judgement:
-    """Judge every given label, and propose labels for rows without one.
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """What the votes on a table, or on a sample of it, have taught: it judges any row of that table."""
+
+    curves: tuple[IsotonicRegression, ...]  # of each class: P(given c | u_c)
+    noise: NoiseEstimate
+    sizes: np.ndarray  # (n_classes,), rows of the table that are given each class
+    settings: Settings
+
+
+def learn_rule(
+    votes: Votes,
+    given: np.ndarray,
+    noise: NoiseEstimate,
+    settings: Settings,
+    sizes: np.ndarray | None = None,
+) -> Rule:
+    """Learn how votes and labels go together.
 
     Parameters
     ----------
@@ -98,22 +116,65 @@ def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings
         Class numbers; -1 for a row without a label.
     noise : NoiseEstimate
     settings : Settings
+    sizes : ndarray of int of shape (n_classes,), optional
+        Rows of each class in the table, if these are a sample of it.
+    """
+    used = (votes.n_voters > 0) & (given >= 0)
+    curves = tuple(
+        IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(
+            votes.mean_value[used, c], given[used] == c
+        )
+        for c in range(len(noise.classes))
+    )
+    if sizes is None:
+        sizes = np.bincount(given[given >= 0], minlength=len(noise.classes))
+    return Rule(curves, noise, sizes, settings)
+
+
+def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings: Settings) -> Judgement:
+    """Judge every given label of a table, and propose labels for rows without one.
+
+    Parameters
+    ----------
+    votes, given, noise, settings
+        As in `learn_rule`.
 
     Returns
     -------
     Judgement
     """
+    rule = learn_rule(votes, given, noise, settings)
+    judgement = cap(apply_rule(rule, votes, given), given, settings.max_error_rate)
+    return replace(judgement, notes=gather_notes(rule, votes, given))
+
+
+def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
+    """Judge labels one by one: what is thought of a row depends on no other row.
+
+    Parameters
+    ----------
+    rule : Rule
+    votes : Votes
+        Out-of-bag for rows of the training table.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
+
+    Returns
+    -------
+    Judgement
+        Without the limit on changes, and without notes.
+    """
+    noise, sizes, settings = rule.noise, rule.sizes, rule.settings
     n_classes = len(noise.classes)
     asked = votes.n_voters > 0
     known = given >= 0
     values = np.where(asked[:, None], votes.mean_value, 0.0)
-    eta = calibrate(values, given, asked & known)
+    eta = calibrate(rule.curves, values)
     posterior = find_posterior(eta, noise.matrix, given)
     posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
     quality = rank_quality(values, eta, noise.matrix, posterior, given)
     quality[known & ~asked] = 1.0
 
-    sizes = np.bincount(given[known], minlength=n_classes)
     scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else posterior, 0.0)
     best = pick_best(scores, sizes, given)
     others = np.where(np.arange(n_classes) == given[:, None], -1.0, scores)
@@ -127,17 +188,24 @@ def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings
     supported = wanted & (votes.winners(sizes, given) == given) & (noise.evidence.max() < WEAK)
     conditions = [~asked, unexplained, small[given] | small[best], supported]
     halt = np.select(conditions, ["unasked", "unexplained", "small", "supported"], "")
-    free = cap_changes(wanted & (halt == ""), score, quality, int(known.sum()), settings.max_error_rate)
-    halt[wanted & ~free & (halt == "")] = "capped"
+    flagged = wanted & (halt == "")
     return Judgement(
         posterior=posterior,
-        suggested=np.where(wanted & np.isin(halt, ("", "capped")) | ~known, best, given),
-        flagged=free,
+        suggested=np.where(flagged | ~known, best, given),
+        flagged=flagged,
         rival=pick_best(others, sizes),
+        score=score,
         quality=quality,
         halt=halt,
-        notes=gather_notes(votes, given, noise, sizes, eta),
     )
+
+
+def cap(judgement: Judgement, given: np.ndarray, max_error_rate: float | None) -> Judgement:
+    """Return the judgement with no more than the allowed share of the labels flagged, surest first."""
+    n_labels = int(np.sum(given >= 0))
+    free = cap_changes(judgement.flagged, judgement.score, judgement.quality, n_labels, max_error_rate)
+    capped = judgement.flagged & ~free
+    return replace(judgement, flagged=free, halt=np.where(capped, "capped", judgement.halt))
 
 
 def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) -> Judgement:
@@ -169,26 +237,24 @@ def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) 
     )
 
 
-def calibrate(values: np.ndarray, given: np.ndarray, used: np.ndarray) -> np.ndarray:
+def calibrate(curves: Sequence[IsotonicRegression], values: np.ndarray) -> np.ndarray:
     """Return eta: for each row the probability of each *given* label, growing with the class's value.
 
     Parameters
     ----------
+    curves : sequence of IsotonicRegression
+        One for each class, fitted.
     values : ndarray of shape (n_rows, n_classes)
-    given : ndarray of int of shape (n_rows,)
-    used : ndarray of bool of shape (n_rows,)
-        Rows to learn from.
 
     Examples
     --------
-    >>> u = np.array([-0.9, -0.5, 0.1, 0.3, 0.8])
-    >>> calibrate(np.stack([-u, u], 1), np.array([0, 0, 1, 0, 1]), np.ones(5, bool))[:, 1]
+    >>> u, given = np.array([-0.9, -0.5, 0.1, 0.3, 0.8]), np.array([0, 0, 1, 0, 1])
+    >>> curves = [IsotonicRegression().fit(sign * u, given == c) for c, sign in enumerate((-1, 1))]
+    >>> calibrate(curves, np.stack([-u, u], 1))[:, 1]
     array([0. , 0. , 0.5, 0.5, 1. ])
     """
     eta = np.empty(values.shape)
-    for c in range(values.shape[1]):
-        curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-        curve.fit(values[used, c], given[used] == c)
+    for c, curve in enumerate(curves):
         eta[:, c] = curve.predict(values[:, c])
     empty = eta.sum(axis=1) == 0  # possible for three classes and more: no class's curve has risen yet
     eta[empty] = 1.0
@@ -262,8 +328,7 @@ def find_reversal(u: np.ndarray, is_given: np.ndarray, eta: np.ndarray) -> float
     --------
     >>> u = np.linspace(-1, 1, 400)
     >>> is_given = (u > 0) != (abs(u) < 0.2)  # flipped near the border
-    >>> eta = calibrate(np.stack([-u, u], 1), is_given.astype(int), np.ones(400, bool))[:, 1]
-    >>> find_reversal(u, is_given, eta)
+    >>> find_reversal(u, is_given, IsotonicRegression().fit(u, is_given).predict(u))
     0.2
     """
     low, high = DIVIDED
@@ -295,10 +360,9 @@ def cap_changes(
     return capped
 
 
-def gather_notes(
-    votes: Votes, given: np.ndarray, noise: NoiseEstimate, sizes: np.ndarray, eta: np.ndarray
-) -> tuple[str, ...]:
+def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]:
     """Return what the user must know before using the result, a sentence or two each."""
+    noise, sizes = rule.noise, rule.sizes
     notes = [
         f"Class {str(name)!r} has {size} labelled row{'' if size == 1 else 's'}; of fewer than {FEWEST} no "
         "noise can be read, so no label was changed from or to it."
@@ -319,7 +383,8 @@ def gather_notes(
     if against.sum() > MANY * judged.sum():
         notes.append(f"The vote contradicts {against.sum() / judged.sum():.0%} of all labels. {BEYOND}")
     if len(sizes) == 2:
-        stretch = find_reversal(votes.mean_value[judged, 1], given[judged] == 1, eta[judged, 1])
+        values = votes.mean_value[judged]
+        stretch = find_reversal(values[:, 1], given[judged] == 1, calibrate(rule.curves, values)[:, 1])
         if stretch > 0:
             where = f"Where the votes are divided, in {stretch:.0%} of the rows"
             notes.append(f"{where}, labels run against them. {REVERSED}")
