@@ -28,7 +28,8 @@ LAYERS = """
     correction verification
     noise_display votes_display curve_display estimators
     regularity separation
-    planning regularity_display corrector
+    planning regularity_display appraisal
+    corrector
     theory displays
     persistence scale demo commands decisions
     groups neighbours run_folder selection

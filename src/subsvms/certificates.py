@@ -23,6 +23,10 @@ a class is at most r_c max(out_c, in_c), which is convex, so with r' and r'' the
 For K >= 3 and p other than 1/2 the w_c move with the sizes and nothing is certified; for two classes the
 smaller must stay the smaller. No class may vanish: m is less than every n_c.
 
+Where subsets are drawn from a *pool* that holds, of a class with many rows, those of smallest hash only, a row
+that leaves the pool is replaced by the next one, and a row that enters drives out the last. A class of n_c
+rows in the pool then keeps all but max(out_c, in_c) of them, so the same limit holds for any K, two included.
+
 Out-of-bag votes on row i come from SVMs that did not draw it. Given that, a draw is any other row, with its
 old probability divided by 1 - r, r being that of row i. Two coupled draws that avoid row i in both worlds
 differ with probability at most
@@ -76,7 +80,9 @@ class CertifiedCurve:
     share: np.ndarray  # (max_changes + 1,), of the rows; it never rises
 
 
-def changed_draw(n_changed: ArrayLike, sizes: ArrayLike, p: float = 0.5) -> np.ndarray:
+def changed_draw(
+    n_changed: ArrayLike, sizes: ArrayLike, p: float = 0.5, *, pooled: bool = False
+) -> np.ndarray:
     """Return tau(m), a limit to the chance that changed labels change one draw.
 
     It holds for the worst choice of at most m labels, and of at most m whole rows.
@@ -88,7 +94,9 @@ def changed_draw(n_changed: ArrayLike, sizes: ArrayLike, p: float = 0.5) -> np.n
     sizes : array-like of int of shape (n_classes,)
         Rows of each class.
     p : float, default=0.5
-        The sampling bias.
+        The sampling bias; 1/2 for a pool.
+    pooled : bool, default=False
+        Whether the rows are a pool, so that others stand ready to take their place.
 
     Returns
     -------
@@ -107,7 +115,7 @@ def changed_draw(n_changed: ArrayLike, sizes: ArrayLike, p: float = 0.5) -> np.n
         raise ValueError(f"n_changed must be 0 or more; got {m.min()}.")
     w = class_probabilities(sizes, p)
     r = w / np.maximum(sizes, 1)
-    if len(sizes) == 2:
+    if len(sizes) == 2 and not pooled:
         tau = np.maximum(r[0] * m + w[1] * m / (sizes[1] + m), r[1] * m + w[0] * m / (sizes[0] + m))
     else:
         tau = m * np.sort(r)[-2:].sum()
@@ -132,6 +140,7 @@ def count_withstood(
     *,
     p: float = 0.5,
     confidence: float | None = CONFIDENCE,
+    pooled: bool = False,
 ) -> np.ndarray:
     """Return for each row how many changed labels its verdict is sure to withstand.
 
@@ -153,6 +162,8 @@ def count_withstood(
     confidence : float or None, default=CONFIDENCE
         Chance, over the draw of the subsets and for one row, that the number is not too large. With None
         the votes are taken for the true shares.
+    pooled : bool, default=False
+        As in `changed_draw`.
 
     Returns
     -------
@@ -178,7 +189,7 @@ def count_withstood(
 
     # No margin is above 1/2, and tau(m) is at least m times each r: beyond this m nothing can stand.
     most = min(_most_changes(sizes, p), int(-np.expm1(np.log(0.5) / size) / r.max()))
-    tau = changed_draw(np.arange(1, max(most, 0) + 1), sizes, p)
+    tau = changed_draw(np.arange(1, max(most, 0) + 1), sizes, p, pooled=pooled)
     return np.searchsorted(tau, allowed, side="left")
 
 

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from subsvms.appraisal import appraise
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.checks import check_labels, check_table, check_verified, drop_missing, find_missing
 from subsvms.correction import Correction
 from subsvms.estimators import SubSVMClassifier, restore_on_failure
 from subsvms.frames import find_style, like_labels
-from subsvms.judgement import Judgement, Settings, judge_labels, spare
-from subsvms.noise import estimate_noise
-from subsvms.progress import announce, one_stage
+from subsvms.judgement import Settings
+from subsvms.progress import announce
 from subsvms.rows import Table
-from subsvms.separation import find_distinct, is_too_coarse
+from subsvms.separation import take_rows
 from subsvms.verification import trust
 from subsvms.votes import Votes, count_votes
 from subsvms.witnesses import Witnesses, find_witnesses
@@ -205,7 +205,7 @@ max_iter, n_jobs, random_state, verbose
         given = np.full(table.shape[0], -1)
         given[rows] = labels
         decided = check_verified(verified, classes, table.shape[0])
-        labelled = table if whole else _take(table, rows, self.kernel)
+        labelled = table if whole else take_rows(table, rows, self.kernel)
         names = SubSVMClassifier._parameter_constraints
         model = SubSVMClassifier(**{name: getattr(self, name) for name in names})
         # Not on verified labels: the most doubtful rows are verified first, and the noise of the others would
@@ -215,14 +215,9 @@ max_iter, n_jobs, random_state, verbose
             model.feature_names_in_ = self.feature_names_in_
 
         votes = _votes_in_order(model, table, rows, missing, self.kernel)
-        announce("judging labels")
-        judged = rows[votes.n_voters[rows] > 0]
-        noise = estimate_noise(votes.mean_value[judged], given[judged], classes)
         settings = Settings(self.rule, self.action, self.max_error_rate, self.min_confidence)
-        judgement = judge_labels(votes, given, noise, settings)
-        if self.rule == "posterior":
-            with one_stage("checking that no change does harm"):
-                judgement = self._spare(model, table, given, votes, noise, judgement)
+        appraisal = appraise(model, table, given, votes, settings)
+        judgement, noise = appraisal.judgement, appraisal.rule.noise
         if verified is not None:
             judgement = trust(judgement, given, decided, settings)
         self.model_ = model
@@ -240,18 +235,6 @@ max_iter, n_jobs, random_state, verbose
             style=find_style(X, y),
             verified=None if verified is None else decided,
         )
-
-    def _spare(self, model, table, given, votes, noise, judgement) -> Judgement:
-        """Return the judgement without changes that the votes are too coarse to support."""
-        if not judgement.flagged.any():
-            return judgement
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        rows = np.flatnonzero(given >= 0)
-        labelled = table if len(rows) == len(given) else _take(table, rows, self.kernel)
-        if is_too_coarse(model, labelled, given[rows], noise.evidence.max(), seed=seed):
-            return spare(judgement, given, np.ones(len(given), dtype=bool), "coarse")
-        distinct = find_distinct(model, table, given, votes.mean_value, judgement, seed=seed)
-        return spare(judgement, given, distinct, "told apart")
 
     def _certify(self, votes, given, model):
         if self.class_weight == "balanced":  # then every SVM depends on the sizes of the classes
@@ -339,12 +322,6 @@ def correct_labels(X: Any, y: Any, **parameters: Any) -> Correction:
     fix: 100% of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.8..., above 0.5
     """
     return LabelCorrector(**parameters).fit(X, y).correction_
-
-
-def _take(table: Table, rows: np.ndarray, kernel: str) -> Table:
-    """Return these rows of a table, and columns too where it is a kernel matrix."""
-    taken = table[rows]
-    return np.ascontiguousarray(taken[:, rows]) if kernel == "precomputed" else taken
 
 
 def _votes_in_order(

@@ -174,19 +174,36 @@ def _read_columns(data, body, separator, n_columns, block_size):
     import pyarrow as pa
     from pyarrow import csv
 
+    rows = pa.BufferReader(pa.py_buffer(data).slice(body))
+    return csv.read_csv(rows, **text_options(n_columns, separator, min(block_size, 2**31 - 1)))
+
+
+def text_options(n_columns: int, separator: str, block_size: int, **reading: Any) -> dict[str, Any]:
+    """Return what makes pyarrow read rows without a header as text, under the numbers of their columns.
+
+    Parameters
+    ----------
+    n_columns : int
+    separator : str
+    block_size : int
+        Bytes to read at a time; a row must fit.
+    **reading
+        Further options of reading.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
     numbers = [str(i) for i in range(n_columns)]
-    return csv.read_csv(
-        pa.BufferReader(pa.py_buffer(data).slice(body)),
-        read_options=csv.ReadOptions(column_names=numbers, block_size=min(block_size, 2**31 - 1)),
-        parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(
+    return {
+        "read_options": csv.ReadOptions(column_names=numbers, block_size=block_size, **reading),
+        "parse_options": csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(
             column_types=dict.fromkeys(numbers, pa.string()),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
-            check_utf8=False,  # that was done
         ),
-    )
+    }
 
 
 def write_delimited(

@@ -143,8 +143,12 @@ def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings
     -------
     Judgement
     """
-    rule = learn_rule(votes, given, noise, settings)
-    judgement = cap(apply_rule(rule, votes, given), given, settings.max_error_rate)
+    return judge_table(learn_rule(votes, given, noise, settings), votes, given)
+
+
+def judge_table(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
+    """Judge a table as a whole: with the limit on changes, and with notes."""
+    judgement = cap(apply_rule(rule, votes, given), given, rule.settings.max_error_rate)
     return replace(judgement, notes=gather_notes(rule, votes, given))
 
 

@@ -35,7 +35,12 @@ MARKS = frozenset(
 
 
 def read_labels(
-    column: Any, name: str, label: str, is_text: bool, missing_labels: Sequence[str] = ()
+    column: Any,
+    name: str,
+    label: str,
+    is_text: bool,
+    missing_labels: Sequence[str] = (),
+    counts: Sequence[int] | None = None,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return the labels, None where they are missing, and sentences on what is odd about them.
 
@@ -51,6 +56,8 @@ def read_labels(
         Whether the format knows text only, so that numbers come as text.
     missing_labels : sequence of str
         Further labels that mean missing.
+    counts : sequence of int, optional
+        How many rows each entry of the column stands for; one by default.
 
     Examples
     --------
@@ -78,13 +85,16 @@ def read_labels(
     notes: list[str] = []
     if is_word:
         values = [None if value is None or not value.strip() or value in marks else value for value in values]
-        counts = Counter(value for value in values if value is not None)
-        found = [value for value in counts if value in MARKS]
-        others = [value for value in counts if value not in MARKS]
+        n_rows: Counter[str] = Counter()
+        for value, count in zip(values, counts or [1] * len(values), strict=True):
+            if value is not None:
+                n_rows[value] += count
+        found = [value for value in n_rows if value in MARKS]
+        others = [value for value in n_rows if value not in MARKS]
         if is_text and others and all(_as_number(value) is not None for value in others):
             values = [None if value in MARKS else value for value in values]
         elif found:
-            listed = ", ".join(f"{value!r} ({counts[value]} rows)" for value in sorted(found))
+            listed = ", ".join(f"{value!r} ({n_rows[value]} rows)" for value in sorted(found))
             notes.append(f"Taken as a class, not as missing labels: {listed}.")
     labels = np.full(len(values), None, dtype=object)
     labels[:] = values

@@ -14,12 +14,13 @@ they predict the given labels clearly better, it is the vote that is wrong, and 
 """
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from subsvms.estimators import SubSVMClassifier
-from subsvms.judgement import Judgement
+from subsvms.judgement import Judgement, spare
 from subsvms.noise import FEWEST, rank_evidence
 from subsvms.rows import Table
 from subsvms.votes import Votes
@@ -34,6 +35,61 @@ AREA = (
 DOUBTED = 8.0  # standard deviations of evidence below which the vote itself is checked
 NARROWER = 10.0  # times gamma
 BETTER, SURPLUS = 1.3, 1.0  # factor and standard deviations by which closer SVMs must do better
+
+
+class Guards(NamedTuple):
+    """What the closer look found."""
+
+    coarse: bool = False  # the vote is too coarse: nothing may change
+    distinct: tuple[int, ...] = ()  # classes that rows would join from which the features tell them apart
+
+    def spare(self, judgement: Judgement, given: np.ndarray) -> Judgement:
+        """Return the judgement without the changes that the votes are too coarse to support."""
+        if self.coarse:
+            return spare(judgement, given, np.ones(len(given), dtype=bool), "coarse")
+        distinct = judgement.flagged & np.isin(judgement.suggested, self.distinct)
+        return spare(judgement, given, distinct, "told apart")
+
+
+def look_twice(
+    model: SubSVMClassifier,
+    X: Table,
+    given: np.ndarray,
+    votes: Votes,
+    judgement: Judgement,
+    evidence: float,
+    *,
+    seed: int,
+) -> Guards:
+    """Check what a judgement would change.
+
+    Parameters
+    ----------
+    model : SubSVMClassifier
+        The ensemble that voted, fitted.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        The table; the kernel matrix where the kernel is precomputed.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
+    votes : Votes
+    judgement : Judgement
+    evidence : float
+        As in `is_too_coarse`.
+    seed : int
+    """
+    if not judgement.flagged.any():
+        return Guards()
+    rows = np.flatnonzero(given >= 0)
+    labelled = X if len(rows) == len(given) else take_rows(X, rows, model.kernel)
+    if is_too_coarse(model, labelled, given[rows], evidence, seed=seed):
+        return Guards(coarse=True)
+    return Guards(distinct=find_distinct(model, X, given, votes.mean_value, judgement, seed=seed))
+
+
+def take_rows(X: Table, rows: np.ndarray, kernel: str) -> Table:
+    """Return these rows of a table, and columns too where it is a kernel matrix."""
+    taken = X[rows]
+    return np.ascontiguousarray(taken[:, rows]) if kernel == "precomputed" else taken
 
 
 def is_too_coarse(
@@ -88,8 +144,8 @@ def find_distinct(
     judgement: Judgement,
     *,
     seed: int,
-) -> np.ndarray:
-    """Return which flagged rows can be told from the rows they would join, and so should keep their labels.
+) -> tuple[int, ...]:
+    """Return the classes that flagged rows would join whose rows can be told from them: their labels stay.
 
     Parameters
     ----------
@@ -103,12 +159,8 @@ def find_distinct(
         Mean values of the votes.
     judgement : Judgement
     seed : int
-
-    Returns
-    -------
-    ndarray of bool of shape (n_rows,)
     """
-    distinct = np.zeros(len(given), dtype=bool)
+    distinct = []
     for b in np.unique(judgement.suggested[judgement.flagged]):
         joining = np.flatnonzero(judgement.flagged & (judgement.suggested == b))
         if len(joining) < FEWEST:
@@ -116,8 +168,8 @@ def find_distinct(
         least = values[joining, b].min()
         there = np.flatnonzero((given == b) & ~judgement.flagged & (values[:, b] >= least))
         if len(there) < FEWEST or tell_apart(model, X, joining, there, seed=seed):
-            distinct[joining] = True
-    return distinct
+            distinct.append(int(b))
+    return tuple(distinct)
 
 
 def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.ndarray, *, seed: int) -> bool:
@@ -129,10 +181,7 @@ def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.nda
     ]
     rows = np.concatenate(sides)
     side = np.repeat([1, 0], [len(part) for part in sides])
-    table = X[rows]
-    if model.kernel == "precomputed":
-        table = np.ascontiguousarray(table[:, rows])
-    votes = look_closer(model, table, side, seed)
+    votes = look_closer(model, take_rows(X, rows, model.kernel), side, seed)
     asked = votes.n_voters > 0
     evidence = rank_evidence(votes.mean_value[asked, 1], side[asked] == 1)
     n_one, n_other = np.sum(side[asked] == 1), np.sum(side[asked] == 0)

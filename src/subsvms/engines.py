@@ -1,0 +1,195 @@
+"""Where the pieces of a large table are worked on: threads of this process, or a Dask cluster.
+
+An engine calls function(shared, item) for many items and yields what comes back, in any order. The functions
+write whole files or nothing, and write the same however often they are called, so an item whose worker died
+is simply done again. Anything that can map a function over batches is an engine, too: see `docs/scale.md`.
+"""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from subsvms.files import TableError
+
+AHEAD = 3  # items per worker that are under way or wait
+PATIENCE = "30s"  # for a scheduler to answer
+RETRIES = 3  # of an item whose worker died
+
+Work = Callable[[Any, Any], Any]
+
+
+class Engine(Protocol):
+    """What can map a function over many items."""
+
+    threads: int  # that a function should use itself
+
+    def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
+        """Yield work(shared, item) for each item, in any order."""
+
+
+class LocalEngine:
+    """Threads of this process.
+
+    Parameters
+    ----------
+    n_jobs : int
+    n_items : int
+        Items that are to come. If they are few, they are done one by one with all threads.
+
+    Examples
+    --------
+    >>> sorted(LocalEngine(2, 10).map(lambda shared, item: shared + item, 100, range(3)))
+    [100, 101, 102]
+    """
+
+    def __init__(self, n_jobs: int, n_items: int):
+        self.n_workers = n_jobs if n_items >= 2 * n_jobs else 1
+        self.threads = 1 if self.n_workers == n_jobs else n_jobs
+
+    def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
+        """Yield work(shared, item) for each item, in any order."""
+        if self.n_workers == 1:
+            yield from (work(shared, item) for item in items)
+            return
+        pool = ThreadPoolExecutor(self.n_workers)
+        waiting = set()
+        try:
+            for item in items:
+                waiting.add(pool.submit(work, shared, item))
+                if len(waiting) >= AHEAD * self.n_workers:
+                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in done)
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        finally:  # on an error or Ctrl-C, items that have not begun never do
+            pool.shutdown(cancel_futures=True)
+
+
+class DaskEngine:
+    """A Dask cluster.
+
+    What all items share goes through a file in `folder`, which all workers must see, as they must see the
+    table: it outlives workers that die, and does not weigh on the scheduler.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    folder : Path
+    """
+
+    threads = 1
+
+    def __init__(self, client: Any, folder: Path):
+        self.client, self.folder = client, folder
+
+    def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
+        """Yield work(shared, item) for each item, in any order."""
+        from distributed import as_completed
+
+        path = self.folder / f"shared-{work.__name__}.pickle"
+        path.write_bytes(pickle.dumps(shared))
+        todo, running = iter(items), as_completed(with_results=True, raise_errors=True)
+        n_running = 0
+        for item in todo:
+            running.add(self._submit(work, path, item))
+            n_running += 1
+            if n_running >= AHEAD * self._count_threads():
+                yield next(running)[1]
+                n_running -= 1
+        for _, result in running:
+            yield result
+        path.unlink(missing_ok=True)
+
+    def _submit(self, work, path, item):
+        return self.client.submit(work_with, work, str(path), item, pure=False, retries=RETRIES)
+
+    def _count_threads(self):
+        return max(sum(self.client.nthreads().values()), 1)
+
+
+def work_with(work: Work, path: str, item: Any) -> Any:
+    """Call work(shared, item) on a worker."""
+    return work(load_shared(path, Path(path).stat().st_mtime_ns), item)
+
+
+@lru_cache(maxsize=2)
+def load_shared(path: str, version: int) -> Any:
+    """Return what the items share; once for all of them."""
+    return pickle.loads(Path(path).read_bytes())
+
+
+@contextmanager
+def open_engine(
+    name: str, *, n_jobs: int, n_items: int, folder: Path, scheduler: str | None = None
+) -> Iterator[Engine]:
+    """Give an engine, and take it down at the end.
+
+    Parameters
+    ----------
+    name : {"local", "dask"}
+    n_jobs : int
+        Threads; of a local Dask cluster, workers.
+    n_items : int
+        How many units the table has.
+    folder : Path
+        That all workers see.
+    scheduler : str, optional
+        Address of a Dask scheduler; a cluster of this machine's cores without it.
+    """
+    if name == "local":
+        yield LocalEngine(n_jobs, n_items)
+        return
+    with _open_client(n_jobs, folder, scheduler) as client, _explaining(scheduler):
+        yield DaskEngine(client, folder)
+
+
+@contextmanager
+def _open_client(n_jobs, folder, scheduler):
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise TableError(
+            "Dask is not installed: install it with pip install 'subsvms[dask]', or use --engine local."
+        ) from None
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise TableError(
+                f"No Dask scheduler answers at {scheduler!r} ({type(error).__name__}): check its address, and "
+                "that it runs."
+            ) from None
+        with client:
+            yield client
+        return
+    cluster = LocalCluster(
+        n_workers=n_jobs, threads_per_worker=1, dashboard_address=None, local_directory=str(folder),
+        memory_limit=0, silence_logs="ERROR",
+    )  # fmt: skip
+    with cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@contextmanager
+def _explaining(scheduler):
+    """Turn the end of a cluster into one sentence."""
+    from distributed import CancelledError, KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except KilledWorker as error:
+        raise TableError(
+            f"Several Dask workers died over the same piece ({error}): they may need more memory; start again "
+            "to go on where it stopped."
+        ) from None
+    except (CancelledError, CommClosedError, TimeoutError, OSError) as error:
+        raise TableError(
+            f"The Dask scheduler{f' at {scheduler!r}' if scheduler else ''} is gone ({type(error).__name__}): "
+            "start it, and this command again, to go on where it stopped."
+        ) from None
