@@ -5,8 +5,12 @@ import pytest
 
 from subsvms import correct_labels
 from subsvms.files import TableError
-from subsvms.groups import MISSING, group_noise, read_groups
+from subsvms.groups import MISSING, count_groups, group_noise, learn_grouping
 from subsvms.table import read_table
+
+
+def read_groups(table, name):
+    return learn_grouping(table, name).read(table.columns[name])
 
 
 def make_table(tmp_path, columns):
@@ -24,7 +28,7 @@ def test_the_noisy_annotator_comes_first_and_counts_are_right():
     who = rng.choice(["ann", "bob", "cid"], 1000).astype(object)
     given = np.where((who == "bob") & (rng.random(1000) < 0.3), 1 - clean, clean)
     correction = correct_labels(X, given, random_state=0)
-    groups = group_noise(who, correction)
+    groups = group_noise(count_groups(who, correction))
     assert groups[0].value == "bob" and groups[0].low > max(group.high for group in groups[1:])
     total = sum(group.expected_wrong for group in groups)
     assert total == pytest.approx(np.sum(given != clean), rel=0.3)
@@ -39,7 +43,9 @@ def test_rows_without_a_label_are_not_counted():
     y = np.repeat(np.array([0.0, 1.0]), 100)
     X = rng.normal(y[:, None], 0.2, (200, 3))
     y[:10] = np.nan
-    groups = group_noise(np.full(200, "all", dtype=object), correct_labels(X, y, random_state=0))
+    groups = group_noise(
+        count_groups(np.full(200, "all", dtype=object), correct_labels(X, y, random_state=0))
+    )
     assert groups[0].n_rows == 190
 
 

@@ -31,10 +31,13 @@ LAYERS = """
     planning regularity_display appraisal
     corrector
     theory displays
-    persistence scale demo commands decisions
-    groups neighbours run_folder selection
+    persistence demo commands decisions pool
+    groups neighbours run_folder selection sources label_codes
+    tally engines staging
     runs issues
-    outputs summary
+    outputs summary batches
+    parts survey
+    scale
     models terminal
     report review
     job applying exchange cli_shared

@@ -99,14 +99,14 @@ def _like(labels, column, label):
     kind = column.type
     try:
         if not pa.types.is_dictionary(kind):
-            return pa.chunked_array([_of_type(labels, kind)])
-        values = _of_type(labels, kind.value_type)
+            return pa.chunked_array([as_type(labels, kind)])
+        values = as_type(labels, kind.value_type)
         entries = column.unify_dictionaries().combine_chunks()
         entries = entries.chunk(0).dictionary if isinstance(entries, pa.ChunkedArray) else entries.dictionary
         fresh = [
             value for value in dict.fromkeys(labels) if value is not None and value not in entries.to_pylist()
         ]
-        entries = pa.concat_arrays([entries, _of_type(fresh, kind.value_type)])
+        entries = pa.concat_arrays([entries, as_type(fresh, kind.value_type)])
         places = compute.index_in(values, entries).cast(kind.index_type)
         return pa.chunked_array([pa.DictionaryArray.from_arrays(places, entries, ordered=kind.ordered)])
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
@@ -115,7 +115,8 @@ def _like(labels, column, label):
         ) from None
 
 
-def _of_type(values, kind):
+def as_type(values: Sequence, kind: Any) -> Any:
+    """Return plain values as an array of this type."""
     import pyarrow as pa
 
     if pa.types.is_decimal(kind):  # labels are plain numbers, which it does not take

@@ -23,9 +23,10 @@ a class is at most r_c max(out_c, in_c), which is convex, so with r' and r'' the
 For K >= 3 and p other than 1/2 the w_c move with the sizes and nothing is certified; for two classes the
 smaller must stay the smaller. No class may vanish: m is less than every n_c.
 
-Where subsets are drawn from a *pool* that holds, of a class with many rows, those of smallest hash only, a row
-that leaves the pool is replaced by the next one, and a row that enters drives out the last. A class of n_c
-rows in the pool then keeps all but max(out_c, in_c) of them, so the same limit holds for any K, two included.
+Where subsets are drawn from a *pool* that holds, of a class with many rows, those of smallest hash only, a
+row that leaves the pool is replaced by the next one, and a row that enters drives out the last. A class of
+n_c rows in the pool then keeps all but max(out_c, in_c) of them, so the last limit holds for two classes,
+too.
 
 Out-of-bag votes on row i come from SVMs that did not draw it. Given that, a draw is any other row, with its
 old probability divided by 1 - r, r being that of row i. Two coupled draws that avoid row i in both worlds

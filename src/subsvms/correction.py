@@ -68,6 +68,19 @@ class Correction:
         return np.zeros(len(self), dtype=bool) if self.verified is None else self.verified >= 0
 
     @property
+    def compared(self) -> np.ndarray:
+        """The class that speaks against each label: the suggested one, or else the best of the others."""
+        return np.where(self.flagged | self.missing, self.judgement.suggested, self.judgement.rival)
+
+    @property
+    def held_back(self) -> np.ndarray:
+        """Rows whose label stands although another is more probable: a limit or a guard kept it."""
+        rows, judged = np.arange(len(self)), self.judgement
+        own = judged.posterior[rows, np.maximum(self.given, 0)]
+        other = judged.posterior[rows, judged.rival]
+        return ~self.missing & ~self.flagged & (own < other) & ~self.decided
+
+    @property
     def label_quality(self) -> np.ndarray:
         """Probability that the given label is right, ties broken by doubt; NaN without a label."""
         return self.judgement.quality
@@ -134,7 +147,7 @@ class Correction:
         """Return the reasons of some rows only, in words."""
         names = [repr(name) for name in self.classes.tolist()]
         judged = self.judgement
-        compared = np.where(self.flagged | self.missing, judged.suggested, judged.rival)[rows]
+        compared = self.compared[rows]
         columns = (
             self.given[rows],
             compared,

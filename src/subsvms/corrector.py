@@ -166,6 +166,11 @@ max_iter, n_jobs, random_state, verbose
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    @property
+    def settings(self) -> Settings:
+        """What is asked of the rule."""
+        return Settings(self.rule, self.action, self.max_error_rate, self.min_confidence)
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, verified: Any = None) -> "LabelCorrector":
         """Judge the labels y of the rows X.
@@ -215,7 +220,7 @@ max_iter, n_jobs, random_state, verbose
             model.feature_names_in_ = self.feature_names_in_
 
         votes = _votes_in_order(model, table, rows, missing, self.kernel)
-        settings = Settings(self.rule, self.action, self.max_error_rate, self.min_confidence)
+        settings = self.settings
         appraisal = appraise(model, table, given, votes, settings)
         judgement, noise = appraisal.judgement, appraisal.rule.noise
         if verified is not None:

@@ -161,8 +161,8 @@ def _open_client(n_jobs, folder, scheduler):
             client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise TableError(
-                f"No Dask scheduler answers at {scheduler!r} ({type(error).__name__}): check its address, and "
-                "that it runs."
+                f"No Dask scheduler answers at {scheduler!r} ({type(error).__name__}): check its address, "
+                "and that it runs."
             ) from None
         with client:
             yield client
@@ -185,11 +185,12 @@ def _explaining(scheduler):
         yield
     except KilledWorker as error:
         raise TableError(
-            f"Several Dask workers died over the same piece ({error}): they may need more memory; start again "
-            "to go on where it stopped."
+            f"Several Dask workers died over the same piece ({error}): they may need more memory; start "
+            "again to go on where it stopped."
         ) from None
-    except (CancelledError, CommClosedError, TimeoutError, OSError) as error:
+    except (CancelledError, CommClosedError, TimeoutError) as error:
+        where = f" at {scheduler!r}" if scheduler else ""
         raise TableError(
-            f"The Dask scheduler{f' at {scheduler!r}' if scheduler else ''} is gone ({type(error).__name__}): "
-            "start it, and this command again, to go on where it stopped."
+            f"The Dask scheduler{where} is gone ({type(error).__name__}): start it, and this command again, "
+            "to go on where it stopped."
         ) from None

@@ -5,10 +5,11 @@ fifths, so that there are few enough groups to read.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from subsvms.columns import find_meaning, find_missing_values, read_column
+from subsvms.columns import Meaning, find_meaning, find_missing_values, read_column
 from subsvms.correction import Correction
 from subsvms.delimited import Delimited
 from subsvms.files import TableError, show, suggest
@@ -18,6 +19,8 @@ from subsvms.table import LabelledTable
 FEW = 24  # groups that are still easily read; dates are taken coarser, and numbers cut, above it
 CONFIDENCE = 0.95  # of each end of an interval
 MISSING = "(missing)"
+UNIT = 10**9  # probabilities are added up in billionths: whole numbers give the same sum in any order
+Counts = dict[str, tuple[int, int, int]]  # by group: rows with a label, flagged, billionths of wrong ones
 
 
 @dataclass(frozen=True)
@@ -37,56 +40,53 @@ class Group:
         return self.n_flagged / self.n_rows
 
 
-def group_noise(values: np.ndarray, correction: Correction) -> tuple[Group, ...]:
-    """Return what was found in each group, largest share of flagged labels first.
+@dataclass(frozen=True)
+class Grouping:
+    """How a column sorts rows into groups, as learned from a table or a sample of it."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,), object
-        The group of each row, as `read_groups` returns it.
-    correction : Correction
+    column: str
+    meaning: Meaning
+    unit: str | None = None  # of dates: "D", "M" or "Y"
+    edges: tuple[float, ...] | None = None  # of numbers with many values
 
-    Examples
-    --------
-    >>> from subsvms import correct_labels
-    >>> rng = np.random.default_rng(0)
-    >>> clean = np.repeat([0, 1], 300)
-    >>> X, who = rng.normal(clean[:, None], 0.2, (600, 4)), np.tile(["ann", "bob"], 300).astype(object)
-    >>> given = np.where((who == "bob") & (rng.random(600) < 0.3), 1 - clean, clean)
-    >>> for group in group_noise(who, correct_labels(X, given, random_state=0)):
-    ...     print(group.value, group.n_rows, group.share > 0.1)
-    bob 300 True
-    ann 300 False
-    """
-    rows = np.flatnonzero(~correction.missing)
-    names, numbers = np.unique(values[rows].astype(str), return_inverse=True)
-    wrong = 1.0 - correction.judgement.posterior[rows, correction.given[rows]]
-    n_rows = np.bincount(numbers, minlength=len(names))
-    n_flagged = np.bincount(numbers, correction.flagged[rows], minlength=len(names)).astype(int)
-    expected = np.bincount(numbers, wrong, minlength=len(names))
-    low, high = (limit(n_flagged, n_rows, CONFIDENCE) for limit in (lower_limit, upper_limit))
-    found = [
-        Group(str(name), *map(int, counts), *map(float, numbers))
-        for name, counts, numbers in zip(
-            names, zip(n_rows, n_flagged, strict=True), zip(low, high, expected, strict=True), strict=True
-        )
-    ]
-    return tuple(sorted(found, key=lambda group: (-group.share, -group.n_rows, group.value)))
+    def read(self, column: Any) -> np.ndarray:
+        """Return the group of each row.
+
+        Parameters
+        ----------
+        column : pyarrow.ChunkedArray
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), object
+            Text.
+        """
+        values = read_column(column, self.meaning)
+        missing = find_missing_values(values)
+        groups = np.full(len(values), MISSING, dtype=object)
+        groups[~missing] = self._name(values[~missing])
+        return groups
+
+    def _name(self, present):
+        if self.unit is not None:
+            return present.astype(f"datetime64[{self.unit}]").astype(str)
+        if self.meaning.kind != "number":
+            return present
+        if self.edges is None:
+            return np.array([f"{number:.15g}" for number in present], dtype=object)
+        pairs = zip(self.edges[:-1], self.edges[1:], strict=True)
+        names = np.array([f"{a:.15g} to {b:.15g}" for a, b in pairs], dtype=object)
+        return names[np.clip(np.searchsorted(self.edges, present, side="left") - 1, 0, len(names) - 1)]
 
 
-def read_groups(table: LabelledTable, name: str) -> np.ndarray:
-    """Return the group of each row by a column.
+def learn_grouping(table: LabelledTable, name: str) -> Grouping:
+    """Return how a column sorts rows into groups.
 
     Parameters
     ----------
     table : LabelledTable
     name : str
         A column, but not the label.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), object
-        Text.
     """
     names = [one for one in table.columns.column_names if one != table.label]
     if name not in names:
@@ -97,27 +97,55 @@ def read_groups(table: LabelledTable, name: str) -> np.ndarray:
     if meaning is None:
         raise TableError(f"--by names {show(name)}, which holds neither numbers, text nor dates.")
     values = read_column(table.columns[name], meaning)
-    missing = find_missing_values(values)
-    groups = np.full(len(values), MISSING, dtype=object)
-    cut = {"date": _cut_dates, "number": _cut_numbers}.get(meaning.kind, lambda present: present)
-    groups[~missing] = cut(values[~missing])
-    return groups
+    present = values[~find_missing_values(values)]
+    if meaning.kind == "date":
+        few = (u for u in "DM" if len(np.unique(present.astype(f"datetime64[{u}]"))) <= FEW)
+        return Grouping(name, meaning, unit=next(few, "Y"))
+    if meaning.kind == "number" and len(np.unique(present)) > FEW:
+        edges = np.unique(np.percentile(present, (0, 20, 40, 60, 80, 100)))
+        return Grouping(name, meaning, edges=tuple(edges.tolist()))
+    return Grouping(name, meaning)
 
 
-def _cut_dates(dates):
-    for unit in ("D", "M", "Y"):
-        cut = dates.astype(f"datetime64[{unit}]")
-        if len(np.unique(cut)) <= FEW or unit == "Y":
-            break
-    return cut.astype(str)
+def count_groups(values: np.ndarray, correction: Correction) -> Counts:
+    """Return what was found in each group, in whole numbers.
 
-
-def _cut_numbers(numbers):
-    distinct = np.unique(numbers)
-    if len(distinct) <= FEW:
-        return np.array([f"{number:.15g}" for number in numbers], dtype=object)
-    edges = np.unique(np.percentile(numbers, (0, 20, 40, 60, 80, 100)))
-    names = np.array(
-        [f"{a:.15g} to {b:.15g}" for a, b in zip(edges[:-1], edges[1:], strict=True)], dtype=object
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,), object
+        The group of each row, as `Grouping.read` returns it.
+    correction : Correction
+    """
+    rows = np.flatnonzero(~correction.missing)
+    names, numbers = np.unique(values[rows].astype(str), return_inverse=True)
+    wrong = np.round((1.0 - correction.judgement.posterior[rows, correction.given[rows]]) * UNIT)
+    n_rows, n_flagged, expected = (
+        np.bincount(numbers, weights, minlength=len(names)).astype(np.int64).tolist()
+        for weights in (None, correction.flagged[rows], wrong)
     )
-    return names[np.clip(np.searchsorted(edges, numbers, side="left") - 1, 0, len(names) - 1)]
+    return dict(zip(names.tolist(), zip(n_rows, n_flagged, expected, strict=True), strict=True))
+
+
+def group_noise(counts: Counts) -> tuple[Group, ...]:
+    """Return what was found in each group, largest share of flagged labels first.
+
+    Examples
+    --------
+    >>> from subsvms import correct_labels
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.repeat([0, 1], 300)
+    >>> X, who = rng.normal(clean[:, None], 0.2, (600, 4)), np.tile(["ann", "bob"], 300).astype(object)
+    >>> given = np.where((who == "bob") & (rng.random(600) < 0.3), 1 - clean, clean)
+    >>> for group in group_noise(count_groups(who, correct_labels(X, given, random_state=0))):
+    ...     print(group.value, group.n_rows, group.share > 0.1)
+    bob 300 True
+    ann 300 False
+    """
+    if not counts:
+        return ()
+    n_rows, n_flagged, expected = np.array(list(counts.values())).T
+    low, high = (limit(n_flagged, n_rows, CONFIDENCE) for limit in (lower_limit, upper_limit))
+    columns = (n_rows, n_flagged, low, high, expected / UNIT)
+    lines = zip(counts, *(column.tolist() for column in columns), strict=True)
+    found = [Group(*line) for line in lines]
+    return tuple(sorted(found, key=lambda group: (-group.share, -group.n_rows, group.value)))

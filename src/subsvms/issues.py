@@ -28,7 +28,6 @@ class Issues:
     proposed: np.ndarray  # (n_issues,), class numbers: what speaks against the given label
     reason: list[str]
     neighbours: Neighbours  # rows to compare with
-    n_held_back: int
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -45,25 +44,43 @@ class Issues:
 
     def to_columns(self) -> dict[str, list]:
         """Return the columns of issues.csv, without those of the table; rows count from 1."""
-        correction, rows = self.correction, self.rows
-        names = correction.classes.tolist()
-        numbers = {
-            "label_quality": correction.label_quality[rows],
-            "confidence": self.confidence,
-            "vote_share": self.vote_share,
-        }
         return {
-            "row": (rows + 1).tolist(),
-            "given_label": [None if number < 0 else names[number] for number in correction.given[rows]],
-            "suggested_label": [names[number] for number in self.proposed],
-            "is_label_issue": correction.flagged[rows].tolist(),
-            **{name: np.round(values, DIGITS).tolist() for name, values in numbers.items()},
-            "withstands": correction.withstands[rows].tolist(),
-            "action": correction.action[rows].tolist(),
-            "reason": self.reason,
+            **to_issue_columns(self.correction, self.rows),
             "supporting": [_number(found) for found in self.neighbours.supporting],
             "opposing": [_number(found) for found in self.neighbours.opposing],
         }
+
+
+def to_issue_columns(
+    correction: Correction, rows: np.ndarray, numbers: np.ndarray | None = None
+) -> dict[str, list]:
+    """Return what is known of some rows, in columns; rows count from 1.
+
+    Parameters
+    ----------
+    correction : Correction
+    rows : ndarray of int
+        Places in the correction.
+    numbers : ndarray of int of shape (n_rows,), optional
+        Row numbers, from 0, of what was corrected, if it is not the whole table.
+    """
+    names = correction.classes.tolist()
+    compared = correction.compared[rows]
+    probabilities = {
+        "label_quality": correction.label_quality[rows],
+        "confidence": correction.judgement.posterior[rows, compared],
+        "vote_share": correction.votes.share[rows, compared],
+    }
+    return {
+        "row": ((rows if numbers is None else numbers[rows]) + 1).tolist(),
+        "given_label": [None if number < 0 else names[number] for number in correction.given[rows]],
+        "suggested_label": [names[number] for number in compared],
+        "is_label_issue": correction.flagged[rows].tolist(),
+        **{name: np.round(values, DIGITS).tolist() for name, values in probabilities.items()},
+        "withstands": correction.withstands[rows].tolist(),
+        "action": correction.action[rows].tolist(),
+        "reason": correction.explain(rows),
+    }
 
 
 def _number(rows):
@@ -90,12 +107,7 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     >>> issues.to_columns()["row"][0] % 7, len(issues) > 40  # rows count from 1
     (1, True)
     """
-    judged = correction.judgement
-    all_rows = np.arange(len(correction))
-    own = judged.posterior[all_rows, np.maximum(correction.given, 0)]
-    decided = correction.decided
-    other = judged.posterior[all_rows, judged.rival]
-    held_back = ~correction.missing & ~correction.flagged & (own < other) & ~decided
+    held_back, decided = correction.held_back, correction.decided
     plain = (
         ~correction.missing & ~correction.flagged & ~held_back & ~decided & (correction.votes.n_voters > 0)
     )
@@ -105,9 +117,9 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     n_more = max(0, LEAST - len(parts[0]) - len(parts[1])) if correction.noise.explained else 0
     parts[2] = parts[2][:n_more]
     rows = np.concatenate(parts)
-    proposed = np.where(correction.flagged | correction.missing, judged.suggested, judged.rival)[rows]
+    proposed = correction.compared[rows]
     neighbours = find_neighbours(X, correction.given, rows, proposed)
-    return Issues(correction, rows, proposed, correction.explain(rows), neighbours, len(parts[1]))
+    return Issues(correction, rows, proposed, correction.explain(rows), neighbours)
 
 
 def disarm(cells: Sequence[Any]) -> list[Any]:

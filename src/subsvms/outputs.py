@@ -12,7 +12,6 @@ The first two depend on options and input alone, so that `run.json` gives the sa
 
 import json
 import os
-from collections.abc import Container
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.delimited import render_delimited
-from subsvms.files import TableError, default_ending, show, split_suffix
+from subsvms.files import TableError, default_ending, find_free, show, split_suffix
 from subsvms.issues import Issues, disarm
 from subsvms.run_folder import RECORD
 from subsvms.runs import Options, Run
@@ -82,13 +81,6 @@ def write_issues(run: Run, issues: Issues, folder: Path) -> str:
         cells[find_free(disarm([key])[0], cells)] = disarm([as_cell(value) for value in values])
     name = "issues.csv"
     (folder / name).write_bytes(render_delimited(cells, ","))
-    return name
-
-
-def find_free(name: str, taken: Container[str]) -> str:
-    """Return a name for a user's column that none of ours has."""
-    while name in taken:
-        name += " (column)"
     return name
 
 

@@ -116,6 +116,7 @@ class Drawing:
     last_overall: np.uint64  # the largest hash that is still in the sample
     sizes: np.ndarray  # (n_classes,), rows of each class in the table
     capped: bool  # whether some class has rows outside the pool
+    n_sample: int  # rows of the sample, 2 P, or all if there are fewer
 
     def in_pool(self, rows: np.ndarray, given: np.ndarray) -> np.ndarray:
         """Return which rows, given their class numbers (-1 without a label), are in the pool."""
@@ -156,6 +157,7 @@ def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int) 
         if sizes[c] > most:
             last[c] = keep_smallest(np.concatenate([census.smallest[value] for value in own]), most)[-1]
     capped = bool(np.any(sizes > most))
-    whole = sum(census.counts.values()) <= 2 * pool_size
+    n_rows = sum(census.counts.values())
+    whole = n_rows <= 2 * pool_size
     last_overall = np.uint64(np.iinfo(np.uint64).max) if whole else census.overall[-1]
-    return Drawing(seed, last, last_overall, sizes, capped)
+    return Drawing(seed, last, last_overall, sizes, capped, min(n_rows, 2 * pool_size))

@@ -16,10 +16,11 @@ from subsvms.correction import Correction
 from subsvms.corrector import LabelCorrector, LabelNoiseWarning
 from subsvms.features import DROPPED, Features, make_features
 from subsvms.files import TableError, digest_file, show, suggest
-from subsvms.groups import Group, group_noise, read_groups
+from subsvms.groups import Group, group_noise, learn_grouping
 from subsvms.progress import announce
 from subsvms.ranges import check_count, check_range
 from subsvms.table import LabelledTable
+from subsvms.tally import Tally
 
 CHOICES = {
     "rule": ("posterior", "majority"),
@@ -90,13 +91,18 @@ class Run:
     features_path: Path | None  # embeddings that stood in for the columns
     features_digest: str | None  # SHA-256 of that file
     corrector: LabelCorrector
-    groups: dict[str, tuple[Group, ...]]  # by column
+    tally: Tally
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def correction(self) -> Correction:
         """What was found out about each label."""
         return self.corrector.correction_
+
+    @property
+    def groups(self) -> dict[str, tuple[Group, ...]]:
+        """Noise by each column that was asked for."""
+        return {name: group_noise(counts) for name, counts in self.tally.groups.items()}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -155,24 +161,30 @@ def correct_table(
     True
     """
     clock = Clock()
-    groups = {name: read_groups(table, name) for name in options.by}
+    groups = {name: learn_grouping(table, name) for name in options.by}
     announce("making features")
     exclude = options.exclude if features is not None else (*options.exclude, *options.by)
     made = make_features(table, exclude=exclude, only=options.only, features=features)
     clock.lap("features")
-    corrector = LabelCorrector(
-        rule=options.rule, action=options.action, max_error_rate=options.max_error_rate,
-        min_confidence=options.min_confidence, n_estimators=options.svms, subsample_size=options.subset_size,
-        kernel=options.kernel, random_state=options.seed, n_jobs=n_jobs, n_witnesses=0,
-    )  # fmt: skip
+    corrector = make_corrector(options, n_jobs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)  # they are the run's notes
         corrector.fit(made.X, table.labels, place_verified(options.verified, table))
     clock.lap("voting")
-    found = {name: group_noise(values, corrector.correction_) for name, values in groups.items()}
+    members = {name: group.read(table.columns[name]) for name, group in groups.items()}
+    tally = Tally.of(corrector.correction_, members)
     path = None if features is None else Path(features)
     digest = None if path is None else digest_file(path)
-    return Run(options, table, made, path, digest, corrector, found, clock.laps)
+    return Run(options, table, made, path, digest, corrector, tally, clock.laps)
+
+
+def make_corrector(options: Options, n_jobs: int | None) -> LabelCorrector:
+    """Return the corrector that a run asks for, not fitted."""
+    return LabelCorrector(
+        rule=options.rule, action=options.action, max_error_rate=options.max_error_rate,
+        min_confidence=options.min_confidence, n_estimators=options.svms, subsample_size=options.subset_size,
+        kernel=options.kernel, random_state=options.seed, n_jobs=n_jobs, n_witnesses=0,
+    )  # fmt: skip
 
 
 def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) -> np.ndarray | None:

@@ -4,13 +4,12 @@ The report, the terminal and `--json` are three ways to print the same summary.
 """
 
 import time
-from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
-from subsvms.correction import Correction
+from subsvms.groups import UNIT
 from subsvms.issues import Issues
 from subsvms.runs import Run
 
@@ -35,38 +34,41 @@ def summarise(run: Run, issues: Issues) -> dict[str, Any]:
     dict
         Of text, numbers, booleans, None, and lists and dictionaries of these.
     """
-    correction, options, noise = run.correction, run.options, run.correction.noise
-    flagged = correction.flagged
-    labelled = int(np.sum(~correction.missing))
+    return gather(run, describe_worst(run, issues), len(issues))
+
+
+def gather(run: Run, worst: list[dict[str, Any]], n_worst: int) -> dict[str, Any]:
+    """Return the summary of a run whose worst rows are described already."""
+    options, noise, tally = run.options, run.correction.noise, run.tally
     summary: dict[str, Any] = {
         "title": name_table(run),
         "label": options.label,
         "version": find_version("subsvms"),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-        "rows": len(correction),
-        "labelled": labelled,
-        "missing": len(correction) - labelled,
+        "rows": tally.rows,
+        "labelled": tally.labelled,
+        "missing": tally.rows - tally.labelled,
         "features": int(run.features.X.shape[1]),
         "columns_used": len(set(run.features.sources)),
         "rule": options.rule,
         "action": options.action,
-        "flagged": int(flagged.sum()),
-        "changed": int(correction.changed.sum()),
-        "dropped": int(np.sum(~correction.kept)),
-        "verified": int(correction.decided.sum()),
-        "held_back": issues.n_held_back,
+        "flagged": tally.n_flagged,
+        "changed": sum(tally.changed),
+        "dropped": tally.dropped,
+        "verified": tally.verified,
+        "held_back": tally.held_back,
         "explained": noise.explained,
         "error_rate": float(noise.error_rate),
         "error_rate_interval": [float(limit) for limit in noise.error_rate_interval],
         "noise_matrix": noise.matrix.tolist(),
-        "expected_precision": expect_precision(correction),
+        "expected_precision": expect_precision(run),
         "classes": list_classes(run),
         "moves": list_moves(run),
         "groups": list_groups(run),
         "notes": list(run.notes),
         "remarks": list(run.remarks),
-        "worst": describe_worst(run, issues),
-        "n_worst": len(issues),
+        "worst": worst,
+        "n_worst": n_worst,
         "parameters": list_parameters(run),
         "digest": run.table.digest,
         "versions": [[name, find_version(name)] for name in RECORDED],
@@ -75,11 +77,11 @@ def summarise(run: Run, issues: Issues) -> dict[str, Any]:
     return summary | {"words": put_in_words(summary)}
 
 
-def expect_precision(correction: Correction) -> float | None:
+def expect_precision(run: Run) -> float | None:
     """Return how many of the flagged labels are expected to be wrong; a plain vote gives no probability."""
-    if correction.settings.rule == "majority" or not correction.flagged.any():
+    if run.options.rule == "majority" or not run.tally.n_flagged:
         return None
-    return float(correction.confidence[correction.flagged].mean())
+    return run.tally.confidence / UNIT / run.tally.n_flagged
 
 
 def name_table(run: Run) -> str:
@@ -104,36 +106,35 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
     "rate" and its ends are of the true class, the share of it that is given another label; "estimated_wrong"
     counts rows that are given this label and should not be: n * sum over t != c of P(true t) P(given c | t).
     """
-    correction, noise = run.correction, run.correction.noise
-    joint = noise.shares[:, None] * noise.matrix * np.sum(~correction.missing)
+    noise, tally = run.correction.noise, run.tally
+    joint = noise.shares[:, None] * noise.matrix * tally.labelled
     wrong = joint.sum(axis=0) - np.diag(joint)
     lines = []
-    for number, name in enumerate(correction.classes.tolist()):
-        own = correction.given == number
+    for number, name in enumerate(noise.classes.tolist()):
         low, high = noise.rate_interval[number]
         lines.append({
             "name": cut(str(name)),
-            "rows": int(own.sum()),
+            "rows": tally.given[number],
             "rate": float(noise.rates[number]),
             "rate_low": float(low),
             "rate_high": float(high),
             "estimated_wrong": round(float(wrong[number])),
-            "flagged": int(np.sum(correction.flagged & own)),
-            "changed": int(np.sum(correction.changed & own)),
+            "flagged": tally.flagged[number],
+            "changed": tally.changed[number],
         })  # fmt: skip
     return lines
 
 
 def list_moves(run: Run) -> list[dict[str, Any]]:
     """Return how many flagged labels go from one class to another, most first."""
-    correction, judged = run.correction, run.correction.judgement
-    rows = np.flatnonzero(correction.flagged)
-    pairs = zip(correction.given[rows].tolist(), judged.suggested[rows].tolist(), strict=True)
-    names = [str(name) for name in correction.classes.tolist()]
-    return [
+    names = [str(name) for name in run.correction.classes.tolist()]
+    moves = [
         {"given": names[given], "suggested": names[suggested], "rows": count}
-        for (given, suggested), count in Counter(pairs).most_common()
+        for given, line in enumerate(run.tally.moves)
+        for suggested, count in enumerate(line)
+        if count
     ]
+    return sorted(moves, key=lambda move: -move["rows"])
 
 
 def list_groups(run: Run) -> list[dict[str, Any]]:
@@ -155,23 +156,32 @@ def list_groups(run: Run) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def describe_worst(run: Run, issues: Issues) -> list[dict[str, Any]]:
-    """Return what is known of the rows to look at first, and who speaks for and against each."""
-    correction = run.correction
+def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) -> list[dict[str, Any]]:
+    """Return what is known of the rows to look at first, and who speaks for and against each.
+
+    Parameters
+    ----------
+    run : Run
+    issues : Issues
+    numbers : ndarray of int of shape (n_rows,), optional
+        Numbers of the rows, from 0, if they are not the whole table.
+    """
+    correction = issues.correction
+    numbers = np.arange(len(correction)) if numbers is None else numbers
     names = [str(name) for name in correction.classes.tolist()]
     columns = choose_columns(run)
     found = []
     for i, row in enumerate(issues.rows[:MOST_WORST].tolist()):
         sides = {
             side: [
-                {"row": other + 1, "label": names[correction.given[other]],
+                {"row": int(numbers[other]) + 1, "label": names[correction.given[other]],
                  "values": show_values(run, other, columns)}
                 for other in getattr(issues.neighbours, side)[i]
             ]
             for side in ("supporting", "opposing")
         }  # fmt: skip
         found.append({
-            "row": row + 1,
+            "row": int(numbers[row]) + 1,
             "given": names[correction.given[row]] if correction.given[row] >= 0 else None,
             "suggested": names[issues.proposed[i]],
             "confidence": float(issues.confidence[i]),

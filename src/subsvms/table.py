@@ -26,6 +26,7 @@ from subsvms.files import (
     check_target,
     decode,
     find_files,
+    number_name,
     pack,
     read_content,
     show,
@@ -291,10 +292,7 @@ def write_table(
 
 def free_name(table: LabelledTable, wanted: str) -> str:
     """Return a name that no column of the table has."""
-    taken, name, number = set(table.columns.column_names), wanted, 2
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    return name
+    return number_name(wanted, table.columns.column_names)
 
 
 def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> Path:

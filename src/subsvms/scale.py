@@ -1,0 +1,182 @@
+"""Correct a table of more rows than memory holds, on one machine or on many, in two passes.
+
+1. Labels are counted and hashes drawn (`pool`), the rows of pool and sample are fetched, and everything that
+   judges a row is learned from them in memory (`survey`, `batches`).
+2. Every unit is read again, judged, and written (`parts`).
+
+Both passes are a function mapped over units by an engine (`engines`). What comes back adds up in any order,
+so one thread, many threads and a cluster give the same bits.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subsvms.batches import BatchCorrector, Learned, make_labelled
+from subsvms.engines import Engine
+from subsvms.issues import Issues
+from subsvms.neighbours import find_neighbours
+from subsvms.parts import (
+    ISSUES,
+    PLAIN,
+    RANK,
+    Part,
+    PartWork,
+    describe,
+    do_part,
+    put_corrected,
+    read_part,
+    take_worst,
+)
+from subsvms.progress import announce
+from subsvms.runs import Run
+from subsvms.sources import Source
+from subsvms.tally import Tally
+
+
+def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **more: Any) -> Part:
+    """Do the second pass over a table: judge and write every unit that is not done yet.
+
+    Parameters
+    ----------
+    source : Source
+    corrector : BatchCorrector
+    engine : Engine
+    **more
+        Of `PartWork`: folder, batch_rows.
+
+    Returns
+    -------
+    Part
+        What was found in all of them.
+    """
+    work = PartWork(source, corrector, n_jobs=engine.threads, **{"folder": None, **more})
+    tally: Tally | None = None
+    worst, n_rows, left = None, 0, []
+
+    def add(part):
+        nonlocal tally, worst, n_rows
+        tally = part.tally if tally is None else tally + part.tally
+        worst = part.worst if worst is None else take_worst([worst, part.worst])
+        n_rows += part.tally.rows
+        announce("judging rows", n_rows, len(source))
+
+    for unit in source.units:
+        done = None if work.folder is None else read_part(unit.number, work.folder)
+        left += [unit] if done is None else []
+        if done is not None:
+            add(done)
+    for part in engine.map(do_part, work, left):
+        add(part)
+    assert tally is not None
+    return Part(-1, tally, worst)
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What was found in a large table."""
+
+    run: Run  # over the sample, with the tally of the whole table
+    closer: Run  # over the rows to look at first, followed by the sample
+    issues: Issues  # those rows
+    numbers: np.ndarray  # row numbers of `closer`
+    doubtful: Any  # pyarrow.Table: labels listed for want of worse ones, as in the parts of issues
+    n_issues: int
+
+
+def conclude(learned: Learned, whole: Part, *, n_jobs: int = 1) -> Finding:
+    """Look closer at the worst rows, now that all are known.
+
+    Parameters
+    ----------
+    learned : Learned
+    whole : Part
+        What `correct_units` returned.
+    n_jobs : int
+    """
+    import pyarrow as pa
+
+    corrector, run, tally = learned.corrector, learned.run, whole.tally
+    kinds = whole.worst.column(0).to_numpy()
+    shown = whole.worst if run.correction.noise.explained else whole.worst.filter(pa.array(kinds != PLAIN))
+    kinds, worst_rows = shown.column(0).to_numpy(), shown.column(2).to_numpy()
+    worst = shown.select(range(len(RANK), shown.num_columns))
+    others = np.flatnonzero(~np.isin(learned.rows, worst_rows))
+    columns = pa.concat_tables([worst, run.table.columns.take(others)])
+    numbers = np.concatenate([worst_rows, learned.rows[others]])
+    correction = corrector.judge(columns, numbers, n_jobs=n_jobs)
+    chosen = np.arange(len(worst_rows))
+    X = corrector.features.transform(make_labelled(columns, corrector.labels.column, corrector.separator))
+    issues = Issues(
+        correction, chosen, correction.compared[chosen], correction.explain(chosen),
+        find_neighbours(X, correction.given, chosen, correction.compared[chosen]),
+    )  # fmt: skip
+    doubtful = describe(corrector, columns, correction, chosen[kinds == PLAIN], numbers)
+    n_issues = tally.n_flagged + tally.held_back + len(doubtful) + tally.rows - tally.labelled
+    closer = replace(
+        run, table=replace(run.table, columns=columns, labels=corrector.labels.name(correction.given))
+    )
+    return Finding(replace(run, tally=tally), closer, issues, numbers, doubtful, n_issues)
+
+
+def write_doubtful(finding: Finding, folder: Path) -> None:
+    """Write the labels that are listed for want of worse ones."""
+    from pyarrow import parquet
+
+    parquet.write_table(finding.doubtful, folder / ISSUES / "most-doubtful.parquet")
+
+
+# A user's own engine
+
+
+def correct_batches(
+    corrector: BatchCorrector, batches: Iterable[Any], row_column: str | None = None
+) -> Iterator[Any]:
+    """Correct record batches, as Spark's mapInArrow hands them over: an iterator in, an iterator out.
+
+    Parameters
+    ----------
+    corrector : BatchCorrector
+    batches : iterable of pyarrow.RecordBatch
+    row_column : str, optional
+        A column that holds the number of each row in the table, from 0; without it see
+        `BatchCorrector.judge`.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        As `correct_batch` returns it.
+    """
+    import pyarrow as pa
+
+    for batch in batches:
+        yield from correct_batch(corrector, pa.Table.from_batches([batch]), row_column).to_batches()
+
+
+def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None = None) -> Any:
+    """Correct one table of rows, as Ray's map_batches hands it over with batch_format="pyarrow".
+
+    Returns
+    -------
+    pyarrow.Table
+        The rows with their labels corrected, the given ones beside them, and the columns is_label_issue,
+        label_quality and suggested_label at the end.
+    """
+    import pyarrow as pa
+
+    rows = None if row_column is None else batch[row_column].to_numpy()
+    correction = corrector.judge(batch, rows)
+    table = put_corrected(corrector, batch, correction)
+    names = pa.array(corrector.labels.classes.tolist())
+    kept = correction.kept
+    added = {
+        "is_label_issue": pa.array(correction.flagged[kept]),
+        "label_quality": pa.array(correction.label_quality[kept]),
+        "suggested_label": names.take(pa.array(correction.judgement.suggested[kept])),
+    }
+    for name, column in added.items():
+        table = table.append_column(name, column)
+    return table
