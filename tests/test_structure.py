@@ -41,6 +41,7 @@ LAYERS = """
     models terminal
     report review
     job applying exchange cli_shared
+    job_in_parts
     cli_review
     cli
 """.strip().splitlines()

@@ -4,9 +4,9 @@ What is thought of a row depends on its values, its label, its number and what w
 row. So batches may be cut anywhere and judged anywhere, and each row gets the bits that it would get alone.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from subsvms.delimited import Delimited
 from subsvms.estimators import SubSVMClassifier
 from subsvms.features import Features, make_features
 from subsvms.groups import Grouping, learn_grouping
-from subsvms.judgement import Rule, apply_rule
+from subsvms.judgement import Judgement, Rule, apply_rule
 from subsvms.label_codes import Labels
 from subsvms.pool import Drawing
 from subsvms.runs import Options, Run, make_corrector
@@ -27,6 +27,38 @@ from subsvms.separation import Guards
 from subsvms.table import LabelledTable
 from subsvms.tally import Tally
 from subsvms.votes import Voters, Votes, count_votes
+
+
+class Cutoff(NamedTuple):
+    """The last label that `max_error_rate` lets change, surest first; equal ones by row number."""
+
+    score: float
+    quality: float
+    row: int
+
+    def apply(self, judgement: Judgement, rows: np.ndarray) -> Judgement:
+        """Return the judgement with labels beyond the last one kept."""
+        score, quality = judgement.score, judgement.quality
+        tied = (quality < self.quality) | ((quality == self.quality) & (rows <= self.row))
+        free = judgement.flagged & ((score > self.score) | ((score == self.score) & tied))
+        capped = judgement.flagged & ~free
+        return replace(judgement, flagged=free, halt=np.where(capped, "capped", judgement.halt))
+
+
+def find_cutoff(score: np.ndarray, quality: np.ndarray, rows: np.ndarray, allowed: int) -> Cutoff | None:
+    """Return where changes end, from all flagged rows of a table; None if all of them may change.
+
+    Examples
+    --------
+    >>> find_cutoff(np.array([0.6, 0.9, 0.8]), np.array([0.4, 0.1, 0.2]), np.array([0, 1, 2]), 2)
+    Cutoff(score=0.8, quality=0.2, row=2)
+    """
+    if len(rows) <= allowed:
+        return None
+    if allowed == 0:
+        return Cutoff(np.inf, -np.inf, -1)
+    last = np.lexsort((rows, quality, -score))[allowed - 1]
+    return Cutoff(float(score[last]), float(quality[last]), int(rows[last]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +79,7 @@ class BatchCorrector:
     subset_size: int
     capped: bool  # whether the table has more rows of some class than the pool
     groupings: tuple[Grouping, ...] = ()
+    cutoff: Cutoff | None = None  # the last label that may change, if not all may
 
     def judge(self, batch: Any, rows: np.ndarray | None = None, *, n_jobs: int = 1) -> Correction:
         """Return what is thought of the labels of a batch.
@@ -63,7 +96,7 @@ class BatchCorrector:
         Returns
         -------
         Correction
-            Without the limit on changes (`max_error_rate`), which needs the whole table.
+            Without the limit on changes (`max_error_rate`) unless `cutoff` says where it lies.
         """
         given = self.labels.read(batch)
         votes = self.count_votes(batch, rows, given, n_jobs=n_jobs)
@@ -90,7 +123,10 @@ class BatchCorrector:
 
     def conclude(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
         """Return what follows from votes."""
-        judgement = self.guards.spare(apply_rule(self.rule, votes, given), given)
+        judgement = apply_rule(self.rule, votes, given)
+        if self.cutoff is not None and rows is not None:
+            judgement = self.cutoff.apply(judgement, rows)
+        judgement = self.guards.spare(judgement, given)
         trained = np.full(len(given), -1)
         _, found = self.find_in_pool(rows, len(given))
         trained[found] = given[found]
@@ -127,7 +163,7 @@ class Learned:
     corrector: BatchCorrector
     run: Run  # over the sample; its tally is the sample's
     rows: np.ndarray  # (n_sample,), numbers of the sample's rows
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...]  # on the votes, without those of the guards
 
 
 class Fetched:

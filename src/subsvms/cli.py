@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,9 @@ from subsvms.cli_shared import (
     mistakes_in_a_sentence,
     read_options,
 )
+
+if TYPE_CHECKING:
+    from subsvms.runs import Options
 
 
 @app.command(epilog="Example: subsvms correct loans.csv --label default --by annotator --seed 1")
@@ -76,6 +79,19 @@ def correct(
     threads: Annotated[
         int | None, typer.Option(min=1, help="By default all cores; changes no result.")
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="memory, or in parts: local or dask; by default memory if FILE fits, or else local."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler; without it, a cluster of these cores.")
+    ] = None,
+    pool_size: Annotated[
+        int | None,
+        typer.Option(help="In parts: everything is learned from twice as many rows; by default 10,000."),
+    ] = None,
     format: Format = None,
     encoding: TextEncoding = None,
     separator: Separator = None,
@@ -90,17 +106,20 @@ def correct(
     Makes a folder with the corrected table, the issues, a report and a record. FILE itself is never changed.
     """
     with mistakes_in_a_sentence(), interruptions_in_a_sentence():
+        from joblib import effective_n_jobs
         from rich.console import Console
 
         from subsvms.job import do_job, read_verified, repeat_options
+        from subsvms.job_in_parts import do_job_in_parts
         from subsvms.runs import Options
         from subsvms.terminal import show_summary, showing_progress
 
         where: str | list[str]
-        expected = None
+        expected = base = None
         if from_run is not None:
             refuse_other_settings(context, {"from_run", *UNSETTLED})
             where, options, features, expected = repeat_options(from_run)
+            base = expected.get("base")
         else:
             where, column = check_given(file, label)
             verified: tuple = ()
@@ -111,20 +130,56 @@ def correct(
                 min_confidence=min_confidence, svms=svms, subset_size=parse_size(subset_size), kernel=kernel,
                 seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
                 encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
-                verified=verified,
+                verified=verified, pool_size=pool_size,
             )  # fmt: skip
+        settled: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
         with showing_progress(Console(stderr=True, quiet=quiet)):
-            summary = do_job(
-                where, options, output=output, features=features, n_jobs=threads or -1, force=force,
-                dry_run=dry_run, model=save_model, expected=expected,
-            )  # fmt: skip
+            name = choose_engine(engine, scheduler, where, options, features)
+            if name == "memory":
+                summary = do_job(
+                    where, options, features=features, n_jobs=threads or -1, expected=expected, **settled
+                )
+            else:
+                summary = do_job_in_parts(
+                    where, options, engine=name, scheduler=scheduler, n_jobs=effective_n_jobs(threads or -1),
+                    expected=expected, base=base, **settled,
+                )  # fmt: skip
     if as_json:
         typer.echo(json.dumps(summary, indent=1, ensure_ascii=False))
     elif not quiet:
         show_summary(summary, Console())
 
 
-UNSETTLED = {"output", "force", "dry_run", "as_json", "quiet", "threads", "save_model"}  # change no result
+UNSETTLED = {
+    "output", "force", "dry_run", "as_json", "quiet", "threads", "save_model", "engine", "scheduler",
+}  # fmt: skip  # they change no result
+
+
+def choose_engine(
+    engine: str | None,
+    scheduler: str | None,
+    where: str | list[str],
+    options: "Options",
+    features: str | None,
+) -> str:
+    """Return where the work is done: "memory", "local" or "dask"."""
+    from subsvms.job_in_parts import fits_in_memory
+    from subsvms.ranges import InputError
+
+    if engine not in (None, "memory", "local", "dask"):
+        raise InputError(f"--engine must be memory, local or dask; got {engine!r}.")
+    if scheduler is not None and engine not in (None, "dask"):
+        raise InputError("--scheduler is the address of a Dask scheduler: use it with --engine dask.")
+    if engine is None:
+        in_parts = options.pool_size is not None
+        if not in_parts and features is None and not options.verified:
+            in_parts = not fits_in_memory(where, options.format)
+        engine = "dask" if scheduler else "local" if in_parts else "memory"
+    if engine == "memory" and options.pool_size is not None:
+        raise InputError("--pool-size is for work in parts: leave it out, or use --engine local.")
+    if engine != "memory" and features is not None:
+        raise InputError("--features cannot be read in parts: put the numbers into columns of the table.")
+    return engine
 
 
 def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:

@@ -212,6 +212,14 @@ def cap(judgement: Judgement, given: np.ndarray, max_error_rate: float | None) -
     return replace(judgement, flagged=free, halt=np.where(capped, "capped", judgement.halt))
 
 
+def say_spared(n_rows: int) -> str:
+    """Return a note on labels that were kept because their rows differ from those they would join."""
+    return (
+        f"{n_rows} labels that the votes contradict were kept: the features tell their rows from those they "
+        "would join, so the classes overlap there, and the labels need not be wrong."
+    )
+
+
 def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) -> Judgement:
     """Return the judgement with these rows kept as they are, and a note that says why.
 
@@ -226,12 +234,7 @@ def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) 
     rows = rows & (given >= 0)
     if not rows.any():
         return judgement
-    note = COARSE
-    if halt == "told apart":
-        note = (
-            f"{int(rows.sum())} labels that the votes contradict were kept: the features tell their rows "
-            "from those they would join, so the classes overlap there, and the labels need not be wrong."
-        )
+    note = say_spared(int(rows.sum())) if halt == "told apart" else COARSE
     return replace(
         judgement,
         suggested=np.where(rows, given, judgement.suggested),
@@ -356,12 +359,17 @@ def cap_changes(
     """
     if max_error_rate is None:
         return flagged
-    allowed = int(np.floor(max_error_rate * n_labels + 1e-9))
+    allowed = count_allowed(max_error_rate, n_labels)
     rows = np.flatnonzero(flagged)
     kept = rows[np.lexsort((quality[rows], -score[rows]))][:allowed]
     capped = np.zeros_like(flagged)
     capped[kept] = True
     return capped
+
+
+def count_allowed(max_error_rate: float, n_labels: int) -> int:
+    """Return how many labels may change."""
+    return int(np.floor(max_error_rate * n_labels + 1e-9))
 
 
 def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]:

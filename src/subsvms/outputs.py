@@ -161,6 +161,8 @@ def read_record(path: Path) -> dict[str, Any]:
             options["verified"] = tuple((int(row), label) for row, label in options.get("verified", ()))
             record["options"] = Options(**options)
             record["input"]["paths"] = [seen_from(path.parent, one) for one in record["input"]["paths"]]
+            if record["input"].get("base") is not None:
+                record["input"]["base"] = seen_from(path.parent, record["input"]["base"])
             features = record["input"]["features"]
             record["input"]["features"] = None if features is None else seen_from(path.parent, features)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -171,3 +173,12 @@ def read_record(path: Path) -> dict[str, Any]:
             "that wrote it."
         )
     return record
+
+
+def check_whole(options: Options, folder: Path, what: str) -> None:
+    """Raise an error if a run was made in parts, and this works on whole tables only."""
+    if options.pool_size is not None:
+        raise TableError(
+            f"{str(folder)!r} was made in parts, and {what} takes runs in memory only: look at its folder "
+            "issues, or correct a part of the table by itself (--engine memory)."
+        )

@@ -19,10 +19,13 @@ from subsvms.batches import BatchCorrector
 from subsvms.correction import Correction
 from subsvms.files import find_free, number_name
 from subsvms.issues import DIGITS, LEAST, to_issue_columns
+from subsvms.judgement import apply_rule
 from subsvms.sources import BATCH_ROWS, Source, Unit
 from subsvms.tally import Tally
+from subsvms.votes import Votes
 
-CORRECTED, ISSUES, DONE = "corrected", "issues", "done"  # folders of a run
+CORRECTED, ISSUES, DONE, VOTES = "corrected", "issues", "done", "votes"  # folders of a run
+FIELDS = ("counts", "sums", "n_voters")  # of Votes
 FLAGGED, HELD_BACK, PLAIN = 0, 1, 2  # kinds of rows to look at, in this order
 RANK = ("kind", "quality", "row")  # columns by which they are sorted; "row" counts from 0
 
@@ -54,7 +57,11 @@ def do_part(work: PartWork, unit: Unit) -> Part:
     with _writing(work.folder, unit) as write:
         for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
             rows = np.arange(first, first + len(batch))
-            correction = corrector.judge(batch, rows, n_jobs=work.n_jobs)
+            given = corrector.labels.read(batch)
+            votes = read_votes(work, unit, first - unit.first, len(batch))
+            if votes is None:
+                votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs)
+            correction = corrector.conclude(given, votes, rows)
             write(CORRECTED, put_corrected(corrector, batch, correction))
             write(ISSUES, list_issues(corrector, batch, correction, rows))
             tallies.append(Tally.of(correction, corrector.find_groups(batch)))
@@ -63,6 +70,46 @@ def do_part(work: PartWork, unit: Unit) -> Part:
     if work.folder is not None:
         write_part(part, work.folder)
     return part
+
+
+def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
+    """Count the votes on a unit and keep them; return score, quality and number of each row that is flagged.
+
+    How many labels may change is known only when all votes are, so with `max_error_rate` votes come first.
+    """
+    place = _place_votes(work, unit)
+    corrector, parts, found = work.corrector, [], []
+    saved = place.is_file()
+    for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
+        rows = np.arange(first, first + len(batch))
+        given = corrector.labels.read(batch)
+        votes = read_votes(work, unit, first - unit.first, len(batch)) if saved else None
+        if votes is None:
+            votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs)
+            parts.append(votes)
+        judgement = apply_rule(corrector.rule, votes, given)
+        flagged = judgement.flagged
+        found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
+    if not saved:
+        new = place.with_name(f".{unit.number:06d}.npz")
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(votes, name) for votes in parts]) for name in FIELDS
+        }
+        np.savez(new, **arrays)
+        os.replace(new, place)
+    return tuple(np.concatenate(column) for column in zip(*found, strict=True))
+
+
+def _place_votes(work, unit):
+    return work.folder / VOTES / f"{unit.number:06d}.npz"
+
+
+def read_votes(work: PartWork, unit: Unit, first: int, n_rows: int) -> Votes | None:
+    """Return votes that were kept on some rows of a unit; None if there are none."""
+    if work.folder is None or not _place_votes(work, unit).is_file():
+        return None
+    with np.load(_place_votes(work, unit)) as kept:
+        return Votes(*(kept[name][first : first + n_rows] for name in FIELDS))
 
 
 @contextmanager

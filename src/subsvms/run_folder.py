@@ -6,21 +6,25 @@ with the process tells that nobody fills it any more. Two runs at once fill two 
 comes second is told so.
 """
 
+import json
 import os
 import re
+import secrets
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from subsvms.decisions import hold_decisions
 from subsvms.files import TableError
 
 RECORD = "run.json"  # a folder with this file is a run's
 DECISIONS = "decisions.sqlite"
-LOCK = ".lock"
+LOCK, PLAN = ".lock", ".plan.json"
+UNFINISHED = ".unfinished"  # after the name of a folder that a later run can go on with
 NEW, OLD = 10.0, 3600.0  # seconds: a folder that young may be about to be locked, one that old is abandoned
 
 
@@ -82,26 +86,90 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
     ...     sorted(path.name for path in Path(name).rglob("*"))
     ['a.subsvms', 'run.json']
     """
-    target = target.parent.resolve() / target.name  # a way through the folder itself breaks when it moves
-    prefix = f".{target.name[:100]}-"
-    if target.parent.is_dir():
-        _clear_away(target, prefix)
-    check_place(target, force=force)
+    target = _prepare(target, force=force)
     lock = None
-    try:
+    with _telling(target):
+        prefix = _hide(target)
         folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix, suffix=".part"))
         try:
             lock = _lock(folder / LOCK)
             yield folder
-            (folder / LOCK).unlink(missing_ok=True)
-            _make_readable(folder)
-            _sync(folder)
-            _move(folder, target, force=force)
+            _finish(folder, target, force=force)
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
             if isinstance(error, TableError):  # the hidden name means nothing to a user
                 raise TableError(str(error).replace(str(folder), str(target))) from None
             raise
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+
+@contextmanager
+def resume_folder(target: Path, plan: dict[str, Any], *, force: bool) -> Iterator[Path]:
+    """Give a folder to fill that stays if the block fails, so that the next run can go on from there.
+
+    Parameters
+    ----------
+    target : Path
+        What the folder becomes, whole and at once, if the block ends well.
+    plan : dict
+        What the run depends on. The folder that an earlier run left is given only if its plan was the same;
+        otherwise it is emptied.
+    force : bool
+        Whether to replace the folder of an earlier run.
+    """
+    target = _prepare(target, force=force)
+    folder = target.with_name(target.name + UNFINISHED)
+    with _telling(target):
+        folder.mkdir(exist_ok=True)
+        lock = _lock(folder / LOCK)
+        if lock is None and os.name == "posix":
+            raise TableError(f"{str(folder)!r} is being filled by another run: wait until it is done.")
+        try:
+            text = json.dumps(plan, sort_keys=True)
+            if not (folder / PLAN).is_file() or (folder / PLAN).read_text(encoding="utf-8") != text:
+                for path in folder.iterdir():
+                    if path.is_dir():
+                        shutil.rmtree(path)
+                    elif path.name != LOCK:
+                        path.unlink()
+                (folder / PLAN).write_text(text, encoding="utf-8")
+            yield folder
+            (folder / PLAN).unlink()
+            _finish(folder, target, force=force)
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+
+def _prepare(target, *, force):
+    """Return the place of a run's folder, checked, with what killed runs left there removed."""
+    target = target.parent.resolve() / target.name  # a way through the folder itself breaks when it moves
+    if target.parent.is_dir():
+        _clear_away(target, _hide(target))
+    check_place(target, force=force)
+    return target
+
+
+def _hide(target):
+    """Return how the hidden names begin that a folder has before it is complete."""
+    return f".{target.name[:100]}-"
+
+
+def _finish(folder, target, *, force):
+    """Move a folder into its place when every file is on disk."""
+    (folder / LOCK).unlink(missing_ok=True)
+    _make_readable(folder)
+    _sync(folder)
+    _move(folder, target, force=force)
+
+
+@contextmanager
+def _telling(target):
+    """Turn what stands in the way of writing into one sentence."""
+    try:
+        yield
     except OSError as error:
         if error.errno is None:  # no word from the system: a mistake of ours
             raise
@@ -109,9 +177,6 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
             f"{str(target)!r} could not be written ({error.strerror}): free some space, or choose another "
             "folder (--output)."
         ) from None
-    finally:
-        if lock is not None:
-            os.close(lock)
 
 
 def _lock(path):
@@ -177,7 +242,7 @@ def _move(folder, target, *, force):
     old = None
     if target.exists():
         check_place(target, force=force)  # another run may have come first
-        old = folder.with_suffix(".old")
+        old = target.with_name(f"{_hide(target)}{secrets.token_hex(4)}.old")
         os.rename(target, old)
     try:
         os.rename(folder, target)

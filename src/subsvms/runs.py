@@ -55,6 +55,7 @@ class Options:
     separator: str | None = None
     missing_label: tuple[str, ...] = ()
     verified: tuple[tuple[int, Any], ...] = ()  # (row, counted from 1; label) that people decided
+    pool_size: int | None = None  # of a run in parts: SVMs are trained on twice as many rows at most
 
     def __post_init__(self) -> None:
         for name, known in CHOICES.items():
@@ -67,6 +68,8 @@ class Options:
         check_range("--min-confidence", self.min_confidence, 0, 1)
         check_count("--svms", self.svms)
         check_count("--seed", self.seed, 0)
+        if self.pool_size is not None:
+            check_count("--pool-size", self.pool_size, 100)
         if self.subset_size not in SIZES:
             if isinstance(self.subset_size, str):
                 raise TableError(

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.batches import BatchCorrector, Learned, make_labelled
+from subsvms.batches import BatchCorrector, Learned, find_cutoff, make_labelled
 from subsvms.engines import Engine
 from subsvms.issues import Issues
+from subsvms.judgement import count_allowed
 from subsvms.neighbours import find_neighbours
 from subsvms.parts import (
     ISSUES,
@@ -30,6 +31,7 @@ from subsvms.parts import (
     put_corrected,
     read_part,
     take_worst,
+    vote_on_unit,
 )
 from subsvms.progress import announce
 from subsvms.runs import Run
@@ -73,6 +75,31 @@ def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **m
         add(part)
     assert tally is not None
     return Part(-1, tally, worst)
+
+
+def limit_changes(source: Source, learned: Learned, engine: Engine, **more: Any) -> Learned:
+    """Find out which labels `max_error_rate` lets change, if it is set: count all votes and keep them.
+
+    Parameters
+    ----------
+    source, learned, engine, **more
+        As in `correct_units`; a folder is needed.
+    """
+    corrector, most = learned.corrector, learned.corrector.options.max_error_rate
+    if most is None:
+        return learned
+    work = PartWork(source, corrector, n_jobs=engine.threads, **more)
+    found = []
+    for columns in engine.map(vote_on_unit, work, source.units):
+        found.append(columns)
+        announce("voting on rows", len(found), len(source.units))
+    allowed = count_allowed(most, int(corrector.rule.sizes.sum()))
+    score, quality, rows = (np.concatenate(column) for column in zip(*found, strict=True))
+    cutoff = find_cutoff(score, quality, rows, allowed)
+    corrector = replace(corrector, cutoff=cutoff)
+    sample = learned.run.correction
+    learned.run.corrector.correction_ = corrector.conclude(sample.given, sample.votes, learned.rows)
+    return replace(learned, corrector=corrector)
 
 
 @dataclass(frozen=True, eq=False)

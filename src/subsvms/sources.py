@@ -96,7 +96,11 @@ def first_sentence(error: BaseException) -> str:
     return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:300]
 
 
-def open_source(where: str | os.PathLike | Sequence[str | os.PathLike], label: str | None) -> Source:
+def open_source(
+    where: str | os.PathLike | Sequence[str | os.PathLike],
+    label: str | None,
+    base: str | os.PathLike | None = None,
+) -> Source:
     """Find the units of a table in Parquet files.
 
     Parameters
@@ -106,6 +110,8 @@ def open_source(where: str | os.PathLike | Sequence[str | os.PathLike], label: s
         columns.
     label : str or None
         Its column must be there.
+    base : path-like, optional
+        Folder below which that is so; by default the one that is named, or that the files share.
 
     Examples
     --------
@@ -124,12 +130,12 @@ def open_source(where: str | os.PathLike | Sequence[str | os.PathLike], label: s
     import pyarrow as pa
     from pyarrow import dataset
 
-    base, paths = list_files(where)
+    shared, paths = list_files(where)
     name = repr(str(paths[0])) if len(paths) == 1 else f"{str(paths[0])!r} and {len(paths) - 1} more"
     try:
         found = dataset.dataset(
             [str(path) for path in paths], format="parquet", partitioning="hive",
-            partition_base_dir=str(base),
+            partition_base_dir=str(shared if base is None else base),
         )  # fmt: skip
         fragments = sorted(found.get_fragments(), key=lambda fragment: fragment.path)
     except (pa.ArrowException, OSError, ValueError) as error:

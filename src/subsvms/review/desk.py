@@ -17,7 +17,7 @@ from subsvms.decisions import Decision, Decisions
 from subsvms.files import TableError, show
 from subsvms.issues import disarm
 from subsvms.limits import lower_limit, upper_limit
-from subsvms.outputs import as_cell, read_record
+from subsvms.outputs import as_cell, check_whole, read_record
 from subsvms.run_folder import DECISIONS
 from subsvms.summary import cut
 from subsvms.table import LabelledTable, read_table
@@ -70,6 +70,7 @@ class Desk:
         self.folder = Path(folder)
         self.record = read_record(self.folder)
         self.options = self.record["options"]
+        check_whole(self.options, self.folder, "the review")
         self.table = self._read_table()
         self._read_issues()
         self.decisions = Decisions(self.folder / DECISIONS)

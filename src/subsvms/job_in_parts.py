@@ -1,0 +1,266 @@
+"""Correct a table of more rows than memory holds, and leave a folder: the whole job, in parts.
+
+The folder is the same as after a run in memory, but `corrected` and `issues` are folders of Parquet files, a
+part for each unit of the table. While it is filled it is called loans.subsvms.unfinished: a run that was
+stopped, whatever the reason, goes on from there if it is started again.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from subsvms.engines import open_engine
+from subsvms.files import TableError, check_target, digest_file, split_suffix
+from subsvms.job import CORRECTED as ABOUT
+from subsvms.job import REPORT, check_unchanged, say_next
+from subsvms.judgement import say_spared
+from subsvms.models import Model, save_model
+from subsvms.outputs import make_record, relative, write_record
+from subsvms.parts import CORRECTED, DONE, ISSUES, VOTES
+from subsvms.pool import POOL_SIZE
+from subsvms.progress import announce
+from subsvms.report import draw_charts, render_report
+from subsvms.run_folder import resume_folder
+from subsvms.runs import Clock, Options
+from subsvms.scale import Finding, conclude, correct_units, limit_changes, write_doubtful
+from subsvms.sources import BATCH_ROWS, PARTED, Source, find_format, list_files, open_source
+from subsvms.staging import stage_files
+from subsvms.summary import describe_worst, find_version, gather
+from subsvms.survey import DRAWN, FETCHED, learn_from
+
+STAGED, SEPARATOR = "input", "separator.txt"
+BYTES_PER_BYTE = {
+    "parquet": 12.0,
+    "feather": 6.0,
+    "csv": 8.0,
+    "tsv": 8.0,
+}  # that a run in memory needs; measured
+SHARE = 0.5  # of the free memory that a run in memory may take
+
+
+def fits_in_memory(where: str | list[str], format: str | None) -> bool:
+    """Tell if a table can be corrected in memory: folders cannot, nor files that are too large.
+
+    Parameters
+    ----------
+    where : str or list of str
+    format : str, optional
+    """
+    if isinstance(where, str) and (where == "-" or not where):
+        return True
+    if isinstance(where, str) and Path(where).is_dir():
+        return False
+    _, paths = list_files(where)
+    try:
+        factor = BYTES_PER_BYTE.get(find_format(paths, format), 0.0)
+    except TableError:  # what else is wrong with them is told elsewhere
+        return True
+    return factor * sum(path.stat().st_size for path in paths) <= SHARE * find_free_memory()
+
+
+def find_free_memory() -> float:
+    """Return the bytes that are free, as far as the system tells."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        free = float(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        try:
+            free = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        except (AttributeError, OSError, ValueError):
+            return float("inf")
+    try:  # a container may allow less than the machine has
+        allowed = float(Path("/sys/fs/cgroup/memory.max").read_text())
+        return min(free, allowed - float(Path("/sys/fs/cgroup/memory.current").read_text()))
+    except (OSError, ValueError):
+        return free
+
+
+def do_job_in_parts(
+    where: str | list[str],
+    options: Options,
+    *,
+    engine: str = "local",
+    scheduler: str | None = None,
+    output: Path | None = None,
+    base: Path | None = None,
+    n_jobs: int = 1,
+    force: bool = False,
+    dry_run: bool = False,
+    model: Path | None = None,
+    expected: dict[str, Any] | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> dict[str, Any]:
+    """Correct a large table and write the run's folder. The table itself is not touched.
+
+    Parameters
+    ----------
+    where : str or list of str
+        A file, a folder, a pattern or a list of files: Parquet, Feather, CSV or TSV.
+    options : Options
+    engine : {"local", "dask"}
+    scheduler : str, optional
+        Address of a Dask scheduler.
+    output, force, dry_run, model, expected
+        As in `subsvms.job.do_job`.
+    base : Path, optional
+        As in `subsvms.sources.open_source`.
+    n_jobs : int
+        Threads, or workers of a local Dask cluster.
+    batch_rows : int
+        Rows in memory at a time; changes no result.
+
+    Returns
+    -------
+    dict
+        The summary.
+    """
+    options = replace(options, pool_size=options.pool_size or POOL_SIZE)
+    check_possible(where, options)
+    shared, paths = list_files(where)
+    base = shared if base is None else base
+    format = find_format(paths, options.format)
+    if format not in PARTED:
+        raise TableError(
+            f"{str(paths[0])!r} is {format}, which cannot be read in pieces: convert it to Parquet first."
+        )
+    place = output if output is not None else find_place(where, shared, paths, format)
+    if model is not None:
+        check_target(model, paths, force=force)
+    clock = Clock()
+    plan = make_plan(options, paths)
+    with _filling(place, plan, force=force, dry_run=dry_run) as folder:
+        source = prepare_source(paths, base, format, options, folder)
+        clock.lap("reading")
+        with open_engine(
+            engine, n_jobs=n_jobs, n_items=len(source.units), folder=folder, scheduler=scheduler
+        ) as workers:
+            more: dict[str, Any] = {"folder": folder, "batch_rows": batch_rows}
+            learned = learn_from(
+                source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs, **more
+            )
+            if expected is not None:
+                check_unchanged("The table", learned.run.table.digest, expected["sha256"])
+            clock.lap("learning")
+            learned = limit_changes(source, learned, workers, **more)
+            if dry_run:
+                more["folder"] = None
+            whole = correct_units(source, learned.corrector, workers, **more)
+            clock.lap("judging")
+        finding = conclude(learned, whole, n_jobs=n_jobs)
+        summary = summarise_parts(finding, learned.notes, clock)
+        summary["folder"] = None if dry_run else str(place)
+        summary["model"] = None if model is None or dry_run else str(model)
+        if not dry_run:
+            announce("writing")
+            write_folder(finding, summary, place, folder, base)
+    if summary["model"] is not None:
+        save_model(Model.of(finding.run), summary["model"])
+    return summary
+
+
+def check_possible(where: str | list[str], options: Options) -> None:
+    """Raise an error if this cannot be done in parts."""
+    if where == "-":
+        raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
+    if options.verified:
+        raise TableError("Decisions of people cannot be taken into a run in parts: leave out --decisions.")
+
+
+def find_place(where: str | list[str], base: Path, paths: list[Path], format: str) -> Path:
+    """Return the folder that a run makes: big.subsvms beside big.parquet, or beside the folder big."""
+    if len(paths) == 1 and not (isinstance(where, str) and Path(where).is_dir()):
+        return paths[0].with_name(f"{split_suffix(paths[0], format)[0]}.subsvms")
+    base = base.resolve()
+    return base.with_name(f"{base.name}.subsvms")
+
+
+def make_plan(options: Options, paths: list[Path]) -> dict[str, Any]:
+    """Return what the parts of a run depend on: only a run with the same plan goes on with them."""
+    files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
+    return {"version": find_version("subsvms"), "options": asdict(options), "files": files}
+
+
+@contextmanager
+def _filling(place: Path, plan: dict[str, Any], *, force: bool, dry_run: bool) -> Iterator[Path]:
+    """Give a folder to work in, with its own folders."""
+    with (
+        tempfile.TemporaryDirectory(prefix="subsvms-")
+        if dry_run
+        else resume_folder(place, plan, force=force) as folder
+    ):
+        for name in (CORRECTED, ISSUES, DONE, VOTES):
+            (Path(folder) / name).mkdir(exist_ok=True)
+        yield Path(folder)
+
+
+def prepare_source(paths: list[Path], base: Path, format: str, options: Options, folder: Path) -> Source:
+    """Return the table as a source of units; text and Arrow files are copied into Parquet before."""
+    if format == "parquet":
+        return open_source([str(path) for path in paths], options.label, base)
+    staged, note = folder / STAGED, folder / STAGED / SEPARATOR
+    staged.mkdir(exist_ok=True)
+    if not note.is_file():  # the last that is written
+        found = stage_files(
+            paths, format, staged, label=options.label, encoding=options.encoding, separator=options.separator
+        )
+        note.write_text(found or "", encoding="utf-8")
+    separator = note.read_text(encoding="utf-8") or None
+    source = open_source(sorted(str(path) for path in staged.glob("*.parquet")), options.label, staged)
+    name = repr(str(paths[0])) if len(paths) == 1 else f"{str(paths[0])!r} and {len(paths) - 1} more"
+    return replace(source, name=name, paths=tuple(paths), format=format, separator=separator)
+
+
+def summarise_parts(finding: Finding, notes: tuple[str, ...], clock: Clock) -> dict[str, Any]:
+    """Return the summary of a run in parts."""
+    run = finding.run
+    run.seconds.update(clock.laps)
+    worst = describe_worst(finding.closer, finding.issues, finding.numbers)
+    summary = gather(run, worst, finding.n_issues)
+    spared = run.tally.spared
+    of_guards = [note for note in run.correction.notes if note not in notes and not spared]
+    told = [*notes, *([say_spared(spared)] if spared else []), *of_guards]
+    summary["notes"] = [*told, *(note for note in run.notes if note not in run.correction.notes)]
+    summary["parameters"] += [
+        ["rows that all is learned from", f"{len(run.correction):,}"],
+        ["rows that SVMs are trained on", f"{len(run.corrector.model_.oob_winners_):,}"],
+    ]
+    return summary | {"files": [], "next": say_next(None, summary)}
+
+
+def write_folder(finding: Finding, summary: dict[str, Any], place: Path, folder: Path, base: Path) -> None:
+    """Write what comes after the parts, and remove what only the work needed."""
+    write_doubtful(finding, folder)
+    parts = sorted(path for name in (CORRECTED, ISSUES) for path in (folder / name).glob("*.parquet"))
+    digests = {str(path.relative_to(folder)): digest_file(path) for path in parts}
+    summary["files"] = [
+        [f"{CORRECTED}/", ABOUT[finding.run.options.action]],
+        [f"{ISSUES}/", "suspicious labels with the reason, worst first in each part"],
+        [REPORT, "a page to read and to pass on"],
+        ["run.json", "the record; subsvms correct --from run.json repeats the run"],
+    ]
+    summary["next"] = [
+        step.replace("issues.csv", f"{ISSUES}/")
+        for step in say_next(f"{CORRECTED}/", summary)
+        if "subsvms review" not in step
+    ]
+    page = render_report(summary, draw_charts(finding.run.correction))
+    (folder / REPORT).write_text(page, encoding="utf-8")
+    record = make_record(finding.run, summary, place, digests)
+    record["input"]["base"] = relative(base, place)
+    write_record(record, folder)
+    for name in (DONE, VOTES, STAGED):
+        _remove(folder / name)
+    for name in (DRAWN, FETCHED):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _remove(folder):
+    if folder.is_dir():
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
