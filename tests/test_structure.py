@@ -35,7 +35,8 @@ LAYERS = """
     groups neighbours run_folder selection sources label_codes
     tally engines staging
     runs issues
-    outputs summary batches
+    outputs summary exits
+    batches
     parts survey
     scale
     models terminal

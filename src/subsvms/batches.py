@@ -4,6 +4,7 @@ What is thought of a row depends on its values, its label, its number and what w
 row. So batches may be cut anywhere and judged anywhere, and each row gets the bits that it would get alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from subsvms.correction import Correction
 from subsvms.corrector import LabelCorrector
 from subsvms.delimited import Delimited
 from subsvms.estimators import SubSVMClassifier
+from subsvms.exits import Exits, count_until_settled, plan_exits
 from subsvms.features import Features, make_features
 from subsvms.groups import Grouping, learn_grouping
 from subsvms.judgement import Judgement, Rule, apply_rule
@@ -80,6 +82,7 @@ class BatchCorrector:
     capped: bool  # whether the table has more rows of some class than the pool
     groupings: tuple[Grouping, ...] = ()
     cutoff: Cutoff | None = None  # the last label that may change, if not all may
+    exits: Exits | None = None  # when to stop asking about a row that is not written about
 
     def judge(self, batch: Any, rows: np.ndarray | None = None, *, n_jobs: int = 1) -> Correction:
         """Return what is thought of the labels of a batch.
@@ -103,11 +106,30 @@ class BatchCorrector:
         return self.conclude(given, votes, rows)
 
     def count_votes(
-        self, batch: Any, rows: np.ndarray | None, given: np.ndarray, *, n_jobs: int = 1
+        self,
+        batch: Any,
+        rows: np.ndarray | None,
+        given: np.ndarray,
+        *,
+        n_jobs: int = 1,
+        early: bool = False,
     ) -> Votes:
-        """Return the votes on a batch, of SVMs that did not see the row."""
+        """Return the votes on a batch, of SVMs that did not see the row.
+
+        Parameters
+        ----------
+        batch, rows, n_jobs
+            As in `judge`.
+        given : ndarray of int of shape (n_rows,)
+            Class numbers.
+        early : bool
+            Whether rows that are settled before all SVMs were asked may go without votes.
+        """
         X = self.features.transform(self.as_table(batch))
-        votes = count_votes(self.voters, X, n_jobs=n_jobs)
+        if early and self.exits is not None:
+            votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs)
+        else:
+            votes = count_votes(self.voters, X, n_jobs=n_jobs)
         places, found = self.find_in_pool(rows, len(given))
         for own, theirs in zip(vars(votes).values(), vars(self.pool_votes).values(), strict=True):
             own[found] = theirs[places]
@@ -181,7 +203,13 @@ class Fetched:
 
 
 def learn(
-    fetched: Fetched, options: Options, *, separator: str | None = None, n_jobs: int = 1, **parts: Any
+    fetched: Fetched,
+    options: Options,
+    *,
+    separator: str | None = None,
+    n_jobs: int = 1,
+    stages: Sequence[float] | None = None,
+    **parts: Any,
 ) -> Learned:
     """Learn from the pool and the sample how to judge every row of the table.
 
@@ -192,6 +220,8 @@ def learn(
     separator : str, optional
         Of the text that the table came from.
     n_jobs : int
+    stages : sequence of float, optional
+        As in `subsvms.exits.plan_exits`.
     **parts
         What the sample knows of the whole table: name, paths, format, digest.
     """
@@ -220,6 +250,12 @@ def learn(
         pool_rows=fetched.rows[pool], pool_votes=model.oob_votes_, pool_sizes=model.class_sizes_,
         subset_size=size, capped=drawing.capped, groupings=groupings,
     )  # fmt: skip
+    if options.action != "weight" and not options.by:  # which are about every row
+        exits = plan_exits(
+            model.voters_, appraisal.rule, X[sample], given[sample], appraisal.judgement,
+            confidence=options.early_exit, stages=stages,
+        )  # fmt: skip
+        batches = replace(batches, exits=exits)
     correction = batches.conclude(given[sample], votes, fetched.rows[sample])
     return Learned(
         batches, build_run(options, table, made, corrector, model, correction), fetched.rows[sample],

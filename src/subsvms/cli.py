@@ -92,6 +92,12 @@ def correct(
         int | None,
         typer.Option(help="In parts: everything is learned from twice as many rows; by default 10,000."),
     ] = None,
+    early_exit: Annotated[
+        float | None,
+        typer.Option(
+            help="In parts: stop asking SVMs about a row when its label stands with this confidence."
+        ),
+    ] = None,
     format: Format = None,
     encoding: TextEncoding = None,
     separator: Separator = None,
@@ -130,7 +136,7 @@ def correct(
                 min_confidence=min_confidence, svms=svms, subset_size=parse_size(subset_size), kernel=kernel,
                 seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
                 encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
-                verified=verified, pool_size=pool_size,
+                verified=verified, pool_size=pool_size, early_exit=early_exit,
             )  # fmt: skip
         settled: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
         with showing_progress(Console(stderr=True, quiet=quiet)):
@@ -171,12 +177,14 @@ def choose_engine(
     if scheduler is not None and engine not in (None, "dask"):
         raise InputError("--scheduler is the address of a Dask scheduler: use it with --engine dask.")
     if engine is None:
-        in_parts = options.pool_size is not None
+        in_parts = options.pool_size is not None or options.early_exit is not None
         if not in_parts and features is None and not options.verified:
             in_parts = not fits_in_memory(where, options.format)
         engine = "dask" if scheduler else "local" if in_parts else "memory"
-    if engine == "memory" and options.pool_size is not None:
-        raise InputError("--pool-size is for work in parts: leave it out, or use --engine local.")
+    for name in ("pool_size", "early_exit"):
+        if engine == "memory" and getattr(options, name) is not None:
+            shown = name.replace("_", "-")
+            raise InputError(f"--{shown} is for work in parts: leave it out, or use --engine local.")
     if engine != "memory" and features is not None:
         raise InputError("--features cannot be read in parts: put the numbers into columns of the table.")
     return engine

@@ -6,6 +6,7 @@ is simply done again. Anything that can map a function over batches is an engine
 """
 
 import pickle
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -93,7 +94,7 @@ class DaskEngine:
 
         path = self.folder / f"shared-{work.__name__}.pickle"
         path.write_bytes(pickle.dumps(shared))
-        todo, running = iter(items), as_completed(with_results=True, raise_errors=True)
+        todo, running = iter(items), as_completed(loop=self.client.loop, with_results=True)
         n_running = 0
         for item in todo:
             running.add(self._submit(work, path, item))
@@ -144,12 +145,12 @@ def open_engine(
     if name == "local":
         yield LocalEngine(n_jobs, n_items)
         return
-    with _open_client(n_jobs, folder, scheduler) as client, _explaining(scheduler):
+    with _open_client(n_jobs, scheduler) as client, _explaining(scheduler):
         yield DaskEngine(client, folder)
 
 
 @contextmanager
-def _open_client(n_jobs, folder, scheduler):
+def _open_client(n_jobs, scheduler):
     try:
         from distributed import Client, LocalCluster
     except ImportError:
@@ -167,12 +168,13 @@ def _open_client(n_jobs, folder, scheduler):
         with client:
             yield client
         return
-    cluster = LocalCluster(
-        n_workers=n_jobs, threads_per_worker=1, dashboard_address=None, local_directory=str(folder),
-        memory_limit=0, silence_logs="ERROR",
-    )  # fmt: skip
-    with cluster, Client(cluster, set_as_default=False) as client:
-        yield client
+    with tempfile.TemporaryDirectory(prefix="subsvms-") as scratch:
+        cluster = LocalCluster(
+            n_workers=n_jobs, threads_per_worker=1, dashboard_address=None, local_directory=scratch,
+            memory_limit=0, silence_logs="ERROR",
+        )  # fmt: skip
+        with cluster, Client(cluster, set_as_default=False) as client:
+            yield client
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def do_part(work: PartWork, unit: Unit) -> Part:
             given = corrector.labels.read(batch)
             votes = read_votes(work, unit, first - unit.first, len(batch))
             if votes is None:
-                votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs)
+                votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
             correction = corrector.conclude(given, votes, rows)
             write(CORRECTED, put_corrected(corrector, batch, correction))
             write(ISSUES, list_issues(corrector, batch, correction, rows))
@@ -85,7 +85,7 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
         given = corrector.labels.read(batch)
         votes = read_votes(work, unit, first - unit.first, len(batch)) if saved else None
         if votes is None:
-            votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs)
+            votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
             parts.append(votes)
         judgement = apply_rule(corrector.rule, votes, given)
         flagged = judgement.flagged

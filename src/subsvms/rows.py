@@ -77,6 +77,23 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     return Rows(pointer, column, value, norm, full, column_of, n_columns)
 
 
+def take_lists(rows: Rows, numbers: np.ndarray) -> Rows:
+    """Return some of the rows, as they are.
+
+    Examples
+    --------
+    >>> rows = gather_rows(np.array([[1.0, 0.0], [0.0, 2.0]]), [0, 1])
+    >>> take_lists(rows, np.array([1])).norm
+    array([4.])
+    """
+    lengths = np.diff(rows.pointer)[numbers]
+    pointer = np.concatenate([[0], np.cumsum(lengths)])
+    entries = np.repeat(rows.pointer[numbers] - pointer[:-1], lengths) + np.arange(pointer[-1])
+    return rows._replace(
+        pointer=pointer, column=rows.column[entries], value=rows.value[entries], norm=rows.norm[numbers]
+    )
+
+
 def is_full(X: Table) -> bool:
     """Tell if a table has too few zeros to skip them."""
     n_values = X.shape[0] * X.shape[1]

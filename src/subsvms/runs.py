@@ -55,6 +55,7 @@ class Options:
     separator: str | None = None
     missing_label: tuple[str, ...] = ()
     verified: tuple[tuple[int, Any], ...] = ()  # (row, counted from 1; label) that people decided
+    early_exit: float | None = None  # confidence with which votes on a row may end early, in a run in parts
     pool_size: int | None = None  # of a run in parts: SVMs are trained on twice as many rows at most
 
     def __post_init__(self) -> None:
@@ -68,6 +69,8 @@ class Options:
         check_range("--min-confidence", self.min_confidence, 0, 1)
         check_count("--svms", self.svms)
         check_count("--seed", self.seed, 0)
+        if self.early_exit is not None:
+            check_range("--early-exit", self.early_exit, 0.5, 1)
         if self.pool_size is not None:
             check_count("--pool-size", self.pool_size, 100)
         if self.subset_size not in SIZES:

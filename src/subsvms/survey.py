@@ -5,6 +5,7 @@ What a run drew is noted in its folder, so that one that is stopped later need n
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,7 @@ def learn_from(
     batch_rows: int = BATCH_ROWS,
     n_jobs: int = 1,
     folder: Path | None = None,
+    stages: Sequence[float] | None = None,
 ) -> Learned:
     """Do the first pass over a table.
 
@@ -135,6 +137,8 @@ def learn_from(
         Threads; change no result.
     folder : Path, optional
         Where to leave what was drawn, and to look for it.
+    stages : sequence of float, optional
+        As in `subsvms.exits.plan_exits`.
     """
     from pyarrow import parquet
 
@@ -155,7 +159,7 @@ def learn_from(
     fetched = Fetched(rows.drop_columns([ROW]), rows[ROW].to_numpy(), labels, drawing)
     return learn(
         fetched, options, separator=source.separator, n_jobs=n_jobs, name=source.name, paths=source.paths,
-        format=source.format, digest=digest,
+        format=source.format, digest=digest, stages=stages,
     )  # fmt: skip
 
 

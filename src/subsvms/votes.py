@@ -21,7 +21,7 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from subsvms.kernel import POLY, PRECOMPUTED, RBF, Kernel
-from subsvms.rows import Rows, Table, cut_huge, gather_rows
+from subsvms.rows import Rows, Table, cut_huge, gather_rows, take_lists
 from subsvms.solver import Solution
 from subsvms.threads import Tell, run_pieces
 
@@ -145,6 +145,23 @@ def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kerne
     )  # fmt: skip
 
 
+def take_voters(voters: Voters, first: int, last: int) -> Voters:
+    """Return the SVMs first to last - 1, and of the training rows those that they need.
+
+    They vote to the bit as they do among the others.
+    """
+    n_pairs, lists = len(voters.pairs), voters.lists
+    chosen = np.arange(first * n_pairs, last * n_pairs)
+    few = take_lists(lists, chosen)
+    rows = voters.rows
+    if rows is not None:
+        used = np.zeros(lists.n_columns, dtype=bool)
+        used[few.column] = True
+        few = few._replace(column=(np.cumsum(used) - 1)[few.column], n_columns=int(used.sum()))
+        rows = take_lists(rows, np.flatnonzero(used))
+    return voters._replace(lists=few, intercept=voters.intercept[chosen], rows=rows)
+
+
 def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
     """Return float32 if it changes no decision value of a row like these by more than `ERROR`.
 
@@ -177,6 +194,7 @@ def count_votes(
     n_jobs: int = 1,
     lanes: int | None = None,
     tell: Tell | None = None,
+    start: Votes | None = None,
 ) -> Votes:
     """Ask every SVM about every row of X.
 
@@ -191,12 +209,14 @@ def count_votes(
         Rows in a block. It changes no bit of the result; the default bounds the memory.
     tell : callable, optional
         Called as tell(n_rows_done, n_rows) now and then.
+    start : Votes, optional
+        Of earlier SVMs on these rows: then the result has the bits of one vote of all of them.
 
     Returns
     -------
     Votes
     """
-    return _fill_votes(voters, X, None, 0, n_jobs, lanes, tell)[0]
+    return _fill_votes(voters, X, None, 0, n_jobs, lanes, tell, start)[0]
 
 
 def count_training_votes(
@@ -228,7 +248,7 @@ def count_training_votes(
     return _fill_votes(voters, X, bags, len(subsets), n_jobs, lanes, tell)
 
 
-def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, tell):
+def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, tell, start=None):
     """Return votes and out-of-bag votes; the latter are left unfilled without bags."""
     n_rows, n_classes = X.shape[0], len(voters.order)
     lanes = lanes or lanes_for(voters)
@@ -244,7 +264,7 @@ def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, tell):
     def work(first, last):
         booth = Booth(voters, lanes, n_subsets)
         for begin in range(first, last, lanes):
-            booth.vote(X, begin, min(begin + lanes, last), bags, votes, oob_votes)
+            booth.vote(X, begin, min(begin + lanes, last), bags, votes, oob_votes, start)
 
     run_pieces(work, n_rows, lanes * BLOCKS_PER_PIECE, n_jobs, tell)
     return votes, oob_votes
@@ -288,7 +308,7 @@ class Booth:
             for _ in range(2)
         )
 
-    def vote(self, X, first, last, bags, votes, oob_votes):
+    def vote(self, X, first, last, bags, votes, oob_votes, start):
         """Fill lines first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
         from subsvms import _ballots  # here: importing numba takes a while
 
@@ -306,6 +326,9 @@ class Booth:
             _ballots.mark_out_of_bag(*bags, first, last, self.counted)
         for part in (*self.ballots, *self.oob_ballots):
             part[...] = 0
+        if start is not None:
+            for part, before in zip(self.ballots, vars(start).values(), strict=True):
+                part[..., : last - first] = before[first:last].T
         _ballots.vote_block(
             voters.lists, voters.intercept, voters.pairs, voters.order, table,
             self.everyone, self.counted, self.ballots, self.oob_ballots,
