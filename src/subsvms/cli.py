@@ -125,7 +125,7 @@ def correct(
         if from_run is not None:
             refuse_other_settings(context, {"from_run", *UNSETTLED})
             where, options, features, expected = repeat_options(from_run)
-            base = expected.get("base")
+            base = None if expected.get("base") is None else Path(expected["base"])
         else:
             where, column = check_given(file, label)
             verified: tuple = ()

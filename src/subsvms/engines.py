@@ -5,6 +5,7 @@ write whole files or nothing, and write the same however often they are called, 
 is simply done again. Anything that can map a function over batches is an engine, too: see `docs/scale.md`.
 """
 
+import logging
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,7 @@ from typing import Any, Protocol
 from subsvms.files import TableError
 
 AHEAD = 3  # items per worker that are under way or wait
-PATIENCE = "30s"  # for a scheduler to answer
+PATIENCE = "10s"  # for a scheduler to answer
 RETRIES = 3  # of an item whose worker died
 
 Work = Callable[[Any, Any], Any]
@@ -94,16 +95,15 @@ class DaskEngine:
 
         path = self.folder / f"shared-{work.__name__}.pickle"
         path.write_bytes(pickle.dumps(shared))
-        todo, running = iter(items), as_completed(loop=self.client.loop, with_results=True)
-        n_running = 0
-        for item in todo:
+        running, n_running = as_completed(loop=self.client.loop), 0
+        for item in items:
             running.add(self._submit(work, path, item))
             n_running += 1
             if n_running >= AHEAD * self._count_threads():
-                yield next(running)[1]
+                yield next(running).result()
                 n_running -= 1
-        for _, result in running:
-            yield result
+        for future in running:
+            yield future.result()
         path.unlink(missing_ok=True)
 
     def _submit(self, work, path, item):
@@ -145,18 +145,34 @@ def open_engine(
     if name == "local":
         yield LocalEngine(n_jobs, n_items)
         return
-    with _open_client(n_jobs, scheduler) as client, _explaining(scheduler):
-        yield DaskEngine(client, folder)
-
-
-@contextmanager
-def _open_client(n_jobs, scheduler):
     try:
-        from distributed import Client, LocalCluster
+        import distributed  # noqa: F401  before its loggers are silenced
     except ImportError:
         raise TableError(
             "Dask is not installed: install it with pip install 'subsvms[dask]', or use --engine local."
         ) from None
+    with _silence(), _open_client(n_jobs, scheduler) as client, _explaining(scheduler):
+        yield DaskEngine(client, folder)
+
+
+@contextmanager
+def _silence():
+    """Keep Dask, and what it is built on, from printing what is told in a sentence."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith(("distributed", "tornado"))]
+    loggers = {logging.getLogger(name): logging.getLogger(name).level for name in (*names, "tornado")}
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in loggers.items():
+            logger.setLevel(level)
+
+
+@contextmanager
+def _open_client(n_jobs, scheduler):
+    from distributed import Client, LocalCluster
+
     if scheduler is not None:
         try:
             client = Client(scheduler, timeout=PATIENCE, set_as_default=False)

@@ -6,6 +6,7 @@ stopped, whatever the reason, goes on from there if it is started again.
 """
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -187,15 +188,21 @@ def make_plan(options: Options, paths: list[Path]) -> dict[str, Any]:
 
 @contextmanager
 def _filling(place: Path, plan: dict[str, Any], *, force: bool, dry_run: bool) -> Iterator[Path]:
-    """Give a folder to work in, with its own folders."""
+    """Give a folder to work in; if the work fails, it stays only if there is something to go on with."""
     with (
         tempfile.TemporaryDirectory(prefix="subsvms-")
         if dry_run
-        else resume_folder(place, plan, force=force) as folder
+        else resume_folder(place, plan, force=force) as name
     ):
-        for name in (CORRECTED, ISSUES, DONE, VOTES):
-            (Path(folder) / name).mkdir(exist_ok=True)
-        yield Path(folder)
+        folder = Path(name)
+        for part in (CORRECTED, ISSUES, DONE, VOTES):
+            (folder / part).mkdir(exist_ok=True)
+        try:
+            yield folder
+        except BaseException:
+            if not ((folder / DRAWN).exists() or (folder / STAGED / SEPARATOR).exists()):
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def prepare_source(paths: list[Path], base: Path, format: str, options: Options, folder: Path) -> Source:
@@ -254,13 +261,6 @@ def write_folder(finding: Finding, summary: dict[str, Any], place: Path, folder:
     record["input"]["base"] = relative(base, place)
     write_record(record, folder)
     for name in (DONE, VOTES, STAGED):
-        _remove(folder / name)
+        shutil.rmtree(folder / name, ignore_errors=True)
     for name in (DRAWN, FETCHED):
         (folder / name).unlink(missing_ok=True)
-
-
-def _remove(folder):
-    if folder.is_dir():
-        for path in folder.iterdir():
-            path.unlink()
-        folder.rmdir()

@@ -66,29 +66,48 @@ class Source:
             Most rows of a batch.
         """
         import pyarrow as pa
-        from pyarrow import dataset, fs
 
         at = unit.first
         try:
-            fragment = dataset.ParquetFileFormat().make_fragment(
-                unit.path, fs.LocalFileSystem(), self.partitions.get(unit.path), list(unit.row_groups)
-            )
-            for batch in fragment.to_batches(
-                self.schema, columns=columns, batch_size=batch_rows, use_threads=False,
-                batch_readahead=1, fragment_readahead=1,
-            ):  # fmt: skip
+            for batch in self._scan(unit, columns, batch_rows):
                 if batch.num_rows:
                     yield at, pa.Table.from_batches([batch])
                     at += batch.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             raise TableError(
-                f"{unit} cannot be read ({first_sentence(error)}): mend or replace the file, and start again."
+                f"{self._find_bad(unit, columns)} cannot be read ({first_sentence(error)}): mend or replace "
+                "the file, and start again."
             ) from None
         if at != unit.first + unit.n_rows:
             raise TableError(
                 f"{unit} held {unit.n_rows} rows, and now {at - unit.first}: do not change files that are "
                 "being read."
             )
+
+    def _scan(self, unit, columns, batch_rows):
+        """Yield the record batches of a unit."""
+        from pyarrow import dataset, fs
+
+        fragment = dataset.ParquetFileFormat().make_fragment(
+            unit.path, fs.LocalFileSystem(), self.partitions.get(unit.path), list(unit.row_groups)
+        )
+        yield from fragment.to_batches(
+            self.schema, columns=columns, batch_size=batch_rows, use_threads=False,
+            batch_readahead=1, fragment_readahead=1,
+        )  # fmt: skip
+
+    def _find_bad(self, unit, columns):
+        """Return the unit with those row groups alone that cannot be read."""
+        import pyarrow as pa
+
+        bad = []
+        for group in unit.row_groups:
+            try:
+                for _ in self._scan(replace(unit, row_groups=(group,)), columns, BATCH_ROWS):
+                    pass
+            except (pa.ArrowException, OSError, ValueError):
+                bad.append(group)
+        return replace(unit, row_groups=tuple(bad) or unit.row_groups)
 
 
 def first_sentence(error: BaseException) -> str:

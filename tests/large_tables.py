@@ -1,0 +1,59 @@
+"""Made tables for tests of runs in parts."""
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from subsvms.engines import LocalEngine
+from subsvms.parts import CORRECTED, DONE, ISSUES, VOTES
+from subsvms.runs import Options
+from subsvms.scale import conclude, correct_units, limit_changes
+from subsvms.sources import open_source
+from subsvms.survey import learn_from
+
+
+def make_columns(n, *, seed=0, wrong=0.1, share=0.5, n_classes=2):
+    """Numbers, categories, text and missing values; every tenth label wrong."""
+    rng = np.random.default_rng(seed)
+    names = np.array(["no", "yes", "maybe", "never"])[:n_classes]
+    clean = np.where(rng.random(n) < share, 0, rng.integers(1, n_classes, n))
+    X = rng.normal(0, 1, (n, 4)) + 1.6 * clean[:, None]
+    X[rng.random((n, 4)) < 0.02] = np.nan
+    given = np.where(rng.random(n) < wrong, (clean + rng.integers(1, n_classes, n)) % n_classes, clean)
+    colours = np.array(["red", "green", None], dtype=object)[rng.integers(0, 3, n)]
+    return pa.table({
+        **{f"x{j}": pa.array(X[:, j], from_pandas=True) for j in range(4)},
+        "colour": pa.array(colours.tolist(), pa.string()),
+        "city": pa.array([f"city number {k}" for k in rng.integers(0, 60, n)]),
+        "label": pa.array(names[given].tolist()),
+        "true": pa.array(names[clean].tolist()),
+    })  # fmt: skip
+
+
+def write_files(columns, folder, n_files=3, row_group_size=1000):
+    """Write a table as several files; their names are in the order of the rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cuts = np.linspace(0, len(columns), n_files + 1).astype(int)
+    for i, (a, b) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        parquet.write_table(columns.slice(a, b - a), folder / f"{i}.parquet", row_group_size=row_group_size)
+    return folder
+
+
+def correct_in_parts(where, work, options=None, *, pool_size=10_000, engine=None, stages=None, **more):
+    """Do both passes; return what was learned, what was found, and the written rows."""
+    options = options or Options("label", exclude=("true",), svms=100)
+    source = open_source(where, options.label)
+    engine = engine or LocalEngine(2, len(source.units))
+    for name in (CORRECTED, ISSUES, DONE, VOTES):
+        (work / name).mkdir(parents=True, exist_ok=True)
+    learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=2, stages=stages, **more)
+    learned = limit_changes(source, learned, engine, folder=work, **more)
+    whole = correct_units(source, learned.corrector, engine, folder=work, **more)
+    return learned, conclude(learned, whole), read_parts(work)
+
+
+def read_parts(work):
+    """Return the corrected rows, and the issues in the order of their rows."""
+    corrected = parquet.read_table(work / CORRECTED).to_pydict()
+    issues = parquet.read_table(work / ISSUES)
+    return corrected, issues.sort_by("row").to_pydict()

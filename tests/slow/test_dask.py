@@ -1,0 +1,175 @@
+"""On a Dask cluster: the same bits as in one process, whatever happens to workers and scheduler."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from large_tables import correct_in_parts, make_columns, write_files
+
+from subsvms.engines import DaskEngine
+from subsvms.runs import Options
+
+distributed = pytest.importorskip("distributed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+OPTIONS = Options("label", exclude=("true",), svms=40)
+N_ROWS = 200_000
+COMMON = ["--label", "label", "--exclude", "true", "--svms", "200", "--pool-size", "2000"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    where = tmp_path_factory.mktemp("dask") / "big"
+    return write_files(make_columns(N_ROWS, seed=6), where, n_files=4, row_group_size=12_500)
+
+
+def summarise(learned, finding, written):
+    noise = learned.corrector.rule.noise
+    return (
+        written, finding.run.tally, noise.matrix.tolist(), noise.rate_interval.tolist(),
+        finding.numbers.tolist(), finding.issues.reason,
+    )  # fmt: skip
+
+
+def test_one_process_and_one_two_and_four_workers_give_the_same_bits(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("subsvms.sources.UNIT_ROWS", 25_000)  # more units than workers
+    local = summarise(*correct_in_parts(folder, tmp_path / "local", OPTIONS, pool_size=1000))
+    odd = summarise(*correct_in_parts(folder, tmp_path / "odd", OPTIONS, pool_size=1000, batch_rows=7777))
+    assert odd == local
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        for n_workers in (1, 2, 4):
+            cluster.scale(n_workers)
+            client.wait_for_workers(n_workers)
+            work = tmp_path / f"dask{n_workers}"
+            work.mkdir()
+            found = correct_in_parts(folder, work, OPTIONS, pool_size=1000, engine=DaskEngine(client, work))
+            assert summarise(*found) == local
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True, **options,
+    )  # fmt: skip
+
+
+def stop(process):
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """A scheduler of its own process, and its address."""
+    note = tmp_path / "scheduler.json"
+    process = start(
+        "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", note
+    )
+    for _ in range(300):
+        if note.is_file() and note.read_text().strip():
+            break
+        time.sleep(0.1)
+    yield process, json.loads(note.read_text())["address"]
+    stop(process)
+
+
+def start_worker(address, tmp_path):
+    return start(
+        "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard",
+        "--local-directory", tmp_path / "scratch", "--memory-limit", "0",
+    )  # fmt: skip
+
+
+def count_done(unfinished):
+    return len(list((unfinished / "done").glob("*.json")))
+
+
+def wait_for(condition, process, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def read_files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(Path(folder).rglob("*.parquet"))
+    }
+
+
+@pytest.fixture(scope="module")
+def small_units(tmp_path_factory):
+    """Many files, so that there are many units."""
+    where = tmp_path_factory.mktemp("units") / "big"
+    return write_files(make_columns(60_000, seed=7), where, n_files=20, row_group_size=10_000)
+
+
+@pytest.fixture(scope="module")
+def expected(small_units, tmp_path_factory):
+    place = tmp_path_factory.mktemp("expected") / "x"
+    done = start("subsvms", "correct", small_units, *COMMON, "--output", place)
+    assert done.wait(300) == 0, done.communicate()
+    done.communicate()
+    return read_files(place)
+
+
+def test_a_worker_killed_in_mid_run_changes_nothing(small_units, expected, tmp_path, scheduler):
+    _, address = scheduler
+    workers = [start_worker(address, tmp_path) for _ in range(2)]
+    try:
+        job = start(
+            "subsvms", "correct", small_units, *COMMON, "--scheduler", address, "--output", tmp_path / "x"
+        )
+        wait_for(lambda: count_done(tmp_path / "x.unfinished") >= 2, job)
+        os.killpg(workers[0].pid, signal.SIGKILL)
+        _, errors = job.communicate(timeout=300)
+        assert job.returncode == 0, errors
+        assert read_files(tmp_path / "x") == expected
+    finally:
+        for worker in workers:
+            stop(worker)
+
+
+def test_without_the_scheduler_it_says_so_and_goes_on_later(small_units, expected, tmp_path, scheduler):
+    process, address = scheduler
+    worker = start_worker(address, tmp_path)
+    try:
+        command = ["subsvms", "correct", small_units, *COMMON, "--output", tmp_path / "x"]
+        job = start(*command, "--engine", "dask", "--scheduler", address)
+        wait_for(lambda: count_done(tmp_path / "x.unfinished") >= 2, job)
+        os.killpg(process.pid, signal.SIGKILL)
+        _, errors = job.communicate(timeout=300)
+        assert job.returncode == 2, errors
+        assert re.search(r"The Dask scheduler at '\S+' is gone", errors), errors
+        assert "Traceback" not in errors
+        assert count_done(tmp_path / "x.unfinished") >= 2 and not (tmp_path / "x").exists()
+    finally:
+        stop(worker)
+    done = start(*command)  # another engine goes on with the same parts
+    _, errors = done.communicate(timeout=300)
+    assert done.returncode == 0, errors
+    assert read_files(tmp_path / "x") == expected
+
+
+def test_no_scheduler_at_the_address(small_units, tmp_path, monkeypatch):
+    environment = os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}
+    job = start(
+        "subsvms", "correct", small_units, *COMMON, "--scheduler", "tcp://127.0.0.1:9", "--output",
+        tmp_path / "x", env=environment,
+    )  # fmt: skip
+    _, errors = job.communicate(timeout=120)
+    assert job.returncode == 2 and "No Dask scheduler answers" in errors, errors
+    assert list(tmp_path.iterdir()) == []
