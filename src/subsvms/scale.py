@@ -8,7 +8,7 @@ Both passes are a function mapped over units by an engine (`engines`). What come
 so one thread, many threads and a cluster give the same bits.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from subsvms.batches import BatchCorrector, Learned, find_cutoff, make_labelled
-from subsvms.engines import Engine
+from subsvms.engines import Engine, LocalEngine
+from subsvms.files import check_names
 from subsvms.issues import Issues
 from subsvms.judgement import count_allowed
 from subsvms.neighbours import find_neighbours
@@ -33,9 +34,11 @@ from subsvms.parts import (
     take_worst,
     vote_on_unit,
 )
+from subsvms.pool import POOL_SIZE
 from subsvms.progress import announce
-from subsvms.runs import Run
-from subsvms.sources import Source
+from subsvms.runs import Options, Run
+from subsvms.sources import Batches, Source
+from subsvms.survey import learn_from
 from subsvms.tally import Tally
 
 
@@ -157,6 +160,52 @@ def write_doubtful(finding: Finding, folder: Path) -> None:
 
 
 # A user's own engine
+
+
+def fit_batches(
+    batches: Callable[[], Iterable[Any]], label: str, *, n_jobs: int = 1, **options: Any
+) -> BatchCorrector:
+    """Learn from batches that any program hands over how to judge each of their rows.
+
+    Parameters
+    ----------
+    batches : callable
+        Called twice without arguments; each time it returns an iterable of the same pyarrow.RecordBatch or
+        Table in the same order. Rows are numbered in that order, from 0.
+    label : str
+        Name of the label column.
+    n_jobs : int, default=1
+        Threads.
+    **options
+        Those of `subsvms.runs.Options`, such as `rule`, `action`, `svms`, `kernel`, `seed`, `exclude`, `only`
+        and `pool_size`.
+
+    Returns
+    -------
+    BatchCorrector
+        For `correct_batches` and `correct_batch`, here or, pickled, elsewhere.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.repeat(["no", "yes"], 1000)
+    >>> values = rng.normal(0, 1, 2000) + 3 * (clean == "yes")
+    >>> given = np.where(np.arange(2000) % 10 == 0, "yes", clean)  # a tenth of the rows, half of them wrong
+    >>> table = pa.table({"number": np.arange(2000), "value": values, "label": given.tolist()})
+    >>> batches = table.to_batches(max_chunksize=300)
+    >>> corrector = fit_batches(lambda: batches, "label", exclude=("number",), svms=200)
+    >>> corrected = pa.Table.from_batches(correct_batches(corrector, batches, "number"))
+    >>> (given != clean).sum() > 2 * (corrected["label"].to_numpy() != clean).sum()
+    np.True_
+    """
+    asked = Options(label, **options)
+    first = next(iter(batches()))
+    source = Batches(batches, first.schema)
+    check_names(first.schema.names, source.name, label)
+    engine = LocalEngine(1, 1)
+    size = asked.pool_size or POOL_SIZE
+    return learn_from(source, asked, engine, pool_size=size, n_jobs=n_jobs, stages=(1.0,)).corrector
 
 
 def correct_batches(

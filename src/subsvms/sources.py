@@ -9,7 +9,7 @@ import glob
 import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -257,9 +257,35 @@ def number_rows(units: Sequence[Unit]) -> list[Unit]:
     return numbered
 
 
-def check_columns(source: Source, names: Sequence[str], option: str) -> None:
+def check_columns(source: "Source | Batches", names: Sequence[str], option: str) -> None:
     """Raise an error if an option names a column that is not there."""
     for name in names:
         if name not in source.schema.names:
             hint = suggest(name, source.schema.names) or "."
             raise TableError(f"{option} names {show(name)}, which is no column of {source.name}{hint}")
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """A table that a program hands over in batches, the same ones whenever it is asked; one unit."""
+
+    give: Callable[[], Iterable[Any]]  # of pyarrow.RecordBatch or Table
+    schema: Any
+    name: str = "The table"
+    paths: tuple[Path, ...] = ()
+    format: str = "parquet"
+    separator: str | None = None
+    units: tuple[Unit, ...] = (Unit(0, "the batches", (), 0, 0),)
+
+    def read(
+        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (number of the first row, pyarrow.Table) for one batch after the other."""
+        import pyarrow as pa
+
+        at = unit.first
+        for batch in self.give():
+            table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+            if len(table):
+                yield at, table if columns is None else table.select(list(columns))
+                at += len(table)

@@ -19,7 +19,7 @@ from subsvms.label_codes import Labels, check_few, encode_labels, read_meaning
 from subsvms.pool import NOBODY, POOL_SIZE, Census, Drawing, draw, take_census
 from subsvms.progress import announce
 from subsvms.runs import Options
-from subsvms.sources import BATCH_ROWS, Source, Unit, check_columns
+from subsvms.sources import BATCH_ROWS, Batches, Source, Unit, check_columns
 
 ROW = "__row__"  # the column of row numbers among fetched rows
 DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # what a run that is stopped after the first pass leaves
@@ -29,7 +29,7 @@ DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # what a run that is stopped a
 class Survey:
     """What counting labels needs."""
 
-    source: Source
+    source: Source | Batches
     label: str
     seed: int
     pool_size: int
@@ -48,6 +48,11 @@ def count_unit(survey: Survey, unit: Unit) -> Census:
     return census
 
 
+def join_digests(digests: Sequence[str]) -> str:
+    """Return one digest for several files; that of the file if there is one, and none without any."""
+    return "".join(digests) if len(digests) < 2 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
 def digest_path(_: None, path: Path) -> tuple[Path, str]:
     """Return a file's SHA-256."""
     return path, digest_file(path)
@@ -57,7 +62,7 @@ def digest_path(_: None, path: Path) -> tuple[Path, str]:
 class Fetching:
     """What fetching rows needs."""
 
-    source: Source
+    source: Source | Batches
     labels: Labels
     drawing: Drawing
     batch_rows: int = BATCH_ROWS
@@ -78,7 +83,7 @@ def fetch_unit(fetching: Fetching, unit: Unit) -> Any:
 
 
 def survey_source(
-    source: Source, options: Options, engine: Engine, *, pool_size: int, batch_rows: int
+    source: Source | Batches, options: Options, engine: Engine, *, pool_size: int, batch_rows: int
 ) -> tuple[Labels, Drawing, str]:
     """Count the labels and draw the pool; return what labels mean, the drawing, and the input's digest."""
     survey = Survey(source, options.label, options.seed, pool_size, batch_rows)
@@ -93,13 +98,13 @@ def survey_source(
         is_text=source.separator is not None, missing=options.missing_label,
     )  # fmt: skip
     digests = dict(engine.map(digest_path, None, source.paths))
-    digest = digests[source.paths[0]]
-    if len(source.paths) > 1:
-        digest = hashlib.sha256("".join(digests[path] for path in source.paths).encode()).hexdigest()
-    return labels, draw(census, labels.numbers, seed=options.seed, pool_size=pool_size), digest
+    drawing = draw(census, labels.numbers, seed=options.seed, pool_size=pool_size)
+    return labels, drawing, join_digests([digests[path] for path in source.paths])
 
 
-def fetch_rows(source: Source, labels: Labels, drawing: Drawing, engine: Engine, batch_rows: int) -> Any:
+def fetch_rows(
+    source: Source | Batches, labels: Labels, drawing: Drawing, engine: Engine, batch_rows: int
+) -> Any:
     """Return the rows of pool and sample, in the order of their numbers."""
     import pyarrow as pa
 
@@ -112,7 +117,7 @@ def fetch_rows(source: Source, labels: Labels, drawing: Drawing, engine: Engine,
 
 
 def learn_from(
-    source: Source,
+    source: Source | Batches,
     options: Options,
     engine: Engine,
     *,

@@ -1,0 +1,260 @@
+"""Measure runs in parts: time and memory against rows, and what the size of the pool costs in quality.
+
+    python benchmarks/scale.py rows                        # a quarter of an hour on two cores, 2 GB of disk
+    python benchmarks/scale.py pool --data-dir FOLDER      # about half an hour
+
+`rows` makes tables of 20 columns with a tenth of the labels wrong and runs the command line on them, each in
+a new process, whose time and largest memory are noted. `pool` corrects the tables of benchmarks/quality.py,
+and larger made ones, once in memory and once for each size of the pool; what is done is not done again.
+Results go to benchmarks/results/scale.json, scale_pool.csv and scale.md.
+"""
+
+import argparse
+import csv
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+from quality import FEATURES, corrupt, load
+from sklearn.datasets import make_classification
+from sklearn.preprocessing import minmax_scale
+
+from subsvms.engines import LocalEngine
+from subsvms.parts import CORRECTED, DONE, ISSUES, VOTES
+from subsvms.runs import Options, correct_table
+from subsvms.scale import correct_units
+from subsvms.sources import open_source
+from subsvms.survey import learn_from
+from subsvms.table import read_table
+
+RESULTS = Path(__file__).parent / "results"
+N_COLUMNS, BLOCK = 20, 100_000
+ROWS = (100_000, 1_000_000, 10_000_000)
+POOLS = (1000, 2000, 5000, 10_000, 20_000)
+LARGE = {
+    "large: linear": dict(n_informative=6, class_sep=0.8, n_clusters_per_class=1),
+    "large: clusters": dict(n_informative=8, class_sep=1.2, n_clusters_per_class=4),
+    "large: rare": dict(n_informative=6, class_sep=1.0, weights=[0.95], n_clusters_per_class=2),
+    "large: four classes": dict(n_informative=8, n_classes=4, class_sep=1.2, n_clusters_per_class=1),
+}
+N_LARGE = 200_000
+CASES = {
+    "local": [],
+    "local, --early-exit 0.999": ["--early-exit", "0.999"],
+    "dask, 2 workers": ["--engine", "dask", "--threads", "2"],
+    "local, linear kernel": ["--kernel", "linear"],
+}
+
+
+def write_rows(n_rows, path, seed=0):
+    """Write a table, a block of rows at a time: two clouds that overlap, a tenth of the labels wrong."""
+    rng = np.random.default_rng(seed)
+    centers = 0.45 * rng.normal(size=(2, N_COLUMNS))
+    names = np.array(["no", "yes"])
+    file = None
+    for first in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - first)
+        clean = rng.integers(0, 2, n)
+        X = rng.normal(0, 0.7, (n, N_COLUMNS)) + centers[clean]
+        given = np.where(rng.random(n) < 0.1, 1 - clean, clean)
+        columns = {f"x{j}": X[:, j].round(4) for j in range(N_COLUMNS)}
+        table = pa.table(columns | {"y": names[given].tolist(), "true": names[clean].tolist()})
+        file = file or parquet.ParquetWriter(path, table.schema)
+        file.write_table(table)
+    file.close()
+
+
+def measure(path, place, arguments):
+    """Return seconds, largest memory of the process and its children, and wrong labels, of one run."""
+    command = [sys.executable, "-m", "subsvms", "correct", str(path), "--label", "y", "--exclude", "true",
+               "--output", str(place), "--json", "--quiet", *arguments]  # fmt: skip
+    if "--engine" not in arguments:
+        command += ["--engine", "local"]
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    summary = json.loads(process.stdout.read())
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0, status
+    seconds = time.perf_counter() - began
+    wrong = [0, 0]
+    for part in sorted((place / CORRECTED).glob("*.parquet")) if (place / CORRECTED).is_dir() else ():
+        table = parquet.read_table(part, columns=["y", "y_given", "true"])
+        true = np.array(table["true"].to_pylist())
+        for i, name in enumerate(("y_given", "y")):
+            wrong[i] += int(np.sum(np.array(table[name].to_pylist()) != true))
+    return {
+        "seconds": round(seconds, 1), "peak MiB": round(usage.ru_maxrss / 1024),
+        "wrong given": wrong[0] / summary["rows"], "wrong left": wrong[1] / summary["rows"],
+        "stages": dict(summary["seconds"]),
+    }  # fmt: skip
+
+
+def bench_rows(rows):
+    """Run the command line on tables of more and more rows."""
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for n_rows in rows:
+            path = Path(folder) / f"{n_rows}.parquet"
+            write_rows(n_rows, path)
+            for name, arguments in CASES.items() if n_rows == 1_000_000 else [("local", [])]:
+                place = Path(folder) / f"{n_rows} {name}"
+                lines.append({"rows": n_rows, "case": name} | measure(path, place, arguments))
+                print(lines[-1], flush=True)
+            path.unlink()
+    slope = np.polyfit(*np.log([[line["rows"], line["stages"]["judging"]] for line in lines
+                                if line["case"] == "local"]).T, 1)[0]  # fmt: skip
+    machine = {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine()}
+    (RESULTS / "scale.json").write_text(
+        json.dumps({"machine": machine, "slope of judging": round(slope, 3), "lines": lines}, indent=1) + "\n"
+    )
+
+
+def load_any(name, folder):
+    """Return a table and its clean labels."""
+    if name not in LARGE:
+        X, y = load(name, folder)
+        return (X.toarray() if hasattr(X, "toarray") else X), y
+    X, y = make_classification(N_LARGE, N_COLUMNS, flip_y=0, random_state=0, **LARGE[name])
+    return minmax_scale(X), y
+
+
+def list_cases(clean):
+    """Return (name, attack, alpha, rate)."""
+    smaller = np.bincount(clean).min() / len(clean)
+    cases = [("clean", "clean", "", 0.0), ("uniform 10 %", "uniform", "", 0.1)]
+    if len(np.bincount(clean)) == 2:
+        cases += [(f"rho=.75, alpha={a:g}", "rho", a, 0.75 * smaller) for a in (1.0, 0.5, 0.0)]
+    return cases
+
+
+def correct(path, pool_size, folder):
+    """Return the labels after a run in memory, or in parts with a pool."""
+    options = Options("y", exclude=())
+    if pool_size is None:
+        return correct_table(read_table(path, "y"), options, n_jobs=2).correction.labels
+    source = open_source(path, "y")
+    engine = LocalEngine(2, len(source.units))
+    for name in (CORRECTED, ISSUES, DONE, VOTES):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=2)
+    correct_units(source, learned.corrector, engine, folder=folder)
+    return np.array(parquet.read_table(folder / CORRECTED)["y"].to_pylist())
+
+
+def bench_pool(data, names):
+    """Compare runs with pools of several sizes with runs without one."""
+    target = RESULTS / "scale_pool.csv"
+    done = set()
+    if target.exists():
+        done = {(line["data"], line["attack"], line["pool"]) for line in csv.DictReader(target.open())}
+    for name in names:
+        X, clean = load_any(name, data)
+        for case, attack, alpha, rate in list_cases(clean):
+            given = corrupt(X, clean, attack, alpha, rate, 0)
+            for pool in (None, *POOLS):
+                if (name, case, str(pool or "")) in done or (pool or 0) >= len(clean):
+                    continue
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "t.parquet"
+                    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+                    parquet.write_table(pa.table(columns | {"y": [f"c{label}" for label in given]}), path)
+                    began = time.perf_counter()
+                    labels = correct(path, pool, Path(folder) / "work")
+                    seconds = time.perf_counter() - began
+                wrong = np.mean(labels != np.array([f"c{label}" for label in clean]))
+                line = {"data": name, "rows": len(clean), "attack": case, "pool": pool,
+                        "given": f"{np.mean(given != clean):.5f}", "left": f"{wrong:.5f}",
+                        "seconds": f"{seconds:.1f}"}  # fmt: skip
+                fresh = not target.exists()
+                with target.open("a", newline="") as file:
+                    writer = csv.DictWriter(file, line)
+                    if fresh:
+                        writer.writeheader()
+                    writer.writerow(line)
+                print(line, flush=True)
+
+
+def write_tables():
+    """Write scale.md from the results."""
+    text = ["# Runs in parts", "", "Made by `python benchmarks/scale.py`; see there.", ""]
+    if (RESULTS / "scale.json").exists():
+        found = json.loads((RESULTS / "scale.json").read_text())
+        text += [
+            "## Time and memory",
+            "",
+            f"{found['machine']['cores']} cores, J = 1000, 20 columns, pool of the default size. Seconds are",
+            "of the whole process, reading and writing included.",
+            "",
+            "| rows | | seconds | of which judging | peak MiB | wrong given | wrong left |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        text += [
+            f"| {line['rows']:,} | {line['case']} | {line['seconds']} | {line['stages']['judging']} | "
+            f"{line['peak MiB']} | {line['wrong given']:.4f} | {line['wrong left']:.4f} |"
+            for line in found["lines"]
+        ]
+        text += ["", f"Judging grows with the rows to the power {found['slope of judging']}.", ""]
+    if (RESULTS / "scale_pool.csv").exists():
+        lines = list(csv.DictReader((RESULTS / "scale_pool.csv").open()))
+        text += pool_tables(lines)
+    (RESULTS / "scale.md").write_text("\n".join(text))
+
+
+def pool_tables(lines):
+    """Return what a pool costs: wrong labels left, less those left without a pool."""
+    left = {(line["data"], line["attack"], line["pool"]): float(line["left"]) for line in lines}
+    head = [
+        "## The size of the pool",
+        "",
+        "Wrong labels left, as a share of all rows, less what a run without a pool leaves, over the attacks",
+        "of each table: mean (worst). A pool of the size of the table or more is no pool, and leaves the",
+        "same labels to the bit (-).",
+        "",
+        "| data | rows | without | " + " | ".join(f"{pool:,}" for pool in POOLS) + " |",
+        "|---|---|---|" + "---|" * len(POOLS),
+    ]
+    table, worst = [], {pool: [] for pool in POOLS}
+    for name in dict.fromkeys(line["data"] for line in lines):
+        own = [line for line in lines if line["data"] == name]
+        attacks = list(dict.fromkeys(line["attack"] for line in own))
+        cells = []
+        for pool in POOLS:
+            more = [left[name, attack, str(pool)] - left[name, attack, ""] for attack in attacks
+                    if (name, attack, str(pool)) in left]  # fmt: skip
+            worst[pool] += more
+            cells.append(f"{np.mean(more):+.4f} ({max(more):+.4f})" if more else "-")
+        without = np.mean([left[name, attack, ""] for attack in attacks])
+        table.append(f"| {name} | {int(own[0]['rows']):,} | {without:.4f} | " + " | ".join(cells) + " |")
+    cells = [f"{np.mean(more):+.4f} ({max(more):+.4f})" if more else "-" for more in worst.values()]
+    table.append("| all | | | " + " | ".join(cells) + " |")
+    return head + table + [""]
+
+
+def main():
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["rows", "pool", "tables"])
+    parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"))
+    parser.add_argument("--most", type=int, default=ROWS[-1], help="rows of the largest table")
+    args = parser.parse_args()
+    if args.what == "rows":
+        bench_rows([rows for rows in ROWS if rows <= args.most])
+    elif args.what == "pool":
+        libsvm = list(FEATURES) if args.data_dir else []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            bench_pool(args.data_dir, [*LARGE, *libsvm, "breast cancer", "digits"])
+    write_tables()
+
+
+if __name__ == "__main__":
+    main()
