@@ -2,11 +2,13 @@
 
     python benchmarks/scale.py rows                        # a quarter of an hour on two cores, 2 GB of disk
     python benchmarks/scale.py pool --data-dir FOLDER      # about half an hour
+    python benchmarks/scale.py cost                        # two minutes
 
 `rows` makes tables of 20 columns with a tenth of the labels wrong and runs the command line on them, each in
 a new process, whose time and largest memory are noted. `pool` corrects the tables of benchmarks/quality.py,
 and larger made ones, once in memory and once for each size of the pool; what is done is not done again.
-Results go to benchmarks/results/scale.json, scale_pool.csv and scale.md.
+`cost` compares the time that votes should take with what they took, for several shapes of table and ensemble.
+Results go to benchmarks/results/scale.json, scale_cost.json, scale_pool.csv and scale.md.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
 
 from subsvms.engines import LocalEngine
+from subsvms.exits import TERM, VALUE
 from subsvms.parts import CORRECTED, DONE, ISSUES, VOTES
 from subsvms.runs import Options, correct_table
 from subsvms.scale import correct_units
@@ -47,6 +50,8 @@ LARGE = {
     "large: four classes": dict(n_informative=8, n_classes=4, class_sep=1.2, n_clusters_per_class=1),
 }
 N_LARGE = 200_000
+SHAPES = [(5, 10_000, 1000), (20, 10_000, 1000), (100, 10_000, 1000), (20, 2500, 1000), (20, 10_000, 300)]
+EACH = 0.5  # microseconds of one core to read, encode, judge and write a row, for each of its columns
 CASES = {
     "local": [],
     "local, --early-exit 0.999": ["--early-exit", "0.999"],
@@ -55,18 +60,18 @@ CASES = {
 }
 
 
-def write_rows(n_rows, path, seed=0):
+def write_rows(n_rows, path, seed=0, n_columns=N_COLUMNS):
     """Write a table, a block of rows at a time: two clouds that overlap, a tenth of the labels wrong."""
     rng = np.random.default_rng(seed)
-    centers = 0.45 * rng.normal(size=(2, N_COLUMNS))
+    centers = 2.0 / np.sqrt(n_columns) * rng.normal(size=(2, n_columns))
     names = np.array(["no", "yes"])
     file = None
     for first in range(0, n_rows, BLOCK):
         n = min(BLOCK, n_rows - first)
         clean = rng.integers(0, 2, n)
-        X = rng.normal(0, 0.7, (n, N_COLUMNS)) + centers[clean]
+        X = rng.normal(0, 0.7, (n, n_columns)) + centers[clean]
         given = np.where(rng.random(n) < 0.1, 1 - clean, clean)
-        columns = {f"x{j}": X[:, j].round(4) for j in range(N_COLUMNS)}
+        columns = {f"x{j}": X[:, j].round(4) for j in range(n_columns)}
         table = pa.table(columns | {"y": names[given].tolist(), "true": names[clean].tolist()})
         file = file or parquet.ParquetWriter(path, table.schema)
         file.write_table(table)
@@ -116,6 +121,32 @@ def bench_rows(rows):
     (RESULTS / "scale.json").write_text(
         json.dumps({"machine": machine, "slope of judging": round(slope, 3), "lines": lines}, indent=1) + "\n"
     )
+
+
+def bench_cost():
+    """Compare the model of `subsvms.exits` with measurements."""
+    lines = []
+    for n_columns, pool_size, n_svms in SHAPES:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "t.parquet"
+            write_rows(2 * BLOCK, path, n_columns=n_columns)
+            options = Options("y", exclude=("true",), svms=n_svms)
+            source = open_source(path, "y")
+            engine = LocalEngine(1, len(source.units))
+            learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=1, stages=(1.0,))
+            voters = learned.corrector.voters
+            began = time.perf_counter()
+            correct_units(source, learned.corrector, engine)
+            measured = (time.perf_counter() - began) / len(source) * 1e6
+        values, entries, terms = len(voters.rows.norm), len(voters.rows.column), len(voters.lists.column)
+        votes = (VALUE * values + TERM * (entries + terms)) / 1e3
+        lines.append({
+            "columns": n_columns, "pool": pool_size, "SVMs": n_svms, "pool rows used": values,
+            "terms": terms, "votes, model": round(votes, 1),
+            "whole, model": round(votes + EACH * n_columns, 1), "whole, measured": round(measured, 1),
+        })  # fmt: skip
+        print(lines[-1], flush=True)
+    (RESULTS / "scale_cost.json").write_text(json.dumps(lines, indent=1) + "\n")
 
 
 def load_any(name, folder):
@@ -203,6 +234,11 @@ def write_tables():
             for line in found["lines"]
         ]
         text += ["", f"Judging grows with the rows to the power {found['slope of judging']}.", ""]
+    if (RESULTS / "scale_cost.json").exists():
+        lines = json.loads((RESULTS / "scale_cost.json").read_text())
+        text += ["## What a row costs", "", "Microseconds of one core for each row.", ""]
+        text += ["| " + " | ".join(lines[0]) + " |", "|" + "---|" * len(lines[0])]
+        text += ["| " + " | ".join(f"{value:,}" for value in line.values()) + " |" for line in lines] + [""]
     if (RESULTS / "scale_pool.csv").exists():
         lines = list(csv.DictReader((RESULTS / "scale_pool.csv").open()))
         text += pool_tables(lines)
@@ -242,12 +278,14 @@ def pool_tables(lines):
 def main():
     """Measure what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["rows", "pool", "tables"])
+    parser.add_argument("what", choices=["rows", "pool", "cost", "tables"])
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"))
     parser.add_argument("--most", type=int, default=ROWS[-1], help="rows of the largest table")
     args = parser.parse_args()
     if args.what == "rows":
         bench_rows([rows for rows in ROWS if rows <= args.most])
+    elif args.what == "cost":
+        bench_cost()
     elif args.what == "pool":
         libsvm = list(FEATURES) if args.data_dir else []
         with warnings.catch_warnings():

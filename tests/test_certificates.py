@@ -122,6 +122,33 @@ def test_tau_grows_with_every_change_up_to_one(a, more, p):
     assert certified.sum() - 1 == max(largest_m((a, a + more), p), 0)
 
 
+@pytest.mark.parametrize("most", [3, 4, 6])
+def test_of_a_pool_tau_covers_every_change_of_labels(most):
+    """Draws from the rows of smallest hash, before and after every change of up to two labels."""
+    rng = np.random.default_rng(most)
+    labels = np.array([0] * 7 + [1] * 6)
+    hashes = rng.permutation(len(labels))
+
+    def draw_chances(labels):
+        chances = {}
+        for c in (0, 1):
+            pool = sorted(np.flatnonzero(labels == c), key=lambda row: hashes[row])[:most]
+            chances |= {(row, c): 0.5 / len(pool) for row in pool}
+        return chances
+
+    before = draw_chances(labels)
+    for m in (1, 2):
+        tau = changed_draw([m], [min(most, 7), min(most, 6)], pooled=True)[0]
+        largest = 0.0
+        for rows in combinations(range(len(labels)), m):
+            changed = labels.copy()
+            changed[list(rows)] ^= 1
+            after = draw_chances(changed)
+            largest = max(largest, 1.0 - sum(min(p, after.get(key, 0.0)) for key, p in before.items()))
+        assert largest <= tau + 1e-12
+        assert largest > 0.6 * tau or m >= most - 1
+
+
 def test_nothing_is_certified_where_class_probabilities_move_with_the_sizes():
     np.testing.assert_array_equal(changed_draw([0, 1], [20, 30, 40], p=0.3), [0, 1])
     np.testing.assert_array_equal(changed_draw([1, 2], [20, 23], p=0.3) < 1, [True, False])

@@ -1,5 +1,6 @@
 """A table in parts: the same bits as in memory, in any batches, in any order, and with fewer votes."""
 
+import pickle
 from dataclasses import replace
 from decimal import Decimal
 
@@ -10,12 +11,14 @@ from large_tables import correct_in_parts, make_columns, write_files
 from numpy.testing import assert_array_equal
 from pyarrow import parquet
 
+from subsvms.exits import Exits
 from subsvms.files import TableError
 from subsvms.issues import find_issues
 from subsvms.runs import Options, correct_table
-from subsvms.scale import correct_batch, correct_batches
+from subsvms.scale import correct_batch, correct_batches, fit_batches
 from subsvms.sources import open_source
 from subsvms.table import read_table
+from subsvms.votes import Votes
 
 OPTIONS = Options("label", exclude=("true",), svms=100)
 
@@ -221,3 +224,40 @@ def test_labels_keep_their_type(tmp_path, kind):
     assert [str(value) for value in corrected["label_given"]] == [str(value) for value in run.table.labels]
     written = parquet.read_schema(next((tmp_path / "w/corrected").iterdir())).field("label").type
     assert written == made.type
+
+
+def test_any_program_can_hand_over_batches(folder, tmp_path):
+    """The bits are those of a run over the files, however batches are cut, after a journey as a pickle."""
+    columns = pa.concat_tables([parquet.read_table(path) for path in sorted(folder.iterdir())])
+    numbered = columns.append_column("number", pa.array(np.arange(len(columns))))
+    corrected = correct_in_parts(folder, tmp_path, replace(OPTIONS, pool_size=300), pool_size=300)[2][0]
+    for cut in (4000, 123):
+        batches = numbered.to_batches(max_chunksize=cut)
+        corrector = fit_batches(
+            lambda batches=batches: iter(batches),
+            "label",
+            exclude=("true", "number"),
+            svms=100,
+            pool_size=300,
+        )
+        corrector = pickle.loads(pickle.dumps(corrector))
+        table = pa.Table.from_batches(correct_batches(corrector, batches[::-1], "number")).sort_by("number")
+        assert table["label"].to_pylist() == corrected["label"]
+    with pytest.raises(TableError, match="no column 'lable'"):
+        fit_batches(lambda: iter(batches), "lable")
+
+
+def test_the_limit_of_a_confident_exit_holds_as_often_as_it_says():
+    """The mean of all SVMs is below the limit that the first m give in at most a share delta of cases."""
+    rng = np.random.default_rng(0)
+    values = np.where(rng.random((4000, 200)) < 0.5, 1.0, -1.0)  # as far apart as values can be
+    for m, delta in ((10, 0.2), (50, 0.1), (120, 0.3)):
+        exits = Exits((), 200, -np.inf, delta)
+        first, wins = values[:, :m].sum(axis=1), (values[:, :m] > 0).sum(axis=1)
+        votes = Votes(np.stack([m - wins, wins], 1), np.stack([-first, first], 1), np.full(4000, m))
+        worst = exits.at_worst(votes, np.ones(4000, dtype=int))
+        assert np.mean(values.mean(axis=1) < worst.mean_value[:, 1]) <= delta
+        assert np.mean((values > 0).mean(axis=1) < worst.share[:, 1]) <= delta
+        exact = Exits((), 200, -np.inf, None).at_worst(votes, np.ones(4000, dtype=int))
+        assert np.all(values.mean(axis=1) >= exact.mean_value[:, 1])
+        assert np.all((values > 0).mean(axis=1) >= exact.share[:, 1])

@@ -9,7 +9,7 @@ import logging
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from subsvms.files import TableError
 
 AHEAD = 3  # items per worker that are under way or wait
 PATIENCE = "10s"  # for a scheduler to answer
+SHARED = "shared-"  # how files begin that workers read and nobody else needs
 RETRIES = 3  # of an item whose worker died
 
 Work = Callable[[Any, Any], Any]
@@ -51,17 +52,14 @@ class LocalEngine:
     def __init__(self, n_jobs: int, n_items: int):
         self.n_workers = n_jobs if n_items >= 2 * n_jobs else 1
         self.threads = 1 if self.n_workers == n_jobs else n_jobs
+        self.pool = ThreadPoolExecutor(self.n_workers)  # for all passes: threads keep memory of their own
 
     def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield work(shared, item) for each item, in any order."""
-        if self.n_workers == 1:
-            yield from (work(shared, item) for item in items)
-            return
-        pool = ThreadPoolExecutor(self.n_workers)
-        waiting = set()
+        waiting: set[Future] = set()
         try:
             for item in items:
-                waiting.add(pool.submit(work, shared, item))
+                waiting.add(self.pool.submit(work, shared, item))
                 if len(waiting) >= AHEAD * self.n_workers:
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                     yield from (future.result() for future in done)
@@ -69,7 +67,12 @@ class LocalEngine:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:  # on an error or Ctrl-C, items that have not begun never do
-            pool.shutdown(cancel_futures=True)
+            for future in waiting:
+                future.cancel()
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self.pool.shutdown(cancel_futures=True)
 
 
 class DaskEngine:
@@ -93,18 +96,20 @@ class DaskEngine:
         """Yield work(shared, item) for each item, in any order."""
         from distributed import as_completed
 
-        path = self.folder / f"shared-{work.__name__}.pickle"
+        path = self.folder / f"{SHARED}{work.__name__}.pickle"
         path.write_bytes(pickle.dumps(shared))
         running, n_running = as_completed(loop=self.client.loop), 0
-        for item in items:
-            running.add(self._submit(work, path, item))
-            n_running += 1
-            if n_running >= AHEAD * self._count_threads():
-                yield next(running).result()
-                n_running -= 1
-        for future in running:
-            yield future.result()
-        path.unlink(missing_ok=True)
+        try:
+            for item in items:
+                running.add(self._submit(work, path, item))
+                n_running += 1
+                if n_running >= AHEAD * self._count_threads():
+                    yield next(running).result()
+                    n_running -= 1
+            for future in running:
+                yield future.result()
+        finally:
+            path.unlink(missing_ok=True)
 
     def _submit(self, work, path, item):
         return self.client.submit(work_with, work, str(path), item, pure=False, retries=RETRIES)
@@ -143,7 +148,11 @@ def open_engine(
         Address of a Dask scheduler; a cluster of this machine's cores without it.
     """
     if name == "local":
-        yield LocalEngine(n_jobs, n_items)
+        engine = LocalEngine(n_jobs, n_items)
+        try:
+            yield engine
+        finally:
+            engine.close()
         return
     try:
         import distributed  # noqa: F401  before its loggers are silenced

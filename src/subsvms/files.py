@@ -340,8 +340,9 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
 
 
 def digest_file(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Return the SHA-256 of a file, which may be larger than memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def split_suffix(path: Path, format: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from subsvms.engines import open_engine
+from subsvms.engines import SHARED, open_engine
 from subsvms.files import TableError, check_target, digest_file, split_suffix
 from subsvms.job import CORRECTED as ABOUT
 from subsvms.job import REPORT, check_unchanged, say_next
@@ -28,7 +28,7 @@ from subsvms.report import draw_charts, render_report
 from subsvms.run_folder import resume_folder
 from subsvms.runs import Clock, Options
 from subsvms.scale import Finding, conclude, correct_units, limit_changes, write_doubtful
-from subsvms.sources import BATCH_ROWS, PARTED, Source, find_format, list_files, open_source
+from subsvms.sources import PARTED, Source, find_format, list_files, open_source
 from subsvms.staging import stage_files
 from subsvms.summary import describe_worst, find_version, gather
 from subsvms.survey import DRAWN, FETCHED, learn_from
@@ -94,7 +94,7 @@ def do_job_in_parts(
     dry_run: bool = False,
     model: Path | None = None,
     expected: dict[str, Any] | None = None,
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int | None = None,
 ) -> dict[str, Any]:
     """Correct a large table and write the run's folder. The table itself is not touched.
 
@@ -112,7 +112,7 @@ def do_job_in_parts(
         As in `subsvms.sources.open_source`.
     n_jobs : int
         Threads, or workers of a local Dask cluster.
-    batch_rows : int
+    batch_rows : int, optional
         Rows in memory at a time; changes no result.
 
     Returns
@@ -177,6 +177,10 @@ def find_place(where: str | list[str], base: Path, paths: list[Path], format: st
     if len(paths) == 1 and not (isinstance(where, str) and Path(where).is_dir()):
         return paths[0].with_name(f"{split_suffix(paths[0], format)[0]}.subsvms")
     base = base.resolve()
+    if base == Path.cwd():
+        raise TableError(
+            "The table is several files of this folder: say with --output where the result goes."
+        )
     return base.with_name(f"{base.name}.subsvms")
 
 
@@ -262,5 +266,5 @@ def write_folder(finding: Finding, summary: dict[str, Any], place: Path, folder:
     write_record(record, folder)
     for name in (DONE, VOTES, STAGED):
         shutil.rmtree(folder / name, ignore_errors=True)
-    for name in (DRAWN, FETCHED):
-        (folder / name).unlink(missing_ok=True)
+    for path in (folder / DRAWN, folder / FETCHED, *folder.glob(f"{SHARED}*")):
+        path.unlink(missing_ok=True)

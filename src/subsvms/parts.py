@@ -20,7 +20,7 @@ from subsvms.correction import Correction
 from subsvms.files import find_free, number_name
 from subsvms.issues import DIGITS, LEAST, to_issue_columns
 from subsvms.judgement import apply_rule
-from subsvms.sources import BATCH_ROWS, Source, Unit
+from subsvms.sources import Source, Unit
 from subsvms.tally import Tally
 from subsvms.votes import Votes
 
@@ -38,7 +38,7 @@ class PartWork:
     corrector: BatchCorrector
     folder: Path | None  # nothing is written without one
     n_jobs: int = 1
-    batch_rows: int = BATCH_ROWS
+    batch_rows: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

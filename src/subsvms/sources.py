@@ -17,7 +17,8 @@ from typing import Any
 from subsvms.files import SUFFIXES, TableError, check_names, find_files, show, suggest
 
 UNIT_ROWS = 1 << 17  # rows that a unit gathers from small row groups; a larger group is a unit of its own
-BATCH_ROWS = 1 << 16  # rows in memory at a time
+BATCH_ROWS, FEWEST_ROWS = 1 << 14, 1 << 10  # rows in memory at a time, at most and at least
+BATCH_CELLS = 1 << 22  # and cells, unless rows are few
 PARTED = ("parquet", "feather", "csv", "tsv")  # formats that can be read in pieces
 SUFFIX = re.compile(r"\.(gz|bz2|zst|xz)$", re.IGNORECASE)
 
@@ -53,7 +54,7 @@ class Source:
         return self.units[-1].first + self.units[-1].n_rows if self.units else 0
 
     def read(
-        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
+        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
     ) -> Iterator:
         """Yield (number of the first row, pyarrow.Table) for one batch after the other.
 
@@ -62,14 +63,14 @@ class Source:
         unit : Unit
         columns : sequence of str, optional
             Columns to read; all by default.
-        batch_rows : int
-            Most rows of a batch.
+        batch_rows : int, optional
+            Most rows of a batch; by default fewer if there are many columns. It changes no result.
         """
         import pyarrow as pa
 
         at = unit.first
         try:
-            for batch in self._scan(unit, columns, batch_rows):
+            for batch in self._scan(unit, columns, batch_rows or choose_batch(len(self.schema))):
                 if batch.num_rows:
                     yield at, pa.Table.from_batches([batch])
                     at += batch.num_rows
@@ -103,11 +104,22 @@ class Source:
         bad = []
         for group in unit.row_groups:
             try:
-                for _ in self._scan(replace(unit, row_groups=(group,)), columns, BATCH_ROWS):
+                for _ in self._scan(replace(unit, row_groups=(group,)), columns, FEWEST_ROWS):
                     pass
             except (pa.ArrowException, OSError, ValueError):
                 bad.append(group)
         return replace(unit, row_groups=tuple(bad) or unit.row_groups)
+
+
+def choose_batch(n_columns: int) -> int:
+    """Return how many rows of so many columns to hold in memory at a time.
+
+    Examples
+    --------
+    >>> choose_batch(20), choose_batch(1000)
+    (16384, 4194)
+    """
+    return min(max(BATCH_CELLS // max(n_columns, 1), FEWEST_ROWS), BATCH_ROWS)
 
 
 def first_sentence(error: BaseException) -> str:
@@ -278,7 +290,7 @@ class Batches:
     units: tuple[Unit, ...] = (Unit(0, "the batches", (), 0, 0),)
 
     def read(
-        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
+        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
     ) -> Iterator[tuple[int, Any]]:
         """Yield (number of the first row, pyarrow.Table) for one batch after the other."""
         import pyarrow as pa

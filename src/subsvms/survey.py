@@ -19,7 +19,7 @@ from subsvms.label_codes import Labels, check_few, encode_labels, read_meaning
 from subsvms.pool import NOBODY, POOL_SIZE, Census, Drawing, draw, take_census
 from subsvms.progress import announce
 from subsvms.runs import Options
-from subsvms.sources import BATCH_ROWS, Batches, Source, Unit, check_columns
+from subsvms.sources import Batches, Source, Unit, check_columns
 
 ROW = "__row__"  # the column of row numbers among fetched rows
 DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # what a run that is stopped after the first pass leaves
@@ -33,7 +33,7 @@ class Survey:
     label: str
     seed: int
     pool_size: int
-    batch_rows: int = BATCH_ROWS
+    batch_rows: int | None = None
 
 
 def count_unit(survey: Survey, unit: Unit) -> Census:
@@ -65,7 +65,7 @@ class Fetching:
     source: Source | Batches
     labels: Labels
     drawing: Drawing
-    batch_rows: int = BATCH_ROWS
+    batch_rows: int | None = None
 
 
 def fetch_unit(fetching: Fetching, unit: Unit) -> Any:
@@ -83,7 +83,7 @@ def fetch_unit(fetching: Fetching, unit: Unit) -> Any:
 
 
 def survey_source(
-    source: Source | Batches, options: Options, engine: Engine, *, pool_size: int, batch_rows: int
+    source: Source | Batches, options: Options, engine: Engine, *, pool_size: int, batch_rows: int | None
 ) -> tuple[Labels, Drawing, str]:
     """Count the labels and draw the pool; return what labels mean, the drawing, and the input's digest."""
     survey = Survey(source, options.label, options.seed, pool_size, batch_rows)
@@ -103,7 +103,7 @@ def survey_source(
 
 
 def fetch_rows(
-    source: Source | Batches, labels: Labels, drawing: Drawing, engine: Engine, batch_rows: int
+    source: Source | Batches, labels: Labels, drawing: Drawing, engine: Engine, batch_rows: int | None
 ) -> Any:
     """Return the rows of pool and sample, in the order of their numbers."""
     import pyarrow as pa
@@ -122,7 +122,7 @@ def learn_from(
     engine: Engine,
     *,
     pool_size: int = POOL_SIZE,
-    batch_rows: int = BATCH_ROWS,
+    batch_rows: int | None = None,
     n_jobs: int = 1,
     folder: Path | None = None,
     stages: Sequence[float] | None = None,
@@ -136,7 +136,7 @@ def learn_from(
     engine : Engine
     pool_size : int
         P: SVMs are trained on at most 2 P rows, and everything else is learned from as many.
-    batch_rows : int
+    batch_rows : int, optional
         Rows in memory at a time; changes no result.
     n_jobs : int
         Threads; change no result.
@@ -145,6 +145,7 @@ def learn_from(
     stages : sequence of float, optional
         As in `subsvms.exits.plan_exits`.
     """
+    import pyarrow as pa
     from pyarrow import parquet
 
     check_columns(source, [*options.exclude, *options.only, *options.by], "An option")
@@ -161,6 +162,7 @@ def learn_from(
         labels, drawing, digest = drawn
         with parquet.ParquetFile(folder / FETCHED) as file:  # type: ignore[operator]
             rows = file.read()
+    pa.default_memory_pool().release_unused()  # the passes go on where memory was, not on top of it
     fetched = Fetched(rows.drop_columns([ROW]), rows[ROW].to_numpy(), labels, drawing)
     return learn(
         fetched, options, separator=source.separator, n_jobs=n_jobs, name=source.name, paths=source.paths,

@@ -33,7 +33,7 @@ def summarise(learned, finding, written):
     noise = learned.corrector.rule.noise
     return (
         written, finding.run.tally, noise.matrix.tolist(), noise.rate_interval.tolist(),
-        finding.numbers.tolist(), finding.issues.reason,
+        finding.numbers.tolist(), finding.issues.reason, finding.run.correction.to_frame().to_csv(),
     )  # fmt: skip
 
 
