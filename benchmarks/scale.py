@@ -42,14 +42,14 @@ from subsvms.table import read_table
 RESULTS = Path(__file__).parent / "results"
 N_COLUMNS, BLOCK = 20, 100_000
 ROWS = (100_000, 1_000_000, 10_000_000)
-POOLS = (1000, 2000, 5000, 10_000, 20_000)
+POOLS = (1000, 2500, 5000, 10_000, 20_000)
 LARGE = {
     "large: linear": dict(n_informative=6, class_sep=0.8, n_clusters_per_class=1),
     "large: clusters": dict(n_informative=8, class_sep=1.2, n_clusters_per_class=4),
     "large: rare": dict(n_informative=6, class_sep=1.0, weights=[0.95], n_clusters_per_class=2),
     "large: four classes": dict(n_informative=8, n_classes=4, class_sep=1.2, n_clusters_per_class=1),
 }
-N_LARGE = 200_000
+N_LARGE = 60_000
 SHAPES = [(5, 10_000, 1000), (20, 10_000, 1000), (100, 10_000, 1000), (20, 2500, 1000), (20, 10_000, 300)]
 EACH = 0.5  # microseconds of one core to read, encode, judge and write a row, for each of its columns
 CASES = {

@@ -20,7 +20,7 @@ from subsvms.correction import Correction
 from subsvms.files import find_free, number_name
 from subsvms.issues import DIGITS, LEAST, to_issue_columns
 from subsvms.judgement import apply_rule
-from subsvms.sources import Source, Unit
+from subsvms.sources import Source, Unit, release_memory
 from subsvms.tally import Tally
 from subsvms.votes import Votes
 
@@ -66,6 +66,7 @@ def do_part(work: PartWork, unit: Unit) -> Part:
             write(ISSUES, list_issues(corrector, batch, correction, rows))
             tallies.append(Tally.of(correction, corrector.find_groups(batch)))
             worst = [take_worst([*worst, rank_rows(batch, correction, rows)])]
+    release_memory()
     part = Part(unit.number, sum(tallies[1:], tallies[0]), worst[0])
     if work.folder is not None:
         write_part(part, work.folder)

@@ -19,7 +19,7 @@ from subsvms.label_codes import Labels, check_few, encode_labels, read_meaning
 from subsvms.pool import NOBODY, POOL_SIZE, Census, Drawing, draw, take_census
 from subsvms.progress import announce
 from subsvms.runs import Options
-from subsvms.sources import Batches, Source, Unit, check_columns
+from subsvms.sources import Batches, Source, Unit, check_columns, release_memory
 
 ROW = "__row__"  # the column of row numbers among fetched rows
 DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # what a run that is stopped after the first pass leaves
@@ -79,7 +79,9 @@ def fetch_unit(fetching: Fetching, unit: Unit) -> Any:
         wanted |= fetching.drawing.in_pool(rows, fetching.labels.read(batch))
         chosen = np.flatnonzero(wanted)
         found.append(batch.take(chosen).append_column(ROW, pa.array(rows[chosen])))
-    return pa.concat_tables(found).combine_chunks()
+    joined = pa.concat_tables(found).combine_chunks()
+    release_memory()
+    return joined
 
 
 def survey_source(
@@ -145,7 +147,6 @@ def learn_from(
     stages : sequence of float, optional
         As in `subsvms.exits.plan_exits`.
     """
-    import pyarrow as pa
     from pyarrow import parquet
 
     check_columns(source, [*options.exclude, *options.only, *options.by], "An option")
@@ -162,7 +163,6 @@ def learn_from(
         labels, drawing, digest = drawn
         with parquet.ParquetFile(folder / FETCHED) as file:  # type: ignore[operator]
             rows = file.read()
-    pa.default_memory_pool().release_unused()  # the passes go on where memory was, not on top of it
     fetched = Fetched(rows.drop_columns([ROW]), rows[ROW].to_numpy(), labels, drawing)
     return learn(
         fetched, options, separator=source.separator, n_jobs=n_jobs, name=source.name, paths=source.paths,
