@@ -7,6 +7,7 @@ is simply done again. Anything that can map a function over batches is an engine
 
 import logging
 import pickle
+import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -15,12 +16,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from subsvms.files import TableError
+from subsvms.files import TableError, first_sentence
 
 AHEAD = 3  # items per worker that are under way or wait
-PATIENCE = "10s"  # for a scheduler to answer
+PATIENCE = 10.0  # seconds for a scheduler to answer, and to have a worker
 SHARED = "shared-"  # how files begin that workers read and nobody else needs
-RETRIES = 3  # of an item whose worker died
 
 Work = Callable[[Any, Any], Any]
 
@@ -96,7 +96,9 @@ class DaskEngine:
         """Yield work(shared, item) for each item, in any order."""
         from distributed import as_completed
 
-        path = self.folder / f"{SHARED}{work.__name__}.pickle"
+        path = (
+            self.folder / f"{SHARED}{secrets.token_hex(8)}.pickle"
+        )  # a name of its own, as workers remember
         path.write_bytes(pickle.dumps(shared))
         running, n_running = as_completed(loop=self.client.loop), 0
         try:
@@ -112,7 +114,7 @@ class DaskEngine:
             path.unlink(missing_ok=True)
 
     def _submit(self, work, path, item):
-        return self.client.submit(work_with, work, str(path), item, pure=False, retries=RETRIES)
+        return self.client.submit(work_with, work, str(path), item, pure=False)
 
     def _count_threads(self):
         return max(sum(self.client.nthreads().values()), 1)
@@ -120,11 +122,11 @@ class DaskEngine:
 
 def work_with(work: Work, path: str, item: Any) -> Any:
     """Call work(shared, item) on a worker."""
-    return work(load_shared(path, Path(path).stat().st_mtime_ns), item)
+    return work(load_shared(path), item)
 
 
 @lru_cache(maxsize=2)
-def load_shared(path: str, version: int) -> Any:
+def load_shared(path: str) -> Any:
     """Return what the items share; once for all of them."""
     return pickle.loads(Path(path).read_bytes())
 
@@ -191,6 +193,12 @@ def _open_client(n_jobs, scheduler):
                 "and that it runs."
             ) from None
         with client:
+            try:
+                client.wait_for_workers(1, timeout=PATIENCE)
+            except TimeoutError:
+                raise TableError(
+                    f"The Dask scheduler at {scheduler!r} has no workers: start some, and this command again."
+                ) from None
             yield client
         return
     with tempfile.TemporaryDirectory(prefix="subsvms-") as scratch:
@@ -212,8 +220,8 @@ def _explaining(scheduler):
         yield
     except KilledWorker as error:
         raise TableError(
-            f"Several Dask workers died over the same piece ({error}): they may need more memory; start "
-            "again to go on where it stopped."
+            f"Several Dask workers died over the same piece ({first_sentence(error)}): they may need more "
+            "memory; start again to go on where it stopped."
         ) from None
     except (CancelledError, CommClosedError, TimeoutError) as error:
         where = f" at {scheduler!r}" if scheduler else ""

@@ -131,6 +131,11 @@ def show(value: object) -> str:
     return shown if len(shown) < LONGEST else shown[: LONGEST - 1] + "..." + shown[-1]
 
 
+def first_sentence(error: BaseException) -> str:
+    """Return what an error says, without its details."""
+    return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:300]
+
+
 def check_names(names: Sequence[str], name: str, label: str | None) -> None:
     """Raise an error if two columns share a name, or if the label column is not there."""
     twice = [one for one, count in Counter(names).items() if count > 1]

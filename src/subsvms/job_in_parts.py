@@ -6,6 +6,7 @@ stopped, whatever the reason, goes on from there if it is started again.
 """
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from subsvms.job import REPORT, check_unchanged, say_next
 from subsvms.judgement import say_spared
 from subsvms.models import Model, save_model
 from subsvms.outputs import make_record, relative, write_record
-from subsvms.parts import CORRECTED, DONE, ISSUES, VOTES
+from subsvms.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES
 from subsvms.pool import POOL_SIZE
 from subsvms.progress import announce
 from subsvms.report import draw_charts, render_report
@@ -40,6 +41,17 @@ BYTES_PER_BYTE = {
     "csv": 8.0,
     "tsv": 8.0,
 }  # that a run in memory needs; measured
+SCRAP = (
+    DONE,
+    VOTES,
+    STAGED,
+    DRAWN,
+    FETCHED,
+    TOKEN,
+    f"{SHARED}*",
+    f"{CORRECTED}/.*",
+    f"{ISSUES}/.*",
+)  # of work
 SHARE = 0.5  # of the free memory that a run in memory may take
 
 
@@ -133,25 +145,29 @@ def do_job_in_parts(
     if model is not None:
         check_target(model, paths, force=force)
     clock = Clock()
-    plan = make_plan(options, paths)
-    with _filling(place, plan, force=force, dry_run=dry_run) as folder:
+    plan = make_plan(options, paths, base)
+    beside = place.parent if engine == "dask" else None  # all workers must see the folder
+    with _filling(place, plan, force=force, dry_run=dry_run, beside=beside) as folder:
         source = prepare_source(paths, base, format, options, folder)
         clock.lap("reading")
         with open_engine(
             engine, n_jobs=n_jobs, n_items=len(source.units), folder=folder, scheduler=scheduler
         ) as workers:
-            more: dict[str, Any] = {"folder": folder, "batch_rows": batch_rows}
             learned = learn_from(
-                source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs, **more
-            )
+                source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs,
+                folder=folder, batch_rows=batch_rows,
+            )  # fmt: skip
             if expected is not None:
                 check_unchanged("The table", learned.run.table.digest, expected["sha256"])
             clock.lap("learning")
-            learned = limit_changes(source, learned, workers, **more)
-            if dry_run:
-                more["folder"] = None
-            whole = correct_units(source, learned.corrector, workers, **more)
+            token = (folder / TOKEN).read_text(encoding="utf-8")
+            more: dict[str, Any] = {"batch_rows": batch_rows, "token": token}
+            learned = limit_changes(source, learned, workers, folder=folder, **more)
+            written = None if dry_run else folder
+            whole = correct_units(source, learned.corrector, workers, folder=written, **more)
             clock.lap("judging")
+            if make_plan(options, paths, base) != plan:
+                raise TableError("The table was changed while it was read: start again when it is complete.")
         finding = conclude(learned, whole, n_jobs=n_jobs)
         summary = summarise_parts(finding, learned.notes, clock)
         summary["folder"] = None if dry_run else str(place)
@@ -184,23 +200,28 @@ def find_place(where: str | list[str], base: Path, paths: list[Path], format: st
     return base.with_name(f"{base.name}.subsvms")
 
 
-def make_plan(options: Options, paths: list[Path]) -> dict[str, Any]:
+def make_plan(options: Options, paths: list[Path], base: Path) -> dict[str, Any]:
     """Return what the parts of a run depend on: only a run with the same plan goes on with them."""
     files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
-    return {"version": find_version("subsvms"), "options": asdict(options), "files": files}
+    names = ("subsvms", "numpy", "pyarrow", "scikit-learn", "skrub")
+    versions = {name: find_version(name) for name in names}
+    return {"versions": versions, "options": asdict(options), "base": str(base.resolve()), "files": files}
 
 
 @contextmanager
-def _filling(place: Path, plan: dict[str, Any], *, force: bool, dry_run: bool) -> Iterator[Path]:
+def _filling(
+    place: Path, plan: dict[str, Any], *, force: bool, dry_run: bool, beside: Path | None
+) -> Iterator[Path]:
     """Give a folder to work in; if the work fails, it stays only if there is something to go on with."""
     with (
-        tempfile.TemporaryDirectory(prefix="subsvms-")
+        tempfile.TemporaryDirectory(prefix=".subsvms-", dir=beside)
         if dry_run
-        else resume_folder(place, plan, force=force) as name
+        else resume_folder(place, plan, force=force, scrap=SCRAP) as name
     ):
         folder = Path(name)
         for part in (CORRECTED, ISSUES, DONE, VOTES):
             (folder / part).mkdir(exist_ok=True)
+        (folder / TOKEN).write_text(secrets.token_hex(16), encoding="utf-8")
         try:
             yield folder
         except BaseException:
@@ -244,7 +265,7 @@ def summarise_parts(finding: Finding, notes: tuple[str, ...], clock: Clock) -> d
 
 
 def write_folder(finding: Finding, summary: dict[str, Any], place: Path, folder: Path, base: Path) -> None:
-    """Write what comes after the parts, and remove what only the work needed."""
+    """Write what comes after the parts."""
     write_doubtful(finding, folder)
     parts = sorted(path for name in (CORRECTED, ISSUES) for path in (folder / name).glob("*.parquet"))
     digests = {str(path.relative_to(folder)): digest_file(path) for path in parts}
@@ -264,7 +285,3 @@ def write_folder(finding: Finding, summary: dict[str, Any], place: Path, folder:
     record = make_record(finding.run, summary, place, digests)
     record["input"]["base"] = relative(base, place)
     write_record(record, folder)
-    for name in (DONE, VOTES, STAGED):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    for path in (folder / DRAWN, folder / FETCHED, *folder.glob(f"{SHARED}*")):
-        path.unlink(missing_ok=True)

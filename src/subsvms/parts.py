@@ -6,8 +6,9 @@ comes last. So a run that was stopped knows which parts are done, and doing a pa
 
 import json
 import os
+import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from subsvms.arrowfiles import as_type
 from subsvms.batches import BatchCorrector
 from subsvms.correction import Correction
-from subsvms.files import find_free, number_name
+from subsvms.files import TableError, find_free, number_name
 from subsvms.issues import DIGITS, LEAST, to_issue_columns
 from subsvms.judgement import apply_rule
 from subsvms.sources import Source, Unit, release_memory
@@ -25,6 +26,8 @@ from subsvms.tally import Tally
 from subsvms.votes import Votes
 
 CORRECTED, ISSUES, DONE, VOTES = "corrected", "issues", "done", "votes"  # folders of a run
+PARTS = (CORRECTED, ISSUES)
+TOKEN = ".token"  # names the run that may write here
 FIELDS = ("counts", "sums", "n_voters")  # of Votes
 FLAGGED, HELD_BACK, PLAIN = 0, 1, 2  # kinds of rows to look at, in this order
 RANK = ("kind", "quality", "row")  # columns by which they are sorted; "row" counts from 0
@@ -39,6 +42,7 @@ class PartWork:
     folder: Path | None  # nothing is written without one
     n_jobs: int = 1
     batch_rows: int | None = None
+    token: str = ""  # of this run: a worker that an earlier run left behind must not write into this one
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +56,16 @@ class Part:
 
 def do_part(work: PartWork, unit: Unit) -> Part:
     """Judge a unit and write its parts."""
-    corrector, tallies = work.corrector, []
+    corrector, tallies, kept = work.corrector, [], load_votes(work, unit)
     worst: list[Any] = []
-    with _writing(work.folder, unit) as write:
+    with _writing(work, unit) as write:
         for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
             rows = np.arange(first, first + len(batch))
             given = corrector.labels.read(batch)
-            votes = read_votes(work, unit, first - unit.first, len(batch))
-            if votes is None:
+            if kept is None:
                 votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
+            else:
+                votes = slice_votes(kept, first - unit.first, len(batch))
             correction = corrector.conclude(given, votes, rows)
             write(CORRECTED, put_corrected(corrector, batch, correction))
             write(ISSUES, list_issues(corrector, batch, correction, rows))
@@ -69,7 +74,7 @@ def do_part(work: PartWork, unit: Unit) -> Part:
     release_memory()
     part = Part(unit.number, sum(tallies[1:], tallies[0]), worst[0])
     if work.folder is not None:
-        write_part(part, work.folder)
+        write_part(part, work)
     return part
 
 
@@ -78,67 +83,78 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
 
     How many labels may change is known only when all votes are, so with `max_error_rate` votes come first.
     """
-    place = _place_votes(work, unit)
-    corrector, parts, found = work.corrector, [], []
-    saved = place.is_file()
+    corrector, counted, found, kept = work.corrector, [], [], load_votes(work, unit)
     for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
         rows = np.arange(first, first + len(batch))
         given = corrector.labels.read(batch)
-        votes = read_votes(work, unit, first - unit.first, len(batch)) if saved else None
-        if votes is None:
+        if kept is None:
             votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
-            parts.append(votes)
+            counted.append(votes)
+        else:
+            votes = slice_votes(kept, first - unit.first, len(batch))
         judgement = apply_rule(corrector.rule, votes, given)
         flagged = judgement.flagged
         found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
-    if not saved:
-        new = place.with_name(f".{unit.number:06d}.npz")
+    if kept is None:
         arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(votes, name) for votes in parts]) for name in FIELDS
+            name: np.concatenate([getattr(votes, name) for votes in counted]) for name in FIELDS
         }
-        np.savez(new, **arrays)
-        os.replace(new, place)
+        with _replacing(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
+            np.savez(file, **arrays)
     return tuple(np.concatenate(column) for column in zip(*found, strict=True))
 
 
-def _place_votes(work, unit):
-    return work.folder / VOTES / f"{unit.number:06d}.npz"
-
-
-def read_votes(work: PartWork, unit: Unit, first: int, n_rows: int) -> Votes | None:
-    """Return votes that were kept on some rows of a unit; None if there are none."""
-    if work.folder is None or not _place_votes(work, unit).is_file():
+def load_votes(work: PartWork, unit: Unit) -> Votes | None:
+    """Return the votes that were kept on a unit; None if there are none."""
+    path = None if work.folder is None else work.folder / VOTES / f"{unit.number:06d}.npz"
+    if path is None or not path.is_file():
         return None
-    with np.load(_place_votes(work, unit)) as kept:
-        return Votes(*(kept[name][first : first + n_rows] for name in FIELDS))
+    with np.load(path) as kept:
+        return Votes(*(kept[name] for name in FIELDS))
+
+
+def slice_votes(votes: Votes, first: int, n_rows: int) -> Votes:
+    """Return the votes on some consecutive rows."""
+    return Votes(*(getattr(votes, name)[first : first + n_rows] for name in FIELDS))
 
 
 @contextmanager
-def _writing(folder: Path | None, unit: Unit) -> Iterator:
+def _replacing(work: PartWork, kind: str, name: str) -> Iterator[Path]:
+    """Give a path of its own to write to; it gets its name when the block ends well, and is removed if not.
+
+    The same piece may be worked on twice at once, if a cluster takes a slow worker for dead.
+    """
+    assert work.folder is not None
+    path = work.folder / kind / f".{name}-{secrets.token_hex(8)}"
+    try:
+        yield path
+        if work.token:
+            token = work.folder / TOKEN
+            if not token.is_file() or token.read_text(encoding="utf-8") != work.token:
+                raise TableError("This piece is of a run that was stopped, and another took its place.")
+        os.replace(path, work.folder / kind / name)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(work: PartWork, unit: Unit) -> Iterator:
     """Give write(kind, table), which adds rows to the unit's part of that kind; whole or not at all."""
     from pyarrow import parquet
 
-    if folder is None:
+    if work.folder is None:
         yield lambda kind, table: None
         return
     files: dict[str, Any] = {}
-    places = {kind: folder / kind / f".{unit.number:06d}" for kind in (CORRECTED, ISSUES)}
+    with ExitStack() as stack:
+        places = {kind: stack.enter_context(_replacing(work, kind, name_part(unit.number))) for kind in PARTS}
 
-    def write(kind, table):
-        if kind not in files:
-            files[kind] = parquet.ParquetWriter(places[kind], table.schema)
-        files[kind].write_table(table)
+        def write(kind, table):
+            if kind not in files:
+                files[kind] = stack.enter_context(parquet.ParquetWriter(places[kind], table.schema))
+            files[kind].write_table(table)
 
-    try:
         yield write
-        for kind, file in files.items():
-            file.close()
-            os.replace(places[kind], folder / kind / name_part(unit.number))
-    except BaseException:
-        for kind, file in files.items():
-            file.close()
-            places[kind].unlink(missing_ok=True)
-        raise
 
 
 def name_part(number: int) -> str:
@@ -254,15 +270,15 @@ def take_worst(tables: Sequence[Any]) -> Any:
     return joined.take(np.lexsort(keys[::-1])[:LEAST])
 
 
-def write_part(part: Part, folder: Path) -> None:
+def write_part(part: Part, work: PartWork) -> None:
     """Note that a part is done, and what was found in it."""
     from pyarrow import parquet
 
-    place = folder / DONE / f"{part.number:06d}"
-    parquet.write_table(part.worst, f"{place}.parquet")
-    note = place.with_suffix(".new")
-    note.write_text(json.dumps(asdict(part.tally)), encoding="utf-8")
-    os.replace(note, place.with_suffix(".json"))
+    name = f"{part.number:06d}"
+    with _replacing(work, DONE, f"{name}.parquet") as path:
+        parquet.write_table(part.worst, path)
+    with _replacing(work, DONE, f"{name}.json") as path:
+        path.write_text(json.dumps(asdict(part.tally)), encoding="utf-8")
 
 
 def read_part(number: int, folder: Path) -> Part | None:
@@ -270,7 +286,8 @@ def read_part(number: int, folder: Path) -> Part | None:
     from pyarrow import parquet
 
     place = folder / DONE / f"{number:06d}"
-    if not place.with_suffix(".json").is_file():
+    written = (place.with_suffix(".json"), *(folder / kind / name_part(number) for kind in PARTS))
+    if not all(path.is_file() for path in written):
         return None
     tally = json.loads(place.with_suffix(".json").read_text(encoding="utf-8"))
     tally["groups"] = {

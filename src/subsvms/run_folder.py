@@ -6,6 +6,7 @@ with the process tells that nobody fills it any more. Two runs at once fill two 
 comes second is told so.
 """
 
+import errno
 import json
 import os
 import re
@@ -13,18 +14,21 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from subsvms.decisions import hold_decisions
 from subsvms.files import TableError
+from subsvms.writing import write_whole
 
 RECORD = "run.json"  # a folder with this file is a run's
 DECISIONS = "decisions.sqlite"
 LOCK, PLAN = ".lock", ".plan.json"
 UNFINISHED = ".unfinished"  # after the name of a folder that a later run can go on with
+# What stands in the way of writing, as the system names it.
+UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.EFBIG}
 NEW, OLD = 10.0, 3600.0  # seconds: a folder that young may be about to be locked, one that old is abandoned
 
 
@@ -106,7 +110,9 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def resume_folder(target: Path, plan: dict[str, Any], *, force: bool) -> Iterator[Path]:
+def resume_folder(
+    target: Path, plan: dict[str, Any], *, force: bool, scrap: Sequence[str] = ()
+) -> Iterator[Path]:
     """Give a folder to fill that stays if the block fails, so that the next run can go on from there.
 
     Parameters
@@ -118,29 +124,51 @@ def resume_folder(target: Path, plan: dict[str, Any], *, force: bool) -> Iterato
         otherwise it is emptied.
     force : bool
         Whether to replace the folder of an earlier run.
+    scrap : sequence of str
+        What only the work needs, as patterns; it is removed when the folder is in its place, so that a run
+        that is stopped at the last moment still has it.
     """
     target = _prepare(target, force=force)
     folder = target.with_name(target.name + UNFINISHED)
+    if folder.is_symlink() or (folder.exists() and not _is_ours(folder)):
+        raise TableError(
+            f"{str(folder)!r}, where this run would work, holds other files: move them, or choose another "
+            "folder (--output)."
+        )
     with _telling(target):
         folder.mkdir(exist_ok=True)
-        lock = _lock(folder / LOCK)
-        if lock is None and os.name == "posix":
-            raise TableError(f"{str(folder)!r} is being filled by another run: wait until it is done.")
+        lock = _lock(folder / LOCK, busy=f"{str(folder)!r} is being filled by another run: wait for its end.")
         try:
             text = json.dumps(plan, sort_keys=True)
             if not (folder / PLAN).is_file() or (folder / PLAN).read_text(encoding="utf-8") != text:
-                for path in folder.iterdir():
-                    if path.is_dir():
-                        shutil.rmtree(path)
-                    elif path.name != LOCK:
-                        path.unlink()
-                (folder / PLAN).write_text(text, encoding="utf-8")
+                (folder / PLAN).unlink(
+                    missing_ok=True
+                )  # first: what is left without it is never gone on with
+                _empty(folder)
+                write_whole(folder / PLAN, text.encode())
             yield folder
-            (folder / PLAN).unlink()
             _finish(folder, target, force=force)
+            for path in (path for pattern in scrap for path in target.glob(pattern)):
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         finally:
             if lock is not None:
                 os.close(lock)
+
+
+def _is_ours(folder):
+    """Tell if a folder is one that a run in parts left, or holds nothing."""
+    return folder.is_dir() and (
+        (folder / PLAN).is_file() or {path.name for path in folder.iterdir()} <= {LOCK}
+    )
+
+
+def _empty(folder):
+    """Remove all but the lock."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
 
 
 def _prepare(target, *, force):
@@ -158,11 +186,12 @@ def _hide(target):
 
 
 def _finish(folder, target, *, force):
-    """Move a folder into its place when every file is on disk."""
-    (folder / LOCK).unlink(missing_ok=True)
+    """Move a folder into its place when every file is on disk; what only the work needed goes last."""
     _make_readable(folder)
     _sync(folder)
     _move(folder, target, force=force)
+    for name in (LOCK, PLAN):
+        (target / name).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -171,7 +200,7 @@ def _telling(target):
     try:
         yield
     except OSError as error:
-        if error.errno is None:  # no word from the system: a mistake of ours
+        if error.errno not in UNWRITABLE:  # a mistake of ours, or of another place
             raise
         raise TableError(
             f"{str(target)!r} could not be written ({error.strerror}): free some space, or choose another "
@@ -179,8 +208,11 @@ def _telling(target):
         ) from None
 
 
-def _lock(path):
-    """Hold a lock on a file as long as this process lives; None where the system has no such locks."""
+def _lock(path, busy=None):
+    """Hold a lock on a file as long as this process lives; None where the system has no such locks.
+
+    If another process holds it, raise an error that says `busy`, or return None without that.
+    """
     try:
         import fcntl
     except ImportError:
@@ -188,8 +220,10 @@ def _lock(path):
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
         os.close(handle)
+        if busy is not None and error.errno in (errno.EAGAIN, errno.EACCES):
+            raise TableError(busy) from None
         return None
     return handle
 

@@ -51,7 +51,7 @@ def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **m
     corrector : BatchCorrector
     engine : Engine
     **more
-        Of `PartWork`: folder, batch_rows.
+        Of `PartWork`: folder, batch_rows, token.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subsvms.files import SUFFIXES, TableError, check_names, find_files, show, suggest
+from subsvms.files import SUFFIXES, TableError, check_names, find_files, first_sentence, show, suggest
 
 UNIT_ROWS = 1 << 17  # rows that a unit gathers from small row groups; a larger group is a unit of its own
 BATCH_ROWS, FEWEST_ROWS = 1 << 14, 1 << 10  # rows in memory at a time, at most and at least
@@ -127,11 +127,6 @@ def release_memory() -> None:
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
-
-
-def first_sentence(error: BaseException) -> str:
-    """Return what an error says, without its details."""
-    return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:300]
 
 
 def open_source(

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.delimited import choose_separator, read_header, text_options
-from subsvms.files import MARKS, PACKED, TableError, check_names
+from subsvms.files import MARKS, PACKED, TableError, check_names, first_sentence
 from subsvms.progress import announce
-from subsvms.sources import UNIT_ROWS, first_sentence
+from subsvms.sources import UNIT_ROWS
 
 HEAD = 1 << 20  # bytes in which the first line must end
 BLOCK = 1 << 24  # bytes of text that are read at a time; a row must fit
