@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -133,9 +134,13 @@ def test_the_model_of_a_run_in_parts_predicts(folder, tmp_path):
         (["--engine", "local", "--by", "citty"], "did you mean 'city'"),
         (["--engine", "local", "--label", "x0"], "looks continuous"),
         (["--engine", "local", "--label", "none"], "no column 'none'"),
+        (["--engine", "local", "--early-exit", "1"], "--early-exit must be"),
+        (["--engine", "local", "--by", "label"], "which is the label"),
+        (["--output", "big/out"], "lies in the folder that is read"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence_and_leave_nothing(folder, tmp_path, arguments, message):
+    arguments = [one.replace("big/", f"{folder}/") for one in arguments]
     done = run("correct", folder, "--label", "label", "--exclude", "true", *arguments)
     assert done.exit_code == 2 and message in " ".join(done.output.split()), done.output
     assert [path.name for path in tmp_path.iterdir()] == ["big"]
@@ -220,6 +225,62 @@ def test_another_plan_starts_over(folder, tmp_path, monkeypatch):
     do_job_in_parts(str(folder), other, output=tmp_path / "x")
     do_job_in_parts(str(folder), other, output=tmp_path / "y")
     assert read_files(tmp_path / "x") == read_files(tmp_path / "y")
+
+
+def test_labels_of_any_type_survive_a_stop(tmp_path, monkeypatch):
+    from subsvms import scale
+
+    columns = make_columns(1500)
+    codes = [Decimal(label == "yes") for label in columns["label"].to_pylist()]
+    place = columns.column_names.index("label")
+    made = columns.set_column(place, "label", pa.array(codes, pa.decimal128(5, 0)))
+    folder = write_files(made.rename_columns([*made.column_names[:-1], "row"]), tmp_path / "big")
+    options = Options("label", exclude=("row",), svms=60, pool_size=500)
+    real = scale.do_part
+    monkeypatch.setattr(scale, "do_part", lambda work, unit: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        do_job_in_parts(str(folder), options, output=tmp_path / "x")
+    monkeypatch.setattr(scale, "do_part", real)
+    do_job_in_parts(str(folder), options, output=tmp_path / "x")
+    assert parquet.read_table(tmp_path / "x/corrected")["label"].type == pa.decimal128(5, 0)
+    assert not (tmp_path / "x/.token").exists() and not (tmp_path / "x/.plan.json").exists()
+
+
+def test_a_worker_of_an_earlier_run_writes_nothing_into_this_one(folder, tmp_path, monkeypatch):
+    from subsvms import scale
+
+    real = scale.do_part
+    works = [None]
+
+    def do_part(work, unit):
+        works[0] = (work, unit)
+        return 1 / 0
+
+    monkeypatch.setattr(scale, "do_part", do_part)
+    with pytest.raises(ZeroDivisionError):
+        do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
+    monkeypatch.setattr(scale, "do_part", lambda work, unit: 1 / 0)
+    other = Options("label", exclude=("true",), svms=60, pool_size=500, seed=3)
+    with pytest.raises(ZeroDivisionError):
+        do_job_in_parts(str(folder), other, output=tmp_path / "x")
+    with pytest.raises(TableError, match="another took its place"):
+        real(*works[0])
+    assert not list((tmp_path / "x.unfinished/corrected").iterdir())
+
+
+def test_a_table_that_changes_while_it_is_read_is_refused(folder, tmp_path, monkeypatch):
+    from subsvms import scale
+
+    real = scale.do_part
+
+    def do_part(work, unit):
+        os.utime(folder / "2.parquet")
+        return real(work, unit)
+
+    monkeypatch.setattr(scale, "do_part", do_part)
+    with pytest.raises(TableError, match="was changed while it was read"):
+        do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.slow

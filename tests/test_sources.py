@@ -53,6 +53,9 @@ def test_logs_and_markers_in_a_folder_are_passed_over(tmp_path):
     (folder / ".crc").write_text("x")
     (folder / "_temporary").mkdir()
     (folder / "_temporary" / "half.parquet").write_text("x")
+    (folder / "x.subsvms" / "corrected").mkdir(parents=True)
+    (folder / "x.subsvms" / "run.json").write_text("{}")
+    (folder / "x.subsvms" / "corrected" / "part.parquet").write_text("of an earlier run")
     assert len(open_source(folder, "label")) == 200
 
 
@@ -61,6 +64,7 @@ def test_logs_and_markers_in_a_folder_are_passed_over(tmp_path):
     [
         ("damage", "1.parquet' is damaged or no Parquet"),
         ("another schema", "does not fit"),
+        ("a column less", "column 'label' is missing here"),
         ("empty", "holds no files"),
     ],
 )
@@ -70,6 +74,8 @@ def test_what_cannot_be_opened_is_named(tmp_path, change, message):
         (folder / "1.parquet").write_bytes(b"PAR1 rubbish")
     elif change == "another schema":
         parquet.write_table(pa.table({"label": ["x"], "new": [1]}), folder / "1.parquet")
+    elif change == "a column less":
+        parquet.write_table(make_columns(100).drop_columns(["label"]), folder / "1.parquet")
     else:
         for path in folder.iterdir():
             path.unlink()
@@ -137,7 +143,8 @@ def test_text_of_other_encodings_and_quotes(tmp_path):
     [
         (b"", "is empty"),
         (b"a,label\n1\n", "Expected 2 columns, got 1"),
-        (b"a,label\n\xff\xfe,x\n", "cannot be read"),
+        (b"a,label\n\xff\xfe,x\n", r"give its encoding \(--encoding\)"),
+        (b"a,label\n", "header but no rows"),
         (b"a,a,label\n1,2,x\n", "several columns named 'a'"),
         (b"a,b\n1,2\n", "no column 'label'"),
         (b'"a,label\n1,2\n', "quote"),

@@ -56,5 +56,8 @@ def appraise(
     if settings.rule == "posterior":
         seed = check_random_state(model.random_state).randint(2**31 - 1)
         with one_stage("checking that no change does harm"):
-            guards = look_twice(model, X, given, votes, judgement, noise.evidence.max(), seed=seed)
+            guards = look_twice(
+                model, X, given, votes, judgement, noise.evidence.max(), seed=seed,
+                sampled=bool(rule.sizes.sum() > rule.seen.sum()),
+            )  # fmt: skip
     return Appraisal(rule, guards, guards.spare(judgement, given), judgement.notes)

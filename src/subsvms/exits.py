@@ -169,7 +169,8 @@ def plan_exits(
     for plan in plans:
         ends = sorted({max(1, round(share * n_svms)) for share in plan})
         parts = [take_voters(voters, a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
-        delta = None if confidence is None else (1.0 - confidence) / max(len(ends) - 1, 1)
+        n_limits = max(len(ends) - 1, 1) * (2 if rule.settings.rule == "majority" else 1)  # mean, and share
+        delta = None if confidence is None else (1.0 - confidence) / n_limits
         exits = Exits(tuple(map(Stage, parts, ends)), n_svms, floor, delta)
         found.append((cost(exits, rule, X, given), exits))
     least, best = min(found, key=lambda pair: pair[0])

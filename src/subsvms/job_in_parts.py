@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.engines import SHARED, open_engine
-from subsvms.files import TableError, check_target, digest_file, split_suffix
+from subsvms.files import PACKED, TableError, check_target, digest_file, split_suffix
 from subsvms.job import CORRECTED as ABOUT
 from subsvms.job import REPORT, check_unchanged, say_next
 from subsvms.judgement import say_spared
@@ -35,23 +35,11 @@ from subsvms.summary import describe_worst, find_version, gather
 from subsvms.survey import DRAWN, FETCHED, learn_from
 
 STAGED, SEPARATOR = "input", "separator.txt"
-BYTES_PER_BYTE = {
-    "parquet": 12.0,
-    "feather": 6.0,
-    "csv": 8.0,
-    "tsv": 8.0,
-}  # that a run in memory needs; measured
-SCRAP = (
-    DONE,
-    VOTES,
-    STAGED,
-    DRAWN,
-    FETCHED,
-    TOKEN,
-    f"{SHARED}*",
-    f"{CORRECTED}/.*",
-    f"{ISSUES}/.*",
-)  # of work
+BYTES_PER_BYTE = {"parquet": 12.0, "feather": 6.0, "csv": 8.0, "tsv": 8.0}  # that a run in memory needs
+PACKED_BYTES = 5.0  # of text in a byte that is packed
+SCRAP = (  # what only the work needs
+    DONE, VOTES, STAGED, DRAWN, FETCHED, TOKEN, f"{SHARED}*", f"{CORRECTED}/.*", f"{ISSUES}/.*",
+)  # fmt: skip
 SHARE = 0.5  # of the free memory that a run in memory may take
 
 
@@ -72,7 +60,8 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
         factor = BYTES_PER_BYTE.get(find_format(paths, format), 0.0)
     except TableError:  # what else is wrong with them is told elsewhere
         return True
-    return factor * sum(path.stat().st_size for path in paths) <= SHARE * find_free_memory()
+    sizes = (path.stat().st_size * (PACKED_BYTES if path.suffix.lower() in PACKED else 1.0) for path in paths)
+    return factor * sum(sizes) <= SHARE * find_free_memory()
 
 
 def find_free_memory() -> float:
@@ -142,6 +131,7 @@ def do_job_in_parts(
             f"{str(paths[0])!r} is {format}, which cannot be read in pieces: convert it to Parquet first."
         )
     place = output if output is not None else find_place(where, shared, paths, format)
+    check_outside(place, where)
     if model is not None:
         check_target(model, paths, force=force)
     clock = Clock()
@@ -186,6 +176,16 @@ def check_possible(where: str | list[str], options: Options) -> None:
         raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
     if options.verified:
         raise TableError("Decisions of people cannot be taken into a run in parts: leave out --decisions.")
+
+
+def check_outside(place: Path, where: str | list[str]) -> None:
+    """Raise an error if the result would lie in the folder that is read, and be read the next time."""
+    if isinstance(where, str) and Path(where).is_dir():
+        inner = place.resolve()
+        if Path(where).resolve() in (inner, *inner.parents):
+            raise TableError(
+                f"{str(place)!r} lies in the folder that is read: choose a place outside it (--output)."
+            )
 
 
 def find_place(where: str | list[str], base: Path, paths: list[Path], format: str) -> Path:

@@ -96,6 +96,7 @@ class Rule:
     curves: tuple[IsotonicRegression, ...]  # of each class: P(given c | u_c)
     noise: NoiseEstimate
     sizes: np.ndarray  # (n_classes,), rows of the table that are given each class
+    seen: np.ndarray  # (n_classes,), those of them that this was learned from
     settings: Settings
 
 
@@ -126,9 +127,8 @@ def learn_rule(
         )
         for c in range(len(noise.classes))
     )
-    if sizes is None:
-        sizes = np.bincount(given[given >= 0], minlength=len(noise.classes))
-    return Rule(curves, noise, sizes, settings)
+    seen = np.bincount(given[given >= 0], minlength=len(noise.classes))
+    return Rule(curves, noise, seen if sizes is None else sizes, seen, settings)
 
 
 def judge_labels(votes: Votes, given: np.ndarray, noise: NoiseEstimate, settings: Settings) -> Judgement:
@@ -187,7 +187,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     if settings.rule == "majority" and settings.min_confidence <= 0.5:
         firm[:] = True  # most votes need not be half of them
     wanted = known & asked & (best != given) & firm
-    small = sizes < FEWEST
+    small = rule.seen < FEWEST
     unexplained = np.full(len(given), not noise.explained)
     supported = wanted & (votes.winners(sizes, given) == given) & (noise.evidence.max() < WEAK)
     conditions = [~asked, unexplained, small[given] | small[best], supported]
@@ -210,6 +210,19 @@ def cap(judgement: Judgement, given: np.ndarray, max_error_rate: float | None) -
     free = cap_changes(judgement.flagged, judgement.score, judgement.quality, n_labels, max_error_rate)
     capped = judgement.flagged & ~free
     return replace(judgement, flagged=free, halt=np.where(capped, "capped", judgement.halt))
+
+
+def say_scarce(name: str, seen: int, size: int) -> str:
+    """Return a note on a class with too few rows to be judged."""
+    if seen < size:
+        return (
+            f"Class {name!r} has {size} labelled rows, of which the sample that all is learned from has "
+            f"{seen}: no label was changed from or to it; a larger pool (--pool-size) has more."
+        )
+    return (
+        f"Class {name!r} has {size} labelled row{'' if size == 1 else 's'}; of fewer than {FEWEST} no noise "
+        "can be read, so no label was changed from or to it."
+    )
 
 
 def say_spared(n_rows: int) -> str:
@@ -292,7 +305,8 @@ def find_posterior(eta: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np
     sure = np.eye(len(matrix))[np.maximum(given, 0)]
     if not is_solvable(matrix):  # the given labels say nothing about the true ones: leave them
         return np.where(known[:, None], sure, eta)
-    q = cut_to_shares(eta @ np.linalg.inv(matrix))
+    inverse = np.linalg.inv(matrix)  # not eta @ inverse: BLAS adds up in an order that depends on the rows
+    q = cut_to_shares(sum(eta[:, [c]] * inverse[c] for c in range(len(matrix))))
     joint = np.where(known[:, None], q * matrix[:, np.maximum(given, 0)].T, q)
     total = joint.sum(axis=1, keepdims=True)
     possible = total > IMPOSSIBLE  # elsewhere votes and label exclude each other
@@ -376,10 +390,9 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]
     """Return what the user must know before using the result, a sentence or two each."""
     noise, sizes = rule.noise, rule.sizes
     notes = [
-        f"Class {str(name)!r} has {size} labelled row{'' if size == 1 else 's'}; of fewer than {FEWEST} no "
-        "noise can be read, so no label was changed from or to it."
-        for name, size in zip(noise.classes, sizes, strict=True)
-        if size < FEWEST
+        say_scarce(str(name), int(seen), int(size))
+        for name, seen, size in zip(noise.classes, rule.seen, sizes, strict=True)
+        if seen < FEWEST
     ]
     if not noise.explained:
         return (*notes, UNEXPLAINED)
@@ -388,7 +401,8 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]
     judged = (given >= 0) & (votes.n_voters > 0)
     against = judged & (votes.winners(sizes, given) != given)
     for c, name in enumerate(noise.classes):
-        share = np.mean(against[judged & (given == c)]) if sizes[c] >= FEWEST else 0.0
+        own = against[judged & (given == c)]
+        share = np.mean(own) if rule.seen[c] >= FEWEST and len(own) else 0.0
         if share > MOST:
             whose = f"the majority ({share:.0%}) of the rows labelled {str(name)!r}"
             notes.append(f"The vote contradicts {whose}. {BEYOND}")

@@ -51,9 +51,11 @@ def encode_labels(column: Any) -> tuple[list, np.ndarray]:
     (['no', 'yes'], array([ 0, -1,  1,  0]))
     """
     import pyarrow as pa
+    from pyarrow import compute
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = column.cast(plain_type(column.type))
+    if pa.types.is_floating(column.type):
+        column = compute.add(column, 0.0)  # so that -0.0 and 0.0 are one label
     whole = column.combine_chunks()
     whole = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
     coded = whole.dictionary_encode()
@@ -64,6 +66,17 @@ def encode_labels(column: Any) -> tuple[list, np.ndarray]:
         codes[np.isin(codes, nothing)] = -1
         values[nothing[0]] = None
     return values, codes
+
+
+def plain_type(kind: Any) -> Any:
+    """Return the Arrow type in which labels are counted: without dictionaries, views and decimals."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_decimal(kind):
+        return pa.float64()
+    return pa.string() if kind == pa.string_view() else kind
 
 
 def read_meaning(
@@ -85,8 +98,7 @@ def read_meaning(
     import pyarrow as pa
 
     values = list(counts)
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    column = pa.chunked_array([pa.array(values, kind)])
+    column = pa.chunked_array([pa.array(values, plain_type(kind))])
     found, notes = read_labels(column, name, label, is_text, tuple(missing), [counts[one] for one in values])
     check_classes(found, name, label)
     classes = sorted({value for value in found if value is not None})

@@ -70,12 +70,8 @@ def read_labels(
     if isinstance(missing_labels, str):
         raise TableError(f"missing_labels must be a list of labels; got the text {missing_labels!r}.")
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    is_word = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
-    if not (is_word or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_number(kind)):
-        raise TableError(
-            f"The label column {show(label)} of {name} has the type {kind}: labels must be text, whole "
-            "numbers or booleans, so convert it first."
-        )
+    check_type(kind, name, label)
+    is_word = _is_word(kind)
     values = column.to_pylist()
     if pa.types.is_decimal(kind):
         values = [None if value is None else float(value) for value in values]
@@ -99,6 +95,23 @@ def read_labels(
     labels = np.full(len(values), None, dtype=object)
     labels[:] = values
     return labels, tuple(notes)
+
+
+def check_type(kind: Any, name: str, label: str) -> None:
+    """Raise an error if a column of this Arrow type cannot hold labels."""
+    import pyarrow as pa
+
+    if not (_is_word(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_number(kind)):
+        raise TableError(
+            f"The label column {show(label)} of {name} has the type {kind}: labels must be text, whole "
+            "numbers or booleans, so convert it first."
+        )
+
+
+def _is_word(kind):
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
 
 
 def _is_number(kind):

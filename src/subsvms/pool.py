@@ -99,11 +99,14 @@ def take_census(values: list, codes: np.ndarray, rows: np.ndarray, *, seed: int,
     ({'no': 2, 'yes': 1, None: 1}, 2)
     """
     hashes = hash_rows(rows, seed)
-    counts, smallest = {}, {}
+    counts: dict[Any, int] = {}
+    smallest: dict[Any, np.ndarray] = {}
     for code, value in (*enumerate(values), (-1, None)):
         own = hashes[codes == code]
         if len(own):
-            counts[value], smallest[value] = len(own), keep_smallest(own, pool_size)
+            counts[value] = counts.get(value, 0) + len(own)
+            before = smallest.get(value, np.array([], np.uint64))
+            smallest[value] = keep_smallest(np.concatenate([before, own]), pool_size)
     return Census(counts, smallest, keep_smallest(hashes, 2 * pool_size))
 
 
@@ -115,7 +118,7 @@ class Drawing:
     last: np.ndarray  # (n_classes,), the largest hash that is still in the pool, of each class
     last_overall: np.uint64  # the largest hash that is still in the sample
     sizes: np.ndarray  # (n_classes,), rows of each class in the table
-    capped: bool  # whether some class has rows outside the pool
+    capped: bool  # whether a class has rows outside the pool, or could get some by changed labels
     n_sample: int  # rows of the sample, 2 P, or all if there are fewer
 
     def in_pool(self, rows: np.ndarray, given: np.ndarray) -> np.ndarray:
@@ -156,7 +159,7 @@ def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int) 
         sizes[c] = sum(census.counts[value] for value in own)
         if sizes[c] > most:
             last[c] = keep_smallest(np.concatenate([census.smallest[value] for value in own]), most)[-1]
-    capped = bool(np.any(sizes > most))
+    capped = bool(sizes.max() + sizes.min() > most)
     n_rows = sum(census.counts.values())
     whole = n_rows <= 2 * pool_size
     last_overall = np.uint64(np.iinfo(np.uint64).max) if whole else census.overall[-1]

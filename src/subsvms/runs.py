@@ -70,7 +70,7 @@ class Options:
         check_count("--svms", self.svms)
         check_count("--seed", self.seed, 0)
         if self.early_exit is not None:
-            check_range("--early-exit", self.early_exit, 0.5, 1)
+            check_range("--early-exit", self.early_exit, 0.5, 1, "[)")
         if self.pool_size is not None:
             check_count("--pool-size", self.pool_size, 100)
         if self.subset_size not in SIZES:

@@ -17,7 +17,7 @@ import numpy as np
 
 from subsvms.batches import BatchCorrector, Learned, find_cutoff, make_labelled
 from subsvms.engines import Engine, LocalEngine
-from subsvms.files import check_names
+from subsvms.files import check_names, number_name
 from subsvms.issues import Issues
 from subsvms.judgement import count_allowed
 from subsvms.neighbours import find_neighbours
@@ -36,6 +36,7 @@ from subsvms.parts import (
 )
 from subsvms.pool import POOL_SIZE
 from subsvms.progress import announce
+from subsvms.ranges import InputError
 from subsvms.runs import Options, Run
 from subsvms.sources import Batches, Source
 from subsvms.survey import learn_from
@@ -170,8 +171,8 @@ def fit_batches(
     Parameters
     ----------
     batches : callable
-        Called twice without arguments; each time it returns an iterable of the same pyarrow.RecordBatch or
-        Table in the same order. Rows are numbered in that order, from 0.
+        Called without arguments, three times; each time it returns a new iterable of the same
+        pyarrow.RecordBatch or Table in the same order. Rows are numbered in that order, from 0.
     label : str
         Name of the label column.
     n_jobs : int, default=1
@@ -200,7 +201,11 @@ def fit_batches(
     np.True_
     """
     asked = Options(label, **options)
-    first = next(iter(batches()))
+    if asked.max_error_rate is not None:
+        raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
+    first = next(iter(batches()), None)
+    if first is None:
+        raise InputError("batches must return at least one batch of rows; got none.")
     source = Batches(batches, first.schema)
     check_names(first.schema.names, source.name, label)
     engine = LocalEngine(1, 1)
@@ -244,6 +249,9 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
     import pyarrow as pa
 
     rows = None if row_column is None else batch[row_column].to_numpy()
+    if len(batch) == 0:
+        one = pa.Table.from_pylist([{}], batch.schema)  # a row of nulls has the columns of any other
+        return correct_batch(corrector, one).slice(0, 0)
     correction = corrector.judge(batch, rows)
     table = put_corrected(corrector, batch, correction)
     names = pa.array(corrector.labels.classes.tolist())
@@ -254,5 +262,5 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
         "suggested_label": names.take(pa.array(correction.judgement.suggested[kept])),
     }
     for name, column in added.items():
-        table = table.append_column(name, column)
+        table = table.append_column(number_name(name, table.column_names), column)
     return table

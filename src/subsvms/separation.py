@@ -60,6 +60,7 @@ def look_twice(
     evidence: float,
     *,
     seed: int,
+    sampled: bool = False,
 ) -> Guards:
     """Check what a judgement would change.
 
@@ -76,14 +77,20 @@ def look_twice(
     evidence : float
         As in `is_too_coarse`.
     seed : int
+    sampled : bool, default=False
+        Whether these rows are a sample of a table. What a sample has too few changes of to test may be
+        thousands in the table, and is then kept as it is.
     """
+    moves = np.bincount(judgement.suggested[judgement.flagged], minlength=votes.counts.shape[1])
+    untested = tuple(np.flatnonzero(moves < FEWEST).tolist()) if sampled else ()
     if not judgement.flagged.any():
-        return Guards()
+        return Guards(distinct=untested)
     rows = np.flatnonzero(given >= 0)
     labelled = X if len(rows) == len(given) else take_rows(X, rows, model.kernel)
     if is_too_coarse(model, labelled, given[rows], evidence, seed=seed):
         return Guards(coarse=True)
-    return Guards(distinct=find_distinct(model, X, given, votes.mean_value, judgement, seed=seed))
+    distinct = find_distinct(model, X, given, votes.mean_value, judgement, seed=seed)
+    return Guards(distinct=tuple(sorted({*distinct, *untested})))
 
 
 def take_rows(X: Table, rows: np.ndarray, kernel: str) -> Table:

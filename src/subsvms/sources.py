@@ -167,8 +167,8 @@ def open_source(
     name = repr(str(paths[0])) if len(paths) == 1 else f"{str(paths[0])!r} and {len(paths) - 1} more"
     try:
         found = dataset.dataset(
-            [str(path) for path in paths], format="parquet", partitioning="hive",
-            partition_base_dir=str(shared if base is None else base),
+            [os.path.abspath(path) for path in paths], format="parquet", partitioning="hive",
+            partition_base_dir=os.path.abspath(shared if base is None else base),
         )  # fmt: skip
         fragments = sorted(found.get_fragments(), key=lambda fragment: fragment.path)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -176,9 +176,7 @@ def open_source(
             f"{name} is damaged or no Parquet file ({first_sentence(error)}): write it anew."
         ) from None
     check_names(found.schema.names, name, label)
-    units = number_rows(
-        [unit for fragment in fragments for unit in cut_file(fragment, found.schema, str(paths[0]))]
-    )
+    units = number_rows([unit for fragment in fragments for unit in cut_file(fragment, found, str(paths[0]))])
     if not units:
         raise TableError(f"{name} has no rows: it must hold at least one row of each class.")
     partitions = {fragment.path: fragment.partition_expression for fragment in fragments}
@@ -189,12 +187,7 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
     """Return the folder below which folders' names are columns, and the files in the order of their paths."""
     if isinstance(where, str | os.PathLike) and Path(where).is_dir():
         base = Path(where)
-        files = [
-            path
-            for path in base.rglob("*")
-            if path.is_file()
-            and not any(part.startswith((".", "_")) for part in path.relative_to(base).parts)
-        ]
+        files = [path for path in base.rglob("*") if path.is_file() and _belongs(path, base)]
         if not files:
             raise TableError(f"The folder {str(where)!r} holds no files: give one that holds a table.")
         return base, sorted(files)
@@ -205,9 +198,13 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
     return Path(os.path.commonpath([file.parent for file in files])), files
 
 
-def _is_hidden(path):
-    """Tell if a name starts with a dot or an underscore, as those of logs and markers do."""
-    return any(part.startswith((".", "_")) for part in path.parts)
+def _belongs(path, base):
+    """Tell if a file in a folder is of the table: no log or marker, and nothing that a run has left."""
+    inner = path.relative_to(base)
+    if any(part.startswith((".", "_")) for part in inner.parts):
+        return False
+    above = [base / parent for parent in inner.parents[:-1]]
+    return not any((folder / name).is_file() for folder in above for name in ("run.json", ".lock"))
 
 
 def find_format(paths: Sequence[Path], format: str | None = None) -> str:
@@ -230,9 +227,10 @@ def find_format(paths: Sequence[Path], format: str | None = None) -> str:
     return str(kinds[first])
 
 
-def cut_file(fragment: Any, schema: Any, first_path: str) -> list[Unit]:
-    """Return the units of one file, their rows not numbered yet."""
+def cut_file(fragment: Any, table: Any, first_path: str) -> list[Unit]:
+    """Return the units of one file of a table (pyarrow.dataset), their rows not numbered yet."""
     import pyarrow as pa
+    from pyarrow import dataset
 
     try:
         sizes = [group.num_rows for group in fragment.row_groups]
@@ -241,13 +239,20 @@ def cut_file(fragment: Any, schema: Any, first_path: str) -> list[Unit]:
         raise TableError(
             f"{fragment.path!r} is damaged or no Parquet file ({first_sentence(error)}): write it anew."
         ) from None
-    for field in own:
-        if field.name not in schema.names or not schema.field(field.name).type.equals(field.type):
-            wanted = schema.field(field.name).type if field.name in schema.names else "no such column"
-            raise TableError(
-                f"{fragment.path!r} does not fit {first_path!r}: column {show(field.name)} is {field.type}, "
-                f"not {wanted}; write both with one schema."
-            )
+    folders = set(dataset.get_partition_keys(fragment.partition_expression))
+    types = {field.name: field.type for field in own}
+    for field in table.schema:
+        found = types.pop(field.name, field.type if field.name in folders else None)
+        if found is None or not found.equals(field.type):
+            types = {field.name: found}
+            break
+    for name, found in types.items():
+        wanted = table.schema.field(name).type if name in table.schema.names else "no column at all"
+        came = "missing" if found is None else f"of type {found}"
+        raise TableError(
+            f"{fragment.path!r} does not fit {first_path!r}: column {show(name)} is {came} here, and "
+            f"{wanted} there; write both with one schema."
+        )
     groups: list[list[int]] = []
     rows = 0
     for number, size in enumerate(sizes):
@@ -271,9 +276,11 @@ def number_rows(units: Sequence[Unit]) -> list[Unit]:
     return numbered
 
 
-def check_columns(source: "Source | Batches", names: Sequence[str], option: str) -> None:
-    """Raise an error if an option names a column that is not there."""
+def check_columns(source: "Source | Batches", names: Sequence[str], option: str, label: str) -> None:
+    """Raise an error if an option names a column that is not there, or the label."""
     for name in names:
+        if name == label and option != "--exclude":
+            raise TableError(f"{option} names {show(name)}, which is the label of {source.name}.")
         if name not in source.schema.names:
             hint = suggest(name, source.schema.names) or "."
             raise TableError(f"{option} names {show(name)}, which is no column of {source.name}{hint}")

@@ -3,6 +3,7 @@
 Cells of text stay text, as in `subsvms.delimited`: what the columns mean is found out later.
 """
 
+import codecs
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,11 +67,19 @@ def stage_files(
                     announce(STAGE, done, total)
         except TableError:
             raise
-        except (pa.ArrowException, OSError, EOFError, ValueError) as error:
-            raise TableError(f"{name} cannot be read ({first_sentence(error)}): mend it first.") from None
+        except (pa.ArrowException, OSError, EOFError, LookupError, ValueError) as error:
+            raise TableError(_say_unreadable(name, first_sentence(error))) from None
         done += path.stat().st_size
         announce(STAGE, done, total)
     return separator
+
+
+def _say_unreadable(name: str, told: str) -> str:
+    """Return a sentence on a file that cannot be read, from what Arrow told."""
+    if "Empty CSV file" in told:
+        return f"{name} has a header but no rows: it must hold some of each class."
+    encoding = ", or give its encoding (--encoding)" if "utf" in told.lower().replace("-", "") else ""
+    return f"{name} cannot be read ({told}): mend it first{encoding}."
 
 
 def _regroup(schema: Any, batches: Iterator) -> Iterator:
@@ -114,6 +123,12 @@ def _open_text(path, name, format, label, encoding, separator) -> tuple[str, Ite
         start = stream.read(4)
     mark = next((mark for mark in MARKS if start.startswith(mark)), b"")
     known = MARKS[mark] if mark else encoding or "utf-8"
+    try:
+        known = "utf-8" if codecs.lookup(known).name == "utf-8" else known
+    except LookupError:
+        raise TableError(
+            f"There is no text encoding {encoding!r}: give one such as 'utf-8', 'cp1252' or 'utf-16'."
+        ) from None
     with _open_stream(path, mark, known) as stream:
         head = stream.read(HEAD)
     if not head.strip():

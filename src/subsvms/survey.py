@@ -14,15 +14,20 @@ import numpy as np
 
 from subsvms.batches import Fetched, Learned, learn
 from subsvms.engines import Engine
-from subsvms.files import digest_file
-from subsvms.label_codes import Labels, check_few, encode_labels, read_meaning
+from subsvms.files import digest_file, number_name
+from subsvms.label_codes import Labels, check_few, encode_labels, plain_type, read_meaning
+from subsvms.labels import check_type
 from subsvms.pool import NOBODY, POOL_SIZE, Census, Drawing, draw, take_census
 from subsvms.progress import announce
 from subsvms.runs import Options
 from subsvms.sources import Batches, Source, Unit, check_columns, release_memory
 
-ROW = "__row__"  # the column of row numbers among fetched rows
 DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # what a run that is stopped after the first pass leaves
+
+
+def name_number(source: Source | Batches) -> str:
+    """Return a name for the column of row numbers among fetched rows that no column of the table has."""
+    return number_name("row", source.schema.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +83,7 @@ def fetch_unit(fetching: Fetching, unit: Unit) -> Any:
         wanted = fetching.drawing.in_sample(rows)
         wanted |= fetching.drawing.in_pool(rows, fetching.labels.read(batch))
         chosen = np.flatnonzero(wanted)
-        found.append(batch.take(chosen).append_column(ROW, pa.array(rows[chosen])))
+        found.append(batch.take(chosen).append_column(name_number(fetching.source), pa.array(rows[chosen])))
     joined = pa.concat_tables(found).combine_chunks()
     release_memory()
     return joined
@@ -115,7 +120,7 @@ def fetch_rows(
         parts.append(found)
         announce("drawing a sample", len(parts), len(source.units))
     joined = pa.concat_tables(parts).combine_chunks()
-    return joined.take(np.argsort(joined[ROW].to_numpy()))
+    return joined.take(np.argsort(joined[name_number(source)].to_numpy()))
 
 
 def learn_from(
@@ -149,7 +154,11 @@ def learn_from(
     """
     from pyarrow import parquet
 
-    check_columns(source, [*options.exclude, *options.only, *options.by], "An option")
+    for option in ("exclude", "only", "by"):
+        check_columns(source, getattr(options, option), f"--{option}", options.label)
+    kind = source.schema.field(options.label).type
+    check_type(plain_type(kind), source.name, options.label)
+    number = name_number(source)
     drawn = None if folder is None else read_drawn(folder)
     if drawn is None:
         labels, drawing, digest = survey_source(
@@ -163,7 +172,7 @@ def learn_from(
         labels, drawing, digest = drawn
         with parquet.ParquetFile(folder / FETCHED) as file:  # type: ignore[operator]
             rows = file.read()
-    fetched = Fetched(rows.drop_columns([ROW]), rows[ROW].to_numpy(), labels, drawing)
+    fetched = Fetched(rows.drop_columns([number]), rows[number].to_numpy(), labels, drawing)
     return learn(
         fetched, options, separator=source.separator, n_jobs=n_jobs, name=source.name, paths=source.paths,
         format=source.format, digest=digest, stages=stages,

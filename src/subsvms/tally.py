@@ -1,13 +1,16 @@
 """What was found in a table, in whole numbers: parts of it add up to the same in any order."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from subsvms.correction import Correction
+from subsvms.files import TableError
 from subsvms.groups import UNIT, Counts, count_groups
+
+MOST_GROUPS = 100_000  # of a column, in parts: memory would follow their number
 
 
 @dataclass(frozen=True)
@@ -66,14 +69,17 @@ class Tally:
         return sum(self.flagged)
 
     def __add__(self, other: "Tally") -> "Tally":
-        return Tally(**{key: _add(value, asdict(other)[key]) for key, value in asdict(self).items()})
+        return Tally(**{key: _add(value, vars(other)[key]) for key, value in vars(self).items()})
 
 
 def _add(one: Any, other: Any) -> Any:
     """Add numbers, lists of them place by place, and dictionaries of them key by key."""
     if isinstance(one, dict):
         both = one.keys() & other.keys()
-        return {**one, **other, **{key: _add(one[key], other[key]) for key in both}}
+        joined = {**one, **other, **{key: _add(one[key], other[key]) for key in both}}
+        if len(joined) > MOST_GROUPS:
+            raise TableError(f"A column of --by has more than {MOST_GROUPS:,} values: choose one with fewer.")
+        return joined
     if isinstance(one, list | tuple):
         return type(one)(_add(a, b) for a, b in zip(one, other, strict=True))
     return one + other
