@@ -90,7 +90,7 @@ def correct(
     ] = None,
     pool_size: Annotated[
         int | None,
-        typer.Option(help="In parts: everything is learned from twice as many rows; by default 10,000."),
+        typer.Option(help="In parts: everything is learned from twice as many rows; by default 20,000."),
     ] = None,
     early_exit: Annotated[
         float | None,

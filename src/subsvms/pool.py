@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-POOL_SIZE = 10_000  # P: see docs/scale.md
+POOL_SIZE = 20_000  # P: see docs/scale.md
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 MOST_VALUES = 5_000  # distinct labels; more are no classes, and need not be counted to the end
 
