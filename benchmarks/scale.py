@@ -233,20 +233,19 @@ def write_tables():
         text += [
             "## Time and memory",
             "",
-            f"{found['machine']['cores']} cores, 1000 SVMs, 20 columns, a pool of the default size. Seconds",
+            f"{found['machine']['cores']} cores, 20 columns; by default 1000 SVMs and a pool of 20,000. Seconds",
             "are of the whole process, reading and writing included.",
             "",
             "| rows | | seconds | of which judging | peak MiB | wrong given | wrong left |",
             "|---|---|---|---|---|---|---|",
         ]
         text += [
-            f"| {line['rows']:,} | {line['case'] or 'default'} | {line['seconds']} | {line['stages']['judging']} | "
-            f"{line['peak MiB']} | {line['wrong given']:.4f} | {line['wrong left']:.4f} |"
+            f"| {line['rows']:,} | {line['case'] or 'default'} | {line['seconds']} | "
+            f"{line['stages']['judging']} | {line['peak MiB']} | {line['wrong given']:.4f} | {line['wrong left']:.4f} |"
             for line in found["lines"]
         ]
-        slopes = " and ".join(
-            f"{fit_slope(found['lines'], case):.2f} ({case or 'default'})" for case in EVERYWHERE
-        )
+        fitted = {case or "default": fit_slope(found["lines"], case) for case in EVERYWHERE}
+        slopes = ", ".join(f"{slope:.2f} ({case})" for case, slope in fitted.items() if slope == slope)
         text += ["", f"Judging grows with the rows to the power {slopes}.", ""]
     if (RESULTS / "scale_cost.json").exists():
         lines = json.loads((RESULTS / "scale_cost.json").read_text())
