@@ -233,15 +233,16 @@ def write_tables():
         text += [
             "## Time and memory",
             "",
-            f"{found['machine']['cores']} cores, 20 columns; by default 1000 SVMs and a pool of 20,000. Seconds",
-            "are of the whole process, reading and writing included.",
+            f"{found['machine']['cores']} cores, 20 columns; by default 1000 SVMs and a pool of 20,000.",
+            "Seconds are of the whole process, reading and writing included.",
             "",
             "| rows | | seconds | of which judging | peak MiB | wrong given | wrong left |",
             "|---|---|---|---|---|---|---|",
         ]
         text += [
             f"| {line['rows']:,} | {line['case'] or 'default'} | {line['seconds']} | "
-            f"{line['stages']['judging']} | {line['peak MiB']} | {line['wrong given']:.4f} | {line['wrong left']:.4f} |"
+            f"{line['stages']['judging']} | {line['peak MiB']} | {line['wrong given']:.4f} | "
+            f"{line['wrong left']:.4f} |"
             for line in found["lines"]
         ]
         fitted = {case or "default": fit_slope(found["lines"], case) for case in EVERYWHERE}
