@@ -37,7 +37,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
 from subsvms import LabelCorrector, LabelNoiseWarning, adversaries
-from subsvms.judgement import Settings, judge_labels
+from subsvms.judgement import Settings
+from subsvms.verdicts import judge_labels
 
 RESULTS = Path(__file__).parent / "results"
 N_CORRUPTIONS = 5

@@ -306,10 +306,11 @@ def test_killed_at_any_moment_it_goes_on_and_gives_the_same_bytes(tmp_path):
             process.send_signal(signal.SIGKILL if kills % 2 else signal.SIGINT)
             kills += 1
         process.communicate()
-        assert not (tmp_path / "x").exists() or process.returncode == 0
-        if process.returncode == 0:
+        # The folder takes its name last: once it has it, it is whole, though the signal came before the exit.
+        if (tmp_path / "x").exists():
             break
-    assert process.returncode == 0 and kills >= 2
+        assert process.returncode != 0
+    assert kills >= 2
     assert read_files(tmp_path / "x") == read_files(tmp_path / "whole")
     assert not list(Path(tmp_path).glob("*.unfinished"))
 

@@ -8,14 +8,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.isotonic import IsotonicRegression
 
 from subsvms.judgement import (
+    Judgement,
     Settings,
     calibrate,
-    cap_changes,
     find_posterior,
-    judge_labels,
     learn_rule,
 )
 from subsvms.noise import NoiseEstimate
+from subsvms.verdicts import cap, judge_labels
 from subsvms.votes import Votes
 
 
@@ -142,8 +142,14 @@ def test_no_more_rows_are_flagged_than_the_largest_error_rate_allows(seed, rule)
 def test_the_cap_is_never_passed(scores, rate, data):
     flagged = np.array([data.draw(st.booleans()) for _ in scores])
     score = np.array(scores)
-    capped = cap_changes(flagged, score, 1 - score, len(scores), rate)
-    assert capped.sum() <= rate * len(scores) + 1e-6 and np.all(flagged | ~capped)
+    n = len(scores)
+    nothing, zeros = np.full(n, ""), np.zeros(n, dtype=int)
+    judgement = Judgement(np.zeros((n, 2)), zeros, flagged, zeros, score, 1 - score, nothing)
+    capped = cap(judgement, zeros, rate)
+    assert capped.flagged.sum() <= rate * n + 1e-6
+    surest = sorted(np.flatnonzero(flagged), key=lambda row: (-score[row], row))
+    assert np.flatnonzero(capped.flagged).tolist() == sorted(surest[: int(rate * n + 1e-9)])
+    assert np.all((capped.halt == "capped") == (flagged & ~capped.flagged))
 
 
 def test_doubtful_rows_have_ranks_even_without_noise(seed):

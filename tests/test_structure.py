@@ -17,7 +17,7 @@ SOURCE = Path(subsvms.__file__).parent
 LAYERS = """
     metrics ranges kernel rows threads limits frames drawing writing
     budget sampling files states
-    greedy_attack subset_bounds vote_bounds datasets checks progress
+    free_names greedy_attack subset_bounds vote_bounds datasets checks progress
     arrowfiles delimited jsonlines labels svmlight
     _kernels table columns coders embeddings adversaries
     _smo _ballots recipes
@@ -25,7 +25,7 @@ LAYERS = """
     votes certificates training features
     noise witnesses
     judgement
-    correction verification
+    correction verification verdicts
     noise_display votes_display curve_display estimators
     regularity separation
     planning regularity_display appraisal

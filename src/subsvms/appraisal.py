@@ -6,11 +6,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from subsvms.estimators import SubSVMClassifier
-from subsvms.judgement import Judgement, Rule, Settings, judge_table, learn_rule
+from subsvms.judgement import Judgement, Rule, Settings, learn_rule
 from subsvms.noise import estimate_noise
 from subsvms.progress import announce, one_stage
 from subsvms.rows import Table
 from subsvms.separation import Guards, look_twice
+from subsvms.verdicts import judge_table
 from subsvms.votes import Votes
 
 
@@ -35,12 +36,8 @@ def appraise(
 
     Parameters
     ----------
-    model : SubSVMClassifier
-        The ensemble that voted, fitted.
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The table; the kernel matrix where the kernel is precomputed.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
+    model, X, given
+        As in `subsvms.separation.look_twice`.
     votes : Votes
         Of SVMs that did not see the row.
     settings : Settings

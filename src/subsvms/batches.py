@@ -7,7 +7,7 @@ row. So batches may be cut anywhere and judged anywhere, and each row gets the b
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from subsvms.estimators import SubSVMClassifier
 from subsvms.exits import Exits, count_until_settled, plan_exits
 from subsvms.features import Features, make_features
 from subsvms.groups import Grouping, learn_grouping
-from subsvms.judgement import Judgement, Rule, apply_rule
+from subsvms.judgement import Rule, apply_rule
 from subsvms.label_codes import Labels
 from subsvms.pool import Drawing
 from subsvms.runs import Options, Run, make_corrector
@@ -28,39 +28,8 @@ from subsvms.sampling import subset_size
 from subsvms.separation import Guards
 from subsvms.table import LabelledTable
 from subsvms.tally import Tally
+from subsvms.verdicts import Cutoff
 from subsvms.votes import Voters, Votes, count_votes
-
-
-class Cutoff(NamedTuple):
-    """The last label that `max_error_rate` lets change, surest first; equal ones by row number."""
-
-    score: float
-    quality: float
-    row: int
-
-    def apply(self, judgement: Judgement, rows: np.ndarray) -> Judgement:
-        """Return the judgement with labels beyond the last one kept."""
-        score, quality = judgement.score, judgement.quality
-        tied = (quality < self.quality) | ((quality == self.quality) & (rows <= self.row))
-        free = judgement.flagged & ((score > self.score) | ((score == self.score) & tied))
-        capped = judgement.flagged & ~free
-        return replace(judgement, flagged=free, halt=np.where(capped, "capped", judgement.halt))
-
-
-def find_cutoff(score: np.ndarray, quality: np.ndarray, rows: np.ndarray, allowed: int) -> Cutoff | None:
-    """Return where changes end, from all flagged rows of a table; None if all of them may change.
-
-    Examples
-    --------
-    >>> find_cutoff(np.array([0.6, 0.9, 0.8]), np.array([0.4, 0.1, 0.2]), np.array([0, 1, 2]), 2)
-    Cutoff(score=0.8, quality=0.2, row=2)
-    """
-    if len(rows) <= allowed:
-        return None
-    if allowed == 0:
-        return Cutoff(np.inf, -np.inf, -1)
-    last = np.lexsort((rows, quality, -score))[allowed - 1]
-    return Cutoff(float(score[last]), float(quality[last]), int(rows[last]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +39,6 @@ class BatchCorrector:
     options: Options
     labels: Labels
     features: Any  # the transformer
-    names: tuple[str, ...]  # columns of the table, in their order
     separator: str | None  # of text
     voters: Voters
     rule: Rule
@@ -130,12 +98,12 @@ class BatchCorrector:
             votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs)
         else:
             votes = count_votes(self.voters, X, n_jobs=n_jobs)
-        places, found = self.find_in_pool(rows, len(given))
+        places, found = self.find_in_pool(rows)
         for own, theirs in zip(vars(votes).values(), vars(self.pool_votes).values(), strict=True):
             own[found] = theirs[places]
         return votes
 
-    def find_in_pool(self, rows: np.ndarray | None, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    def find_in_pool(self, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the places in the pool of those rows that are there, and which rows that are."""
         if rows is None:
             return np.array([], dtype=int), np.array([], dtype=int)
@@ -150,7 +118,7 @@ class BatchCorrector:
             judgement = self.cutoff.apply(judgement, rows)
         judgement = self.guards.spare(judgement, given)
         trained = np.full(len(given), -1)
-        _, found = self.find_in_pool(rows, len(given))
+        _, found = self.find_in_pool(rows)
         trained[found] = given[found]
         withstands = count_withstood(votes, self.pool_sizes, trained, self.subset_size, pooled=self.capped)
         return Correction(
@@ -245,7 +213,7 @@ def learn(
     settings = corrector.settings
     appraisal = appraise(model, X[sample], given[sample], votes, settings, drawing.sizes)
     batches = BatchCorrector(
-        options=options, labels=labels, features=made.transformer, names=tuple(columns.column_names),
+        options=options, labels=labels, features=made.transformer,
         separator=separator, voters=model.voters_, rule=appraisal.rule, guards=appraisal.guards,
         pool_rows=fetched.rows[pool], pool_votes=model.oob_votes_, pool_sizes=model.class_sizes_,
         subset_size=size, capped=drawing.capped, groupings=groupings,
@@ -271,8 +239,7 @@ def votes_on_sample(
     others = sample[~in_pool[sample]]
     theirs = count_votes(model.voters_, X[others], n_jobs=n_jobs)
     position = np.where(in_pool[sample], place[sample], np.cumsum(~in_pool[sample]) - 1 + in_pool.sum())
-    both = zip(vars(model.oob_votes_).values(), vars(theirs).values(), strict=True)
-    return Votes(*(np.concatenate(pair)[position] for pair in both))
+    return model.oob_votes_.join(theirs).take(position)
 
 
 def build_run(

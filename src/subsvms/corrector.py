@@ -340,5 +340,4 @@ def _votes_in_order(
         asked = np.ascontiguousarray(asked[:, rows])
     others = count_votes(model.voters_, asked, n_jobs=effective_n_jobs(model.n_jobs))
     order = np.argsort(np.concatenate([rows, np.flatnonzero(missing)]))
-    both = zip(vars(model.oob_votes_).values(), vars(others).values(), strict=True)
-    return Votes(*(np.concatenate(pair)[order] for pair in both))
+    return model.oob_votes_.join(others).take(order)

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.decisions import LONGEST_NAME, check_name
-from subsvms.files import TableError, check_target, find_free, show, write_content
+from subsvms.files import TableError, check_target, show, write_content
+from subsvms.free_names import find_free
 from subsvms.outputs import as_cell
 from subsvms.review.desk import Desk
 

@@ -14,7 +14,7 @@ bit. Shares of votes are bounded alike.
 
 Every stage asks some of the SVMs about the rows that are left. An SVM costs little next to the kernel between
 a row and the training rows, which many SVMs share; so stages pay only where they spare that, or where there
-is no kernel to compute (linear). `plan_stages` chooses them by what they cost.
+is no kernel to compute (linear). `plan_exits` chooses them by what they cost.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from subsvms.votes import Voters, Votes, count_votes, take_voters
 
 EXACT = ((1.0,), (0.5, 1.0), (0.5, 0.75, 1.0))  # shares of the SVMs at which rows may leave
 CONFIDENT = ((1.0,), (0.1, 1.0), (0.2, 1.0), (0.05, 0.2, 1.0), (0.1, 0.4, 1.0), (0.05, 0.15, 0.4, 1.0))
-VALUE, TERM = 1.25, 0.11  # nanoseconds of a kernel value, and of one term of a sum; measured
+VALUE, TERM = 1.25, 0.11  # nanoseconds of a kernel value, of a term of a sum: benchmarks/scale.py cost
 WORTH = 0.8  # stages cost more than they seem to: they are used if they promise to save a fifth
 ROUNDING = 1e-6  # of a sum of votes; far more than there is
 MOST_TRIED = 2000  # rows on which plans are compared
@@ -130,7 +130,7 @@ def go_on(exits, stage, rule, X, given, left, votes, n_jobs=1):
     if stage.n_asked == exits.n_svms:
         return left, votes
     going = np.flatnonzero(~exits.settle(rule, votes, given[left]))
-    return left[going], Votes(*(part[going] for part in vars(votes).values()))
+    return left[going], votes.take(going)
 
 
 def plan_exits(

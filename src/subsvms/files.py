@@ -16,7 +16,7 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,21 +151,6 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
         raise TableError(
             f"{name} has no column {show(label)}, but {shown}{more}{suggest(label, names) or '.'}"
         )
-
-
-def find_free(name: str, taken: Container[str]) -> str:
-    """Return a name for a user's column that none of ours has."""
-    while name in taken:
-        name += " (column)"
-    return name
-
-
-def number_name(wanted: str, taken: Container[str]) -> str:
-    """Return a name for a column of ours that none of the user's has: with a number after it, if need be."""
-    name, number = wanted, 2
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    return name
 
 
 def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[Path]:

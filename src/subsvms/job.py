@@ -87,7 +87,7 @@ def do_job(
     run.seconds.update({**clock.laps, **run.seconds})
     issues = find_issues(run.correction, run.features.X)
     summary = summarise(run, issues)
-    summary |= {"folder": None, "model": None, "files": [], "next": say_next(None, summary)}
+    summary |= {"folder": None, "model": None, "files": [], "next": say_next(summary)}
     if place is not None:
         announce("writing")
         summary["folder"] = str(place)
@@ -161,7 +161,7 @@ def write_folder(run: Run, issues: Issues, summary: dict[str, Any], place: Path,
             [REPORT, "a page to read and to pass on"],
             ["run.json", "the record; subsvms correct --from run.json repeats the run"],
         ]
-        summary["next"] = say_next(corrected, summary)
+        summary["next"] = say_next(summary, corrected, listed)
         page = render_report(summary, draw_charts(run.correction))
         (folder / REPORT).write_text(page, encoding="utf-8")
         write_record(make_record(run, summary, place, digests), folder)
@@ -169,14 +169,26 @@ def write_folder(run: Run, issues: Issues, summary: dict[str, Any], place: Path,
             save_model(Model.of(run), summary["model"])
 
 
-def say_next(corrected: str | None, summary: dict[str, Any]) -> list[str]:
-    """Return what a person should do now."""
+def say_next(
+    summary: dict[str, Any], corrected: str | None = None, listed: str = "", *, reviewable: bool = True
+) -> list[str]:
+    """Return what a person should do now.
+
+    Parameters
+    ----------
+    summary : dict
+    corrected, listed : str, optional
+        What the corrected table and the issues are called; without them nothing was written.
+    reviewable : bool
+        Whether `subsvms review` takes this run.
+    """
     if corrected is None:
         return ["Nothing was written: leave out --dry-run to write the result."]
     steps = []
     if summary["n_worst"]:
-        steps.append(f"Look at the worst rows ({REPORT}), or at all of them (issues.csv).")
-        steps.append(f"To decide on them one by one: subsvms review {summary['folder']}")
+        steps.append(f"Look at the worst rows ({REPORT}), or at all of them ({listed}).")
+        if reviewable:
+            steps.append(f"To decide on them one by one: subsvms review {summary['folder']}")
     if summary["notes"]:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
     if summary["changed"] or summary["dropped"] or summary["missing"]:

@@ -15,27 +15,29 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from subsvms.engines import SHARED, open_engine
+from subsvms.batches import Learned
+from subsvms.engines import SHARED, Engine, open_engine
 from subsvms.files import PACKED, TableError, check_target, digest_file, split_suffix
 from subsvms.job import CORRECTED as ABOUT
 from subsvms.job import REPORT, check_unchanged, say_next
 from subsvms.judgement import say_spared
 from subsvms.models import Model, save_model
 from subsvms.outputs import make_record, relative, write_record
-from subsvms.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES
+from subsvms.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES, Part
 from subsvms.pool import POOL_SIZE
 from subsvms.progress import announce
 from subsvms.report import draw_charts, render_report
 from subsvms.run_folder import resume_folder
 from subsvms.runs import Clock, Options
 from subsvms.scale import Finding, conclude, correct_units, limit_changes, write_doubtful
-from subsvms.sources import PARTED, Source, find_format, list_files, open_source
+from subsvms.sources import PARTED, Source, find_format, list_files, name_files, open_source
 from subsvms.staging import stage_files
 from subsvms.summary import describe_worst, find_version, gather
 from subsvms.survey import DRAWN, FETCHED, learn_from
 
 STAGED, SEPARATOR = "input", "separator.txt"
-BYTES_PER_BYTE = {"parquet": 12.0, "feather": 6.0, "csv": 8.0, "tsv": 8.0}  # that a run in memory needs
+# Bytes of memory for each byte of a file, in a run in memory: a guess, on the high side.
+BYTES_PER_BYTE = {"parquet": 12.0, "feather": 6.0, "csv": 8.0, "tsv": 8.0}
 PACKED_BYTES = 5.0  # of text in a byte that is packed
 SCRAP = (  # what only the work needs
     DONE, VOTES, STAGED, DRAWN, FETCHED, TOKEN, f"{SHARED}*", f"{CORRECTED}/.*", f"{ISSUES}/.*",
@@ -143,21 +145,12 @@ def do_job_in_parts(
         with open_engine(
             engine, n_jobs=n_jobs, n_items=len(source.units), folder=folder, scheduler=scheduler
         ) as workers:
-            learned = learn_from(
-                source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs,
-                folder=folder, batch_rows=batch_rows,
+            learned, whole = do_passes(
+                source, options, workers, folder, clock, n_jobs=n_jobs, batch_rows=batch_rows,
+                writes=not dry_run, expected=expected,
             )  # fmt: skip
-            if expected is not None:
-                check_unchanged("The table", learned.run.table.digest, expected["sha256"])
-            clock.lap("learning")
-            token = (folder / TOKEN).read_text(encoding="utf-8")
-            more: dict[str, Any] = {"batch_rows": batch_rows, "token": token}
-            learned = limit_changes(source, learned, workers, folder=folder, **more)
-            written = None if dry_run else folder
-            whole = correct_units(source, learned.corrector, workers, folder=written, **more)
-            clock.lap("judging")
-            if make_plan(options, paths, base) != plan:
-                raise TableError("The table was changed while it was read: start again when it is complete.")
+        if make_plan(options, paths, base) != plan:
+            raise TableError("The table was changed while it was read: start again when it is complete.")
         finding = conclude(learned, whole, n_jobs=n_jobs)
         summary = summarise_parts(finding, learned.notes, clock)
         summary["folder"] = None if dry_run else str(place)
@@ -168,6 +161,34 @@ def do_job_in_parts(
     if summary["model"] is not None:
         save_model(Model.of(finding.run), summary["model"])
     return summary
+
+
+def do_passes(
+    source: Source,
+    options: Options,
+    workers: Engine,
+    folder: Path,
+    clock: Clock,
+    *,
+    n_jobs: int,
+    batch_rows: int | None,
+    writes: bool,
+    expected: dict[str, Any] | None,
+) -> tuple[Learned, Part]:
+    """Learn from a table and judge it; return what was learned, and what was found in all of its units."""
+    learned = learn_from(
+        source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs, folder=folder,
+        batch_rows=batch_rows,
+    )  # fmt: skip
+    if expected is not None:
+        check_unchanged("The table", learned.run.table.digest, expected["sha256"])
+    clock.lap("learning")
+    token = (folder / TOKEN).read_text(encoding="utf-8")
+    more: dict[str, Any] = {"batch_rows": batch_rows, "token": token}
+    learned = limit_changes(source, learned, workers, folder=folder, **more)
+    whole = correct_units(source, learned.corrector, workers, folder=folder if writes else None, **more)
+    clock.lap("judging")
+    return learned, whole
 
 
 def check_possible(where: str | list[str], options: Options) -> None:
@@ -243,8 +264,7 @@ def prepare_source(paths: list[Path], base: Path, format: str, options: Options,
         note.write_text(found or "", encoding="utf-8")
     separator = note.read_text(encoding="utf-8") or None
     source = open_source(sorted(str(path) for path in staged.glob("*.parquet")), options.label, staged)
-    name = repr(str(paths[0])) if len(paths) == 1 else f"{str(paths[0])!r} and {len(paths) - 1} more"
-    return replace(source, name=name, paths=tuple(paths), format=format, separator=separator)
+    return replace(source, name=name_files(paths), paths=tuple(paths), format=format, separator=separator)
 
 
 def summarise_parts(finding: Finding, notes: tuple[str, ...], clock: Clock) -> dict[str, Any]:
@@ -261,7 +281,7 @@ def summarise_parts(finding: Finding, notes: tuple[str, ...], clock: Clock) -> d
         ["rows that all is learned from", f"{len(run.correction):,}"],
         ["rows that SVMs are trained on", f"{len(run.corrector.model_.oob_winners_):,}"],
     ]
-    return summary | {"files": [], "next": say_next(None, summary)}
+    return summary | {"files": [], "next": say_next(summary)}
 
 
 def write_folder(finding: Finding, summary: dict[str, Any], place: Path, folder: Path, base: Path) -> None:
@@ -275,11 +295,7 @@ def write_folder(finding: Finding, summary: dict[str, Any], place: Path, folder:
         [REPORT, "a page to read and to pass on"],
         ["run.json", "the record; subsvms correct --from run.json repeats the run"],
     ]
-    summary["next"] = [
-        step.replace("issues.csv", f"{ISSUES}/")
-        for step in say_next(f"{CORRECTED}/", summary)
-        if "subsvms review" not in step
-    ]
+    summary["next"] = say_next(summary, f"{CORRECTED}/", f"{ISSUES}/", reviewable=False)
     page = render_report(summary, draw_charts(finding.run.correction))
     (folder / REPORT).write_text(page, encoding="utf-8")
     record = make_record(finding.run, summary, place, digests)

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from subsvms.delimited import render_delimited
-from subsvms.files import TableError, default_ending, find_free, show, split_suffix
+from subsvms.files import TableError, default_ending, show, split_suffix
+from subsvms.free_names import find_free
 from subsvms.issues import Issues, disarm
 from subsvms.run_folder import RECORD
 from subsvms.runs import Options, Run

@@ -10,15 +10,17 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from subsvms.arrowfiles import as_type
 from subsvms.batches import BatchCorrector
 from subsvms.correction import Correction
-from subsvms.files import TableError, find_free, number_name
+from subsvms.files import TableError
+from subsvms.free_names import find_free, number_name
 from subsvms.issues import DIGITS, LEAST, to_issue_columns
 from subsvms.judgement import apply_rule
 from subsvms.sources import Source, Unit, release_memory
@@ -28,7 +30,6 @@ from subsvms.votes import Votes
 CORRECTED, ISSUES, DONE, VOTES = "corrected", "issues", "done", "votes"  # folders of a run
 PARTS = (CORRECTED, ISSUES)
 TOKEN = ".token"  # names the run that may write here
-FIELDS = ("counts", "sums", "n_voters")  # of Votes
 FLAGGED, HELD_BACK, PLAIN = 0, 1, 2  # kinds of rows to look at, in this order
 RANK = ("kind", "quality", "row")  # columns by which they are sorted; "row" counts from 0
 
@@ -54,18 +55,34 @@ class Part:
     worst: Any  # pyarrow.Table: the rows to look at first, with all columns of the table after those of RANK
 
 
+class Voted(NamedTuple):
+    """A batch of a unit, and the votes on it."""
+
+    batch: Any  # pyarrow.Table
+    rows: np.ndarray  # (n_rows,), row numbers
+    given: np.ndarray  # (n_rows,), class numbers
+    votes: Votes
+
+
+def read_voted(work: PartWork, unit: Unit) -> Iterator[Voted]:
+    """Yield the batches of a unit with the votes on them: those that were kept, or else counted now."""
+    corrector, kept = work.corrector, load_votes(work, unit)
+    for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
+        rows = np.arange(first, first + len(batch))
+        given = corrector.labels.read(batch)
+        if kept is None:
+            votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
+        else:
+            votes = kept.take(slice(first - unit.first, first - unit.first + len(batch)))
+        yield Voted(batch, rows, given, votes)
+
+
 def do_part(work: PartWork, unit: Unit) -> Part:
     """Judge a unit and write its parts."""
-    corrector, tallies, kept = work.corrector, [], load_votes(work, unit)
+    corrector, tallies = work.corrector, []
     worst: list[Any] = []
     with _writing(work, unit) as write:
-        for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
-            rows = np.arange(first, first + len(batch))
-            given = corrector.labels.read(batch)
-            if kept is None:
-                votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
-            else:
-                votes = slice_votes(kept, first - unit.first, len(batch))
+        for batch, rows, given, votes in read_voted(work, unit):
             correction = corrector.conclude(given, votes, rows)
             write(CORRECTED, put_corrected(corrector, batch, correction))
             write(ISSUES, list_issues(corrector, batch, correction, rows))
@@ -83,24 +100,15 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
 
     How many labels may change is known only when all votes are, so with `max_error_rate` votes come first.
     """
-    corrector, counted, found, kept = work.corrector, [], [], load_votes(work, unit)
-    for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
-        rows = np.arange(first, first + len(batch))
-        given = corrector.labels.read(batch)
-        if kept is None:
-            votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
-            counted.append(votes)
-        else:
-            votes = slice_votes(kept, first - unit.first, len(batch))
-        judgement = apply_rule(corrector.rule, votes, given)
+    all_votes, found = [], []
+    for _, rows, given, votes in read_voted(work, unit):
+        judgement = apply_rule(work.corrector.rule, votes, given)
         flagged = judgement.flagged
         found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
-    if kept is None:
-        arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(votes, name) for votes in counted]) for name in FIELDS
-        }
-        with _replacing(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
-            np.savez(file, **arrays)
+        all_votes.append(votes)
+    joined = reduce(Votes.join, all_votes)
+    with _replacing(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
+        np.savez(file, **vars(joined))
     return tuple(np.concatenate(column) for column in zip(*found, strict=True))
 
 
@@ -110,12 +118,7 @@ def load_votes(work: PartWork, unit: Unit) -> Votes | None:
     if path is None or not path.is_file():
         return None
     with np.load(path) as kept:
-        return Votes(*(kept[name] for name in FIELDS))
-
-
-def slice_votes(votes: Votes, first: int, n_rows: int) -> Votes:
-    """Return the votes on some consecutive rows."""
-    return Votes(*(getattr(votes, name)[first : first + n_rows] for name in FIELDS))
+        return Votes(**kept)
 
 
 @contextmanager

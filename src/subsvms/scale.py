@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.batches import BatchCorrector, Learned, find_cutoff, make_labelled
+from subsvms.batches import BatchCorrector, Learned, make_labelled
 from subsvms.engines import Engine, LocalEngine
-from subsvms.files import check_names, number_name
+from subsvms.files import check_names
+from subsvms.free_names import number_name
 from subsvms.issues import Issues
-from subsvms.judgement import count_allowed
 from subsvms.neighbours import find_neighbours
 from subsvms.parts import (
     ISSUES,
@@ -41,6 +41,7 @@ from subsvms.runs import Options, Run
 from subsvms.sources import Batches, Source
 from subsvms.survey import learn_from
 from subsvms.tally import Tally
+from subsvms.verdicts import count_allowed, find_cutoff
 
 
 def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **more: Any) -> Part:

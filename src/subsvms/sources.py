@@ -8,19 +8,17 @@ TSV) and Arrow files have no row groups to start from: they are copied into Parq
 import glob
 import itertools
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subsvms.files import SUFFIXES, TableError, check_names, find_files, first_sentence, show, suggest
+from subsvms.files import PACKED, SUFFIXES, TableError, check_names, find_files, first_sentence, show, suggest
 
 UNIT_ROWS = 1 << 17  # rows that a unit gathers from small row groups; a larger group is a unit of its own
 BATCH_ROWS, FEWEST_ROWS = 1 << 14, 1 << 10  # rows in memory at a time, at most and at least
 BATCH_CELLS = 1 << 22  # and cells, unless rows are few
 PARTED = ("parquet", "feather", "csv", "tsv")  # formats that can be read in pieces
-SUFFIX = re.compile(r"\.(gz|bz2|zst|xz)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,7 @@ def open_source(
     from pyarrow import dataset
 
     shared, paths = list_files(where)
-    name = repr(str(paths[0])) if len(paths) == 1 else f"{str(paths[0])!r} and {len(paths) - 1} more"
+    name = name_files(paths)
     try:
         found = dataset.dataset(
             [os.path.abspath(path) for path in paths], format="parquet", partitioning="hive",
@@ -181,6 +179,11 @@ def open_source(
         raise TableError(f"{name} has no rows: it must hold at least one row of each class.")
     partitions = {fragment.path: fragment.partition_expression for fragment in fragments}
     return Source(name, tuple(paths), "parquet", found.schema, tuple(units), partitions)
+
+
+def name_files(paths: Sequence[Path]) -> str:
+    """Return what messages call a table of these files."""
+    return repr(str(paths[0])) if len(paths) == 1 else f"{str(paths[0])!r} and {len(paths) - 1} more"
 
 
 def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[Path, list[Path]]:
@@ -207,11 +210,16 @@ def _belongs(path, base):
     return not any((folder / name).is_file() for folder in above for name in ("run.json", ".lock"))
 
 
+def _unpacked(path):
+    """Return a path without the suffix of its packing."""
+    return path.with_suffix("") if path.suffix.lower() in PACKED else path
+
+
 def find_format(paths: Sequence[Path], format: str | None = None) -> str:
     """Return the one format of all files, by their suffixes."""
     if format is not None:
         return format
-    kinds = {path: SUFFIXES.get(Path(SUFFIX.sub("", path.name)).suffix.lower()) for path in paths}
+    kinds = {path: SUFFIXES.get(_unpacked(path).suffix.lower()) for path in paths}
     first = paths[0]
     for path, kind in kinds.items():
         if kind is None:

@@ -14,7 +14,8 @@ import numpy as np
 
 from subsvms.batches import Fetched, Learned, learn
 from subsvms.engines import Engine
-from subsvms.files import digest_file, number_name
+from subsvms.files import digest_file
+from subsvms.free_names import number_name
 from subsvms.label_codes import Labels, check_few, encode_labels, plain_type, read_meaning
 from subsvms.labels import check_type
 from subsvms.pool import NOBODY, POOL_SIZE, Census, Drawing, draw, take_census

@@ -26,13 +26,13 @@ from subsvms.files import (
     check_target,
     decode,
     find_files,
-    number_name,
     pack,
     read_content,
     show,
     split_suffix,
     write_content,
 )
+from subsvms.free_names import number_name
 from subsvms.jsonlines import JsonLines, read_jsonlines, render_jsonlines, write_jsonlines
 from subsvms.labels import check_classes, read_labels
 from subsvms.svmlight import LABEL, Svmlight, read_svmlight, write_svmlight

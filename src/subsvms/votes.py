@@ -13,7 +13,7 @@ large offset of the data would drown the sign: then the whole model votes in dou
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +41,15 @@ class Votes:
 
     def __add__(self, other: "Votes") -> "Votes":
         return Votes(self.counts + other.counts, self.sums + other.sums, self.n_voters + other.n_voters)
+
+    def take(self, rows: Any) -> "Votes":
+        """Return the votes on some rows: their numbers, or a slice."""
+        return Votes(self.counts[rows], self.sums[rows], self.n_voters[rows])
+
+    def join(self, other: "Votes") -> "Votes":
+        """Return these votes, and those on other rows after them."""
+        both = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Votes(*(np.concatenate(pair) for pair in both))
 
     @property
     def share(self) -> np.ndarray:
