@@ -27,11 +27,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 from quality import FEATURES, corrupt, load
+from scipy.optimize import nnls
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
 
 from subsvms.engines import LocalEngine
-from subsvms.exits import TERM, VALUE
+from subsvms.exits import PRODUCT, TERM, VALUE
 from subsvms.parts import CORRECTED, DONE, ISSUES, VOTES
 from subsvms.runs import Options, correct_table
 from subsvms.scale import correct_units
@@ -50,8 +51,13 @@ LARGE = {
     "large: four classes": dict(n_informative=8, n_classes=4, class_sep=1.2, n_clusters_per_class=1),
 }
 N_LARGE = 60_000
-SHAPES = [(5, 10_000, 1000), (20, 10_000, 1000), (100, 10_000, 1000), (20, 2500, 1000), (20, 10_000, 300)]
-EACH = 0.5  # microseconds of one core to read, encode, judge and write a row, for each of its columns
+SHAPES = [  # columns, pool, SVMs, kernel
+    (5, 10_000, 1000, "rbf"), (20, 10_000, 1000, "rbf"), (100, 10_000, 1000, "rbf"), (20, 2500, 1000, "rbf"),
+    (20, 10_000, 300, "rbf"), (20, 20_000, 1000, "rbf"), (100, 2500, 300, "rbf"), (5, 10_000, 1000, "linear"),
+    (20, 10_000, 1000, "linear"), (100, 10_000, 1000, "linear"),
+]  # fmt: skip
+EACH = 2.5  # microseconds of one core to read, encode, judge and write a row
+CONSTANTS = ("ns a kernel value", "ns a product", "ns a term", "us a row besides")
 SMALLER = "--pool-size 10000"
 CASES = (  # options of the command line; without any, a run in parts on the threads of this machine
     "", "--early-exit 0.999", "--engine dask --threads 2", SMALLER, f"{SMALLER} --early-exit 0.999",
@@ -134,30 +140,51 @@ def fit_slope(lines, case):
     return np.polyfit(*np.log(own).T, 1)[0] if len(own) > 1 else np.nan
 
 
+def make_place(folder):
+    """Make a folder for parts."""
+    for name in (CORRECTED, ISSUES, DONE, VOTES):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def measure_cost(n_columns, pool_size, n_svms, kernel):
+    """Return microseconds of one core that a row took, and what it needed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.parquet"
+        write_rows(BLOCK, path, n_columns=n_columns)
+        options = Options("y", exclude=("true",), svms=n_svms, kernel=kernel)
+        source = open_source(path, "y")
+        engine = LocalEngine(1, len(source.units))
+        learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=1, stages=(1.0,))
+        place = make_place(Path(folder) / "work")
+        began = time.perf_counter()
+        correct_units(source, learned.corrector, engine, folder=place)
+        seconds = time.perf_counter() - began
+    voters = learned.corrector.voters
+    kernels = [0, 0] if voters.rows is None else [len(voters.rows.norm), len(voters.rows.column)]
+    bits = 8 * voters.intercept.itemsize
+    return seconds / len(source) * 1e6, bits, [*kernels, len(voters.lists.column)]
+
+
 def bench_cost():
-    """Compare the model of `subsvms.exits` with measurements."""
-    lines = []
-    for n_columns, pool_size, n_svms in SHAPES:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "t.parquet"
-            write_rows(BLOCK, path, n_columns=n_columns)
-            options = Options("y", exclude=("true",), svms=n_svms)
-            source = open_source(path, "y")
-            engine = LocalEngine(1, len(source.units))
-            learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=1, stages=(1.0,))
-            voters = learned.corrector.voters
-            began = time.perf_counter()
-            correct_units(source, learned.corrector, engine)
-            measured = (time.perf_counter() - began) / len(source) * 1e6
-        values, entries, terms = len(voters.rows.norm), len(voters.rows.column), len(voters.lists.column)
-        votes = (VALUE * values + TERM * (entries + terms)) / 1e3
-        lines.append({
-            "columns": n_columns, "pool": pool_size, "SVMs": n_svms, "pool rows used": values,
-            "terms": terms, "votes, model": round(votes, 1),
-            "whole, model": round(votes + EACH * n_columns, 1), "whole, measured": round(measured, 1),
-        })  # fmt: skip
-        print(lines[-1], flush=True)
-    (RESULTS / "scale_cost.json").write_text(json.dumps(lines, indent=1) + "\n")
+    """Compare the model of `subsvms.exits` with measurements, and fit its constants anew."""
+    measure_cost(5, 1000, 100, "rbf")  # what is compiled first is not counted
+    measure_cost(5, 1000, 100, "linear")
+    found = [measure_cost(*shape) for shape in SHAPES]
+    measured, bits = (np.array(numbers, float) for numbers in list(zip(*found, strict=True))[:2])
+    counts = np.array([counts for *_, counts in found])
+    needs = np.column_stack([counts * (bits / 32)[:, None], np.ones(len(found))])  # float64 takes two places
+    model = needs @ [VALUE / 1e3, PRODUCT / 1e3, TERM / 1e3, EACH]
+    fitted = nnls(needs / measured[:, None], np.ones(len(found)))[0] * [1e3, 1e3, 1e3, 1]  # relative errors
+    lines = [
+        dict(zip(("columns", "pool", "SVMs", "kernel"), shape, strict=True))
+        | dict(zip(("values", "products", "terms"), map(int, count), strict=True))
+        | {"bits": int(own_bits), "model": round(float(us), 1), "measured": round(float(took), 1)}
+        for shape, count, own_bits, us, took in zip(SHAPES, counts, bits, model, measured, strict=True)
+    ]
+    text = {"lines": lines, "fitted": dict(zip(CONSTANTS, fitted.round(3).tolist(), strict=True))}
+    print(json.dumps(text, indent=1), flush=True)
+    (RESULTS / "scale_cost.json").write_text(json.dumps(text, indent=1) + "\n")
 
 
 def load_any(name, folder):
@@ -185,8 +212,7 @@ def correct(path, pool_size, folder):
         return correct_table(read_table(path, "y"), options, n_jobs=2).correction.labels
     source = open_source(path, "y")
     engine = LocalEngine(2, len(source.units))
-    for name in (CORRECTED, ISSUES, DONE, VOTES):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+    make_place(folder)
     learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=2)
     correct_units(source, learned.corrector, engine, folder=folder)
     return np.array(parquet.read_table(folder / CORRECTED)["y"].to_pylist())
@@ -249,10 +275,22 @@ def write_tables():
         slopes = ", ".join(f"{slope:.2f} ({case})" for case, slope in fitted.items() if slope == slope)
         text += ["", f"Judging grows with the rows to the power {slopes}.", ""]
     if (RESULTS / "scale_cost.json").exists():
-        lines = json.loads((RESULTS / "scale_cost.json").read_text())
-        text += ["## What a row costs", "", "Microseconds of one core for each row.", ""]
-        text += ["| " + " | ".join(lines[0]) + " |", "|" + "---|" * len(lines[0])]
-        text += ["| " + " | ".join(f"{value:,}" for value in line.values()) + " |" for line in lines] + [""]
+        found = json.loads((RESULTS / "scale_cost.json").read_text())
+        lines = found["lines"]
+        constants = ", ".join(f"{value} {name}" for name, value in found["fitted"].items())
+        text += [
+            "## What a row costs",
+            "",
+            "Microseconds of one core for each row. `model` has the constants of `subsvms.exits`; fitted to",
+            f"these measurements they would be {constants}.",
+            "",
+            "| " + " | ".join(lines[0]) + " |",
+            "|" + "---|" * len(lines[0]),
+        ]
+        for line in lines:
+            cells = (value if isinstance(value, str) else f"{value:,}" for value in line.values())
+            text.append("| " + " | ".join(cells) + " |")
+        text.append("")
     if (RESULTS / "scale_pool.csv").exists():
         lines = list(csv.DictReader((RESULTS / "scale_pool.csv").open()))
         text += pool_tables(lines)

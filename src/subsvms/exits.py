@@ -29,7 +29,8 @@ from subsvms.votes import Voters, Votes, count_votes, take_voters
 
 EXACT = ((1.0,), (0.5, 1.0), (0.5, 0.75, 1.0))  # shares of the SVMs at which rows may leave
 CONFIDENT = ((1.0,), (0.1, 1.0), (0.2, 1.0), (0.05, 0.2, 1.0), (0.1, 0.4, 1.0), (0.05, 0.15, 0.4, 1.0))
-VALUE, TERM = 1.25, 0.11  # nanoseconds of a kernel value, of a term of a sum: benchmarks/scale.py cost
+# nanoseconds of a kernel value, of a product in it, of a term of an SVM's sum: benchmarks/scale.py cost
+VALUE, PRODUCT, TERM = 1.25, 0.1, 0.2
 WORTH = 0.8  # stages cost more than they seem to: they are used if they promise to save a fifth
 ROUNDING = 1e-6  # of a sum of votes; far more than there is
 MOST_TRIED = 2000  # rows on which plans are compared
@@ -197,7 +198,7 @@ def cost(exits: Exits, rule: Rule, X: Any, given: np.ndarray) -> float:
         lists, rows = stage.voters.lists, stage.voters.rows
         price = TERM * len(lists.column)
         if rows is not None:
-            price += VALUE * len(rows.norm) + TERM * len(rows.column)
+            price += VALUE * len(rows.norm) + PRODUCT * len(rows.column)
         total += price * len(left) / len(given)
         if stage.n_asked < exits.n_svms:
             left, votes = go_on(exits, stage, rule, X, given, left, votes)
