@@ -1,5 +1,7 @@
 """The comparison with peers: methods, runs that go on, and a page that says what the lines say."""
 
+import json
+import os
 import time
 
 import numpy as np
@@ -36,8 +38,6 @@ def dawdle(X, given, seed):
 
 
 def vanish(X, given, seed):
-    import os
-
     os._exit(3)
 
 
@@ -272,14 +272,33 @@ def test_where_we_lose_is_complete(made_lines):
     assert pairs.loc["neighbours", "worse"] + pairs.loc["neighbours", "better"] <= 5
 
 
+def test_a_slower_time_and_a_steeper_slope_are_losses():
+    ours = {"method": methods.OURS, "1,000": 1.0, "3,000": "", "slope b": 0.5, "stopped at": "3,000"}
+    peer = {"method": "neighbours", "1,000": 2.0, "3,000": 9.0, "slope b": 0.4, "stopped at": ""}
+    second = {"method": "cleanlab, SVC", "1,000": 0.5, "3,000": "", "slope b": 2.0, "stopped at": "3,000"}
+    lost = losses.lost_speed([ours, peer, second, peer | {"method": "SubSVMs majority", "1,000": 0.1}])
+    assert list(zip(lost["rows"], lost["peer"], strict=True)) == [
+        ("1,000", "cleanlab, SVC"), ("3,000", "neighbours"), ("slope b", "neighbours")
+    ]  # fmt: skip
+
+
 def test_the_page_holds_every_loss_and_every_number(made_lines, tmp_path, capsys):
+    times = {
+        "Rows": {
+            "note": "seconds",
+            "picture": "speed_rows.png",
+            "lines": [{"method": methods.OURS, "1": 2.5}],
+        }
+    }
+    (tmp_path / "speed_rows.json").write_text(json.dumps({"machine": {}} | times))
     report.write_report("smoke", made_lines, tmp_path / "RESULTS.md")
     page = (tmp_path / "RESULTS.md").read_text()
     cells = tables.average_seeds(tables.read_lines(made_lines))
     table = tables.summarise(tables.take_common(cells))
     for value in table[["left", "bac"]].to_numpy().ravel():
         assert f"{value:.4f}" in page
-    section = page[page.index("### By cell") : page.index("## What is not here")]
+    section = page[page.index("### By cell") : page.index("## Speed")]
+    assert f"| {methods.OURS} | 2.5 |" in page and "![Rows](speed_rows.png)" in page
     lost = losses.lost_cells(cells)
     assert section.count("\n| ") == len(lost) + 1
     assert "more than 9 s" in page and "nan" not in page

@@ -22,6 +22,7 @@ BETTER = {  # measure: 1 where more is better, -1 where less is
     "median_seconds": -1,
     "peak_mib": -1,
 }
+COSTS = ("seconds", "median_seconds", "peak_mib")
 
 
 def is_peer(method):
@@ -116,12 +117,26 @@ def lost_groups(cells, column, measure):
 
 
 def lost_measures(cells):
-    """Return the measures by which a peer is better over all cells."""
+    """Return the measures by which a peer is better over all cells; doing nothing always costs less."""
     table = summarise(cells)
     lost = []
     for measure, sign in BETTER.items():
         for peer in sort_names(filter(is_peer, table.index), "method"):
             theirs, ours = table.loc[peer, measure], table.loc[OURS, measure]
-            if sign * (theirs - ours) > 0:
+            if sign * (theirs - ours) > 0 and not (measure in COSTS and peer == "as given"):
                 lost.append({"measure": measure, "peer": peer, OURS: float(ours), "theirs": float(theirs)})
     return pd.DataFrame(lost, columns=["measure", "peer", OURS, "theirs"])
+
+
+def lost_speed(lines):
+    """Return where a peer is faster, or grows more slowly, by the lines of benchmarks/speed_rows.py."""
+    by_method = {line["method"]: line for line in lines}
+    ours = by_method.get(OURS, {})
+    lost = [
+        {"rows": column, "peer": peer, OURS: ours[column], "theirs": line[column]}
+        for column in ours
+        if column not in ("method", "stopped at")
+        for peer, line in by_method.items()
+        if is_peer(peer) and line[column] != "" and (ours[column] == "" or line[column] < ours[column])
+    ]
+    return pd.DataFrame(lost, columns=["rows", "peer", OURS, "theirs"])

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from benchmarks.peers.cells import PRESETS, list_skipped
-from benchmarks.peers.losses import compare_pairs, lost_cells, lost_groups, lost_measures
+from benchmarks.peers.losses import compare_pairs, lost_cells, lost_groups, lost_measures, lost_speed
 from benchmarks.peers.methods import OURS
 from benchmarks.peers.plots import draw_left, draw_trade
 from benchmarks.peers.tables import (
@@ -59,6 +59,8 @@ def write_report(preset, path, to):
         The page; pictures go beside the lines.
     """
     path, to = Path(path), Path(to)
+    note = path.with_name("speed_rows.json")
+    times = json.loads(note.read_text()) if note.exists() else {}
     lines = read_lines(path)
     cells = average_seeds(lines)
     common = take_common(cells)
@@ -69,8 +71,8 @@ def write_report(preset, path, to):
     text = [
         *introduction(preset, path, lines, common),
         *comparison(cells, common, links),
-        *losses(cells, common),
-        *speed(path.with_name("speed_rows.json"), to),
+        *losses(cells, common, times),
+        *speed(times, path, to),
         *unfinished(preset, lines),
     ]
     to.write_text("\n".join(text) + "\n")
@@ -131,7 +133,7 @@ def comparison(cells, common, links):
     return text
 
 
-def losses(cells, common):
+def losses(cells, common, times):
     """Return everything that a peer does better."""
     lost = lost_cells(cells)
     n_cells = cells.groupby(CELL).ngroups
@@ -149,21 +151,18 @@ def losses(cells, common):
             noisy = common[common["kind"] != "clean"] if measure == RANKING else common
             table = lost_groups(noisy, column, measure)
             text += [f"### By {title}: {WORDS[measure]}\n", *as_markdown(table), ""]
-    text += [
-        f"### By cell: {len(lost)} of {n_cells}\n",
-        *as_markdown(lost),
-        "",
-    ]
-    return text
+    if "Rows" in times:
+        table = lost_speed(times["Rows"]["lines"])
+        text += ["### Seconds for a table of so many rows, and slopes\n", *as_markdown(table, digits=3), ""]
+    return [*text, f"### By cell: {len(lost)} of {n_cells}\n", *as_markdown(lost), ""]
 
 
-def speed(path, to):
-    """Return the tables of benchmarks/speed_rows.py, if they were made."""
-    if not path.exists():
+def speed(times, path, to):
+    """Return the tables of benchmarks/speed_rows.py, if they were made; pictures lie beside the lines."""
+    if not times:
         return []
     text = ["## Speed\n", "Made by `python -m benchmarks.speed_rows`.\n"]
-    results = json.loads(path.read_text())
-    for title, part in results.items():
+    for title, part in times.items():
         if isinstance(part, dict) and "lines" in part:
             names = list(part["lines"][0])
             text += [f"### {title}\n", part["note"] + "\n"]
