@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
 
 from benchmarks.peers import cells as grid
 from benchmarks.peers import child, data, losses, measures, methods, report, run, tables
@@ -18,7 +19,9 @@ CELLS = [Cell("breast cancer", 60, "clean", "0"), Cell("breast cancer", 60, "uni
 
 
 def make_table(n_classes=2, n=150):
-    X, y = make_classification(n, n_informative=4, n_classes=n_classes, random_state=0, flip_y=0)
+    X, y = make_classification(
+        n, 6, n_informative=4, n_classes=n_classes, class_sep=2.0, flip_y=0, random_state=0
+    )
     return (X - X.min(axis=0)) / np.ptp(X, axis=0), y
 
 
@@ -48,7 +51,8 @@ def test_a_method_gives_labels_and_qualities(name, n_classes, monkeypatch):
         pytest.skip(f"{methods.LIBRARIES[name]} is not installed")
     monkeypatch.setattr(methods, "N_BAGS", 10)
     X, y = make_table(n_classes)
-    labels, quality = methods.METHODS[name](X, y, 0)
+    with threadpool_limits(1):
+        labels, quality = methods.METHODS[name](X, y, 0)
     assert labels.shape == quality.shape == y.shape
     assert set(labels) <= set(range(n_classes))
     assert np.mean(labels == y) > 0.5
@@ -56,7 +60,7 @@ def test_a_method_gives_labels_and_qualities(name, n_classes, monkeypatch):
 
 
 def test_a_wrong_label_is_trusted_less():
-    X, y = make_table(n=300)
+    X, y = make_table(n=200)
     given = y.copy()
     given[:20] = 1 - given[:20]
     for name, method in methods.find_methods().items():
@@ -153,13 +157,13 @@ def test_a_file_of_another_version_is_refused(tmp_path):
 def test_a_method_that_fails_becomes_one_line(tmp_path):
     lines = run.Lines(tmp_path / "lines.csv")
     broken = {"crash": crash, "vanish": vanish, "dawdle": dawdle, "boast": boast}
-    run.run_cells(CELLS[:1], broken, lines, None, limit=3, tell=lambda line: None)
+    run.run_cells(CELLS[:1], broken, lines, None, limit=2, tell=lambda line: None)
     found = tables.read_lines(lines.path).set_index("method")
     assert found["status"].to_dict() == {
         "crash": child.FAILED, "vanish": child.FAILED, "dawdle": child.TOO_SLOW, "boast": child.DONE
     }  # fmt: skip
     assert found.loc["crash", "note"] == "RuntimeError: no"
-    assert "3" in found.loc["vanish", "note"] and found.loc["dawdle", "note"] == "more than 3 s"
+    assert "3" in found.loc["vanish", "note"] and found.loc["dawdle", "note"] == "more than 2 s"
     assert len(tables.count_unfinished(tables.read_lines(lines.path))) == 3
 
 
