@@ -197,6 +197,7 @@ def made_lines(tmp_path):
                         "method": method,
                         "status": child.DONE,
                         "seconds": rng.random(),
+                        "cpu_seconds": rng.random(),
                         "peak_mib": 9.0,
                     }
                     if (name, kind, seed, method) == ("a1a", "boundary", 1, "neighbours"):

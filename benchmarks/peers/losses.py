@@ -19,10 +19,10 @@ BETTER = {  # measure: 1 where more is better, -1 where less is
     "ap": 1,
     "bac": 1,
     "seconds": -1,
-    "median_seconds": -1,
+    "cpu_seconds": -1,
     "peak_mib": -1,
 }
-COSTS = ("seconds", "median_seconds", "peak_mib")
+COSTS = ("seconds", "cpu_seconds", "peak_mib")
 
 
 def is_peer(method):

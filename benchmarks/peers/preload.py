@@ -12,6 +12,6 @@ with suppress(ImportError):
 with suppress(ImportError):
     import imblearn.ensemble  # noqa: F401
 
-X = np.random.default_rng(0).random((60, 2))
-for table in (X, sparse.csr_matrix(X)):
+X = np.random.default_rng(0).random((60, 40))
+for table in (X, X + 100.0, sparse.csr_matrix(X * (X > 0.9))):  # then double precision, then few nonzeros
     methods.correct_by_posterior(table, (X[:, 0] > 0.5).astype(int), 0)

@@ -39,8 +39,8 @@ COLUMNS = {
     "auc": "ROC AUC",
     "ap": "average precision",
     "bac": "BAC",
-    "seconds": "seconds, mean",
-    "median_seconds": "seconds, median",
+    "seconds": "seconds",
+    "cpu_seconds": "CPU seconds",
     "peak_mib": "peak MiB",
 }
 
