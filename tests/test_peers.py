@@ -103,7 +103,7 @@ def test_presets_begin_with_what_is_cheap_and_skip_what_no_attack_can_do():
             cell.rows for cell in cells if cell.kind == "clean"
         )
         assert not set(cells) & set(grid.list_skipped(preset))
-    skipped = grid.list_skipped(PRESETS["standard"])
+    skipped = grid.list_skipped(PRESETS["full"])
     assert Cell("w1a", 2477, "boundary", "0.05") in skipped
     assert Cell("w1a", 2477, "uniform", "0.05") not in skipped
 

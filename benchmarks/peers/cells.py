@@ -122,11 +122,29 @@ def corrupt(cell, X, clean):
 
 ATTACKS = tuple(kind for kind in KINDS if kind != "clean")
 FEW = ("uniform", "directed, alpha=1", "directed, alpha=0", "boundary", "region")
-SMALL = ("breast cancer", "made: rare", "made: five classes", "digits", "splice", "a1a")
+THE_PAPERS = tuple(kind for kind in ATTACKS if kind.startswith("directed"))
+SMALL = ("breast cancer", "splice", "made: five classes", "digits", "made: rare", "a1a", "w1a", "svmguide1")
+MEDIUM = ("a2a", "a3a", "w2a")
+LARGE = tuple(name for name in SIZES if name not in SMALL + MEDIUM)
 PRESETS = {
     "smoke": Preset(
-        (Part(("breast cancer",), ("uniform", "boundary"), ("0.1",)), Part(("made: rare",), (), ())), limit=20
+        (Part(("breast cancer",), ("uniform", "boundary"), ("0.1",)), Part(("made: rare",), (), ())), limit=30
     ),
-    "quick": Preset((Part(SMALL, FEW, ("0.1",)),), limit=30),
-    "standard": Preset((Part(tuple(SIZES), ATTACKS, BUDGETS),), limit=120),
+    "quick": Preset(
+        (
+            Part(("breast cancer", "made: rare", "made: five classes"), FEW, ("0.1", RHO)),
+            Part(("splice", "svmguide1", "a1a"), FEW, ("0.1",)),
+            Part(("digits",), ("uniform",), ("0.1",)),
+        ),
+        limit=60,
+    ),
+    "standard": Preset(  # the larger the table, the fewer the attacks; no rows are left out
+        (
+            Part(SMALL, ATTACKS, BUDGETS),
+            Part(MEDIUM, tuple(kind for kind in ATTACKS if kind != "greedy"), ("0.1", RHO)),
+            Part(LARGE, ("uniform", *THE_PAPERS, "boundary"), (RHO,)),
+        ),
+        limit=600,
+    ),
+    "full": Preset((Part(tuple(SIZES), ATTACKS, BUDGETS),), limit=1800),
 }
