@@ -2,7 +2,11 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -146,6 +150,32 @@ def test_what_is_done_is_not_done_again(tmp_path):
     assert sorted(line[:40] for line in lines.path.read_text().splitlines()) == sorted(
         line[:40] for line in whole.splitlines()
     )
+
+
+STOPPED = """
+import os, signal, sys
+import test_peers
+from benchmarks.peers import run
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+methods = {"boast": test_peers.boast, "dawdle": test_peers.dawdle}
+try:
+    run.run_cells(test_peers.CELLS, methods, run.Lines(sys.argv[1]), None, limit=30)
+except KeyboardInterrupt:
+    os._exit(130)
+"""
+
+
+def test_a_run_that_is_stopped_leaves_whole_results_only(tmp_path):
+    path, (tests, root) = tmp_path / "lines.csv", Path(__file__).parents[:2]
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(root), str(tests), os.environ.get("PYTHONPATH", "")])
+    }
+    process = subprocess.Popen([sys.executable, "-c", STOPPED, str(path)], env=environment)
+    while process.poll() is None and (not path.exists() or len(path.read_text().splitlines()) < 3):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 130
+    assert list(tables.read_lines(path)["method"]) == ["boast", "boast"]
 
 
 def test_a_file_of_another_version_is_refused(tmp_path):

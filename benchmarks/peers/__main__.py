@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -19,6 +20,9 @@ def main(words=None):
     results = Path(args.results)
     path = results / f"peers_{args.preset}.csv"
     if args.command == "report":
+        if not path.exists():
+            print(f"There are no lines in {path}: make some with the command run.", file=sys.stderr)
+            return 2
         write_report(args.preset, path, args.to)
         return 0
     methods = find_methods()
@@ -26,6 +30,7 @@ def main(words=None):
         print(f"Left out, because a library is not installed: {', '.join(missing)}.")
     if args.fresh:
         path.unlink(missing_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         n_runs = run_preset(
             PRESETS[args.preset], methods, path, args.data_dir, n_workers=args.workers, limit=args.limit,

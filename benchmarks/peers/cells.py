@@ -132,8 +132,10 @@ PRESETS = {
     ),
     "quick": Preset(
         (
-            Part(("breast cancer", "made: rare", "made: five classes"), FEW, ("0.1", RHO)),
-            Part(("splice", "svmguide1", "a1a"), FEW, ("0.1",)),
+            Part(("breast cancer",), FEW, ("0.1", RHO)),
+            Part(("made: rare",), FEW, (RHO,)),
+            Part(("made: five classes", "splice", "svmguide1"), FEW, ("0.1",)),
+            Part(("a1a",), ("uniform", "directed, alpha=0", "boundary"), ("0.1",)),
             Part(("digits",), ("uniform",), ("0.1",)),
         ),
         limit=60,

@@ -9,6 +9,8 @@ its limit, costs its caller one `Outcome`.
 import multiprocessing
 import os
 import resource
+import signal
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -56,6 +58,13 @@ def call(function, *args, limit, memory=MEMORY):
         ours.close()
 
 
+def end_calls():
+    """Kill what is under way."""
+    for process in multiprocessing.active_children():
+        with suppress(ValueError):  # its caller has just closed it
+            process.kill()
+
+
 def start_server():
     """Return the context of processes; the server starts with the first of them."""
     for name in THREADS:
@@ -67,6 +76,7 @@ def start_server():
 
 def work(pipe, limit, memory, function, args):
     """Call the function and send how it ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the caller decides
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     seconds = int(limit) + 5  # so that a process whose caller was killed goes, too
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))

@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmarks.peers.cells import Cell, corrupt, list_cells, seed_of
-from benchmarks.peers.child import DONE, FAILED, TOO_SLOW, call
+from benchmarks.peers.child import DONE, call, end_calls
 from benchmarks.peers.data import load_table
 from benchmarks.peers.measures import MEASURES, measure
 
@@ -38,7 +38,7 @@ class Lines:
     """
 
     def __init__(self, path):
-        self.path, self.lock = Path(path), threading.Lock()
+        self.path, self.lock, self.closed = Path(path), threading.Lock(), False
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = self.path.read_bytes() if self.path.exists() else b""
         whole = text[: text.rfind(b"\n") + 1] or (",".join(COLUMNS) + "\n").encode()
@@ -57,8 +57,15 @@ class Lines:
     def append(self, line):
         """Add a line; numbers with as many digits as anyone reads."""
         words = {key: f"{value:.5g}" if isinstance(value, float) else value for key, value in line.items()}
-        with self.lock, self.path.open("a", newline="") as file:
-            csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(words)
+        with self.lock:
+            if not self.closed:
+                with self.path.open("a", newline="") as file:
+                    csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(words)
+
+    def close(self):
+        """Let no more lines come."""
+        with self.lock:
+            self.closed = True
 
 
 def run_cells(cells, methods, lines, folder, *, limit, n_workers=2, tell=print):
@@ -102,9 +109,17 @@ def run_cells(cells, methods, lines, folder, *, limit, n_workers=2, tell=print):
             f"{cell.budget}: {now - start:.1f} s for {len(todo[cell])} methods"
         )
 
-    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(n_workers) as pool:
-        for future in [pool.submit(work, cell, place) for cell in todo]:
-            future.result()
+    pool = ThreadPoolExecutor(n_workers)
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            for future in [pool.submit(work, cell, place) for cell in todo]:
+                future.result()
+        except BaseException:  # Ctrl-C, say: what is under way is not a result
+            lines.close()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        finally:
+            end_calls()
     return sum(map(len, todo.values()))
 
 
@@ -177,6 +192,3 @@ def run_preset(preset, methods, path, folder, *, n_workers=2, limit=None, tell=p
     return run_cells(
         cells, methods, lines, folder, limit=limit or preset.limit, n_workers=n_workers, tell=tell
     )
-
-
-__all__ = ["COLUMNS", "DONE", "FAILED", "KEYS", "TOO_SLOW", "Lines", "describe_machine", "run_cells"]
