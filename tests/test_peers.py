@@ -86,6 +86,7 @@ def test_files_have_the_sizes_that_cells_count_on(data_folder, name):
     assert (len(table.y), np.bincount(table.y).min()) == data.SIZES[name]
     assert table.X_test.shape == (min(len(table.y_test), data.MOST_TESTED), table.X.shape[1])
     assert set(table.y_test) == {0, 1}
+    assert measures.retrain(table, table.y) > 0.6
 
 
 @pytest.mark.parametrize("name", ["breast cancer", "digits"])

@@ -84,5 +84,5 @@ def work(pipe, limit, memory, function, args):
         outcome = Outcome(DONE, function(*args))
     except Exception as error:
         first_line = str(error).strip().partition("\n")[0]
-        outcome = Outcome(FAILED, note=f"{type(error).__name__}: {first_line}"[:200])
+        outcome = Outcome(FAILED, note=f"{type(error).__name__}: {first_line}"[:120])
     pipe.send(outcome)

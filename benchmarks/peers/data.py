@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MinMaxScaler
@@ -90,8 +91,9 @@ def read(file, folder, n_features=None):
 
 
 def sample(X, y, most_rows, seed):
-    """Return at most so many rows, each class with its share."""
-    if most_rows is None or len(y) <= most_rows:
-        return X, y
-    X, _, y, _ = train_test_split(X, y, train_size=most_rows, stratify=y, random_state=seed)
+    """Return at most so many rows, each class with its share; CSR with the short indices that SVC takes."""
+    if most_rows is not None and len(y) > most_rows:
+        X, _, y, _ = train_test_split(X, y, train_size=most_rows, stratify=y, random_state=seed)
+    if sparse.issparse(X):
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X, y
