@@ -1,6 +1,6 @@
 """Measure how fast whole corrections are beside the peers', and what share of the peak the loops reach.
 
-    python -m benchmarks.speed_rows --data-dir FOLDER     # from the root of the repository; about an hour
+    python -m benchmarks.speed_rows --data-dir FOLDER     # from the root of the repository; two hours
 
 Parts, each of which `--only TITLE` measures again:
 
@@ -41,6 +41,7 @@ from subsvms.sampling import subset_size
 
 RESULTS = Path(__file__).parent / "results"
 ROWS = (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+SMALL = 10_000  # rows up to which a time is the median of several
 N_FEATURES, RATE = 20, 0.1
 MEMORY = 18 * 2**30  # bytes
 J, C = 1000, 100.0
@@ -77,20 +78,23 @@ def fit_line(rows, seconds):
     return float(slope), float(intercept)
 
 
-def against_rows(sizes, limit, picture):
-    """Time every method on ever more rows, and draw the times."""
+def against_rows(sizes, limit, n_times, picture):
+    """Time every method on ever more rows, small tables several times, and draw the times."""
     methods = {name: method for name, method in find_methods().items() if name != "as given"}
     seconds, stopped = {name: {} for name in methods}, {}
     for n_rows in sizes:
         for name, method in methods.items():
             if name in stopped:
                 continue
-            outcome = call(time_method, method, make_rows, n_rows, limit=limit, memory=MEMORY)
-            if outcome.status == DONE:
-                seconds[name][n_rows] = outcome.value
+            outcomes = [
+                call(time_method, method, make_rows, n_rows, limit=limit, memory=MEMORY)
+                for _ in range(n_times if n_rows <= SMALL else 1)
+            ]
+            if all(outcome.status == DONE for outcome in outcomes):
+                seconds[name][n_rows] = float(np.median([outcome.value for outcome in outcomes]))
             else:
-                stopped[name] = f"{n_rows:,} rows: {outcome.note}"
-            print(f"{name}, {n_rows} rows: {outcome.value or outcome.note}", flush=True)
+                stopped[name] = f"{n_rows:,} rows: {outcomes[-1].note}"
+            print(f"{name}, {n_rows} rows: {seconds[name].get(n_rows) or stopped[name]}", flush=True)
     shared = [n for n in sizes if all(n in times for times in seconds.values())]
     lines, points = [], {}
     for name, times in seconds.items():
@@ -196,14 +200,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="LIBSVM files")
     parser.add_argument("--out", default=RESULTS / "speed_rows.json", type=Path)
-    parser.add_argument("--limit", default=300.0, type=float, help="seconds for one call")
+    parser.add_argument("--limit", default=600.0, type=float, help="seconds for one call")
     parser.add_argument("--most-rows", default=ROWS[-1], type=int, help="of the first part")
-    parser.add_argument("--times", default=3, type=int, help="repetitions, of the other parts")
+    parser.add_argument("--times", default=3, type=int, help="repetitions, but for large tables")
     parser.add_argument("--only", help="one part, by its title; the others stay as they are in the file")
     args = parser.parse_args()
     sizes = [n for n in ROWS if n <= args.most_rows]
     parts = {
-        "Rows": lambda: against_rows(sizes, args.limit, args.out.with_suffix(".png")),
+        "Rows": lambda: against_rows(sizes, args.limit, args.times, args.out.with_suffix(".png")),
         "a5a": lambda: on_a5a(args.data_dir, args.limit, args.times),
         "Fit and predict": lambda: fit_and_predict((1000, 10_000), args.limit, args.times),
         "Peak": lambda: beside_peak(2 * args.times + 1),
