@@ -338,5 +338,6 @@ def test_the_page_holds_every_loss_and_every_number(made_lines, tmp_path, capsys
     lost = losses.lost_cells(cells)
     assert section.count("\n| ") == len(lost) + 1
     assert "more than 9 s" in page and "nan" not in page
+    assert "Of the 36 runs of this preset 24 were not begun." in page
     assert (tmp_path / "peers_smoke_left.png").stat().st_size < 100_000
     assert f"{table.loc[methods.OURS, 'left']:.4f}" in capsys.readouterr().out

@@ -3,7 +3,7 @@
 Processes are forked from a server that has imported what they need and loaded compiled code (`preload.py`),
 so that a time is that of the work and not of the start. Each has one thread: the number of threads that
 libraries take is set in the environment, before the server starts. A process that crashes, or is killed at
-its limit, costs its caller one `Outcome`.
+its limit, costs its caller one `Outcome`. Made for Linux: limits and memory are counted as it does.
 """
 
 import multiprocessing

@@ -4,9 +4,9 @@ import json
 import os
 from pathlib import Path
 
-from benchmarks.peers.cells import PRESETS, list_skipped
+from benchmarks.peers.cells import PRESETS, Cell, list_cells, list_skipped
 from benchmarks.peers.losses import compare_pairs, lost_cells, lost_groups, lost_measures, lost_speed
-from benchmarks.peers.methods import OURS
+from benchmarks.peers.methods import METHODS, OURS
 from benchmarks.peers.plots import draw_left, draw_trade
 from benchmarks.peers.tables import (
     ACCURACY,
@@ -181,7 +181,15 @@ def speed(times, path, to):
 
 def unfinished(preset, lines):
     """Return what was not measured, and why."""
-    text = ["## What is not here\n", "Runs that did not finish:\n", *as_markdown(count_unfinished(lines)), ""]
+    present = set(lines[[*Cell._fields, "method"]].itertuples(index=False, name=None))
+    runs = {(*cell, name) for cell in list_cells(PRESETS[preset]) for name in METHODS}
+    text = [
+        "## What is not here\n",
+        f"Of the {len(runs)} runs of this preset {len(runs - present)} were not begun.\n",
+        "Runs that did not finish:\n",
+        *as_markdown(count_unfinished(lines)),
+        "",
+    ]
     if skipped := list_skipped(PRESETS[preset]):
         text.append("Cells that no attack can fill (`cells.py` says when):\n")
         for name in dict.fromkeys(cell.data for cell in skipped):
