@@ -11,6 +11,7 @@ benchmarks/results/quality.md.
 Methods: labels as given; the paper's majority vote; the default rule, "posterior"; and the same rule with
 the noise matrix counted from the clean labels, which no user has. A cell, a data set under an attack, is
 *harmed* if on average over its corruptions more labels are wrong after than before, by more than 0.002.
+Other methods, under every attack, are compared in benchmarks/peers.
 """
 
 import argparse

@@ -7,7 +7,7 @@ table goes to standard output, the numbers to benchmarks/results/speed.json. FOL
 files a1a and w1a (default: SUBSVMS_DATA); without it tables of the same shape are made. Every ratio is
 taken between medians of repetitions that alternate, on the same subsets, rows and parameters; times
 themselves are good to a factor of two on a shared machine. SVC is timed on some of the SVMs and scaled up
-to all of them.
+to all of them. benchmarks/speed_rows.py times whole corrections against the number of rows, beside peers.
 """
 
 import argparse

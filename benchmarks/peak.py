@@ -1,0 +1,125 @@
+"""Measure what one core can do in multiply-adds per second, and what the two compiled loops do of it.
+
+The peak is measured twice, in single and in double precision: by a loop that keeps its numbers in registers
+(Horner's rule on many independent numbers; compiled as the loops are, so in vectors of the same width), and
+by a product of two matrices of NumPy's BLAS, which may use wider ones. The larger is taken. It holds for one
+thread; the environment must allow no more.
+
+What counts as a multiply-add:
+
+- votes: each support vector of each SVM once for each row, and each nonzero of each training row that is one,
+  once for each row (its kernel). Exponentials, one for each kernel value, are not counted, nor is the tally.
+- solver: the nonzeros that a kernel matrix takes, half of it by symmetry, and two for each row and step (one
+  moves the gradient, one is the curvature). Comparisons, divisions and exponentials are not counted.
+"""
+
+import time
+
+import numpy as np
+from numba import njit
+
+from subsvms import _ballots
+from subsvms.kernel import Kernel
+from subsvms.sampling import draw_subsets, subset_size
+from subsvms.solver import solve_subsets
+from subsvms.votes import LANES, Booth, count_votes, gather_voters
+
+J, N_ROWS, N_FEATURES = 1000, 10_000, 20
+N_BLOCKS = 20  # of rows, where a loop of the votes is timed alone
+N_NUMBERS, N_ROUNDS = 256, 20_000  # a few kilobytes, which stay in the first cache
+
+
+@njit(fastmath={"contract"}, error_model="numpy")
+def horner(x, y, n_rounds):
+    """Replace eight polynomials of each x by longer ones: 64 multiply-adds a round, in eight chains.
+
+    A chain waits for each of its sums; with fewer than eight the core would wait, too.
+    """
+    for _ in range(n_rounds):
+        for k in range(x.shape[0]):
+            z = x[k]
+            a, b, c, d = y[0, k], y[1, k], y[2, k], y[3, k]
+            e, f, g, h = y[4, k], y[5, k], y[6, k], y[7, k]
+            for _ in range(8):
+                a, b, c, d = a * z + z, b * z + z, c * z + z, d * z + z
+                e, f, g, h = e * z + z, f * z + z, g * z + z, h * z + z
+            y[0, k], y[1, k], y[2, k], y[3, k] = a, b, c, d
+            y[4, k], y[5, k], y[6, k], y[7, k] = e, f, g, h
+
+
+def fastest(work, n_times):
+    """Return the shortest of some times, after one that compiles."""
+    work()
+    times = []
+    for _ in range(n_times):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def measure_peak(dtype, n_times):
+    """Return multiply-adds per second in registers, and in a product of matrices."""
+    x, y = np.full(N_NUMBERS, 0.5, dtype), np.zeros((8, N_NUMBERS), dtype)  # y goes to 1 and stays there
+    registers = 64 * N_NUMBERS * N_ROUNDS / fastest(lambda: horner(x, y, N_ROUNDS), n_times)
+    matrix = np.ones((1024, 1024), dtype)
+    product = 1024**3 / fastest(lambda: matrix @ matrix, n_times)
+    return registers, product
+
+
+def list_works():
+    """Return for each loop its multiply-adds, its precision, and a function that runs it."""
+    rng = np.random.default_rng(0)
+    X = rng.random((N_ROWS, N_FEATURES))
+    labels = (X[:, :4].sum(axis=1) + 0.3 * rng.normal(size=N_ROWS) > 2).astype(int)
+    kernel = Kernel.named("rbf", 1 / N_FEATURES)
+    subsets = draw_subsets(labels, J, subset_size("log_squared", N_ROWS), seed=0)
+    size = subsets.shape[1]
+    solution = solve_subsets(X, labels, subsets, kernel=kernel)
+    n_solver = J * size * (size + 1) / 2 * N_FEATURES + 2 * size * int(solution.n_iter.sum())
+    voters = gather_voters(X, solution, np.bincount(labels), kernel)
+    n_kernels, n_sums = (np.count_nonzero(part.value) for part in (voters.rows, voters.lists))
+    booth = Booth(voters, LANES, 0)
+    table = (booth.table, booth.norms, booth.kernels)
+    _ballots.load_dense(X, 0, LANES, voters.column_of, *table[:2])
+
+    def fill_kernels():
+        for _ in range(N_BLOCKS):
+            _ballots.kernel_block(voters.rows, kernel, *table)
+
+    def add_up():
+        for _ in range(N_BLOCKS):
+            _ballots.vote_block(
+                voters.lists, voters.intercept, voters.pairs, voters.order, booth.kernels,
+                booth.everyone, booth.counted, booth.ballots, booth.oob_ballots,
+            )  # fmt: skip
+
+    single = voters.intercept.dtype.type
+    return {
+        "solver": (n_solver, np.float64, lambda: solve_subsets(X, labels, subsets, kernel=kernel)),
+        "votes": (N_ROWS * (n_kernels + n_sums), single, lambda: count_votes(voters, X)),
+        "votes: kernel values": (N_BLOCKS * LANES * n_kernels, single, fill_kernels),
+        "votes: weighted sums": (N_BLOCKS * LANES * n_sums, single, add_up),
+    }
+
+
+def measure_loops(n_times):
+    """Return the table of both loops beside the peak, the votes whole and in their two parts."""
+    lines = []
+    for name, (n_operations, dtype, work) in list_works().items():
+        rate = n_operations / fastest(work, n_times)
+        registers, product = measure_peak(dtype, n_times)
+        lines.append(
+            {
+                "loop": name,
+                "precision": np.dtype(dtype).name,
+                "multiply-adds, billions": n_operations / 1e9,
+                "per second, billions": rate / 1e9,
+                "peak in registers": registers / 1e9,
+                "peak of a matrix product": product / 1e9,
+                "share of the larger": rate / max(registers, product),
+            }
+        )
+    size = subset_size("log_squared", N_ROWS)
+    note = f"{N_ROWS} x {N_FEATURES} rows, J={J}, s={size}, one thread, best of {n_times}"
+    return {"note": note, "lines": lines}

@@ -1,0 +1,69 @@
+"""The command line: `python -m benchmarks.peers run` and `python -m benchmarks.peers report`."""
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+
+from benchmarks.peers.cells import PRESETS
+from benchmarks.peers.methods import METHODS, find_methods
+from benchmarks.peers.report import write_report
+from benchmarks.peers.run import run_preset
+
+HERE = Path(__file__).parent.parent
+
+
+def main(words=None):
+    """Parse, call, answer."""
+    args = make_parser().parse_args(words)
+    results = Path(args.results)
+    path = results / f"peers_{args.preset}.csv"
+    if args.command == "report":
+        if not path.exists():
+            print(f"There are no lines in {path}: make some with the command run.", file=sys.stderr)
+            return 2
+        write_report(args.preset, path, args.to)
+        return 0
+    methods = find_methods()
+    if missing := [name for name in METHODS if name not in methods]:
+        print(f"Left out, because a library is not installed: {', '.join(missing)}.")
+    if args.fresh:
+        path.unlink(missing_ok=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        n_runs = run_preset(
+            PRESETS[args.preset], methods, path, args.data_dir, n_workers=args.workers, limit=args.limit,
+            tell=lambda line: print(line, flush=True),
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        print("Stopped. What is done is kept; the same command goes on from here.", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(130)  # without waiting for the methods that are under way
+    print(f"{n_runs} runs done; the lines are in {path}.")
+    return 0
+
+
+def make_parser():
+    """Return the parser of both commands."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="do the runs of a preset that are not done")
+    run.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="LIBSVM files")
+    run.add_argument(
+        "--fresh", action="store_true", help="begin anew, as one must after a change of the code"
+    )
+    run.add_argument("--limit", type=float, help="seconds for one method in one cell, not the preset's")
+    run.add_argument("--workers", type=int, default=2, help="cells at a time")
+    report = commands.add_parser("report", help="write RESULTS.md from the lines of a preset")
+    report.add_argument("--to", type=Path, default=HERE / "RESULTS.md")
+    for command in (run, report):
+        command.add_argument(
+            "--preset", choices=PRESETS, default="standard" if command is report else "quick"
+        )
+        command.add_argument("--results", default=HERE / "results", help="folder of the lines and pictures")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

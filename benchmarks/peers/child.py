@@ -1,0 +1,88 @@
+"""Call a function in a process of its own, with a limit on its time and memory.
+
+Processes are forked from a server that has imported what they need and loaded compiled code (`preload.py`),
+so that a time is that of the work and not of the start. Each has one thread: the number of threads that
+libraries take is set in the environment, before the server starts. A process that crashes, or is killed at
+its limit, costs its caller one `Outcome`. Made for Linux: limits and memory are counted as it does.
+"""
+
+import multiprocessing
+import os
+import resource
+import signal
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+MEMORY = 12 * 2**30  # bytes of addresses; two processes at a time leave some of 32 GB
+DONE, TOO_SLOW, FAILED = "done", "too slow", "failed"
+
+
+class Outcome(NamedTuple):
+    """How a call ended."""
+
+    status: str  # DONE, TOO_SLOW or FAILED
+    value: Any = None  # what it returned
+    note: str = ""  # why it did not
+
+
+def call(function, *args, limit, memory=MEMORY):
+    """Return the outcome of function(*args); both are pickled.
+
+    Parameters
+    ----------
+    function : callable
+        Of a module that can be imported.
+    *args
+    limit : float
+        Seconds.
+    memory : int
+        Bytes.
+    """
+    context = start_server()
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=work, args=(theirs, limit, memory, function, args), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(limit):
+            return Outcome(TOO_SLOW, note=f"more than {limit:g} s")
+        return ours.recv()
+    except EOFError:  # the other end is gone
+        process.join()
+        return Outcome(FAILED, note=f"the process ended with {process.exitcode}")
+    finally:
+        process.kill()
+        process.join()
+        process.close()
+        ours.close()
+
+
+def end_calls():
+    """Kill what is under way."""
+    for process in multiprocessing.active_children():
+        with suppress(ValueError):  # its caller has just closed it
+            process.kill()
+
+
+def start_server():
+    """Return the context of processes; the server starts with the first of them."""
+    for name in THREADS:
+        os.environ[name] = "1"
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["benchmarks.peers.preload"])
+    return context
+
+
+def work(pipe, limit, memory, function, args):
+    """Call the function and send how it ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the caller decides
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    seconds = int(limit) + 5  # so that a process whose caller was killed goes, too
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    try:
+        outcome = Outcome(DONE, function(*args))
+    except Exception as error:
+        first_line = str(error).strip().partition("\n")[0]
+        outcome = Outcome(FAILED, note=f"{type(error).__name__}: {first_line}"[:120])
+    pipe.send(outcome)

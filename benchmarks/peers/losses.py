@@ -1,0 +1,142 @@
+"""Where a peer does better than SubSVMs' default rule: all of it.
+
+A peer is every method but the two of SubSVMs; leaving the labels as they are is one.
+"""
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.peers.methods import OURS
+from benchmarks.peers.tables import CELL, MARGIN, average_by, sort_names, summarise
+
+BETTER = {  # measure: 1 where more is better, -1 where less is
+    "left": -1,
+    "harmed": -1,
+    "worst": -1,
+    "precision": 1,
+    "recall": 1,
+    "auc": 1,
+    "ap": 1,
+    "bac": 1,
+    "seconds": -1,
+    "cpu_seconds": -1,
+    "peak_mib": -1,
+}
+COSTS = ("seconds", "cpu_seconds", "peak_mib")
+
+
+def is_peer(method):
+    """Tell whether a method is not one of ours."""
+    return not method.startswith("SubSVMs")
+
+
+def compare_pairs(cells):
+    """Return each peer beside our default rule, over the cells that both finished."""
+    left, given = (cells.pivot_table(index=CELL, columns="method", values=name) for name in ("left", "given"))
+    lines = []
+    for peer in sort_names(filter(is_peer, left), "method"):
+        both = left[[OURS, peer]].dropna()
+        before = given.loc[both.index, OURS]
+        gain = both[peer] - both[OURS]
+        harm = both.sub(before, axis=0) > MARGIN
+        lines.append(
+            {
+                "peer": peer,
+                "cells": len(both),
+                "left by us": both[OURS].mean(),
+                "left by the peer": both[peer].mean(),
+                "better": int(np.sum(gain > MARGIN)),
+                "worse": int(np.sum(gain < -MARGIN)),
+                "harmed by us": int(harm[OURS].sum()),
+                "harmed by the peer": int(harm[peer].sum()),
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def lost_cells(cells):
+    """Return the cells in which a peer leaves fewer wrong labels by more than the margin, worst first.
+
+    A cell that our rule did not finish and a peer did is lost, too; its difference is infinite.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        One row per cell and method that finished it.
+
+    Returns
+    -------
+    DataFrame
+        With the cell, what was given, what is left by us and by the best peer, its name, the difference, and
+        how many peers are better.
+    """
+    lost = []
+    for key, group in cells.groupby(CELL, sort=False):
+        left = group.set_index("method")["left"]
+        ours = left.get(OURS, np.inf)
+        peers = left[[is_peer(name) for name in left.index]]
+        better = peers[peers < ours - MARGIN].sort_values(kind="stable")
+        if len(better):
+            lost.append(
+                dict(zip(CELL, key, strict=True))
+                | {
+                    "given": group["given"].iloc[0],
+                    OURS: ours,
+                    "best peer": better.iloc[0],
+                    "which": better.index[0],
+                    "difference": ours - better.iloc[0],
+                    "peers that are better": len(better),
+                }
+            )
+    columns = [*CELL, "given", OURS, "best peer", "which", "difference", "peers that are better"]
+    table = pd.DataFrame(lost, columns=columns)
+    return table.sort_values("difference", ascending=False, kind="stable", ignore_index=True)
+
+
+def lost_groups(cells, column, measure):
+    """Return the values of a column, a data set or an attack, on which a peer is better on average.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Of cells that every method has.
+    column : str
+    measure : str
+        Of `BETTER`.
+    """
+    means = average_by(cells, column, measure)
+    peers = [name for name in means if name != "cells" and is_peer(name)]
+    lost = []
+    for name, row in means.iterrows():
+        gains = BETTER[measure] * (row[peers].astype(float) - row[OURS])
+        for peer in gains[gains > 0].sort_values(ascending=False, kind="stable").index:
+            lost.append(
+                {column: name, "peer": peer, OURS: row[OURS], "theirs": row[peer], "gain": gains[peer]}
+            )
+    return pd.DataFrame(lost, columns=[column, "peer", OURS, "theirs", "gain"])
+
+
+def lost_measures(cells):
+    """Return the measures by which a peer is better over all cells; doing nothing always costs less."""
+    table = summarise(cells)
+    lost = []
+    for measure, sign in BETTER.items():
+        for peer in sort_names(filter(is_peer, table.index), "method"):
+            theirs, ours = table.loc[peer, measure], table.loc[OURS, measure]
+            if sign * (theirs - ours) > 0 and not (measure in COSTS and peer == "as given"):
+                lost.append({"measure": measure, "peer": peer, OURS: float(ours), "theirs": float(theirs)})
+    return pd.DataFrame(lost, columns=["measure", "peer", OURS, "theirs"])
+
+
+def lost_speed(lines):
+    """Return where a peer is faster, or grows more slowly, by the lines of benchmarks/speed_rows.py."""
+    by_method = {line["method"]: line for line in lines}
+    ours = by_method.get(OURS, {})
+    lost = [
+        {"rows": column, "peer": peer, OURS: ours[column], "theirs": line[column]}
+        for column in ours
+        if column not in ("method", "stopped at")
+        for peer, line in by_method.items()
+        if is_peer(peer) and line[column] != "" and (ours[column] == "" or line[column] < ours[column])
+    ]
+    return pd.DataFrame(lost, columns=["rows", "peer", OURS, "theirs"])

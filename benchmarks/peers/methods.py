@@ -1,0 +1,137 @@
+"""What people would use: each method takes (X, given, seed) and gives (labels, quality).
+
+`given` are class numbers from 0 on, `labels` the corrected ones, and `quality` tells how far each given label
+is to be trusted, lower is worse; only its order matters. Features come scaled. Every method runs on one
+thread with the parameters that it has by default, or that its makers recommend:
+
+- cleanlab: probabilities from 5-fold cross-validation, its default filter; what it flags is flipped if there
+  are two classes, and gets its suggested label if there are more;
+- neighbours: the label that most of the 10 nearest rows have; a tie that includes the given label keeps it;
+- cross-validated SVC: what SVC says of each fifth of the rows, trained on the others;
+- balanced bagging: a vote of 1000 SVCs on balanced subsets as large as those of SubSVMs. imbalanced-learn
+  balances what it drew, by leaving rows out, so it is asked to draw more.
+
+SVC is scikit-learn's default, with the rbf kernel, C = 1 and gamma="scale".
+"""
+
+import warnings
+from importlib.util import find_spec
+
+import numpy as np
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.neighbors import NearestNeighbors
+from sklearn.svm import SVC
+
+from subsvms import LabelNoiseWarning, correct_labels
+from subsvms.sampling import subset_size
+
+N_FOLDS = 5
+N_NEIGHBOURS = 10
+N_BAGS = 1000  # as many as SubSVMs trains
+
+
+def keep_labels(X, given, seed):
+    """Leave the labels as they are: what every method must beat."""
+    return given, np.ones(len(given))
+
+
+def correct_by_majority(X, given, seed):
+    return correct(X, given, seed, rule="majority")
+
+
+def correct_by_posterior(X, given, seed):
+    return correct(X, given, seed)
+
+
+def correct(X, given, seed, **rule):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)
+        correction = correct_labels(X, given, random_state=seed, n_jobs=1, **rule)
+    return correction.labels, correction.label_quality
+
+
+def cleanlab_logistic(X, given, seed):
+    return clean(LogisticRegression(max_iter=1000), X, given, seed)
+
+
+def cleanlab_svc(X, given, seed):
+    return clean(SVC(probability=True, random_state=seed), X, given, seed)
+
+
+def cleanlab_boosting(X, given, seed):
+    X = X.toarray() if sparse.issparse(X) else X
+    return clean(HistGradientBoostingClassifier(random_state=seed), X, given, seed)
+
+
+def clean(model, X, given, seed):
+    from cleanlab.classification import CleanLearning
+
+    cleaner = CleanLearning(
+        model, seed=seed, cv_n_folds=N_FOLDS, find_label_issues_kwargs={"n_jobs": 1}, verbose=False
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # SVC's probabilities will be another class's work one day
+        issues = cleaner.find_label_issues(X, given)
+    suggested = 1 - given if given.max() == 1 else issues["predicted_label"].to_numpy()
+    return np.where(issues["is_label_issue"], suggested, given), issues["label_quality"].to_numpy()
+
+
+def ask_neighbours(X, given, seed):
+    nearest = NearestNeighbors(n_neighbors=N_NEIGHBOURS, n_jobs=1).fit(X).kneighbors(return_distance=False)
+    votes = np.stack([np.mean(given[nearest] == c, axis=1) for c in range(given.max() + 1)], axis=1)
+    own = votes[np.arange(len(given)), given]
+    return np.where(own < votes.max(axis=1), votes.argmax(axis=1), given), own
+
+
+def cross_validate_svc(X, given, seed):
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
+    values = cross_val_predict(SVC(), X, given, cv=folds, method="decision_function")
+    if values.ndim == 1:
+        values = np.stack([-values, values], axis=1)
+    rows = np.arange(len(given))
+    own, others = values[rows, given], values.copy()
+    others[rows, given] = -np.inf
+    return values.argmax(axis=1), own - others.max(axis=1)
+
+
+def bag_balanced(X, given, seed):
+    from imblearn.ensemble import BalancedBaggingClassifier
+
+    sizes = np.bincount(given)
+    size = subset_size("log_squared", len(given), len(sizes))
+    n_drawn = min(round(size / len(sizes) * len(given) / sizes.min()), len(given))
+    model = BalancedBaggingClassifier(
+        SVC(), n_estimators=N_BAGS, max_samples=n_drawn, bootstrap=False, n_jobs=1, random_state=seed
+    )
+    votes = model.fit(X, given).predict_proba(X)
+    return votes.argmax(axis=1), votes[np.arange(len(given)), given]
+
+
+OURS = "SubSVMs posterior"
+METHODS = {
+    "as given": keep_labels,
+    "SubSVMs majority": correct_by_majority,
+    OURS: correct_by_posterior,
+    "cleanlab, logistic": cleanlab_logistic,
+    "cleanlab, SVC": cleanlab_svc,
+    "cleanlab, boosting": cleanlab_boosting,
+    "neighbours": ask_neighbours,
+    "cross-validated SVC": cross_validate_svc,
+    "balanced bagging": bag_balanced,
+}
+LIBRARIES = {
+    **{name: "cleanlab" for name in METHODS if name.startswith("cleanlab")},
+    "balanced bagging": "imblearn",
+}
+
+
+def find_methods():
+    """Return the methods whose libraries are installed."""
+    return {
+        name: method
+        for name, method in METHODS.items()
+        if name not in LIBRARIES or find_spec(LIBRARIES[name])
+    }
