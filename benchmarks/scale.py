@@ -2,7 +2,7 @@
 
     python benchmarks/scale.py rows                        # ten minutes on two cores, 2 GB of disk
     python benchmarks/scale.py pool --data-dir FOLDER      # about half an hour
-    python benchmarks/scale.py cost                        # two minutes
+    python benchmarks/scale.py cost                        # three minutes
 
 `rows` makes tables of 20 columns with a tenth of the labels wrong and runs the command line on them, each in
 a new process, whose time and largest memory are noted. `pool` corrects the tables of benchmarks/quality.py,
@@ -22,6 +22,7 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -147,23 +148,48 @@ def make_place(folder):
     return folder
 
 
-def measure_cost(n_columns, pool_size, n_svms, kernel):
-    """Return microseconds of one core that a row took, and what it needed."""
+class Votes(NamedTuple):
+    """What one thread took to judge a table."""
+
+    us: float  # a row
+    bits: int  # of a number: float64 where float32 would not do
+    counts: list  # kernel values, products in them, and terms of the SVMs' sums that a row needs
+    labels: np.ndarray  # (n_rows,)
+
+
+def measure_cost(n_columns, pool_size, n_svms, kernel, *, stages=(1.0,), early_exit=None):
+    """Return Votes: with `stages=None` as they are by default, else all SVMs are asked about every row."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.parquet"
         write_rows(BLOCK, path, n_columns=n_columns)
-        options = Options("y", exclude=("true",), svms=n_svms, kernel=kernel)
+        options = Options("y", exclude=("true",), svms=n_svms, kernel=kernel, early_exit=early_exit)
         source = open_source(path, "y")
         engine = LocalEngine(1, len(source.units))
-        learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=1, stages=(1.0,))
+        learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=1, stages=stages)
         place = make_place(Path(folder) / "work")
         began = time.perf_counter()
         correct_units(source, learned.corrector, engine, folder=place)
-        seconds = time.perf_counter() - began
+        us = (time.perf_counter() - began) / len(source) * 1e6
+        labels = np.array(parquet.read_table(place / CORRECTED)["y"].to_pylist())
     voters = learned.corrector.voters
     kernels = [0, 0] if voters.rows is None else [len(voters.rows.norm), len(voters.rows.column)]
-    bits = 8 * voters.intercept.itemsize
-    return seconds / len(source) * 1e6, bits, [*kernels, len(voters.lists.column)]
+    return Votes(us, 8 * voters.intercept.itemsize, [*kernels, len(voters.lists.column)], labels)
+
+
+def compare_exits(kernel):
+    """Return what early exits save, and how many labels they change."""
+    shape = (N_COLUMNS, 20_000, 1000, kernel)
+    whole = measure_cost(*shape)
+    runs = {"exact": measure_cost(*shape, stages=None)}
+    runs["0.999"] = measure_cost(*shape, stages=None, early_exit=0.999)
+    return {"kernel": kernel, "all SVMs asked": round(whole.us, 1)} | {
+        key: value
+        for name, run in runs.items()
+        for key, value in (
+            (f"{name} exits", round(run.us, 1)),
+            (f"{name} exits: other labels", int(np.sum(run.labels != whole.labels))),
+        )
+    }
 
 
 def bench_cost():
@@ -171,8 +197,7 @@ def bench_cost():
     measure_cost(5, 1000, 100, "rbf")  # what is compiled first is not counted
     measure_cost(5, 1000, 100, "linear")
     found = [measure_cost(*shape) for shape in SHAPES]
-    measured, bits = (np.array(numbers, float) for numbers in list(zip(*found, strict=True))[:2])
-    counts = np.array([counts for *_, counts in found])
+    measured, bits, counts = (np.array([run[i] for run in found], float) for i in range(3))
     needs = np.column_stack([counts * (bits / 32)[:, None], np.ones(len(found))])  # float64 takes two places
     model = needs @ [VALUE / 1e3, PRODUCT / 1e3, TERM / 1e3, EACH]
     fitted = nnls(needs / measured[:, None], np.ones(len(found)))[0] * [1e3, 1e3, 1e3, 1]  # relative errors
@@ -183,6 +208,7 @@ def bench_cost():
         for shape, count, own_bits, us, took in zip(SHAPES, counts, bits, model, measured, strict=True)
     ]
     text = {"lines": lines, "fitted": dict(zip(CONSTANTS, fitted.round(3).tolist(), strict=True))}
+    text["exits"] = [compare_exits(kernel) for kernel in ("rbf", "linear")]
     print(json.dumps(text, indent=1), flush=True)
     (RESULTS / "scale_cost.json").write_text(json.dumps(text, indent=1) + "\n")
 
@@ -251,6 +277,15 @@ def bench_pool(data, names):
                 print(line, flush=True)
 
 
+def as_table(lines):
+    """Return lines of Markdown."""
+    text = ["| " + " | ".join(lines[0]) + " |", "|" + "---|" * len(lines[0])]
+    for line in lines:
+        cells = (value if isinstance(value, str) else f"{value:,}" for value in line.values())
+        text.append("| " + " | ".join(cells) + " |")
+    return text
+
+
 def write_tables():
     """Write scale.md from the results."""
     text = ["# Runs in parts", "", "Made by `python benchmarks/scale.py`; see there.", ""]
@@ -284,13 +319,13 @@ def write_tables():
             "Microseconds of one core for each row. `model` has the constants of `subsvms.exits`; fitted to",
             f"these measurements they would be {constants}.",
             "",
-            "| " + " | ".join(lines[0]) + " |",
-            "|" + "---|" * len(lines[0]),
+            *as_table(lines),
+            "",
+            f"Early exits, {BLOCK:,} rows of {N_COLUMNS} columns, default pool and SVMs:",
+            "",
+            *as_table(found["exits"]),
+            "",
         ]
-        for line in lines:
-            cells = (value if isinstance(value, str) else f"{value:,}" for value in line.values())
-            text.append("| " + " | ".join(cells) + " |")
-        text.append("")
     if (RESULTS / "scale_pool.csv").exists():
         lines = list(csv.DictReader((RESULTS / "scale_pool.csv").open()))
         text += pool_tables(lines)

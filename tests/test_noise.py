@@ -21,7 +21,6 @@ from subsvms.noise import (
     is_solvable,
     profile_limit,
     rank_evidence,
-    spread_rate,
     top_rows,
     true_shares,
 )
@@ -196,11 +195,8 @@ def test_the_lower_limit_is_where_the_likelihood_says(seed):
     assert low == pytest.approx(min(inside), abs=0.01)
 
 
-def test_shares_and_spread_are_probabilities(seed):
+def test_shares_are_solved_from_what_is_given(seed):
     rng = np.random.default_rng(seed)
-    line = spread_rate(0.3, 1, rng.integers(5, size=50), 5)
-    assert line.sum() == pytest.approx(1) and line[1] == pytest.approx(0.7) and np.all(line >= 0)
-    assert spread_rate(0.3, 1, np.ones(9, int), 3).tolist() == [0.15, 0.7, 0.15]
     matrix = rng.dirichlet(np.ones(4), 4) * 0.4 + 0.6 * np.eye(4)
     shares = rng.dirichlet(np.ones(4))
     assert_allclose(true_shares(shares @ matrix, matrix), shares, atol=1e-9)

@@ -15,7 +15,7 @@ from subsvms import displays, theory
 
 SOURCE = Path(subsvms.__file__).parent
 LAYERS = """
-    metrics ranges kernel rows threads limits frames drawing writing
+    metrics ranges kernel rows threads limits frames drawing writing softmax
     budget sampling files states
     free_names greedy_attack subset_bounds vote_bounds datasets checks progress
     arrowfiles delimited jsonlines labels svmlight

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.peers.cells import PRESETS
 from benchmarks.peers.methods import METHODS, find_methods
 from benchmarks.peers.report import write_report
-from benchmarks.peers.run import run_preset
+from benchmarks.peers.run import Lines, run_preset
 
 HERE = Path(__file__).parent.parent
 
@@ -25,11 +25,12 @@ def main(words=None):
             return 2
         write_report(args.preset, path, args.to)
         return 0
-    methods = find_methods()
-    if missing := [name for name in METHODS if name not in methods]:
+    found = find_methods()
+    methods = {name: found[name] for name in args.methods or found if name in found}
+    if missing := [name for name in args.methods or METHODS if name not in found]:
         print(f"Left out, because a library is not installed: {', '.join(missing)}.")
     if args.fresh:
-        path.unlink(missing_ok=True)
+        Lines(path).drop(methods)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         n_runs = run_preset(
@@ -52,6 +53,9 @@ def make_parser():
     run.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="LIBSVM files")
     run.add_argument(
         "--fresh", action="store_true", help="begin anew, as one must after a change of the code"
+    )
+    run.add_argument(
+        "--methods", nargs="+", choices=METHODS, metavar="NAME", help="only these; the lines of others stay"
     )
     run.add_argument("--limit", type=float, help="seconds for one method in one cell, not the preset's")
     run.add_argument("--workers", type=int, default=2, help="cells at a time")

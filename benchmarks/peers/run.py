@@ -54,6 +54,17 @@ class Lines:
         with self.path.open(newline="") as file:
             return {tuple(line[key] for key in KEYS) for line in csv.DictReader(file)}
 
+    def drop(self, methods):
+        """Forget what these methods did."""
+        with self.path.open(newline="") as file:
+            kept = [line for line in csv.DictReader(file) if line["method"] not in methods]
+        fresh = self.path.with_suffix(".part")
+        with fresh.open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(kept)
+        fresh.replace(self.path)
+
     def append(self, line):
         """Add a line; numbers with as many digits as anyone reads."""
         words = {key: f"{value:.5g}" if isinstance(value, float) else value for key, value in line.items()}

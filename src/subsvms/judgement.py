@@ -3,7 +3,8 @@
 For a row with out-of-bag mean values u and given label g, let eta_c(u) = P(given c | u), the isotonic
 regression of "given c" on u_c, and T the noise matrix. Then
 
-    q = eta T^-1, cut to be shares                       P(true c | u)
+    q = eta T^-1, cut to be shares                       P(true c | u), for two classes
+    q = the softmax that came with T (subsvms.softmax)   for three and more
     P(true c | u, g) = q_c T[c, g] / sum_d q_d T[d, g]   the posterior
 
 The rule "posterior" changes a label where this probability of another class exceeds `min_confidence`: with
@@ -75,7 +76,7 @@ class Judgement:
 class Rule:
     """What the votes on a table, or on a sample of it, have taught: it judges any row of that table."""
 
-    curves: tuple[IsotonicRegression, ...]  # of each class: P(given c | u_c)
+    curves: tuple[IsotonicRegression, ...]  # of each class: P(given c | u_c); none where there is a softmax
     noise: NoiseEstimate
     sizes: np.ndarray  # (n_classes,), rows of the table that are given each class
     seen: np.ndarray  # (n_classes,), those of them that this was learned from
@@ -107,7 +108,7 @@ def learn_rule(
         IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(
             votes.mean_value[used, c], given[used] == c
         )
-        for c in range(len(noise.classes))
+        for c in range(len(noise.classes) if noise.softmax is None else 0)
     )
     seen = np.bincount(given[given >= 0], minlength=len(noise.classes))
     return Rule(curves, noise, seen if sizes is None else sizes, seen, settings)
@@ -134,7 +135,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     asked = votes.n_voters > 0
     known = given >= 0
     values = np.where(asked[:, None], votes.mean_value, 0.0)
-    eta = calibrate(rule.curves, values)
+    eta = expect_given(rule, values)
     posterior = find_posterior(eta, noise.matrix, given)
     posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
     quality = rank_quality(values, eta, noise.matrix, posterior, given)
@@ -197,6 +198,18 @@ def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) 
     )
 
 
+def expect_given(rule: Rule, values: np.ndarray) -> np.ndarray:
+    """Return eta: for each row, with mean values `values`, the probability of each *given* label."""
+    if rule.noise.softmax is None:
+        return calibrate(rule.curves, values)
+    return weigh(rule.noise.softmax.shares(values), rule.noise.matrix)
+
+
+def weigh(shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Return shares @ matrix. BLAS adds up in an order that depends on the number of rows; this does not."""
+    return np.asarray(sum(shares[:, [c]] * matrix[c] for c in range(len(matrix))))
+
+
 def calibrate(curves: Sequence[IsotonicRegression], values: np.ndarray) -> np.ndarray:
     """Return eta: for each row the probability of each *given* label, growing with the class's value.
 
@@ -245,8 +258,7 @@ def find_posterior(eta: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np
     sure = np.eye(len(matrix))[np.maximum(given, 0)]
     if not is_solvable(matrix):  # the given labels say nothing about the true ones: leave them
         return np.where(known[:, None], sure, eta)
-    inverse = np.linalg.inv(matrix)  # not eta @ inverse: BLAS adds up in an order that depends on the rows
-    q = cut_to_shares(sum(eta[:, [c]] * inverse[c] for c in range(len(matrix))))
+    q = cut_to_shares(weigh(eta, np.linalg.inv(matrix)))
     joint = np.where(known[:, None], q * matrix[:, np.maximum(given, 0)].T, q)
     total = joint.sum(axis=1, keepdims=True)
     possible = total > IMPOSSIBLE  # elsewhere votes and label exclude each other

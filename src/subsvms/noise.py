@@ -24,7 +24,8 @@ Two views of the same votes are taken.
   reached, and the curve's e_c is kept between these, for q need not be logistic; but it is raised only where
   the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift. As a rate too high harms
   and one too low only leaves, it is moved, in any case, by a part `CAUTION` of the way to its lower limit.
-  With three classes or more it is never raised, and zero where the likelihood does not reject that.
+
+That is for two classes. With three and more, `subsvms.softmax` looks at all of them at once.
 
 What is estimated errs on the side of less noise where the classes are purer than bounded lift allows. The
 upper end of an interval does without that assumption: 1 - e_c is at least the share of c among the surest
@@ -40,6 +41,7 @@ from scipy.special import expit
 from scipy.stats import chi2, norm, rankdata
 
 from subsvms.limits import lower_limit, upper_limit
+from subsvms.softmax import Softmax, fit_noise, least_scale
 
 LIFT = 100.0  # with 50 more wrong labels stay; with 200 right ones of a1a and w5a begin to change
 FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance to be lucky
@@ -67,6 +69,7 @@ class NoiseEstimate:
     shares: np.ndarray  # (n_classes,), of the true classes
     error_rate_interval: np.ndarray  # (2,), if all rates are at the same end of theirs
     evidence: np.ndarray  # (n_classes,), standard deviations by which the votes beat chance
+    softmax: Softmax | None = None  # of three classes and more: how probable each is
 
     @property
     def rates(self) -> np.ndarray:
@@ -140,6 +143,8 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
         nothing = np.tile([0.0, 1.0], (n_classes, 1))  # any rate fits labels that no feature explains
         shares = counts / counts.sum()
         return NoiseEstimate(classes, np.eye(n_classes), nothing, shares, np.array([0.0, 1.0]), evidence)
+    if n_classes > 2:
+        return estimate_several(mean_value, given, classes, evidence)
     matrix, interval = np.eye(n_classes), np.tile([0.0, 1.0], (n_classes, 1))
     for c in np.flatnonzero((counts >= FEWEST) & (counts < counts.sum())).tolist():
         u, is_given = mean_value[:, c], given == c
@@ -148,18 +153,48 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
         curve = fit_curve(bins)
         low = profile_limit(bins, curve)
         least, most_likely = extreme_rates(u, is_given, odds)
-        if n_classes > 2:  # many classes are many chances to take overlap for noise
-            rate = min(curve.e, most_likely) if low > 0 else 0.0
-        else:
-            rate = float(np.clip(curve.e, least if low > 0 else 0.0, most_likely))
-            rate -= CAUTION * (rate - min(low, rate))
-        top = top_rows(u, is_given)
-        most = 1.0 - float(lower_limit(np.sum(is_given[top]), len(top), LEVEL))
-        interval[c] = min(low, rate), max(most, rate)
-        matrix[c] = spread_rate(rate, c, given[top], n_classes)
-    shares = true_shares(counts / counts.sum(), matrix)
-    errors = [error_rate_at(counts / counts.sum(), matrix, rates) for rates in interval.T]
-    return NoiseEstimate(classes, matrix, interval, shares, np.array(errors), evidence)
+        rate = float(np.clip(curve.e, least if low > 0 else 0.0, most_likely))
+        rate -= CAUTION * (rate - min(low, rate))
+        interval[c] = min(low, rate), max(highest_rate(u, is_given), rate)
+        matrix[c] = rate
+        matrix[c, c] = 1.0 - rate
+    return conclude(classes, counts, matrix, interval, evidence)
+
+
+def estimate_several(
+    mean_value: np.ndarray, given: np.ndarray, classes: np.ndarray, evidence: np.ndarray
+) -> NoiseEstimate:
+    """Estimate the noise of three classes or more; parameters as in `estimate_noise`."""
+    counts = np.bincount(given, minlength=len(classes))
+    fit = fit_noise(mean_value, given)
+    least = least_scale(mean_value, given, fit)
+    lowest, fit = least * fit.rates, fit._replace(rates=(1.0 - CAUTION * (1.0 - least)) * fit.rates)
+    interval = np.tile([0.0, 1.0], (len(classes), 1))
+    for c in np.flatnonzero((counts >= FEWEST) & (counts < counts.sum())).tolist():
+        lead = mean_value[:, c] - np.delete(mean_value, c, axis=1).max(axis=1)
+        interval[c] = lowest[c], max(highest_rate(lead, given == c), fit.rates[c])
+    return conclude(classes, counts, fit.matrix, interval, evidence, fit.softmax)
+
+
+def conclude(
+    classes: np.ndarray,
+    counts: np.ndarray,
+    matrix: np.ndarray,
+    interval: np.ndarray,
+    evidence: np.ndarray,
+    softmax: Softmax | None = None,
+) -> NoiseEstimate:
+    """Return the estimate, with the shares and the error rate that follow from T."""
+    given_shares = counts / counts.sum()
+    shares = true_shares(given_shares, matrix)
+    errors = [error_rate_at(given_shares, matrix, rates) for rates in interval.T]
+    return NoiseEstimate(classes, matrix, interval, shares, np.array(errors), evidence, softmax)
+
+
+def highest_rate(u: np.ndarray, is_given: np.ndarray) -> float:
+    """Return the upper limit of a rate: the class has at least its share among its surest rows."""
+    top = top_rows(u, is_given)
+    return 1.0 - float(lower_limit(np.sum(is_given[top]), len(top), LEVEL))
 
 
 def error_rate_at(given_shares: np.ndarray, matrix: np.ndarray, rates: np.ndarray) -> float:
@@ -252,23 +287,6 @@ def extreme_rates(u: np.ndarray, is_given: np.ndarray, odds: float) -> tuple[flo
 
     low = solve(*upper_limit(hits, sizes, READ))
     return low, max(low, solve(*lower_limit(hits, sizes, READ)))
-
-
-def spread_rate(rate: float, c: int, given_at_top: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return line c of T: the rate goes to the other labels as the surest rows of the class have them.
-
-    Examples
-    --------
-    >>> spread_rate(0.4, 0, np.array([0, 0, 0, 1, 1, 1, 2]), 3)
-    array([0.6, 0.3, 0.1])
-    """
-    others = np.bincount(given_at_top, minlength=n_classes).astype(float)
-    others[c] = 0.0
-    if others.sum() == 0:
-        others[np.arange(n_classes) != c] = 1.0
-    line = rate * others / others.sum()
-    line[c] = 1.0 - rate
-    return line
 
 
 class Bins(NamedTuple):

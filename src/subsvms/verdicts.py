@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subsvms.judgement import Judgement, Rule, Settings, apply_rule, calibrate, learn_rule
+from subsvms.judgement import Judgement, Rule, Settings, apply_rule, expect_given, learn_rule
 from subsvms.noise import FEWEST, NoiseEstimate, is_solvable, rank_evidence
 from subsvms.votes import Votes
 
@@ -122,7 +122,7 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]
         notes.append(f"The vote contradicts {against.sum() / judged.sum():.0%} of all labels. {BEYOND}")
     if len(sizes) == 2:
         values = votes.mean_value[judged]
-        stretch = find_reversal(values[:, 1], given[judged] == 1, calibrate(rule.curves, values)[:, 1])
+        stretch = find_reversal(values[:, 1], given[judged] == 1, expect_given(rule, values)[:, 1])
         if stretch > 0:
             where = f"Where the votes are divided, in {stretch:.0%} of the rows"
             notes.append(f"{where}, labels run against them. {REVERSED}")
