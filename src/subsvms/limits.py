@@ -1,8 +1,12 @@
-"""Confidence limits of a share: exact, one-sided (Clopper and Pearson, Biometrika 1934)."""
+"""Confidence limits: of a share, exact and one-sided (Clopper and Pearson, Biometrika 1934), or by a test."""
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
+
+N_HALVINGS = 7  # of the way to a limit: a hundredth is fine enough
 
 
 def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
@@ -26,3 +30,20 @@ def upper_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
     0.99
     """
     return 1.0 - lower_limit(np.asarray(n) - np.asarray(k), n, confidence)
+
+
+def halve_to_limit(is_allowed: Callable[[float], bool], allowed: float, refused: float = 0.0) -> float:
+    """Return the last value on the way from one that is allowed to one that is not, by halving it.
+
+    Examples
+    --------
+    >>> round(halve_to_limit(lambda rate: rate > 0.3, allowed=1.0), 1)
+    0.3
+    """
+    for _ in range(N_HALVINGS):
+        middle = (allowed + refused) / 2.0
+        if is_allowed(middle):
+            allowed = middle
+        else:
+            refused = middle
+    return allowed

@@ -40,7 +40,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import chi2, norm, rankdata
 
-from subsvms.limits import lower_limit, upper_limit
+from subsvms.limits import halve_to_limit, lower_limit, upper_limit
 from subsvms.softmax import Softmax, fit_noise, least_scale
 
 LIFT = 100.0  # with 50 more wrong labels stay; with 200 right ones of a1a and w5a begin to change
@@ -51,7 +51,6 @@ N_BINS = 512  # of u for the curve: finer than u is known from a thousand votes
 ENDS = (0.002, 0.998)  # quantiles of u at which the lift is bounded; the curve is flat beyond them
 CHANCE = 0.005  # that labels without any sense pass for explained; measured, about that
 MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on four numbers
-N_HALVINGS = 7  # that find the end of an interval: a hundredth is fine enough
 CAUTION = 0.2  # with 0.1 some small noisy tables are still harmed; with 0.4 many wrong labels stay
 HIGHEST = 0.98  # rate that is considered
 FEWEST = 5  # rows of a class; of fewer no share can be read
@@ -375,17 +374,17 @@ def profile_limit(bins: Bins, curve: CurveFit) -> float:
     of freedom (Wilks, 1938). Zero says that overlap alone explains the labels.
     """
     allowed = curve.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
-    inside, outside, start = curve.e, 0.0, curve
     if fit_curve(bins, e=0.0).loss <= allowed:
         return 0.0
-    for _ in range(N_HALVINGS):
-        middle = (inside + outside) / 2.0
-        fit = fit_curve(bins, e=middle, start=start)
-        if fit.loss <= allowed:
-            inside, start = middle, fit
-        else:
-            outside = middle
-    return inside
+    start = curve
+
+    def is_allowed(e):
+        nonlocal start
+        fit = fit_curve(bins, e=e, start=start)
+        start = fit if fit.loss <= allowed else start
+        return fit.loss <= allowed
+
+    return halve_to_limit(is_allowed, curve.e)
 
 
 def true_shares(given_shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:

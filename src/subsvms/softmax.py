@@ -33,6 +33,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import chi2
 
+from subsvms.limits import halve_to_limit
+
 LIFT = 100.0  # as for two classes
 LEVEL, FREER = 0.95, 0.99  # confidence that there is noise, and that it is not blind
 MOST_DIRECTED = 0.3
@@ -42,7 +44,6 @@ STEEPEST, FLATTEST = np.exp(6.0), np.exp(-1.0)
 FARTHEST = 2.0  # log weight of a class, from the log of its share of the given labels
 STARTS = ((10.0, 0.1), (10.0, 0.4), (3.0, 0.1))  # slope and rates from which the likelihood is climbed
 MINIMISER = "TNC"
-N_HALVINGS = 7
 
 
 class Softmax(NamedTuple):
@@ -141,16 +142,13 @@ def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
     As in `subsvms.noise.profile_limit`: slope and weights are fitted anew for each share.
     """
     allowed = fit.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
-    inside, outside = 1.0, 0.0
     if fit.rates.max() == 0.0 or climb(values, given, fit.spread, None).loss <= allowed:
         return 0.0
-    for _ in range(N_HALVINGS):
-        middle = (inside + outside) / 2.0
-        if climb(values, given, fit.spread, None, fixed=middle * fit.rates).loss <= allowed:
-            inside = middle
-        else:
-            outside = middle
-    return inside
+
+    def is_allowed(share):
+        return climb(values, given, fit.spread, None, fixed=share * fit.rates).loss <= allowed
+
+    return halve_to_limit(is_allowed, 1.0)
 
 
 def follow_surest(values: np.ndarray, given: np.ndarray) -> np.ndarray:
