@@ -146,7 +146,7 @@ def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
         return 0.0
 
     def is_allowed(share):
-        return climb(values, given, fit.spread, None, fixed=share * fit.rates).loss <= allowed
+        return climb(values, given, fit.spread, None, fixed=share * fit.rates, start=fit).loss <= allowed
 
     return halve_to_limit(is_allowed, 1.0)
 
@@ -179,6 +179,7 @@ def climb(
     group: np.ndarray | None,
     *,
     fixed: np.ndarray | None = None,
+    start: Fit | None = None,
 ) -> Fit:
     """Return the fit of greatest likelihood.
 
@@ -191,6 +192,8 @@ def climb(
         Which rate is that of each class; without it rates are `fixed`.
     fixed : ndarray of shape (n_classes,), optional
         Zero by default.
+    start : Fit, optional
+        One nearby; `STARTS` by default.
     """
     n_classes = values.shape[1]
     behind = values - values.max(axis=1, keepdims=True)
@@ -201,11 +204,21 @@ def climb(
     limits = [(np.log(FLATTEST), np.log(STEEPEST))]
     limits += [(center - FARTHEST, center + FARTHEST) for center in log_shares]
     limits += [(0.0, HIGHEST)] * n_rates
+    if start is None:
+        points = [
+            np.concatenate([[np.log(slope)], log_shares, np.full(n_rates, rate)])
+            for slope, rate in (STARTS if n_rates else STARTS[::2])
+        ]
+    else:
+        weights = start.softmax.weights
+        log_weights = np.log(weights[1:] / weights[0])
+        rate = np.full(n_rates, start.rates.mean())
+        points = [np.concatenate([[np.log(start.softmax.slope)], log_weights, rate])]
     best = None
-    for slope, rate in STARTS if n_rates else STARTS[::2]:
-        start = np.concatenate([[np.log(slope)], log_shares, np.full(n_rates, rate)])
+    for point in points:
+        inside = np.clip(point, *np.transpose(limits))
         result = minimize(
-            measure_loss, start, args=(behind, given, spread, group, rates),
+            measure_loss, inside, args=(behind, given, spread, group, rates),
             jac=True, bounds=limits, method=MINIMISER,
         )  # fmt: skip
         if best is None or result.fun < best.fun:
