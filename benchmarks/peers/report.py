@@ -163,9 +163,9 @@ def lessons():
     return [
         "## What earlier losses taught\n",
         "Tables of several classes were lost to cleanlab, digits above all: one curve for each class, fitted",
-        "as for two, took overlap for noise, and noise of classes that are well apart for overlap. Now all are",
-        "looked at in one likelihood (`subsvms.softmax`). [several.md](results/several.md) has before and",
-        "after, also on tables that are not of this benchmark; two classes are corrected as before.\n",
+        "as for two, took overlap for noise, and noise of classes that are well apart for overlap. Now all",
+        "are looked at in one likelihood (`subsvms.softmax`). [several.md](results/several.md) has before",
+        "and after, also on tables that are not of this benchmark; two classes are corrected as before.\n",
     ]
 
 

@@ -72,6 +72,6 @@ def interruptions_in_a_sentence() -> Iterator[None]:
     """Turn Ctrl-C into a sentence and the exit code that shells expect."""
     try:
         yield
-    except KeyboardInterrupt:
-        typer.echo("subsvms: stopped; nothing was written.", err=True)
+    except KeyboardInterrupt as stop:
+        typer.echo(f"subsvms: stopped; {stop or 'nothing was written'}.", err=True)
         raise typer.Exit(130) from None

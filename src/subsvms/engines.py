@@ -7,6 +7,7 @@ is simply done again. Anything that can map a function over batches is an engine
 
 import logging
 import pickle
+import re
 import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +21,7 @@ from subsvms.files import TableError, first_sentence
 
 AHEAD = 3  # items per worker that are under way or wait
 PATIENCE = 10.0  # seconds for a scheduler to answer, and to have a worker
+ADDRESS = r"(\w+://)?[^\s/]+:\d+/?"
 SHARED = "shared-"  # how files begin that workers read and nobody else needs
 
 Work = Callable[[Any, Any], Any]
@@ -185,6 +187,11 @@ def _open_client(n_jobs, scheduler):
     from distributed import Client, LocalCluster
 
     if scheduler is not None:
+        if not re.fullmatch(ADDRESS, scheduler):  # a client would wait, and leave a thread behind
+            raise TableError(
+                f"--scheduler must be an address such as tcp://10.0.0.1:8786; got {scheduler!r}: a scheduler "
+                "prints its own when it starts."
+            )
         try:
             client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
@@ -204,7 +211,7 @@ def _open_client(n_jobs, scheduler):
     with tempfile.TemporaryDirectory(prefix="subsvms-") as scratch:
         cluster = LocalCluster(
             n_workers=n_jobs, threads_per_worker=1, dashboard_address=None, local_directory=scratch,
-            memory_limit=0, silence_logs="ERROR",
+            memory_limit=0, silence_logs="CRITICAL",
         )  # fmt: skip
         with cluster, Client(cluster, set_as_default=False) as client:
             yield client

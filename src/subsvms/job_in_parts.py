@@ -245,9 +245,14 @@ def _filling(
         (folder / TOKEN).write_text(secrets.token_hex(16), encoding="utf-8")
         try:
             yield folder
-        except BaseException:
-            if not ((folder / DRAWN).exists() or (folder / STAGED / SEPARATOR).exists()):
+        except BaseException as error:
+            kept = (folder / DRAWN).exists() or (folder / STAGED / SEPARATOR).exists()
+            if not kept:
                 shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, KeyboardInterrupt) and kept and not dry_run:
+                raise KeyboardInterrupt(
+                    f"what is done is kept in {str(folder)!r}, and the same command goes on from there"
+                ) from None
             raise
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from subsvms.decisions import hold_decisions
 from subsvms.files import TableError
+from subsvms.progress import announce
 from subsvms.writing import write_whole
 
 RECORD = "run.json"  # a folder with this file is a run's
@@ -94,7 +95,8 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
     lock = None
     with _telling(target):
         prefix = _hide(target)
-        folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix, suffix=".part"))
+        with _telling(target, always=True):
+            folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=prefix, suffix=".part"))
         try:
             lock = _lock(folder / LOCK)
             yield folder
@@ -136,11 +138,14 @@ def resume_folder(
             "folder (--output)."
         )
     with _telling(target):
-        folder.mkdir(exist_ok=True)
+        with _telling(target, always=True):
+            folder.mkdir(exist_ok=True)
         lock = _lock(folder / LOCK, busy=f"{str(folder)!r} is being filled by another run: wait for its end.")
         try:
             text = json.dumps(plan, sort_keys=True)
             if not (folder / PLAN).is_file() or (folder / PLAN).read_text(encoding="utf-8") != text:
+                if (folder / PLAN).is_file():
+                    announce("beginning anew: the unfinished run had other options, files or versions")
                 (folder / PLAN).unlink(
                     missing_ok=True
                 )  # first: what is left without it is never gone on with
@@ -195,12 +200,12 @@ def _finish(folder, target, *, force):
 
 
 @contextmanager
-def _telling(target):
-    """Turn what stands in the way of writing into one sentence."""
+def _telling(target, *, always=False):
+    """Turn what stands in the way of writing into one sentence, `always` or if it cannot be our mistake."""
     try:
         yield
     except OSError as error:
-        if error.errno not in UNWRITABLE:  # a mistake of ours, or of another place
+        if not always and error.errno not in UNWRITABLE:  # a mistake of ours, or of another place
             raise
         raise TableError(
             f"{str(target)!r} could not be written ({error.strerror}): free some space, or choose another "

@@ -76,6 +76,9 @@ def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **m
         left += [unit] if done is None else []
         if done is not None:
             add(done)
+    if tally is not None:
+        n_done = len(source.units) - len(left)
+        announce(f"going on: {n_done} of {len(source.units)} parts were done before")
     for part in engine.map(do_part, work, left):
         add(part)
     assert tally is not None
@@ -172,7 +175,7 @@ def fit_batches(
     Parameters
     ----------
     batches : callable
-        Called without arguments, three times; each time it returns a new iterable of the same
+        Called without arguments, several times; each time it returns a new iterable of the same
         pyarrow.RecordBatch or Table in the same order. Rows are numbered in that order, from 0.
     label : str
         Name of the label column.
@@ -202,6 +205,7 @@ def fit_batches(
     np.True_
     """
     asked = Options(label, **options)
+    check_callable(batches)
     if asked.max_error_rate is not None:
         raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
     first = next(iter(batches()), None)
@@ -214,6 +218,16 @@ def fit_batches(
     return learn_from(source, asked, engine, pool_size=size, n_jobs=n_jobs, stages=(1.0,)).corrector
 
 
+def check_callable(batches: Any) -> None:
+    """Raise an error unless each call gives the rows anew."""
+    expected = "batches must be a function that returns a new iterable of record batches at each call"
+    if not callable(batches):
+        raise InputError(f"{expected}; got {type(batches).__name__}: write lambda: dataset.to_batches().")
+    once = batches()
+    if iter(once) is once and batches() is once:
+        raise InputError(f"{expected}; it returns one iterator, which can be read only once.")
+
+
 def correct_batches(
     corrector: BatchCorrector, batches: Iterable[Any], row_column: str | None = None
 ) -> Iterator[Any]:
@@ -222,7 +236,7 @@ def correct_batches(
     Parameters
     ----------
     corrector : BatchCorrector
-    batches : iterable of pyarrow.RecordBatch
+    batches : iterable of pyarrow.RecordBatch or Table
     row_column : str, optional
         A column that holds the number of each row in the table, from 0; without it see
         `BatchCorrector.judge`.
@@ -232,10 +246,8 @@ def correct_batches(
     pyarrow.RecordBatch
         As `correct_batch` returns it.
     """
-    import pyarrow as pa
-
     for batch in batches:
-        yield from correct_batch(corrector, pa.Table.from_batches([batch]), row_column).to_batches()
+        yield from correct_batch(corrector, batch, row_column).to_batches()
 
 
 def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None = None) -> Any:
@@ -249,6 +261,13 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
     """
     import pyarrow as pa
 
+    if isinstance(batch, pa.RecordBatch):
+        batch = pa.Table.from_batches([batch])
+    if not isinstance(batch, pa.Table):
+        raise InputError(f"batch must be a pyarrow Table or RecordBatch; got {type(batch).__name__}.")
+    for name in (corrector.labels.column, row_column):
+        if name is not None and name not in batch.column_names:
+            raise InputError(f"There is no column {name!r} in this batch; there are {batch.column_names}.")
     rows = None if row_column is None else batch[row_column].to_numpy()
     if len(batch) == 0:
         one = pa.Table.from_pylist([{}], batch.schema)  # a row of nulls has the columns of any other

@@ -225,7 +225,8 @@ def find_format(paths: Sequence[Path], format: str | None = None) -> str:
         if kind is None:
             known = ", ".join(SUFFIXES)
             raise TableError(
-                f"{str(path)!r} has none of the suffixes {known}: rename it, or name the format."
+                f"{str(path)!r} has none of the suffixes {known}: move it elsewhere, give a pattern such as "
+                "'folder/*.parquet' in place of the folder, or name the format."
             )
         if kind != kinds[first]:
             raise TableError(
