@@ -21,6 +21,7 @@ from subsvms.cli import app
 from subsvms.files import TableError
 from subsvms.job_in_parts import do_job_in_parts, fits_in_memory
 from subsvms.outputs import read_record
+from subsvms.progress import listening
 from subsvms.runs import Options
 
 OPTIONS = Options("label", exclude=("true",), svms=60, pool_size=500)
@@ -137,6 +138,8 @@ def test_the_model_of_a_run_in_parts_predicts(folder, tmp_path):
         (["--engine", "local", "--early-exit", "1"], "--early-exit must be"),
         (["--engine", "local", "--by", "label"], "which is the label"),
         (["--output", "big/out"], "lies in the folder that is read"),
+        (["--output", "/proc/out"], "'/proc/out' could not be written"),
+        (["--engine", "dask", "--scheduler", "nonsense"], "must be an address such as tcp://"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence_and_leave_nothing(folder, tmp_path, arguments, message):
@@ -207,9 +210,26 @@ def test_a_run_that_failed_goes_on_where_it_stopped(folder, tmp_path, monkeypatc
     assert not list(unfinished.glob("corrected/.*"))
     failing = False
     monkeypatch.setattr("subsvms.survey.survey_source", None)  # the first pass is not done again
-    do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
+    told = []
+    with listening(lambda stage, *_: told.append(stage)):
+        do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
+    assert [stage for stage in told if "parts were done before" in stage]
     assert sorted(done) == [0, 1, 2] and not unfinished.exists()
     assert read_files(tmp_path / "x") == read_files(tmp_path / "whole")
+
+
+def test_stopped_by_a_key_it_says_what_is_kept(folder, tmp_path, monkeypatch):
+    def do_part(work, unit):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("subsvms.scale.do_part", do_part)
+    done = run("correct", folder, *COMMON, "--output", tmp_path / "x")
+    words = " ".join(done.output.split())
+    assert done.exit_code == 130 and "the same command goes on from there" in words, done.output
+    assert (tmp_path / "x.unfinished").is_dir()
+    done = run("correct", folder, *COMMON, "--output", tmp_path / "y", "--dry-run")
+    assert done.exit_code == 130 and "nothing was written" in done.output
+    assert not list(tmp_path.glob("y*"))
 
 
 def test_another_plan_starts_over(folder, tmp_path, monkeypatch):
@@ -222,7 +242,10 @@ def test_another_plan_starts_over(folder, tmp_path, monkeypatch):
     (tmp_path / "x.unfinished/corrected/part-000000.parquet").write_text("of the other plan")
     monkeypatch.setattr(scale, "do_part", real)
     other = Options("label", exclude=("true",), svms=60, pool_size=500, seed=3)
-    do_job_in_parts(str(folder), other, output=tmp_path / "x")
+    told = []
+    with listening(lambda stage, *_: told.append(stage)):
+        do_job_in_parts(str(folder), other, output=tmp_path / "x")
+    assert any(stage.startswith("beginning anew") for stage in told)
     do_job_in_parts(str(folder), other, output=tmp_path / "y")
     assert read_files(tmp_path / "x") == read_files(tmp_path / "y")
 

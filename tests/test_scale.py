@@ -15,6 +15,7 @@ from subsvms.exits import Exits
 from subsvms.files import TableError
 from subsvms.issues import find_issues
 from subsvms.judgement import find_posterior
+from subsvms.ranges import InputError
 from subsvms.runs import Options, correct_table
 from subsvms.scale import correct_batch, correct_batches, fit_batches
 from subsvms.sources import open_source
@@ -292,8 +293,19 @@ def test_any_program_can_hand_over_batches(folder, tmp_path):
         corrector = pickle.loads(pickle.dumps(corrector))
         table = pa.Table.from_batches(correct_batches(corrector, batches[::-1], "number")).sort_by("number")
         assert table["label"].to_pylist() == corrected["label"]
+    one = correct_batch(corrector, batches[0], "number")  # a record batch, too
+    assert one["label"].to_pylist() == table["label"].to_pylist()[: len(one)]
     with pytest.raises(TableError, match="no column 'lable'"):
         fit_batches(lambda: iter(batches), "lable")
+    once = iter(batches)
+    with pytest.raises(InputError, match="can be read only once"):
+        fit_batches(lambda: once, "label")
+    with pytest.raises(InputError, match="must be a function"):
+        fit_batches(batches, "label")
+    with pytest.raises(InputError, match="no column 'nr'"):
+        correct_batch(corrector, batches[0], "nr")
+    with pytest.raises(InputError, match="pyarrow Table or RecordBatch; got DataFrame"):
+        correct_batch(corrector, batches[0].to_pandas())
 
 
 def test_the_limit_of_a_confident_exit_holds_as_often_as_it_says():

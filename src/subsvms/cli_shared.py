@@ -73,5 +73,5 @@ def interruptions_in_a_sentence() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        typer.echo(f"subsvms: stopped; {stop or 'nothing was written'}.", err=True)
+        typer.echo(f"subsvms: stopped; {str(stop) or 'nothing was written'}.", err=True)
         raise typer.Exit(130) from None
