@@ -204,13 +204,18 @@ def run(name, folder, done, path, seeds):
         return key | scores
 
     for line in Parallel(n_jobs=2, return_as="generator")(delayed(work)(*job) for job in todo):
-        fresh = not path.exists()
-        with path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, line)
-            if fresh:
-                writer.writeheader()
-            writer.writerow(line)
+        append_line(path, line)
     print(f"{name}: {len(todo)} runs", flush=True)
+
+
+def append_line(path, line):
+    """Append a line, a dict, to a CSV file, which begins with the names of the columns."""
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, line)
+        if fresh:
+            writer.writeheader()
+        writer.writerow(line)
 
 
 def read(path):

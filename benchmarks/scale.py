@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
-from quality import FEATURES, corrupt, load
+from quality import FEATURES, append_line, corrupt, load
 from scipy.optimize import nnls
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
@@ -268,12 +268,7 @@ def bench_pool(data, names):
                 line = {"data": name, "rows": len(clean), "attack": case, "pool": pool,
                         "given": f"{np.mean(given != clean):.5f}", "left": f"{wrong:.5f}",
                         "seconds": f"{seconds:.1f}"}  # fmt: skip
-                fresh = not target.exists()
-                with target.open("a", newline="") as file:
-                    writer = csv.DictWriter(file, line)
-                    if fresh:
-                        writer.writeheader()
-                    writer.writerow(line)
+                append_line(target, line)
                 print(line, flush=True)
 
 

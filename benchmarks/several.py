@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from quality import load
+from quality import append_line, load
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.preprocessing import minmax_scale
 
@@ -50,7 +50,6 @@ CASES = (
     ("surest", 0.05), ("one class, to one", 0.4), ("one class, to all", 0.4), ("two rates", 0.3),
 )  # fmt: skip
 HARM = 0.002
-COLUMNS = ("name", "data", "rows", "classes", "attack", "rate", "seed", "given", "left", "seconds")
 
 
 def load_table(name, folder, seed):
@@ -142,20 +141,13 @@ def measure_all(name, folder, seeds):
                 began = time.perf_counter()
                 labels = correct_labels(X, given, random_state=seed, n_jobs=1).labels
                 seconds = time.perf_counter() - began
-                write_line(path, (name, data, len(clean), clean.max() + 1, attack, rate, seed,
-                                  f"{np.mean(given != clean):.4f}", f"{np.mean(labels != clean):.4f}",
-                                  f"{seconds:.2f}"))  # fmt: skip
-
-
-def write_line(path, words):
-    """Append a line."""
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if fresh:
-            writer.writerow(COLUMNS)
-        writer.writerow(words)
-    print(*words, flush=True)
+                line = {
+                    "name": name, "data": data, "rows": len(clean), "classes": clean.max() + 1,
+                    "attack": attack, "rate": rate, "seed": seed, "given": f"{np.mean(given != clean):.4f}",
+                    "left": f"{np.mean(labels != clean):.4f}", "seconds": f"{seconds:.2f}",
+                }  # fmt: skip
+                append_line(path, line)
+                print(*line.values(), flush=True)
 
 
 def write_tables():

@@ -9,21 +9,16 @@ from scipy.optimize import check_grad
 from scipy.stats import mannwhitneyu
 
 from subsvms.noise import (
-    LIFT,
-    Bins,
-    bin_values,
-    curve_loss,
     estimate_noise,
     evidence_needed,
     extreme_rates,
     extreme_sizes,
-    fit_curve,
     is_solvable,
-    profile_limit,
     rank_evidence,
     top_rows,
     true_shares,
 )
+from subsvms.noise_curve import LIFT, Bins, bin_values, curve_loss, fit_curve, profile_limit
 
 
 def make_votes(seed, n=4000, share=0.4, gap=1.2, rates=(0.0, 0.0)):

@@ -9,8 +9,8 @@ from sklearn.preprocessing import minmax_scale
 
 from subsvms import correct_labels
 from subsvms.noise import estimate_noise
+from subsvms.noise_curve import LIFT
 from subsvms.softmax import (
-    LIFT,
     Softmax,
     climb,
     fit_noise,

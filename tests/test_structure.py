@@ -16,8 +16,8 @@ from subsvms import displays, theory
 SOURCE = Path(subsvms.__file__).parent
 LAYERS = """
     metrics ranges kernel rows threads limits frames drawing writing
-    budget sampling files states softmax
-    free_names greedy_attack subset_bounds vote_bounds datasets checks progress
+    budget sampling files states noise_curve
+    softmax free_names greedy_attack subset_bounds vote_bounds datasets checks progress
     arrowfiles delimited jsonlines labels svmlight
     _kernels table columns coders embeddings adversaries
     _smo _ballots recipes

@@ -34,16 +34,14 @@ from scipy.optimize import minimize
 from scipy.stats import chi2
 
 from subsvms.limits import halve_to_limit
+from subsvms.noise_curve import HIGHEST, LEVEL, LIFT, MINIMISER
 
-LIFT = 100.0  # as for two classes
-LEVEL, FREER = 0.95, 0.99  # confidence that there is noise, and that it is not blind
+FREER = 0.99  # confidence that noise is not blind; that there is some, as for two classes
 MOST_DIRECTED = 0.3
 SURE = 0.9
-HIGHEST = 0.98  # rate that is considered
 STEEPEST, FLATTEST = np.exp(6.0), np.exp(-1.0)
 FARTHEST = 2.0  # log weight of a class, from the log of its share of the given labels
 STARTS = ((10.0, 0.1), (10.0, 0.4), (3.0, 0.1))  # slope and rates from which the likelihood is climbed
-MINIMISER = "TNC"
 
 
 class Softmax(NamedTuple):
@@ -139,7 +137,7 @@ def fit_noise(values: np.ndarray, given: np.ndarray) -> Fit:
 def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
     """Return the least share of the fitted rates that the likelihood does not reject; one-sided.
 
-    As in `subsvms.noise.profile_limit`: slope and weights are fitted anew for each share.
+    As in `subsvms.noise_curve.profile_limit`: slope and weights are fitted anew for each share.
     """
     allowed = fit.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
     if fit.rates.max() == 0.0 or climb(values, given, fit.spread, None).loss <= allowed:
