@@ -212,7 +212,7 @@ def append_line(path, line):
     """Append a line, a dict, to a CSV file, which begins with the names of the columns."""
     fresh = not path.exists()
     with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, line)
+        writer = csv.DictWriter(file, line, lineterminator="\n")
         if fresh:
             writer.writeheader()
         writer.writerow(line)

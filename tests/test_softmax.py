@@ -18,6 +18,7 @@ from subsvms.softmax import (
     least_scale,
     measure_loss,
     mix,
+    thin,
 )
 
 N_CLASSES = 4
@@ -136,7 +137,7 @@ def test_an_estimate_has_intervals_that_hold_the_truth(seed):
 
 @pytest.mark.filterwarnings("ignore::subsvms.LabelNoiseWarning")
 @pytest.mark.parametrize("kind", ["clean", "uniform", "one class"])
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(4))  # of tables that came before any look at them
 def test_a_correction_of_overlapping_classes_does_no_harm(kind, number):
     X, y, n_classes, rng = make_overlap(number)
     rate = {"clean": 0.0, "uniform": 0.2, "one class": np.where(y == 0, 0.3, 0.0)}[kind]
@@ -145,3 +146,27 @@ def test_a_correction_of_overlapping_classes_does_no_harm(kind, number):
     assert np.mean(labels != y) <= np.mean(given != y) + 0.002
     if kind == "uniform":
         assert np.mean(labels != y) < np.mean(given != y)
+
+
+@pytest.mark.parametrize("n_few", [0, 1, 4])
+@pytest.mark.parametrize("rates", [(0.2, 0.2, 0.2), (0.3, 0.0, 0.0)])
+def test_a_class_of_few_rows_does_not_stop_the_correction_of_others(seed, n_few, rates):
+    rng = np.random.default_rng(seed)
+    true = np.concatenate([rng.integers(3, size=1500), np.full(n_few, 3)])
+    values = np.clip(rng.normal(0.8 * np.eye(4)[true] - 0.6, 0.15), -1, 1)
+    hit = (true < 3) & (rng.random(len(true)) < np.array([*rates, 0.0])[true])
+    given = np.where(hit, (true + rng.integers(1, 3, len(true))) % 3, true)
+    noise = estimate_noise(values, given, np.arange(4))
+    assert np.all(noise.rates <= np.array([*rates, 0.0]) + 0.05)
+    assert np.all(noise.rates >= 0.5 * np.array([*rates, 0.0]))  # on the safe side, but not useless
+    low, high = noise.error_rate_interval
+    assert low <= np.mean(hit) <= high
+
+
+def test_many_classes_are_fitted_in_bounded_time():
+    rng = np.random.default_rng(0)
+    true = rng.integers(100, size=20_000)
+    values = rng.normal(0.8 * np.eye(100)[true] - 0.6, 0.1)
+    given = np.where(rng.random(len(true)) < 0.1, rng.integers(100, size=len(true)), true)
+    assert thin(values, given)[0].size <= 400_000
+    assert 0.05 < fit_noise(values, given).rates.mean() < 0.11

@@ -21,7 +21,7 @@ from subsvms.files import TableError, first_sentence
 
 AHEAD = 3  # items per worker that are under way or wait
 PATIENCE = 10.0  # seconds for a scheduler to answer, and to have a worker
-ADDRESS = r"(\w+://)?[^\s/]+:\d+/?"
+ADDRESS = r"(\w+://)?[^\s/]+:\d+(/\S*)?"
 SHARED = "shared-"  # how files begin that workers read and nobody else needs
 
 Work = Callable[[Any, Any], Any]

@@ -27,7 +27,7 @@ from subsvms.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES, Part
 from subsvms.pool import POOL_SIZE
 from subsvms.progress import announce
 from subsvms.report import draw_charts, render_report
-from subsvms.run_folder import resume_folder
+from subsvms.run_folder import UNFINISHED, resume_folder
 from subsvms.runs import Clock, Options
 from subsvms.scale import Finding, conclude, correct_units, limit_changes, write_doubtful
 from subsvms.sources import PARTED, Source, find_format, list_files, name_files, open_source
@@ -139,7 +139,8 @@ def do_job_in_parts(
     clock = Clock()
     plan = make_plan(options, paths, base)
     beside = place.parent if engine == "dask" else None  # all workers must see the folder
-    with _filling(place, plan, force=force, dry_run=dry_run, beside=beside) as folder:
+    filling = _filling(place, plan, force=force, dry_run=dry_run, beside=beside)
+    with _saying_what_is_kept(place), filling as folder:
         source = prepare_source(paths, base, format, options, folder)
         clock.lap("reading")
         with open_engine(
@@ -224,7 +225,7 @@ def find_place(where: str | list[str], base: Path, paths: list[Path], format: st
 def make_plan(options: Options, paths: list[Path], base: Path) -> dict[str, Any]:
     """Return what the parts of a run depend on: only a run with the same plan goes on with them."""
     files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
-    names = ("subsvms", "numpy", "pyarrow", "scikit-learn", "skrub")
+    names = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "skrub")
     versions = {name: find_version(name) for name in names}
     return {"versions": versions, "options": asdict(options), "base": str(base.resolve()), "files": files}
 
@@ -245,15 +246,24 @@ def _filling(
         (folder / TOKEN).write_text(secrets.token_hex(16), encoding="utf-8")
         try:
             yield folder
-        except BaseException as error:
-            kept = (folder / DRAWN).exists() or (folder / STAGED / SEPARATOR).exists()
-            if not kept:
+        except BaseException:
+            if not ((folder / DRAWN).exists() or (folder / STAGED / SEPARATOR).exists()):
                 shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, KeyboardInterrupt) and kept and not dry_run:
-                raise KeyboardInterrupt(
-                    f"what is done is kept in {str(folder)!r}, and the same command goes on from there"
-                ) from None
             raise
+
+
+@contextmanager
+def _saying_what_is_kept(place: Path) -> Iterator[None]:
+    """Let Ctrl-C say where the parts are that were done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        unfinished = place.with_name(place.name + UNFINISHED)
+        if unfinished.exists():
+            raise KeyboardInterrupt(
+                f"what is done is kept in {str(unfinished)!r}, and the same command goes on from there"
+            ) from None
+        raise
 
 
 def prepare_source(paths: list[Path], base: Path, format: str, options: Options, folder: Path) -> Source:

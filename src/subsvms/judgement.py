@@ -135,10 +135,11 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     asked = votes.n_voters > 0
     known = given >= 0
     values = np.where(asked[:, None], votes.mean_value, 0.0)
+    several = noise.softmax is not None
     eta = expect_given(rule, values)
-    posterior = find_posterior(eta, noise.matrix, given)
+    posterior = find_posterior(eta, noise.matrix, given, solved=several)
     posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
-    quality = rank_quality(values, eta, noise.matrix, posterior, given)
+    quality = rank_quality(values, eta, noise.matrix, posterior, given, solved=several)
     quality[known & ~asked] = 1.0
 
     scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else posterior, 0.0)
@@ -199,15 +200,10 @@ def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) 
 
 
 def expect_given(rule: Rule, values: np.ndarray) -> np.ndarray:
-    """Return eta: for each row, with mean values `values`, the probability of each *given* label."""
+    """Return eta from mean values: P(*given* c) of two classes; of more, where a softmax has it, q."""
     if rule.noise.softmax is None:
         return calibrate(rule.curves, values)
-    return weigh(rule.noise.softmax.shares(values), rule.noise.matrix)
-
-
-def weigh(shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Return shares @ matrix. BLAS adds up in an order that depends on the number of rows; this does not."""
-    return np.asarray(sum(shares[:, [c]] * matrix[c] for c in range(len(matrix))))
+    return rule.noise.softmax.shares(values)
 
 
 def calibrate(curves: Sequence[IsotonicRegression], values: np.ndarray) -> np.ndarray:
@@ -234,7 +230,9 @@ def calibrate(curves: Sequence[IsotonicRegression], values: np.ndarray) -> np.nd
     return cut_to_shares(eta)
 
 
-def find_posterior(eta: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np.ndarray:
+def find_posterior(
+    eta: np.ndarray, matrix: np.ndarray, given: np.ndarray, *, solved: bool = False
+) -> np.ndarray:
     """Return the probability of each true class, given the votes and the given label.
 
     Parameters
@@ -245,6 +243,8 @@ def find_posterior(eta: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np
         T[c, d] = P(given d | true c).
     given : ndarray of int of shape (n_rows,)
         Class numbers; -1 for a row without a label.
+    solved : bool
+        Whether `eta` is q, the probability of each true class, already.
 
     Examples
     --------
@@ -258,7 +258,11 @@ def find_posterior(eta: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np
     sure = np.eye(len(matrix))[np.maximum(given, 0)]
     if not is_solvable(matrix):  # the given labels say nothing about the true ones: leave them
         return np.where(known[:, None], sure, eta)
-    q = cut_to_shares(weigh(eta, np.linalg.inv(matrix)))
+    q = eta
+    if not solved:
+        inverse = np.linalg.inv(matrix)
+        # Not eta @ inverse: BLAS adds up in an order that depends on the number of rows.
+        q = cut_to_shares(sum(eta[:, [c]] * inverse[c] for c in range(len(matrix))))
     joint = np.where(known[:, None], q * matrix[:, np.maximum(given, 0)].T, q)
     total = joint.sum(axis=1, keepdims=True)
     possible = total > IMPOSSIBLE  # elsewhere votes and label exclude each other
@@ -266,7 +270,13 @@ def find_posterior(eta: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np
 
 
 def rank_quality(
-    values: np.ndarray, eta: np.ndarray, matrix: np.ndarray, posterior: np.ndarray, given: np.ndarray
+    values: np.ndarray,
+    eta: np.ndarray,
+    matrix: np.ndarray,
+    posterior: np.ndarray,
+    given: np.ndarray,
+    *,
+    solved: bool = False,
 ) -> np.ndarray:
     """Return the posterior of the given label, with its ties broken so that every row has a rank.
 
@@ -277,7 +287,7 @@ def rank_quality(
     n_classes = len(matrix)
     noisier = (1.0 - RANK_NOISE) * matrix + RANK_NOISE / n_classes
     steeper = (1.0 - RANK_BLEND) * eta + RANK_BLEND * cut_to_shares((1.0 + values) / 2.0 + 1e-12)
-    finer = find_posterior(steeper, noisier, given)
+    finer = find_posterior(steeper, noisier, given, solved=solved)
     mixed = (1.0 - RANK_WEIGHT) * posterior + RANK_WEIGHT * finer
     quality = mixed[np.arange(len(given)), np.maximum(given, 0)]
     return np.where(given >= 0, quality, np.nan)

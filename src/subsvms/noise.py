@@ -25,7 +25,8 @@ Two views of the same votes are taken.
   the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift. As a rate too high harms
   and one too low only leaves, it is moved, in any case, by a part `CAUTION` of the way to its lower limit.
 
-That is for two classes. With three and more, `subsvms.softmax` looks at all of them at once.
+That is for two classes. With three and more, `subsvms.softmax` looks at all of them at once; their rates are
+moved by `CAUTION`, too.
 
 What is estimated errs on the side of less noise where the classes are purer than bounded lift allows. The
 upper end of an interval does without that assumption: 1 - e_c is at least the share of c among the surest
@@ -39,7 +40,7 @@ from scipy.stats import norm, rankdata
 
 from subsvms.limits import lower_limit, upper_limit
 from subsvms.noise_curve import HIGHEST, LEVEL, LIFT, bin_values, fit_curve, profile_limit
-from subsvms.softmax import Softmax, fit_noise, least_scale
+from subsvms.softmax import Softmax, fit_noise, least_scale, lower_rates
 
 FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance to be lucky
 CHOOSE, READ = 0.999, 0.9  # confidence that chooses k, and that of the limits read there
@@ -156,14 +157,23 @@ def estimate_several(
 ) -> NoiseEstimate:
     """Estimate the noise of three classes or more; parameters as in `estimate_noise`."""
     counts = np.bincount(given, minlength=len(classes))
-    fit = fit_noise(mean_value, given)
-    least = least_scale(mean_value, given, fit)
-    lowest, fit = least * fit.rates, fit._replace(rates=(1.0 - CAUTION * (1.0 - least)) * fit.rates)
-    interval = np.tile([0.0, 1.0], (len(classes), 1))
-    for c in np.flatnonzero((counts >= FEWEST) & (counts < counts.sum())).tolist():
-        lead = mean_value[:, c] - np.delete(mean_value, c, axis=1).max(axis=1)
-        interval[c] = lowest[c], max(highest_rate(lead, given == c), fit.rates[c])
-    return conclude(classes, counts, fit.matrix, interval, evidence, fit.softmax)
+    large = np.flatnonzero(counts >= FEWEST)  # of smaller ones nothing can be learned, and none is changed
+    matrix, interval = np.eye(len(classes)), np.tile([0.0, 1.0], (len(classes), 1))
+    weights = (counts + 1.0) / (counts + 1.0).sum()
+    if len(large) < 2:
+        return conclude(classes, counts, matrix, interval, evidence, Softmax(1.0, weights))
+    used = np.isin(given, large)
+    values, labels = mean_value[np.ix_(used, large)], np.searchsorted(large, given[used])
+    fit = fit_noise(values, labels)
+    least = least_scale(values, labels, fit)
+    cautious = lower_rates(values, labels, fit, 1.0 - CAUTION * (1.0 - least))
+    for i, c in enumerate(large.tolist()):
+        lead = values[:, i] - np.delete(values, i, axis=1).max(axis=1)
+        highest = max(highest_rate(lead, labels == i), cautious.rates[i])
+        interval[c] = least * fit.rates[i], highest
+    matrix[np.ix_(large, large)] = cautious.matrix
+    weights[large] = cautious.softmax.weights * weights[large].sum()
+    return conclude(classes, counts, matrix, interval, evidence, Softmax(cautious.softmax.slope, weights))
 
 
 def conclude(
@@ -177,7 +187,8 @@ def conclude(
     """Return the estimate, with the shares and the error rate that follow from T."""
     given_shares = counts / counts.sum()
     shares = true_shares(given_shares, matrix)
-    errors = [error_rate_at(given_shares, matrix, rates) for rates in interval.T]
+    known = np.where((counts >= FEWEST)[:, None], interval, (1.0 - np.diag(matrix))[:, None])
+    errors = [error_rate_at(given_shares, matrix, rates) for rates in known.T]
     return NoiseEstimate(classes, matrix, interval, shares, np.array(errors), evidence, softmax)
 
 

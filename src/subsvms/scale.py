@@ -220,12 +220,19 @@ def fit_batches(
 
 def check_callable(batches: Any) -> None:
     """Raise an error unless each call gives the rows anew."""
+    import pyarrow as pa
+
     expected = "batches must be a function that returns a new iterable of record batches at each call"
     if not callable(batches):
         raise InputError(f"{expected}; got {type(batches).__name__}: write lambda: dataset.to_batches().")
     once = batches()
+    if not isinstance(once, Iterable) or isinstance(once, pa.Table | pa.RecordBatch):
+        raise InputError(f"{expected}; it returns {type(once).__name__}: put a single table into a list.")
     if iter(once) is once and batches() is once:
         raise InputError(f"{expected}; it returns one iterator, which can be read only once.")
+    first = next(iter(once), None)
+    if first is not None and not isinstance(first, pa.Table | pa.RecordBatch):
+        raise InputError(f"{expected}; the first of them is {type(first).__name__}.")
 
 
 def correct_batches(
@@ -269,6 +276,8 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
         if name is not None and name not in batch.column_names:
             raise InputError(f"There is no column {name!r} in this batch; there are {batch.column_names}.")
     rows = None if row_column is None else batch[row_column].to_numpy()
+    if rows is not None and batch[row_column].null_count:
+        raise InputError(f"Column {row_column!r} must hold the number of each row; some are missing.")
     if len(batch) == 0:
         one = pa.Table.from_pylist([{}], batch.schema)  # a row of nulls has the columns of any other
         return correct_batch(corrector, one).slice(0, 0)

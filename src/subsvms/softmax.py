@@ -4,8 +4,9 @@ For a row with out-of-bag mean values u, of which u_w is the largest,
 
     P(true c | u) = q_c = pi_c l_c / sum_d pi_d l_d,    l_c = floor + (1 - floor) exp(a (u_c - u_w)),
 
-a softmax with bounded lift (`subsvms.noise`): floor = 1 / (LIFT (K - 1)), so that no votes speak for a class
-more than LIFT times as loudly as for all others. Given labels are noisy by class, P(given d | u) = (q T)_d.
+a softmax with bounded lift (`subsvms.noise`): floor = 1 / (LIFT (K - 1)), so that votes for one class alone
+leave the K - 1 others together what they leave the other of two. Labels are noisy by class, P(given d | u) =
+(q T)_d.
 The slope a, the weights pi and the noise maximise the likelihood of the given labels (robust logistic
 regression: Bootkrajang and Kaban, ECML 2012; with several classes one curve for each, as for two, would leave
 out that they exclude each other). These kinds of noise are tried:
@@ -16,8 +17,9 @@ out that they exclude each other). These kinds of noise are tried:
 - *uneven*: each class has its own rate, K - 1 more, in favour of any other class; where that may be believed,
   also in favour of those that it has among the surest rows.
 
-Each costs, for the parameters that it has and blind noise has not, the quantile of chi-square at which a
-likelihood ratio is significant (Wilks, 1938); that one is believed which has the best likelihood after that.
+Noise costs the quantile of chi-square at which a likelihood ratio is significant (Wilks, 1938): one-sided, at
+`LEVEL`, for its rate, and at `FREER` for each parameter that blind noise has not. (Directions are read off,
+not fitted, so for them it is a guide.) That one is believed which has the best likelihood after that.
 
 Classes overlap by nature, too, with their neighbours, and some more than others. So one rate for all is what
 nature does not imitate, and rates and directions of their own are what it does: blind noise is believed if it
@@ -37,9 +39,9 @@ from subsvms.limits import halve_to_limit
 from subsvms.noise_curve import HIGHEST, LEVEL, LIFT, MINIMISER
 
 FREER = 0.99  # confidence that noise is not blind; that there is some, as for two classes
-MOST_DIRECTED = 0.3
-SURE = 0.9
-STEEPEST, FLATTEST = np.exp(6.0), np.exp(-1.0)
+MOST_DIRECTED, SURE = 0.3, 0.9  # see above
+MOST = 400_000
+STEEPEST, FLATTEST = np.exp(6.0), np.exp(-1.0)  # slopes: the former is a step, the latter says nothing
 FARTHEST = 2.0  # log weight of a class, from the log of its share of the given labels
 STARTS = ((10.0, 0.1), (10.0, 0.4), (3.0, 0.1))  # slope and rates from which the likelihood is climbed
 
@@ -111,21 +113,20 @@ def fit_noise(values: np.ndarray, given: np.ndarray) -> Fit:
     >>> fit_noise(values, true).rates
     array([0., 0., 0., 0.])
     """
+    values, given = thin(values, given)
     n_classes = values.shape[1]
     evenly = (1.0 - np.eye(n_classes)) / (n_classes - 1)
     followed = follow_surest(values, given)
     one, own = np.zeros(n_classes, int), np.arange(n_classes)
     none = climb(values, given, evenly, None)
-    blind, directed, uneven = (
-        climb(values, given, spread, group)
-        for spread, group in ((evenly, one), (followed, one), (evenly, own))
-    )
+    blind, directed = (climb(values, given, spread, one) for spread in (evenly, followed))
+    uneven = climb(values, given, evenly, own)
     blind_cost = chi2.ppf(2.0 * LEVEL - 1.0, 1)  # one-sided: no rate is less than zero
     n_rates, n_ways = n_classes - 1, n_classes * (n_classes - 2)
     found = [(none, 0.0)]
     if none.loss - blind.loss >= blind.loss - uneven.loss:
         found.append((blind, blind_cost))
-    if directed.rates[0] <= MOST_DIRECTED:
+    if n_ways > 0 and directed.rates[0] <= MOST_DIRECTED:
         found.append((directed, blind_cost + chi2.ppf(FREER, n_ways)))
     if uneven.softmax.shares(values).max(axis=1).mean() >= SURE:
         found.append((uneven, blind_cost + chi2.ppf(FREER, n_rates)))
@@ -139,6 +140,7 @@ def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
 
     As in `subsvms.noise_curve.profile_limit`: slope and weights are fitted anew for each share.
     """
+    values, given = thin(values, given)
     allowed = fit.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
     if fit.rates.max() == 0.0 or climb(values, given, fit.spread, None).loss <= allowed:
         return 0.0
@@ -147,6 +149,17 @@ def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
         return climb(values, given, fit.spread, None, fixed=share * fit.rates, start=fit).loss <= allowed
 
     return halve_to_limit(is_allowed, 1.0)
+
+
+def lower_rates(values: np.ndarray, given: np.ndarray, fit: Fit, share: float) -> Fit:
+    """Return a fit with this share of the rates, and the softmax that goes with them."""
+    return climb(*thin(values, given), fit.spread, None, fixed=share * fit.rates, start=fit)
+
+
+def thin(values: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return every so many-th row, as many as `MOST` values are: with 200 classes more would take minutes."""
+    step = max(-(-values.size // MOST), 1)
+    return values[::step], given[::step]
 
 
 def follow_surest(values: np.ndarray, given: np.ndarray) -> np.ndarray:
