@@ -98,7 +98,7 @@ def introduction(preset, path, lines, common):
         f"{lines['seed'].nunique()}, methods: {lines['method'].nunique()}. Averages are over the {n_common}",
         "cells that every method finished.\n",
         "Machine: " + ", ".join(f"{key} {value}" for key, value in machine.items()) + ".",
-        f"One thread for each method, two methods at a time. Versions: {versions}.\n",
+        f"One thread for each method, one or two methods at a time. Versions: {versions}.\n",
         "Training rows: " + ", ".join(f"{name} {rows}" for name, rows in sizes.items()) + ".\n",
     ]
 
