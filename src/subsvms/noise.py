@@ -40,7 +40,7 @@ from scipy.stats import norm, rankdata
 
 from subsvms.limits import lower_limit, upper_limit
 from subsvms.noise_curve import HIGHEST, LEVEL, LIFT, bin_values, fit_curve, profile_limit
-from subsvms.softmax import Softmax, fit_noise, least_scale, lower_rates
+from subsvms.softmax import Softmax, fit_noise, least_scale, lower_rates, thin
 
 FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance to be lucky
 CHOOSE, READ = 0.999, 0.9  # confidence that chooses k, and that of the limits read there
@@ -164,9 +164,10 @@ def estimate_several(
         return conclude(classes, counts, matrix, interval, evidence, Softmax(1.0, weights))
     used = np.isin(given, large)
     values, labels = mean_value[np.ix_(used, large)], np.searchsorted(large, given[used])
-    fit = fit_noise(values, labels)
-    least = least_scale(values, labels, fit)
-    cautious = lower_rates(values, labels, fit, 1.0 - CAUTION * (1.0 - least))
+    fewer = thin(values, labels)
+    fit = fit_noise(*fewer)
+    least = least_scale(*fewer, fit)
+    cautious = lower_rates(*fewer, fit, 1.0 - CAUTION * (1.0 - least))
     for i, c in enumerate(large.tolist()):
         lead = values[:, i] - np.delete(values, i, axis=1).max(axis=1)
         highest = max(highest_rate(lead, labels == i), cautious.rates[i])

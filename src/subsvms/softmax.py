@@ -113,7 +113,6 @@ def fit_noise(values: np.ndarray, given: np.ndarray) -> Fit:
     >>> fit_noise(values, true).rates
     array([0., 0., 0., 0.])
     """
-    values, given = thin(values, given)
     n_classes = values.shape[1]
     evenly = (1.0 - np.eye(n_classes)) / (n_classes - 1)
     followed = follow_surest(values, given)
@@ -140,7 +139,6 @@ def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
 
     As in `subsvms.noise_curve.profile_limit`: slope and weights are fitted anew for each share.
     """
-    values, given = thin(values, given)
     allowed = fit.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
     if fit.rates.max() == 0.0 or climb(values, given, fit.spread, None).loss <= allowed:
         return 0.0
@@ -153,7 +151,7 @@ def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
 
 def lower_rates(values: np.ndarray, given: np.ndarray, fit: Fit, share: float) -> Fit:
     """Return a fit with this share of the rates, and the softmax that goes with them."""
-    return climb(*thin(values, given), fit.spread, None, fixed=share * fit.rates, start=fit)
+    return climb(values, given, fit.spread, None, fixed=share * fit.rates, start=fit)
 
 
 def thin(values: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -204,7 +202,7 @@ def climb(
     fixed : ndarray of shape (n_classes,), optional
         Zero by default.
     start : Fit, optional
-        One nearby; `STARTS` by default.
+        One nearby, for fixed rates; `STARTS` by default.
     """
     n_classes = values.shape[1]
     behind = values - values.max(axis=1, keepdims=True)
@@ -222,9 +220,7 @@ def climb(
         ]
     else:
         weights = start.softmax.weights
-        log_weights = np.log(weights[1:] / weights[0])
-        rate = np.full(n_rates, start.rates.mean())
-        points = [np.concatenate([[np.log(start.softmax.slope)], log_weights, rate])]
+        points = [np.concatenate([[np.log(start.softmax.slope)], np.log(weights[1:] / weights[0])])]
     best = None
     for point in points:
         inside = np.clip(point, *np.transpose(limits))
