@@ -98,9 +98,8 @@ class DaskEngine:
         """Yield work(shared, item) for each item, in any order."""
         from distributed import as_completed
 
-        path = (
-            self.folder / f"{SHARED}{secrets.token_hex(8)}.pickle"
-        )  # a name of its own, as workers remember
+        # A name of its own, as workers remember what they read under one.
+        path = self.folder / f"{SHARED}{secrets.token_hex(8)}.pickle"
         path.write_bytes(pickle.dumps(shared))
         running, n_running = as_completed(loop=self.client.loop), 0
         try:

@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,7 +105,7 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
         flagged = judgement.flagged
         found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
         all_votes.append(votes)
-    joined = reduce(Votes.join, all_votes)
+    joined = all_votes[0].join(*all_votes[1:])
     with _replacing(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
         np.savez(file, **vars(joined))
     return tuple(np.concatenate(column) for column in zip(*found, strict=True))

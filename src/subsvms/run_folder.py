@@ -146,9 +146,7 @@ def resume_folder(
             if not (folder / PLAN).is_file() or (folder / PLAN).read_text(encoding="utf-8") != text:
                 if (folder / PLAN).is_file():
                     announce("beginning anew: the unfinished run had other options, files or versions")
-                (folder / PLAN).unlink(
-                    missing_ok=True
-                )  # first: what is left without it is never gone on with
+                (folder / PLAN).unlink(missing_ok=True)  # first: without it nothing is gone on with
                 _empty(folder)
                 write_whole(folder / PLAN, text.encode())
             yield folder

@@ -46,10 +46,10 @@ class Votes:
         """Return the votes on some rows: their numbers, or a slice."""
         return Votes(self.counts[rows], self.sums[rows], self.n_voters[rows])
 
-    def join(self, other: "Votes") -> "Votes":
+    def join(self, *others: "Votes") -> "Votes":
         """Return these votes, and those on other rows after them."""
-        both = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Votes(*(np.concatenate(pair) for pair in both))
+        columns = zip(*(vars(votes).values() for votes in (self, *others)), strict=True)
+        return Votes(*(np.concatenate(column) for column in columns))
 
     @property
     def share(self) -> np.ndarray:
