@@ -1,5 +1,7 @@
 """The rules, against plain loops and the formulas for two classes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from subsvms.judgement import (
     Judgement,
     Settings,
+    apply_rule,
     calibrate,
     find_posterior,
     learn_rule,
@@ -159,6 +162,24 @@ def test_doubtful_rows_have_ranks_even_without_noise(seed):
     assert len(np.unique(quality)) > 0.5 * len(np.unique(u))  # only the surest are all alike
     within = quality[labels == 1][np.argsort(u[labels == 1])]
     assert np.all(np.diff(within) >= -1e-12)  # the more votes for the label, the better it stands
+
+
+def test_a_contradicted_label_ranks_low_in_a_class_thought_free_of_noise(seed):
+    """Against all votes in a class without noise is more doubtful than against few in one with a little."""
+    votes, labels, _, u = make_table(seed, rates=(0.05, 0.0))
+    labels[np.argsort(u)[-3:]] = 0  # three against all votes: the rates say that no row is lost so
+    quality = judge_labels(votes, labels, make_noise([[0.97, 0.03], [0.0, 1.0]]), Settings()).quality
+    divided = (labels == 1) & (np.abs(u) < 0.1)
+    assert quality[np.argsort(u)[-3:]].max() < np.median(quality[divided])
+
+
+def test_refuted_noise_moves_no_rank_but_posteriors_stay(seed):
+    votes, labels, _, _ = make_table(seed)
+    believed = learn_rule(votes, labels, make_noise([[1.0, 0.0], [0.4, 0.6]]), Settings())
+    refuted = apply_rule(replace(believed, refuted=(1,)), votes, labels)
+    without = judge_labels(votes, labels, make_noise(np.eye(2)), Settings())
+    assert_array_equal(refuted.quality, without.quality)
+    assert_array_equal(refuted.posterior, apply_rule(believed, votes, labels).posterior)
 
 
 def test_rows_that_nobody_can_judge_keep_their_labels():

@@ -63,6 +63,16 @@ def test_what_a_person_decided_is_told(seed):
     assert frame["label_quality"][row] == 1.0
 
 
+def test_what_a_person_decided_has_full_weight(seed):
+    """Also where they say that the given label was wrong: the label is theirs now."""
+    X, clean, given = make_noisy(seed)
+    rows = np.flatnonzero(given != clean)[:5]
+    verified = np.full(len(given), None, dtype=object)
+    verified[rows] = clean[rows]
+    correction = correct(X, given, verified, action="weight")
+    assert np.all(correction.labels[rows] == clean[rows]) and np.all(correction.sample_weight[rows] == 1)
+
+
 def test_a_row_without_a_label_can_be_verified():
     X, clean, given = make_noisy(0)
     given = given.astype(object)

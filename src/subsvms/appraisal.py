@@ -57,4 +57,6 @@ def appraise(
                 model, X, given, votes, judgement, noise.evidence.max(), seed=seed,
                 sampled=bool(rule.sizes.sum() > rule.seen.sum()),
             )  # fmt: skip
+        rule = guards.refute(rule)
+        judgement = judge_table(rule, votes, given)
     return Appraisal(rule, guards, guards.spare(judgement, given), judgement.notes)

@@ -75,14 +75,12 @@ class Correction:
     @property
     def held_back(self) -> np.ndarray:
         """Rows whose label stands although another is more probable: a limit or a guard kept it."""
-        rows, judged = np.arange(len(self)), self.judgement
-        own = judged.posterior[rows, np.maximum(self.given, 0)]
-        other = judged.posterior[rows, judged.rival]
-        return ~self.missing & ~self.flagged & (own < other) & ~self.decided
+        other = self.judgement.posterior[np.arange(len(self)), self.judgement.rival]
+        return ~self.missing & ~self.flagged & (self._own_posterior() < other) & ~self.decided
 
     @property
     def label_quality(self) -> np.ndarray:
-        """Probability that the given label is right, ties broken by doubt; NaN without a label."""
+        """Probability that the given label is right, if no class is surely free of noise; NaN without one."""
         return self.judgement.quality
 
     @property
@@ -114,11 +112,14 @@ class Correction:
 
     @property
     def sample_weight(self) -> np.ndarray:
-        """Weight of each row, flagged or not: the quality of its label if the action is "weight"."""
+        """Weight of each row, flagged or not: the probability of its label if the action is "weight"."""
         weight = np.where(self.kept, 1.0, 0.0)
         if self.settings.action == "weight":
-            weight = np.where(self.missing, self.confidence, self.label_quality)
-        return weight
+            weight = np.where(self.missing, self.confidence, self._own_posterior())
+        return np.where(self.decided, 1.0, weight)
+
+    def _own_posterior(self):
+        return self.judgement.posterior[np.arange(len(self)), np.maximum(self.given, 0)]
 
     @property
     def vote_share(self) -> np.ndarray:

@@ -28,7 +28,7 @@ from subsvms.noise import FEWEST, NoiseEstimate, cut_to_shares, is_solvable
 from subsvms.votes import Votes, pick_best
 
 IMPOSSIBLE = 1e-12  # a probability; what rests on less rests on rounding
-RANK_NOISE, RANK_BLEND, RANK_WEIGHT = 0.02, 0.05, 1e-3  # see `rank_quality`
+RANK_NOISE, RANK_WEIGHT, RANK_TIES = 0.05, 0.2, 1e-3  # see `rank_quality`
 
 COARSE = (
     "SVMs that look closer, with more rows and a narrower kernel, predict the labels clearly better than the "
@@ -81,6 +81,7 @@ class Rule:
     sizes: np.ndarray  # (n_classes,), rows of the table that are given each class
     seen: np.ndarray  # (n_classes,), those of them that this was learned from
     settings: Settings
+    refuted: tuple[int, ...] = ()  # classes whose noise a second look denied: no rank rests on it
 
 
 def learn_rule(
@@ -139,7 +140,9 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     eta = expect_given(rule, values)
     posterior = find_posterior(eta, noise.matrix, given, solved=several)
     posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
-    quality = rank_quality(values, eta, noise.matrix, posterior, given, solved=several)
+    believed = noise.matrix.copy()
+    believed[list(rule.refuted)] = np.eye(n_classes)[list(rule.refuted)]
+    quality = rank_quality(values, eta, believed, given, solved=several)
     quality[known & ~asked] = 1.0
 
     scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else posterior, 0.0)
@@ -270,24 +273,34 @@ def find_posterior(
 
 
 def rank_quality(
-    values: np.ndarray,
-    eta: np.ndarray,
-    matrix: np.ndarray,
-    posterior: np.ndarray,
-    given: np.ndarray,
-    *,
-    solved: bool = False,
+    values: np.ndarray, eta: np.ndarray, matrix: np.ndarray, given: np.ndarray, *, solved: bool = False
 ) -> np.ndarray:
-    """Return the posterior of the given label, with its ties broken so that every row has a rank.
+    """Return how well each given label stands: its posterior, averaged over two beliefs about the noise.
 
-    Where a class is thought free of noise every posterior is one, and a step of eta is flat; yet a user who
-    asks for the hundred most doubtful labels wants them in order. So a thousandth of the quality is the
-    posterior under a little more noise and a slightly steeper eta.
+    By the first belief, of weight 1 - `RANK_WEIGHT`, the noise is as estimated. By the second every class
+    has a little more of it, `RANK_NOISE` spread evenly: no rate is known to be nothing. So a label that the
+    votes contradict ranks low in a class that is thought free of noise, too, where the first belief alone
+    calls every label right. `RANK_TIES` of the quality is the mean value itself, since eta has flat steps
+    and every row is to have a rank.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_classes)
+        Mean values.
+    eta, matrix, given, solved
+        As in `find_posterior`.
+
+    Examples
+    --------
+    >>> values = np.array([[0.6, -0.6], [0.6, -0.6], [-0.8, 0.8]])
+    >>> eta = np.array([[0.9, 0.1], [0.9, 0.1], [0.05, 0.95]])
+    >>> rank_quality(values, eta, np.eye(2), np.array([0, 1, 1])).round(3)  # no noise was found
+    array([0.999, 0.953, 1.   ])
     """
     n_classes = len(matrix)
     noisier = (1.0 - RANK_NOISE) * matrix + RANK_NOISE / n_classes
-    steeper = (1.0 - RANK_BLEND) * eta + RANK_BLEND * cut_to_shares((1.0 + values) / 2.0 + 1e-12)
-    finer = find_posterior(steeper, noisier, given, solved=solved)
-    mixed = (1.0 - RANK_WEIGHT) * posterior + RANK_WEIGHT * finer
+    first, second = (find_posterior(eta, noise, given, solved=solved) for noise in (matrix, noisier))
+    mixed = (1.0 - RANK_WEIGHT) * first + RANK_WEIGHT * second
+    mixed = (1.0 - RANK_TIES) * mixed + RANK_TIES * (1.0 + values) / 2.0
     quality = mixed[np.arange(len(given)), np.maximum(given, 0)]
     return np.where(given >= 0, quality, np.nan)

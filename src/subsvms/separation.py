@@ -14,13 +14,14 @@ they predict the given labels clearly better, it is the vote that is wrong, and 
 """
 
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from subsvms.estimators import SubSVMClassifier
-from subsvms.judgement import Judgement, spare
+from subsvms.judgement import Judgement, Rule, spare
 from subsvms.noise import FEWEST, rank_evidence
 from subsvms.rows import Table
 from subsvms.votes import Votes
@@ -42,6 +43,11 @@ class Guards(NamedTuple):
 
     coarse: bool = False  # the vote is too coarse: nothing may change
     distinct: tuple[int, ...] = ()  # classes that rows would join from which the features tell them apart
+
+    def refute(self, rule: Rule) -> Rule:
+        """Return the rule that ranks labels without the noise that is denied."""
+        refuted = range(len(rule.sizes)) if self.coarse else self.distinct
+        return replace(rule, refuted=tuple(refuted))
 
     def spare(self, judgement: Judgement, given: np.ndarray) -> Judgement:
         """Return the judgement without the changes that the votes are too coarse to support."""
