@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import roc_auc_score
 
 from subsvms.judgement import (
     Judgement,
@@ -173,13 +174,15 @@ def test_a_contradicted_label_ranks_low_in_a_class_thought_free_of_noise(seed):
     assert quality[np.argsort(u)[-3:]].max() < np.median(quality[divided])
 
 
-def test_refuted_noise_moves_no_rank_but_posteriors_stay(seed):
-    votes, labels, _, _ = make_table(seed)
-    believed = learn_rule(votes, labels, make_noise([[1.0, 0.0], [0.4, 0.6]]), Settings())
-    refuted = apply_rule(replace(believed, refuted=(1,)), votes, labels)
-    without = judge_labels(votes, labels, make_noise(np.eye(2)), Settings())
-    assert_array_equal(refuted.quality, without.quality)
-    assert_array_equal(refuted.posterior, apply_rule(believed, votes, labels).posterior)
+def test_denied_noise_ranks_more_by_the_votes_and_posteriors_stay(seed):
+    """Rates that are wrong: no label of class 1 was lost, and those of class 0 that became 1 are hidden."""
+    votes, labels, true, _ = make_table(seed, rates=(0.2, 0.0))
+    rule = learn_rule(votes, labels, make_noise([[1.0, 0.0], [0.4, 0.6]]), Settings())
+    believed, denied = (apply_rule(replace(rule, denied=told), votes, labels) for told in (False, True))
+    assert_array_equal(believed.posterior, denied.posterior)
+    assert_array_equal(believed.flagged, denied.flagged)
+    areas = [roc_auc_score(labels != true, -judgement.quality) for judgement in (believed, denied)]
+    assert areas[0] < 0.7 < 0.9 < areas[1]
 
 
 def test_rows_that_nobody_can_judge_keep_their_labels():

@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from subsvms import LabelNoiseWarning, SubSVMClassifier, adversaries, correct_labels
-from subsvms.judgement import Judgement, Rule, Settings
+from subsvms.judgement import Judgement
 from subsvms.separation import DOUBTED, MOST_ROWS, Guards, find_distinct, is_too_coarse, tell_apart
 
 
@@ -85,11 +85,9 @@ def test_a_vote_that_cannot_see_a_chessboard_changes_nothing(seed):
         assert not correction.changed.any()
 
 
-def test_noise_that_the_guards_deny_is_no_reason_to_doubt_a_label():
-    rule = Rule((), None, np.array([30, 20]), np.array([30, 20]), Settings())
-    assert Guards().refute(rule).refuted == ()
-    assert Guards(distinct=(1,)).refute(rule).refuted == (1,)
-    assert Guards(coarse=True).refute(rule).refuted == (0, 1)
+def test_what_guards_deny():
+    assert not Guards().denied
+    assert Guards(distinct=(0,)).denied and Guards(coarse=True).denied
 
 
 @pytest.mark.filterwarnings("ignore::subsvms.LabelNoiseWarning")

@@ -143,8 +143,8 @@ PRESETS = {
     "standard": Preset(  # the larger the table, the fewer the attacks; no rows are left out
         (
             Part(SMALL, ATTACKS, BUDGETS),
-            Part(MEDIUM, tuple(kind for kind in ATTACKS if kind != "greedy"), ("0.1", RHO)),
-            Part(LARGE, ("uniform", *THE_PAPERS, "boundary"), (RHO,)),
+            Part(MEDIUM, ("uniform", *THE_PAPERS, "boundary", "region"), (RHO,)),
+            Part(LARGE, ("uniform", "directed, alpha=0.5", "boundary"), (RHO,)),
         ),
         limit=600,
     ),

@@ -1,5 +1,6 @@
 """From votes to a judgement: the noise, the rule that follows from it, and a second look at its changes."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +58,7 @@ def appraise(
                 model, X, given, votes, judgement, noise.evidence.max(), seed=seed,
                 sampled=bool(rule.sizes.sum() > rule.seen.sum()),
             )  # fmt: skip
-        rule = guards.refute(rule)
+    if guards.denied:
+        rule = replace(rule, denied=True)
         judgement = judge_table(rule, votes, given)
     return Appraisal(rule, guards, guards.spare(judgement, given), judgement.notes)

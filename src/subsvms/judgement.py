@@ -29,6 +29,7 @@ from subsvms.votes import Votes, pick_best
 
 IMPOSSIBLE = 1e-12  # a probability; what rests on less rests on rounding
 RANK_NOISE, RANK_WEIGHT, RANK_TIES = 0.05, 0.2, 1e-3  # see `rank_quality`
+DENIED_NOISE = 0.3  # in their stead, and of weight one, where the estimate was denied
 
 COARSE = (
     "SVMs that look closer, with more rows and a narrower kernel, predict the labels clearly better than the "
@@ -81,7 +82,7 @@ class Rule:
     sizes: np.ndarray  # (n_classes,), rows of the table that are given each class
     seen: np.ndarray  # (n_classes,), those of them that this was learned from
     settings: Settings
-    refuted: tuple[int, ...] = ()  # classes whose noise a second look denied: no rank rests on it
+    denied: bool = False  # a second look denied the noise: ranks rest on it less
 
 
 def learn_rule(
@@ -140,9 +141,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     eta = expect_given(rule, values)
     posterior = find_posterior(eta, noise.matrix, given, solved=several)
     posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
-    believed = noise.matrix.copy()
-    believed[list(rule.refuted)] = np.eye(n_classes)[list(rule.refuted)]
-    quality = rank_quality(values, eta, believed, given, solved=several)
+    quality = rank_quality(values, eta, noise.matrix, given, solved=several, denied=rule.denied)
     quality[known & ~asked] = 1.0
 
     scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else posterior, 0.0)
@@ -273,15 +272,22 @@ def find_posterior(
 
 
 def rank_quality(
-    values: np.ndarray, eta: np.ndarray, matrix: np.ndarray, given: np.ndarray, *, solved: bool = False
+    values: np.ndarray,
+    eta: np.ndarray,
+    matrix: np.ndarray,
+    given: np.ndarray,
+    *,
+    solved: bool = False,
+    denied: bool = False,
 ) -> np.ndarray:
     """Return how well each given label stands: its posterior, averaged over two beliefs about the noise.
 
     By the first belief, of weight 1 - `RANK_WEIGHT`, the noise is as estimated. By the second every class
     has a little more of it, `RANK_NOISE` spread evenly: no rate is known to be nothing. So a label that the
     votes contradict ranks low in a class that is thought free of noise, too, where the first belief alone
-    calls every label right. `RANK_TIES` of the quality is the mean value itself, since eta has flat steps
-    and every row is to have a rank.
+    calls every label right. If a second look denied the noise, there is the second belief alone, with much
+    more that is spread evenly: then the votes count for more, and the rates for less. `RANK_TIES` of the
+    quality is the mean value itself, since eta has flat steps and every row is to have a rank.
 
     Parameters
     ----------
@@ -289,6 +295,8 @@ def rank_quality(
         Mean values.
     eta, matrix, given, solved
         As in `find_posterior`.
+    denied : bool
+        Whether the labels are known to follow other laws than this noise.
 
     Examples
     --------
@@ -297,10 +305,10 @@ def rank_quality(
     >>> rank_quality(values, eta, np.eye(2), np.array([0, 1, 1])).round(3)  # no noise was found
     array([0.999, 0.953, 1.   ])
     """
-    n_classes = len(matrix)
-    noisier = (1.0 - RANK_NOISE) * matrix + RANK_NOISE / n_classes
-    first, second = (find_posterior(eta, noise, given, solved=solved) for noise in (matrix, noisier))
-    mixed = (1.0 - RANK_WEIGHT) * first + RANK_WEIGHT * second
+    noise, weight = (DENIED_NOISE, 1.0) if denied else (RANK_NOISE, RANK_WEIGHT)
+    noisier = (1.0 - noise) * matrix + noise / len(matrix)
+    first, second = (find_posterior(eta, rates, given, solved=solved) for rates in (matrix, noisier))
+    mixed = (1.0 - weight) * first + weight * second
     mixed = (1.0 - RANK_TIES) * mixed + RANK_TIES * (1.0 + values) / 2.0
     quality = mixed[np.arange(len(given)), np.maximum(given, 0)]
     return np.where(given >= 0, quality, np.nan)

@@ -14,14 +14,13 @@ they predict the given labels clearly better, it is the vote that is wrong, and 
 """
 
 import warnings
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
 from subsvms.estimators import SubSVMClassifier
-from subsvms.judgement import Judgement, Rule, spare
+from subsvms.judgement import Judgement, spare
 from subsvms.noise import FEWEST, rank_evidence
 from subsvms.rows import Table
 from subsvms.votes import Votes
@@ -43,18 +42,19 @@ class Guards(NamedTuple):
 
     coarse: bool = False  # the vote is too coarse: nothing may change
     distinct: tuple[int, ...] = ()  # classes that rows would join from which the features tell them apart
+    untested: tuple[int, ...] = ()  # classes that too few rows would join to tell
 
-    def refute(self, rule: Rule) -> Rule:
-        """Return the rule that ranks labels without the noise that is denied."""
-        refuted = range(len(rule.sizes)) if self.coarse else self.distinct
-        return replace(rule, refuted=tuple(refuted))
+    @property
+    def denied(self) -> bool:
+        """Whether the noise that was estimated explains the labels only in part, or not at all."""
+        return self.coarse or bool(self.distinct)
 
     def spare(self, judgement: Judgement, given: np.ndarray) -> Judgement:
         """Return the judgement without the changes that the votes are too coarse to support."""
         if self.coarse:
             return spare(judgement, given, np.ones(len(given), dtype=bool), "coarse")
-        distinct = judgement.flagged & np.isin(judgement.suggested, self.distinct)
-        return spare(judgement, given, distinct, "told apart")
+        kept = judgement.flagged & np.isin(judgement.suggested, (*self.distinct, *self.untested))
+        return spare(judgement, given, kept, "told apart")
 
 
 def look_twice(
@@ -90,13 +90,13 @@ def look_twice(
     moves = np.bincount(judgement.suggested[judgement.flagged], minlength=votes.counts.shape[1])
     untested = tuple(np.flatnonzero(moves < FEWEST).tolist()) if sampled else ()
     if not judgement.flagged.any():
-        return Guards(distinct=untested)
+        return Guards(untested=untested)
     rows = np.flatnonzero(given >= 0)
     labelled = X if len(rows) == len(given) else take_rows(X, rows, model.kernel)
     if is_too_coarse(model, labelled, given[rows], evidence, seed=seed):
         return Guards(coarse=True)
     distinct = find_distinct(model, X, given, votes.mean_value, judgement, seed=seed)
-    return Guards(distinct=tuple(sorted({*distinct, *untested})))
+    return Guards(distinct=distinct, untested=untested)
 
 
 def take_rows(X: Table, rows: np.ndarray, kernel: str) -> Table:
