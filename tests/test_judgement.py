@@ -185,6 +185,21 @@ def test_denied_noise_ranks_more_by_the_votes_and_posteriors_stay(seed):
     assert areas[0] < 0.7 < 0.9 < areas[1]
 
 
+@pytest.mark.parametrize("rate", [0.3, 0.36, 0.395, 0.41])
+@pytest.mark.parametrize("denied", [False, True])
+def test_ranks_hold_under_heavy_noise(rate, denied):
+    """Also where a little more noise would leave labels that say nothing; with 0.41 they are that already."""
+    votes, labels, true, _ = make_table(0, rates=(rate, rate))
+    rule = learn_rule(votes, labels, make_noise([[1 - rate, rate], [rate, 1 - rate]]), Settings())
+    judgement = apply_rule(replace(rule, denied=denied), votes, labels)
+    assert judgement.flagged.any() == (rate < 0.4)
+    if rate < 0.4:
+        assert judgement.quality[judgement.flagged].max() < 0.51
+        assert roc_auc_score(labels != true, -judgement.quality) > 0.9
+    else:
+        assert judgement.quality.min() > 0.99
+
+
 def test_rows_that_nobody_can_judge_keep_their_labels():
     votes, labels, _, _ = make_table(0)
     counts, sums, n_voters = votes.counts.copy(), votes.sums.copy(), votes.n_voters.copy()

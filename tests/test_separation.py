@@ -85,8 +85,18 @@ def test_a_vote_that_cannot_see_a_chessboard_changes_nothing(seed):
         assert not correction.changed.any()
 
 
+def test_each_kept_change_is_told_why():
+    flagged, suggested = np.array([True, True, True, False]), np.array([0, 1, 1, 1])
+    judgement = Guards(distinct=(0,), untested=(1,)).spare(judge(flagged, suggested, 4), np.array([1, 0, 0, 1]))
+    assert judgement.halt.tolist() == ["told apart", "untested", "untested", ""]
+    assert not judgement.flagged.any()
+    told_apart, untested = judgement.notes
+    assert told_apart.startswith("1 labels") and "the features tell" in told_apart
+    assert untested.startswith("2 labels") and "larger pool" in untested
+
+
 def test_what_guards_deny():
-    assert not Guards().denied
+    assert not Guards().denied and not Guards(untested=(0, 1)).denied
     assert Guards(distinct=(0,)).denied and Guards(coarse=True).denied
 
 

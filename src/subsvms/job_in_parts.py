@@ -288,9 +288,9 @@ def summarise_parts(finding: Finding, notes: tuple[str, ...], clock: Clock) -> d
     run.seconds.update(clock.laps)
     worst = describe_worst(finding.closer, finding.issues, finding.numbers)
     summary = gather(run, worst, finding.n_issues)
-    spared = run.tally.spared
+    spared = [say_spared(n_rows, halt) for halt, n_rows in run.tally.spared.items() if n_rows]
     of_guards = [note for note in run.correction.notes if note not in notes and not spared]
-    told = [*notes, *([say_spared(spared)] if spared else []), *of_guards]
+    told = [*notes, *spared, *of_guards]
     summary["notes"] = [*told, *(note for note in run.notes if note not in run.correction.notes)]
     summary["parameters"] += [
         ["rows that all is learned from", f"{len(run.correction):,}"],

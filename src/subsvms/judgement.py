@@ -24,11 +24,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from subsvms.noise import FEWEST, NoiseEstimate, cut_to_shares, is_solvable
+from subsvms.noise import FEWEST, SOLVABLE, NoiseEstimate, cut_to_shares, is_solvable, least_lead
 from subsvms.votes import Votes, pick_best
 
 IMPOSSIBLE = 1e-12  # a probability; what rests on less rests on rounding
 RANK_NOISE, RANK_WEIGHT, RANK_TIES = 0.05, 0.2, 1e-3  # see `rank_quality`
+RANK_ROOM = 0.9  # share of the noise that could be added before labels say too little
 DENIED_NOISE = 0.3  # in their stead, and of weight one, where the estimate was denied
 
 COARSE = (
@@ -44,7 +45,14 @@ HALTS = {
     "capped": "max_error_rate allows no more changes",
     "coarse": "SVMs that look closer predict the labels better than these votes, so none is changed",
     "told apart": "the features tell this row from those it would join",
+    "untested": "the sample has too few such changes to check them",
     "verified": "a person decided",
+}
+SPARED = {  # of these halts, why whole groups of changes are kept from happening
+    "told apart": "the features tell their rows from those they would join, so the classes overlap there, "
+    "and the labels need not be wrong.",
+    "untested": "the sample that all is learned from has too few such changes to check them; a larger pool "
+    "(--pool-size) has more.",
 }
 WEAK = 5.0  # standard deviations of evidence below which a vote for the given label is not overruled
 
@@ -169,12 +177,9 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     )
 
 
-def say_spared(n_rows: int) -> str:
-    """Return a note on labels that were kept because their rows differ from those they would join."""
-    return (
-        f"{n_rows} labels that the votes contradict were kept: the features tell their rows from those they "
-        "would join, so the classes overlap there, and the labels need not be wrong."
-    )
+def say_spared(n_rows: int, halt: str) -> str:
+    """Return a note on labels that were kept because changes like theirs fail a test, or cannot be tested."""
+    return f"{n_rows} labels that the votes contradict were kept: {SPARED[halt]}"
 
 
 def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) -> Judgement:
@@ -186,12 +191,12 @@ def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) 
     given : ndarray of int of shape (n_rows,)
     rows : ndarray of bool of shape (n_rows,)
         Rows without a label are not touched.
-    halt : {"told apart", "coarse"}
+    halt : {"told apart", "untested", "coarse"}
     """
     rows = rows & (given >= 0)
     if not rows.any():
         return judgement
-    note = say_spared(int(rows.sum())) if halt == "told apart" else COARSE
+    note = COARSE if halt == "coarse" else say_spared(int(rows.sum()), halt)
     return replace(
         judgement,
         suggested=np.where(rows, given, judgement.suggested),
@@ -306,6 +311,8 @@ def rank_quality(
     array([0.999, 0.953, 1.   ])
     """
     noise, weight = (DENIED_NOISE, 1.0) if denied else (RANK_NOISE, RANK_WEIGHT)
+    room = 1.0 - SOLVABLE / max(least_lead(matrix), SOLVABLE)
+    noise = min(noise, RANK_ROOM * room)
     noisier = (1.0 - noise) * matrix + noise / len(matrix)
     first, second = (find_posterior(eta, rates, given, solved=solved) for rates in (matrix, noisier))
     mixed = (1.0 - weight) * first + weight * second

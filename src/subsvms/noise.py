@@ -306,8 +306,19 @@ def true_shares(given_shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 def is_solvable(matrix: np.ndarray) -> bool:
     """Tell if each label is clearly likelier for its own class than for any other, so that T inverts."""
+    return least_lead(matrix) > SOLVABLE
+
+
+def least_lead(matrix: np.ndarray) -> float:
+    """Return by how much each label is likelier for its own class than for any other, at least.
+
+    Examples
+    --------
+    >>> round(least_lead(np.array([[0.9, 0.1], [0.3, 0.7]])), 9)
+    0.6
+    """
     others = np.where(np.eye(len(matrix), dtype=bool), -np.inf, matrix)
-    return bool(np.min(np.diag(matrix) - others.max(axis=0)) > SOLVABLE)
+    return float(np.min(np.diag(matrix) - others.max(axis=0)))
 
 
 def cut_to_shares(values: np.ndarray) -> np.ndarray:

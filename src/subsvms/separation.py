@@ -53,8 +53,10 @@ class Guards(NamedTuple):
         """Return the judgement without the changes that the votes are too coarse to support."""
         if self.coarse:
             return spare(judgement, given, np.ones(len(given), dtype=bool), "coarse")
-        kept = judgement.flagged & np.isin(judgement.suggested, (*self.distinct, *self.untested))
-        return spare(judgement, given, kept, "told apart")
+        for classes, halt in ((self.distinct, "told apart"), (self.untested, "untested")):
+            kept = judgement.flagged & np.isin(judgement.suggested, classes)
+            judgement = spare(judgement, given, kept, halt)
+        return judgement
 
 
 def look_twice(

@@ -9,6 +9,7 @@ import numpy as np
 from subsvms.correction import Correction
 from subsvms.files import TableError
 from subsvms.groups import UNIT, Counts, count_groups
+from subsvms.judgement import SPARED
 
 MOST_GROUPS = 100_000  # of a column, in parts: memory would follow their number
 
@@ -21,7 +22,7 @@ class Tally:
     verified: int
     dropped: int
     held_back: int  # another label is more probable, but the rule kept the given one
-    spared: int  # because the features tell their rows from those they would join
+    spared: dict[str, int]  # by halt: of changes that failed a test, or could not be tested
     given: list[int]  # by class
     flagged: list[int]  # by given class
     changed: list[int]
@@ -49,7 +50,7 @@ class Tally:
             verified=int(correction.decided.sum()),
             dropped=int(np.sum(~correction.kept)),
             held_back=int(correction.held_back.sum()),
-            spared=int(np.sum(correction.judgement.halt == "told apart")),
+            spared={halt: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
             given=np.bincount(correction.given[known], minlength=k).tolist(),
             flagged=np.bincount(own, minlength=k).tolist(),
             changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),
