@@ -70,6 +70,17 @@ def time_method(method, make, *args):
     return time.perf_counter() - began
 
 
+def repeat(function, *args, limit, n_times):
+    """Return what some calls gave, and a note on the first that failed, after which there is none."""
+    values = []
+    for _ in range(n_times):
+        outcome = call(function, *args, limit=limit, memory=MEMORY)
+        if outcome.status != DONE:
+            return values, outcome.note
+        values.append(outcome.value)
+    return values, ""
+
+
 def fit_line(rows, seconds):
     """Return slope and intercept of log10(seconds) against log10(rows); None for fewer than three points."""
     if len(rows) < 3:
@@ -86,14 +97,12 @@ def against_rows(sizes, limit, n_times, picture):
         for name, method in methods.items():
             if name in stopped:
                 continue
-            outcomes = [
-                call(time_method, method, make_rows, n_rows, limit=limit, memory=MEMORY)
-                for _ in range(n_times if n_rows <= SMALL else 1)
-            ]
-            if all(outcome.status == DONE for outcome in outcomes):
-                seconds[name][n_rows] = float(np.median([outcome.value for outcome in outcomes]))
+            times = n_times if n_rows <= SMALL else 1
+            values, note = repeat(time_method, method, make_rows, n_rows, limit=limit, n_times=times)
+            if note:
+                stopped[name] = f"{n_rows:,} rows: {note}"
             else:
-                stopped[name] = f"{n_rows:,} rows: {outcomes[-1].note}"
+                seconds[name][n_rows] = float(np.median(values))
             print(f"{name}, {n_rows} rows: {seconds[name].get(n_rows) or stopped[name]}", flush=True)
     shared = [n for n in sizes if all(n in times for times in seconds.values())]
     lines, points = [], {}
@@ -109,7 +118,7 @@ def against_rows(sizes, limit, n_times, picture):
     draw_growth(points, picture)
     note = (
         f"Seconds; {N_FEATURES} features, two classes, {RATE:.0%} of the labels flipped at random, one "
-        f"thread, at most {limit:g} s. b2 is over {', '.join(f'{n:,}' for n in shared)} rows"
+        f"thread, at most {limit:g} s, runs of up to {SMALL:,} rows: {n_times}, of more: 1. b2 is over {', '.join(f'{n:,}' for n in shared)} rows"
     )
     return {"note": note, "picture": picture.name, "lines": lines}
 
@@ -216,10 +225,9 @@ def main():
         parser.error(f"--only must be one of {', '.join(parts)}; got {args.only!r}")
     args.out.parent.mkdir(parents=True, exist_ok=True)
     results = json.loads(args.out.read_text()) if args.only and args.out.exists() else {}
-    results["machine"] = describe_machine()
     for title, part in parts.items():
         if args.only in (None, title):
-            results[title] = part()
+            results[title] = part() | {"machine": describe_machine()}
             show(title, results[title])
             args.out.write_text(json.dumps(results, indent=1) + "\n")  # a kill costs one part
 

@@ -87,7 +87,8 @@ def test_a_vote_that_cannot_see_a_chessboard_changes_nothing(seed):
 
 def test_each_kept_change_is_told_why():
     flagged, suggested = np.array([True, True, True, False]), np.array([0, 1, 1, 1])
-    judgement = Guards(distinct=(0,), untested=(1,)).spare(judge(flagged, suggested, 4), np.array([1, 0, 0, 1]))
+    guards = Guards(distinct=(0,), untested=(1,))
+    judgement = guards.spare(judge(flagged, suggested, 4), np.array([1, 0, 0, 1]))
     assert judgement.halt.tolist() == ["told apart", "untested", "untested", ""]
     assert not judgement.flagged.any()
     told_apart, untested = judgement.notes
