@@ -31,7 +31,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
 from benchmarks.peers.child import DONE, call
-from benchmarks.peers.methods import OURS, find_methods
+from benchmarks.peers.methods import OURS, count_drawn, find_methods
 from benchmarks.peers.plots import draw_growth
 from benchmarks.peers.run import describe_machine
 from benchmarks.quality import load
@@ -118,7 +118,8 @@ def against_rows(sizes, limit, n_times, picture):
     draw_growth(points, picture)
     note = (
         f"Seconds; {N_FEATURES} features, two classes, {RATE:.0%} of the labels flipped at random, one "
-        f"thread, at most {limit:g} s, runs of up to {SMALL:,} rows: {n_times}, of more: 1. b2 is over {', '.join(f'{n:,}' for n in shared)} rows"
+        f"thread, at most {limit:g} s; runs of up to {SMALL:,} rows: {n_times}, of more: 1. b2 is over "
+        f"{', '.join(f'{n:,}' for n in shared)} rows"
     )
     return {"note": note, "picture": picture.name, "lines": lines}
 
@@ -147,7 +148,6 @@ def on_a5a(folder, limit, n_times):
 def make_classifiers(labels):
     """Return our classifier and the baggings of as many SVCs on subsets as large."""
     size = subset_size("log_squared", len(labels))
-    n_drawn = min(round(size / 2 * len(labels) / np.bincount(labels).min()), len(labels))
     svc = SVC(C=C, gamma="auto")
     options = dict(n_estimators=J, bootstrap=False, n_jobs=1, random_state=0)
     classifiers = {
@@ -157,7 +157,7 @@ def make_classifiers(labels):
     if "balanced bagging" in find_methods():
         from imblearn.ensemble import BalancedBaggingClassifier
 
-        balanced = BalancedBaggingClassifier(svc, max_samples=n_drawn, **options)
+        balanced = BalancedBaggingClassifier(svc, max_samples=count_drawn(labels), **options)
         classifiers["BalancedBaggingClassifier(SVC)"] = balanced
     return classifiers
 

@@ -187,8 +187,9 @@ def test_a_file_of_another_version_is_refused(tmp_path):
 
 def test_a_method_that_fails_becomes_one_line(tmp_path):
     lines = run.Lines(tmp_path / "lines.csv")
-    broken = {"crash": crash, "vanish": vanish, "dawdle": dawdle, "boast": boast}
-    run.run_cells(CELLS[:1], broken, lines, None, limit=2, tell=lambda line: None)
+    broken = {"crash": crash, "vanish": vanish, "boast": boast}
+    for tried, limit in ((broken, 60), ({"dawdle": dawdle}, 2)):
+        run.run_cells(CELLS[:1], tried, lines, None, limit=limit, tell=lambda line: None)
     found = tables.read_lines(lines.path).set_index("method")
     assert found["status"].to_dict() == {
         "crash": child.FAILED, "vanish": child.FAILED, "dawdle": child.TOO_SLOW, "boast": child.DONE
@@ -291,17 +292,15 @@ def test_where_we_lose_is_complete(made_lines):
     lost = losses.lost_cells(unfinished)
     assert np.isinf(lost.loc[lost["kind"] == "uniform", "difference"]).sum() == 2
 
-    common = tables.take_common(cells)
-    for column in ("kind", "data"):
-        for measure, sign in (("left", -1), ("bac", 1)):
-            means = common.groupby([column, "method"])[measure].mean().unstack()
-            pairs = {
-                (name, peer)
-                for name in means.index
-                for peer in peers
-                if sign * (means.loc[name, peer] - means.loc[name, methods.OURS]) > 0
-            }
-            table = losses.lost_groups(common, column, measure)
+    for measure, columns in report.AVERAGES.items():
+        for column in columns:
+            values = cells.pivot_table(index=tables.CELL, columns="method", values=measure)
+            pairs = set()
+            for peer in peers if measure != "seconds" else peers[1:]:
+                means = values[[methods.OURS, peer]].dropna().groupby(column).mean()
+                better = losses.BETTER[measure] * (means[peer] - means[methods.OURS]) > 0
+                pairs |= {(name, peer) for name in means.index[better]}
+            table = losses.lost_groups(cells, column, measure)
             assert set(zip(table[column], table["peer"], strict=True)) == pairs
     pairs = losses.compare_pairs(cells).set_index("peer")
     assert list(pairs["cells"]) == [6, 5]
@@ -312,10 +311,44 @@ def test_a_slower_time_and_a_steeper_slope_are_losses():
     ours = {"method": methods.OURS, "1,000": 1.0, "3,000": "", "slope b": 0.5, "stopped at": "3,000"}
     peer = {"method": "neighbours", "1,000": 2.0, "3,000": 9.0, "slope b": 0.4, "stopped at": ""}
     second = {"method": "cleanlab, SVC", "1,000": 0.5, "3,000": "", "slope b": 2.0, "stopped at": "3,000"}
-    lost = losses.lost_speed([ours, peer, second, peer | {"method": "SubSVMs majority", "1,000": 0.1}])
-    assert list(zip(lost["rows"], lost["peer"], strict=True)) == [
+    third = peer | {"method": methods.MAJORITY, "1,000": 0.1}
+    lost = losses.lost_speed([ours, peer, second, third], methods.OURS)
+    assert set(zip(lost["what"], lost["peer"], strict=True)) == {
         ("1,000", "cleanlab, SVC"), ("3,000", "neighbours"), ("slope b", "neighbours")
-    ]  # fmt: skip
+    }  # fmt: skip
+
+
+def test_a_faster_fit_is_a_loss_at_its_number_of_rows():
+    names = ("classifier", "rows", "fit", "predict", "fit, times ours")
+    lines = [("ours", 10, 2.0, 1.0, 1.0), ("other", 10, 1.0, 3.0, 0.5), ("ours", 20, 1.0, 1.0, 1.0),
+             ("other", 20, 1.5, 0.5, 1.5)]  # fmt: skip
+    lost = losses.lost_speed([dict(zip(names, line, strict=True)) for line in lines], "ours")
+    assert list(lost["what"]) == ["fit, 10 rows", "predict, 20 rows"]
+
+
+def test_a_quality_that_is_unknown_counts_as_no_doubt():
+    table = data.load_table("breast cancer", None)
+    given = table.y.copy()
+    given[:3] = 1 - given[:3]
+    quality = np.where(np.arange(len(given)) < 3, 0.5, np.nan)
+    assert measures.measure(table, given, given, quality)["auc"] == 1.0
+
+
+def test_lines_of_two_versions_of_our_code_are_not_mixed(tmp_path, monkeypatch):
+    lines = run.Lines(tmp_path / "peers_smoke.csv")
+    run.note_run(lines, methods.METHODS)
+    key = dict(zip(run.KEYS, ("a", 1, "clean", "0", 0, methods.OURS), strict=True))
+    lines.append(key | {"status": child.DONE})
+    run.note_run(lines, methods.METHODS)
+    before = json.loads((tmp_path / "peers_smoke.json").read_text())[run.SOURCE]
+    monkeypatch.setattr(run, "hash_source", lambda: "another")
+    with pytest.raises(ValueError, match="--fresh"):
+        run.note_run(lines, methods.METHODS)
+    run.note_run(lines, ["neighbours"])  # of peers, whose code is not ours
+    assert json.loads((tmp_path / "peers_smoke.json").read_text())[run.SOURCE] == before
+    lines.drop([methods.OURS])
+    run.note_run(lines, methods.METHODS)
+    assert json.loads((tmp_path / "peers_smoke.json").read_text())[run.SOURCE] == "another"
 
 
 def test_the_page_holds_every_loss_and_every_number(made_lines, tmp_path, capsys):
@@ -326,7 +359,7 @@ def test_the_page_holds_every_loss_and_every_number(made_lines, tmp_path, capsys
             "lines": [{"method": methods.OURS, "1": 2.5}],
         }
     }
-    (tmp_path / "speed_rows.json").write_text(json.dumps({"machine": {}} | times))
+    (tmp_path / "speed_rows.json").write_text(json.dumps(times))
     report.write_report("smoke", made_lines, tmp_path / "RESULTS.md")
     page = (tmp_path / "RESULTS.md").read_text()
     cells = tables.average_seeds(tables.read_lines(made_lines))

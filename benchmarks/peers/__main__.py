@@ -37,6 +37,9 @@ def main(words=None):
             PRESETS[args.preset], methods, path, args.data_dir, n_workers=args.workers, limit=args.limit,
             tell=lambda line: print(line, flush=True),
         )  # fmt: skip
+    except ValueError as error:  # lines that these would not fit to
+        print(error, file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("Stopped. What is done is kept; the same command goes on from here.", file=sys.stderr)
         sys.stderr.flush()
@@ -62,9 +65,7 @@ def make_parser():
     report = commands.add_parser("report", help="write RESULTS.md from the lines of a preset")
     report.add_argument("--to", type=Path, default=HERE / "RESULTS.md")
     for command in (run, report):
-        command.add_argument(
-            "--preset", choices=PRESETS, default="standard" if command is report else "quick"
-        )
+        command.add_argument("--preset", choices=PRESETS, required=True)
         command.add_argument("--results", default=HERE / "results", help="folder of the lines and pictures")
     return parser
 

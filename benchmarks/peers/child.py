@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-MEMORY = 12 * 2**30  # bytes of addresses; two processes at a time leave some of 32 GB
+MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2  # bytes; two cells at a time
 DONE, TOO_SLOW, FAILED = "done", "too slow", "failed"
 
 

@@ -6,8 +6,8 @@ A peer is every method but the two of SubSVMs; leaving the labels as they are is
 import numpy as np
 import pandas as pd
 
-from benchmarks.peers.methods import OURS
-from benchmarks.peers.tables import CELL, MARGIN, average_by, sort_names, summarise
+from benchmarks.peers.methods import OURS, is_ours
+from benchmarks.peers.tables import CELL, MARGIN, sort_names, summarise
 
 BETTER = {  # measure: 1 where more is better, -1 where less is
     "left": -1,
@@ -23,11 +23,12 @@ BETTER = {  # measure: 1 where more is better, -1 where less is
     "peak_mib": -1,
 }
 COSTS = ("seconds", "cpu_seconds", "peak_mib")
+NO_COSTS = ("rows", "stopped at", "times ours", "fit, times ours", "predict, times ours")
 
 
 def is_peer(method):
     """Tell whether a method is not one of ours."""
-    return not method.startswith("SubSVMs")
+    return not is_ours(method)
 
 
 def compare_pairs(cells):
@@ -93,27 +94,35 @@ def lost_cells(cells):
     return table.sort_values("difference", ascending=False, kind="stable", ignore_index=True)
 
 
-def lost_groups(cells, column, measure):
-    """Return the values of a column, a data set or an attack, on which a peer is better on average.
+def lost_groups(cells, column, measure, others=is_peer):
+    """Return the values of a column, such as an attack, on which another method is better on average.
+
+    Each method is compared over the cells that both it and our default rule finished.
 
     Parameters
     ----------
     cells : DataFrame
-        Of cells that every method has.
+        One row per cell and method that finished it.
     column : str
     measure : str
         Of `BETTER`.
+    others : callable
+        Tells of a method's name whether to compare it.
     """
-    means = average_by(cells, column, measure)
-    peers = [name for name in means if name != "cells" and is_peer(name)]
+    values = cells.pivot_table(index=CELL, columns="method", values=measure)
+    if measure in COSTS:
+        values = values.drop(columns="as given", errors="ignore")  # nothing costs less than nothing
     lost = []
-    for name, row in means.iterrows():
-        gains = BETTER[measure] * (row[peers].astype(float) - row[OURS])
-        for peer in gains[gains > 0].sort_values(ascending=False, kind="stable").index:
-            lost.append(
-                {column: name, "peer": peer, OURS: row[OURS], "theirs": row[peer], "gain": gains[peer]}
-            )
-    return pd.DataFrame(lost, columns=[column, "peer", OURS, "theirs", "gain"])
+    for other in filter(others, values):
+        means = values[[OURS, other]].dropna().groupby(level=column).mean()
+        for name, (ours, theirs) in means.iterrows():
+            gain = BETTER[measure] * (theirs - ours)
+            if gain > 0:
+                lost.append({column: name, "peer": other, OURS: ours, "theirs": theirs, "gain": gain})
+    table = pd.DataFrame(lost, columns=[column, "peer", OURS, "theirs", "gain"])
+    places = {name: i for i, name in enumerate(sort_names(table[column], column))}
+    order = np.lexsort((-table["gain"], table[column].map(places)))
+    return table.iloc[order].reset_index(drop=True)
 
 
 def lost_measures(cells):
@@ -128,15 +137,25 @@ def lost_measures(cells):
     return pd.DataFrame(lost, columns=["measure", "peer", OURS, "theirs"])
 
 
-def lost_speed(lines):
-    """Return where a peer is faster, or grows more slowly, by the lines of benchmarks/speed_rows.py."""
-    by_method = {line["method"]: line for line in lines}
-    ours = by_method.get(OURS, {})
-    lost = [
-        {"rows": column, "peer": peer, OURS: ours[column], "theirs": line[column]}
-        for column in ours
-        if column not in ("method", "stopped at")
-        for peer, line in by_method.items()
-        if is_peer(peer) and line[column] != "" and (ours[column] == "" or line[column] < ours[column])
-    ]
-    return pd.DataFrame(lost, columns=["rows", "peer", OURS, "theirs"])
+def lost_speed(lines, own):
+    """Return where another is faster, or grows more slowly, by the lines of benchmarks/speed_rows.py.
+
+    Parameters
+    ----------
+    lines : list of dict
+        Of one part: who, for how many rows if that differs, and numbers of which less is better.
+    own : str
+        The name of our line.
+    """
+    who, *columns = lines[0]
+    ours = {line.get("rows"): line for line in lines if line[who] == own}
+    lost = []
+    for line in lines:
+        if line[who] == own or is_ours(line[who]):
+            continue
+        for column in columns:
+            mine, theirs = ours.get(line.get("rows"), {}).get(column, ""), line[column]
+            if column not in NO_COSTS and theirs != "" and (mine == "" or theirs < mine):
+                what = f"{column}, {line['rows']:,} rows" if "rows" in line else column
+                lost.append({"what": what, "peer": line[who], own: mine, "theirs": theirs})
+    return pd.DataFrame(lost, columns=["what", "peer", own, "theirs"])

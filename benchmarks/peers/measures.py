@@ -30,7 +30,8 @@ def measure(table, given, labels, quality):
     clean = table.y
     wrong, changed = given != clean, labels != given
     n_righted = np.sum(changed & (labels == clean))
-    doubt = -np.nan_to_num(quality, nan=np.inf, posinf=np.finfo(float).max, neginf=np.finfo(float).min)
+    most = np.finfo(float).max
+    doubt = -np.nan_to_num(quality, nan=most, posinf=most, neginf=-most)
     return {
         "given": np.mean(wrong),
         "left": np.mean(labels != clean),

@@ -100,20 +100,25 @@ def cross_validate_svc(X, given, seed):
 def bag_balanced(X, given, seed):
     from imblearn.ensemble import BalancedBaggingClassifier
 
-    sizes = np.bincount(given)
-    size = subset_size("log_squared", len(given), len(sizes))
-    n_drawn = min(round(size / len(sizes) * len(given) / sizes.min()), len(given))
     model = BalancedBaggingClassifier(
-        SVC(), n_estimators=N_BAGS, max_samples=n_drawn, bootstrap=False, n_jobs=1, random_state=seed
-    )
+        SVC(), n_estimators=N_BAGS, max_samples=count_drawn(given), bootstrap=False, n_jobs=1,
+        random_state=seed,
+    )  # fmt: skip
     votes = model.fit(X, given).predict_proba(X)
     return votes.argmax(axis=1), votes[np.arange(len(given)), given]
 
 
-OURS = "SubSVMs posterior"
+def count_drawn(given):
+    """Return how many rows to draw so that, balanced by leaving some out, as many are left as we take."""
+    sizes = np.bincount(given)
+    size = subset_size("log_squared", len(given), len(sizes))
+    return min(round(size / len(sizes) * len(given) / sizes.min()), len(given))
+
+
+OURS, MAJORITY = "SubSVMs posterior", "SubSVMs majority"
 METHODS = {
     "as given": keep_labels,
-    "SubSVMs majority": correct_by_majority,
+    MAJORITY: correct_by_majority,
     OURS: correct_by_posterior,
     "cleanlab, logistic": cleanlab_logistic,
     "cleanlab, SVC": cleanlab_svc,
@@ -126,6 +131,11 @@ LIBRARIES = {
     **{name: "cleanlab" for name in METHODS if name.startswith("cleanlab")},
     "balanced bagging": "imblearn",
 }
+
+
+def is_ours(method):
+    """Tell of a method's name whether it is one of SubSVMs."""
+    return method in (OURS, MAJORITY)
 
 
 def find_methods():

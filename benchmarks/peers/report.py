@@ -6,8 +6,9 @@ from pathlib import Path
 
 from benchmarks.peers.cells import PRESETS, Cell, list_cells, list_skipped
 from benchmarks.peers.losses import compare_pairs, lost_cells, lost_groups, lost_measures, lost_speed
-from benchmarks.peers.methods import METHODS, OURS
+from benchmarks.peers.methods import MAJORITY, METHODS, OURS
 from benchmarks.peers.plots import draw_left, draw_trade
+from benchmarks.peers.run import SOURCE
 from benchmarks.peers.tables import (
     ACCURACY,
     CELL,
@@ -16,6 +17,7 @@ from benchmarks.peers.tables import (
     RANKING,
     as_markdown,
     average_by,
+    average_data_sets,
     average_seeds,
     count_unfinished,
     read_lines,
@@ -28,6 +30,16 @@ WORDS = {
     RANKING: "ranking, ROC AUC",
     "ap": "ranking, average precision",
     ACCURACY: "balanced accuracy after retraining",
+    "seconds": "seconds",
+}
+COMPARED = {"Rows": OURS, "a5a": OURS, "Fit and predict": "SubSVMClassifier"}  # parts of speed, our line
+COLUMN_WORDS = {"kind": "attack", "data": "data", "budget": "budget"}
+AVERAGES = {  # what is averaged, by which columns; the section on losses goes through the same list
+    LEFT: ("kind", "data", "budget"),
+    RANKING: ("kind", "data", "budget"),
+    "ap": ("kind", "data", "budget"),
+    ACCURACY: ("kind", "data", "budget"),
+    "seconds": ("data",),
 }
 COLUMNS = {
     "left": "left",
@@ -85,20 +97,26 @@ def introduction(preset, path, lines, common):
     """Return what was measured, where, and with which versions."""
     note = path.with_suffix(".json")
     machine = json.loads(note.read_text()) if note.exists() else {}
-    versions = ", ".join(f"{name} {number}" for name, number in machine.pop("versions", {}).items())
     sizes = lines.groupby("data", sort=False)["rows"].max()
     n_cells, n_common = (frame.groupby(CELL).ngroups for frame in (lines, common))
+    n_full = len(list_cells(PRESETS["full"]))
     return [
         "# Beside the peers\n",
         f"Made by `python -m benchmarks.peers report --preset {preset}` from `{path.name}`, which",
         f"`python -m benchmarks.peers run --preset {preset}` wrote. `benchmarks/peers/` says what the",
         "methods do (`methods.py`), how they are judged (`measures.py`), and on what (`data.py`,",
         "`cells.py`).\n",
-        f"A *cell* is a data set under an attack with a budget. {n_cells} cells, corruptions of each:",
-        f"{lines['seed'].nunique()}, methods: {lines['method'].nunique()}. Averages are over the {n_common}",
-        "cells that every method finished.\n",
-        "Machine: " + ", ".join(f"{key} {value}" for key, value in machine.items()) + ".",
-        f"One thread for each method, one or two methods at a time. Versions: {versions}.\n",
+        f"A *cell* is a data set under an attack with a budget. {n_cells} cells (the preset `full` has",
+        f"{n_full}), corruptions of each: {lines['seed'].nunique()}, methods: {lines['method'].nunique()}.",
+        f"Averages are over the {n_common} cells that every method finished. The larger a table, the fewer",
+        "its cells, so that small tables count for more; a table below has each data set count alike.\n",
+        *describe(machine),
+        "One thread for each method, one or two methods at a time. Times are without the start of Python and",
+        "without compiling, which SubSVMs does when it first runs on a machine.\n",
+        "Every method gets the same features, scaled to a range of about one, or 0 and 1 as they come: what",
+        "SubSVMs asks for, and close to what an SVM wants. cleanlab finds wrong labels and would leave their",
+        "rows out; here they get the label it suggests, so that all methods can be counted alike. Limits of",
+        "SubSVMs' rules were set on some of these data sets, with other corruptions.\n",
         "Training rows: " + ", ".join(f"{name} {rows}" for name, rows in sizes.items()) + ".\n",
     ]
 
@@ -118,19 +136,19 @@ def comparison(cells, common, links):
         f"before by more than {MARGIN}. Memory is that of the whole process; labels as given need none, so",
         "their line is the part of Python and the libraries.\n",
         *overall(common),
+        "\nEach data set counted alike:\n",
+        *as_markdown(average_data_sets(common, list(WORDS)).rename(columns=WORDS), index="method"),
         "\nBeside each peer, over the cells that both it and our default rule finished; *better* and *worse*",
         f"count the cells in which we leave fewer or more wrong labels by more than {MARGIN}:\n",
         *as_markdown(compare_pairs(cells)),
         f"\n![Wrong labels left by attack]({links['left']})\n",
         f"![Wrong labels left against time]({links['time']})\n",
     ]
-    for measure, words in WORDS.items():
-        noisy = common[common["kind"] != "clean"] if measure in (RANKING, "ap") else common
-        text.append(f"## {words.capitalize().replace('roc auc', 'ROC AUC')}\n")
-        for column, title in (("kind", "attack"), ("data", "data"), ("budget", "budget")):
-            if measure != "ap" or column == "kind":
-                text += [*as_markdown(average_by(noisy, column, measure), index=title), ""]
-    text += ["## Seconds\n", *as_markdown(average_by(common, "data", "seconds"), digits=3, index="data"), ""]
+    for measure, columns in AVERAGES.items():
+        text.append(f"## {WORDS[measure].capitalize().replace('roc auc', 'ROC AUC')}\n")
+        for column in columns:
+            table = average_by(common[common[measure].notna()], column, measure)
+            text += [*as_markdown(table, index=COLUMN_WORDS[column]), ""]
     return text
 
 
@@ -141,20 +159,25 @@ def losses(cells, common, times):
     text = [
         "## Where we lose\n",
         f"A peer is every method but the two of SubSVMs; we are `{OURS}`, the default rule. Here is every",
-        "average by which a peer is better, however little, and every cell in which one leaves fewer wrong",
-        f"labels by more than {MARGIN}.\n",
+        "average by which a peer is better, however little, over the cells that both finished, and every",
+        f"cell in which one leaves fewer wrong labels by more than {MARGIN}.\n",
         "### Over all cells\n",
         *as_markdown(lost_measures(common)),
         "",
     ]
-    for column, title in (("kind", "attack"), ("data", "data set")):
-        for measure in (LEFT, RANKING, ACCURACY):
-            noisy = common[common["kind"] != "clean"] if measure == RANKING else common
-            table = lost_groups(noisy, column, measure)
-            text += [f"### By {title}: {WORDS[measure]}\n", *as_markdown(table), ""]
-    if "Rows" in times:
-        table = lost_speed(times["Rows"]["lines"])
-        text += ["### Seconds for a table of so many rows, and slopes\n", *as_markdown(table, digits=3), ""]
+    for measure, columns in AVERAGES.items():
+        for column in columns:
+            table = lost_groups(cells, column, measure)
+            text += [f"### By {COLUMN_WORDS[column]}: {WORDS[measure]}\n", *as_markdown(table), ""]
+    for title, own in COMPARED.items():
+        if title not in times:
+            continue
+        table = lost_speed(times[title]["lines"], own)
+        text += [f"### Speed, {title}\n", *as_markdown(table, digits=3), ""]
+    text += ["### Where our other rule leaves fewer wrong labels than our default\n"]
+    for column in AVERAGES[LEFT]:
+        table = lost_groups(cells, column, LEFT, others=lambda name: name == MAJORITY).drop(columns="peer")
+        text += [*as_markdown(table.rename(columns={column: COLUMN_WORDS[column]})), ""]
     return [*text, f"### By cell: {len(lost)} of {n_cells}\n", *as_markdown(lost), ""]
 
 
@@ -173,22 +196,26 @@ def speed(times, path, to):
     """Return the tables of benchmarks/speed_rows.py, if they were made; pictures lie beside the lines."""
     if not times:
         return []
-    text = ["## Speed\n", "Made by `python -m benchmarks.speed_rows`.\n"]
+    text = ["## Speed\n", "Made by `python -m benchmarks.speed_rows`, whose part each table is.\n"]
     for title, part in times.items():
-        if isinstance(part, dict) and "lines" in part:
-            names = list(part["lines"][0])
-            text += [f"### {title}\n", part["note"] + "\n"]
-            text += ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-            for line in part["lines"]:
-                words = [
-                    f"{value:.3g}" if isinstance(value, float) else str(value) for value in line.values()
-                ]
-                text.append("| " + " | ".join(words) + " |")
-            text.append("")
-            if "picture" in part:
-                link = Path(os.path.relpath(path.with_name(part["picture"]), to.parent)).as_posix()
-                text.append(f"![{title}]({link})\n")
+        names = list(part["lines"][0])
+        text += [f"### {title}\n", part["note"] + ".\n", *describe(part.get("machine", {})), ""]
+        text += ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+        for line in part["lines"]:
+            words = [f"{value:.3g}" if isinstance(value, float) else str(value) for value in line.values()]
+            text.append("| " + " | ".join(words) + " |")
+        text.append("")
+        if "picture" in part:
+            link = Path(os.path.relpath(path.with_name(part["picture"]), to.parent)).as_posix()
+            text.append(f"![{title}]({link})\n")
     return text
+
+
+def describe(machine):
+    """Return the machine, and the versions of all libraries, in words."""
+    versions = ", ".join(f"{name} {number}" for name, number in machine.get("versions", {}).items())
+    words = ", ".join(f"{key} {value}" for key, value in machine.items() if key not in ("versions", SOURCE))
+    return [f"Machine: {words}.", f"Versions: {versions}."]
 
 
 def unfinished(preset, lines):
@@ -203,7 +230,7 @@ def unfinished(preset, lines):
         "",
     ]
     if skipped := list_skipped(PRESETS[preset]):
-        text.append("Cells that no attack can fill (`cells.py` says when):\n")
+        text.append("Cells that are left out (`cells.py` says why):\n")
         for name in dict.fromkeys(cell.data for cell in skipped):
             cells = [f"{cell.kind} {cell.budget}" for cell in skipped if cell.data == name]
             text.append(f"- {name}: {'; '.join(cells)}")

@@ -6,6 +6,7 @@ takes too long costs one line, whose status says so. A line is appended as soon 
 """
 
 import csv
+import hashlib
 import json
 import os
 import pickle
@@ -18,14 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import subsvms
 from benchmarks.peers.cells import Cell, corrupt, list_cells, seed_of
 from benchmarks.peers.child import DONE, call, end_calls
 from benchmarks.peers.data import load_table
 from benchmarks.peers.measures import MEASURES, measure
+from benchmarks.peers.methods import is_ours
 
 KEYS = (*Cell._fields, "method")
 COLUMNS = (*KEYS, "status", *MEASURES, "seconds", "cpu_seconds", "peak_mib", "note")
 LIBRARIES = ("subsvms", "cleanlab", "imbalanced-learn", "scikit-learn", "numpy", "scipy", "numba")
+SOURCE = "source"  # of our code, hashed, in the note on the machine
 PATIENCE = 900.0  # seconds for an attack, or for judging a correction
 
 
@@ -136,7 +140,7 @@ def run_cells(cells, methods, lines, folder, *, limit, n_workers=2, tell=print):
 
 def run_cell(cell, methods, lines, folder, limit, path):
     """Attack once, then correct and judge by each method."""
-    made = call(prepare, cell, folder, path, limit=PATIENCE)
+    made = tell_where("the attack", call(prepare, cell, folder, path, limit=PATIENCE))
     for name, method in methods.items():
         key = dict(zip(KEYS, (*cell, name), strict=True))
         outcome = made
@@ -144,11 +148,16 @@ def run_cell(cell, methods, lines, folder, limit, path):
             outcome = call(correct, path, method, seed_of("method", *cell, name), limit=limit)
         if outcome.status == DONE:
             labels, quality, costs = outcome.value
-            outcome = call(judge, path, labels, quality, limit=PATIENCE)
+            outcome = tell_where("judging", call(judge, path, labels, quality, limit=PATIENCE))
             key |= costs
         values = outcome.value if outcome.status == DONE else {"note": outcome.note}
         lines.append(key | {"status": outcome.status} | values)
     path.unlink(missing_ok=True)
+
+
+def tell_where(step, outcome):
+    """Return the outcome with a note that no method is to blame."""
+    return outcome._replace(note=f"{step}: {outcome.note}") if outcome.note else outcome
 
 
 def prepare(cell, folder, path):
@@ -192,14 +201,38 @@ def describe_machine():
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "versions": versions,
+        SOURCE: hash_source(),
     }
 
 
+def hash_source():
+    """Return a number that changes with our code."""
+    folder = Path(subsvms.__file__).parent
+    files = sorted(folder.rglob("*.py"))
+    text = b"".join(file.relative_to(folder).as_posix().encode() + file.read_bytes() for file in files)
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
 def run_preset(preset, methods, path, folder, *, n_workers=2, limit=None, tell=print):
-    """Do what is missing of a preset, and note on what machine."""
+    """Do what is missing of a preset, and note on what machine, and with which code of ours."""
     lines = Lines(path)
-    lines.path.with_suffix(".json").write_text(json.dumps(describe_machine(), indent=1) + "\n")
+    note_run(lines, methods)
     cells = list_cells(preset, with_files=folder is not None)
     return run_cells(
         cells, methods, lines, folder, limit=limit or preset.limit, n_workers=n_workers, tell=tell
     )
+
+
+def note_run(lines, methods):
+    """Write the machine beside the lines; refuse to mix lines of two versions of our code."""
+    note = lines.path.with_suffix(".json")
+    before = json.loads(note.read_text()) if note.exists() else {}
+    machine = describe_machine()
+    if any(is_ours(key[-1]) for key in lines.done()):
+        if SOURCE in before and before[SOURCE] != machine[SOURCE] and any(map(is_ours, methods)):
+            raise ValueError(
+                f"{lines.path.name} has lines of SubSVMs with other code than today's: measure both rules "
+                "anew, with --fresh --methods and their names."
+            )
+        machine[SOURCE] = before.get(SOURCE, machine[SOURCE])
+    note.write_text(json.dumps(machine, indent=1) + "\n")

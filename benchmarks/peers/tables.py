@@ -7,19 +7,19 @@ them. Averages over cells are taken over those that every method has, so that al
 import numpy as np
 import pandas as pd
 
-from benchmarks.peers.cells import KINDS
+from benchmarks.peers.cells import BUDGETS, KINDS
 from benchmarks.peers.data import SIZES
 from benchmarks.peers.methods import METHODS
 from benchmarks.peers.run import DONE
+from benchmarks.quality import MARGIN  # more wrong labels than this, as a share of the rows, is harm
 
 CELL = ["data", "rows", "kind", "budget"]
-MARGIN = 0.002  # more wrong labels than this, as a share of the rows, is harm
 LEFT, RANKING, ACCURACY = "left", "auc", "bac"
 ORDER = {  # in which lines of tables come; what is not named comes last
     "method": list(METHODS),
     "kind": list(KINDS),
     "data": list(SIZES),
-    "budget": ["0", "0.01", "0.05", "0.1", "0.2", "rho=0.75"],
+    "budget": ["0", *BUDGETS],
 }
 
 
@@ -74,6 +74,12 @@ def summarise(cells):
         }
     )
     return table.loc[sort_names(table.index, "method")]
+
+
+def average_data_sets(cells, measures):
+    """Return means of some measures, a line for each method: over data sets, of their means over cells."""
+    means = cells.groupby(["method", "data"])[measures].mean().groupby("method").mean()
+    return means.loc[sort_names(means.index, "method")]
 
 
 def average_by(cells, column, measure):
