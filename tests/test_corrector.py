@@ -188,6 +188,16 @@ def test_weight_gives_each_row_what_its_label_deserves(cancer):
     LogisticRegression().fit(X, given, sample_weight=weight)
 
 
+def test_labels_that_a_guard_keeps_have_full_weight():
+    """A chessboard is beyond these SVMs, and what they seem to say of its noise with it."""
+    X = np.random.default_rng(3).random((600, 4))
+    y = (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
+    with pytest.warns(LabelNoiseWarning):
+        correction = correct_labels(X, y, random_state=0, action="weight")
+    assert np.any(correction.judgement.posterior[np.arange(600), y] < 1)
+    assert np.all(correction.sample_weight == 1)
+
+
 def test_review_flags_and_touches_nothing(cancer):
     X, y = cancer
     given = attacked(y, 0)

@@ -366,7 +366,7 @@ def test_the_page_holds_every_loss_and_every_number(made_lines, tmp_path, capsys
     table = tables.summarise(tables.take_common(cells))
     for value in table[["left", "bac"]].to_numpy().ravel():
         assert f"{value:.4f}" in page
-    section = page[page.index("### By cell") : page.index("## Speed")]
+    section = page[page.index("### By cell: ") : page.index("\n## Speed\n")]
     assert f"| {methods.OURS} | 2.5 |" in page and "![Rows](speed_rows.png)" in page
     lost = losses.lost_cells(cells)
     assert section.count("\n| ") == len(lost) + 1

@@ -80,7 +80,11 @@ class Correction:
 
     @property
     def label_quality(self) -> np.ndarray:
-        """Probability that the given label is right, if no class is surely free of noise; NaN without one."""
+        """How well the given label stands, from 0 to 1, to rank labels by; NaN without one.
+
+        About the probability that the label is right, if no class is surely free of noise; where a second
+        look denied the noise that was estimated, one that rests more on the votes.
+        """
         return self.judgement.quality
 
     @property
@@ -112,10 +116,16 @@ class Correction:
 
     @property
     def sample_weight(self) -> np.ndarray:
-        """Weight of each row, flagged or not: the probability of its label if the action is "weight"."""
+        """Weight of each row, flagged or not: the probability of its label if the action is "weight".
+
+        One where something else than the rule kept the label (`HALTS`), unless that is the user's limit on
+        changes, and where a person decided.
+        """
         weight = np.where(self.kept, 1.0, 0.0)
         if self.settings.action == "weight":
-            weight = np.where(self.missing, self.confidence, self._own_posterior())
+            free = np.isin(self.judgement.halt, ("", "capped"))
+            weight = np.where(free, self._own_posterior(), 1.0)
+            weight = np.where(self.missing, self.confidence, weight)
         return np.where(self.decided, 1.0, weight)
 
     def _own_posterior(self):
