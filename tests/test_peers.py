@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from benchmarks.peers import cells as grid
-from benchmarks.peers import child, data, losses, measures, methods, report, run, tables
+from benchmarks.peers import child, data, losses, measures, methods, report, run, tables, variants
 from benchmarks.peers.cells import BUDGETS, KINDS, PRESETS, Cell
 
 CELLS = [Cell("breast cancer", 60, "clean", "0"), Cell("breast cancer", 60, "uniform", "0.1")]
@@ -324,6 +324,15 @@ def test_a_faster_fit_is_a_loss_at_its_number_of_rows():
              ("other", 20, 1.5, 0.5, 1.5)]  # fmt: skip
     lost = losses.lost_speed([dict(zip(names, line, strict=True)) for line in lines], "ours")
     assert list(lost["what"]) == ["fit, 10 rows", "predict, 20 rows"]
+
+
+def test_variants_have_a_page(made_lines, tmp_path):
+    path = tmp_path / "variants_smoke.csv"
+    path.write_text(made_lines.read_text().replace("neighbours", "before"))
+    variants.write_page("smoke", path)
+    page = path.with_suffix(".md").read_text()
+    table = tables.summarise(tables.average_seeds(tables.read_lines(path)))
+    assert "| before | " in page and f"{table.loc['before', 'auc']:.4f}" in page
 
 
 def test_a_quality_that_is_unknown_counts_as_no_doubt():

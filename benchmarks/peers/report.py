@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from benchmarks.peers.cells import PRESETS, Cell, list_cells, list_skipped
+from benchmarks.peers.lessons import LESSONS
 from benchmarks.peers.losses import compare_pairs, lost_cells, lost_groups, lost_measures, lost_speed
 from benchmarks.peers.methods import MAJORITY, METHODS, OURS
 from benchmarks.peers.plots import draw_left, draw_trade
@@ -84,7 +85,7 @@ def write_report(preset, path, to):
         *introduction(preset, path, lines, common),
         *comparison(cells, common, links),
         *losses(cells, common, times),
-        *lessons(),
+        LESSONS,
         *speed(times, path, to),
         *unfinished(preset, lines),
     ]
@@ -179,17 +180,6 @@ def losses(cells, common, times):
         table = lost_groups(cells, column, LEFT, others=lambda name: name == MAJORITY).drop(columns="peer")
         text += [*as_markdown(table.rename(columns={column: COLUMN_WORDS[column]})), ""]
     return [*text, f"### By cell: {len(lost)} of {n_cells}\n", *as_markdown(lost), ""]
-
-
-def lessons():
-    """Return what was learned from earlier losses."""
-    return [
-        "## What earlier losses taught\n",
-        "Tables of several classes were lost to cleanlab, digits above all: one curve for each class, fitted",
-        "as for two, took overlap for noise, and noise of classes that are well apart for overlap. Now all",
-        "are looked at in one likelihood (`subsvms.softmax`). [several.md](results/several.md) has before",
-        "and after, also on tables that are not of this benchmark; two classes are corrected as before.\n",
-    ]
 
 
 def speed(times, path, to):
