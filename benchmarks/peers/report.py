@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 from benchmarks.peers.cells import PRESETS, Cell, list_cells, list_skipped
-from benchmarks.peers.lessons import LESSONS
 from benchmarks.peers.losses import compare_pairs, lost_cells, lost_groups, lost_measures, lost_speed
 from benchmarks.peers.methods import MAJORITY, METHODS, OURS
 from benchmarks.peers.plots import draw_left, draw_trade
@@ -26,6 +25,7 @@ from benchmarks.peers.tables import (
     take_common,
 )
 
+LESSONS = Path(__file__).with_name("lessons.md")  # the words of the page; its numbers are in tables
 WORDS = {
     LEFT: "wrong labels left",
     RANKING: "ranking, ROC AUC",
@@ -85,7 +85,7 @@ def write_report(preset, path, to):
         *introduction(preset, path, lines, common),
         *comparison(cells, common, links),
         *losses(cells, common, times),
-        LESSONS,
+        LESSONS.read_text(encoding="utf-8"),
         *speed(times, path, to),
         *unfinished(preset, lines),
     ]

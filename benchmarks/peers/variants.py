@@ -3,8 +3,8 @@
     python -m benchmarks.peers.variants [--preset quick] [--data-dir FOLDER]
 
 appends what is missing to results/variants_PRESET.csv and writes results/variants_PRESET.md. The lines
-"before" are of the rule as it was at commit 50e2a57, by the same harness; what ranks labels has changed since,
-and what changes them has not.
+"before" are of the rule as it was at commit 50e2a57, by the same harness; what ranks labels has changed
+since, and what changes them has not.
 """
 
 import argparse
