@@ -5,8 +5,9 @@
 Parts, each of which `--only TITLE` measures again:
 
 - Rows: seconds to correct a made table of 20 features, a tenth of the labels wrong, against its rows, for
-  every method of benchmarks/peers. A method that passes `--limit` seconds, or fails, is not asked about more
-  rows. The line log(seconds) = a + b log(rows) is fitted to all its times, and, as b2, to those of the sizes
+  every method of benchmarks/peers, and for SubSVMs in parts (`subsvms.scale`), its way with many rows. A
+  method that passes `--limit` seconds, or would by what it took for fewer rows, or fails, is not asked about
+  more. The line log(seconds) = a + b log(rows) is fitted to all its times, and, as b2, to those of the sizes
   that every method finished.
 - a5a: the same for 6,414 rows of the paper's data (FOLDER holds LIBSVM's a5a; default: SUBSVMS_DATA).
 - Fit and predict: SubSVMClassifier beside scikit-learn's and imbalanced-learn's bagging of as many SVCs, on
@@ -25,19 +26,21 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from sklearn.datasets import make_classification
 from sklearn.ensemble import BaggingClassifier
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
 from benchmarks.peers.child import DONE, call
-from benchmarks.peers.methods import OURS, count_drawn, find_methods
+from benchmarks.peers.methods import IN_PARTS, OURS, count_drawn, find_methods
 from benchmarks.peers.plots import draw_growth
 from benchmarks.peers.run import describe_machine
 from benchmarks.quality import load
 from benchmarks.speed import show
 from subsvms import SubSVMClassifier, adversaries
 from subsvms.sampling import subset_size
+from subsvms.scale import correct_batches, fit_batches
 
 RESULTS = Path(__file__).parent / "results"
 ROWS = (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -46,6 +49,8 @@ N_FEATURES, RATE = 20, 0.1
 MEMORY = 18 * 2**30  # bytes
 J, C = 1000, 100.0
 N_PREDICTED = 2000
+BATCH = 50_000  # rows
+HOPELESS = 1.5  # times the limit
 
 
 def make_rows(n_rows):
@@ -81,6 +86,29 @@ def repeat(function, *args, limit, n_times):
     return values, ""
 
 
+def correct_in_parts(X, given, seed):
+    """Correct as `subsvms correct --engine local` does, from Arrow batches."""
+    table = pa.table({f"x{j}": column for j, column in enumerate(X.T)} | {"y": given.astype(str)})
+    corrector = fit_batches(lambda: table.to_batches(max_chunksize=BATCH), "y", n_jobs=1, seed=seed)
+    for _ in correct_batches(corrector, table.to_batches(max_chunksize=BATCH)):
+        pass
+
+
+def expect(times, n_rows):
+    """Return the seconds that more rows will take: the last two times go on as they grew, at least linearly.
+
+    Examples
+    --------
+    >>> round(expect({1000: 2.0, 10_000: 200.0}, 100_000))
+    20000
+    """
+    if len(times) < 2:
+        return 0.0
+    (few, short), (many, long) = list(times.items())[-2:]
+    slope = max(np.log(long / short) / np.log(many / few), 1.0)
+    return long * (n_rows / many) ** slope
+
+
 def fit_line(rows, seconds):
     """Return slope and intercept of log10(seconds) against log10(rows); None for fewer than three points."""
     if len(rows) < 3:
@@ -92,10 +120,15 @@ def fit_line(rows, seconds):
 def against_rows(sizes, limit, n_times, picture):
     """Time every method on ever more rows, small tables several times, and draw the times."""
     methods = {name: method for name, method in find_methods().items() if name != "as given"}
+    methods = {IN_PARTS: correct_in_parts} | methods
     seconds, stopped = {name: {} for name in methods}, {}
     for n_rows in sizes:
         for name, method in methods.items():
             if name in stopped:
+                continue
+            expected = expect(seconds[name], n_rows)
+            if expected > HOPELESS * limit:
+                stopped[name] = f"{n_rows:,} rows: about {expected:.0f} s expected"
                 continue
             times = n_times if n_rows <= SMALL else 1
             values, note = repeat(time_method, method, make_rows, n_rows, limit=limit, n_times=times)
