@@ -104,6 +104,18 @@ def test_posteriors_stay_probabilities_and_only_shrink_towards_the_given_label(s
     assert np.array_equal(found[given < 0], posterior[given < 0])
 
 
+@pytest.mark.parametrize(("n_refused", "shifted"), [(0, False), (2, False), (3, True), (20, True)])
+def test_as_few_refusals_as_were_foretold_change_nothing(n_refused, shifted):
+    """Of fifty labels that are thought wrong with probability 0.98 one is expected to be right."""
+    posterior = np.tile([0.02, 0.98], (80, 1))
+    given = np.zeros(80, dtype=int)
+    verified = np.r_[np.zeros(n_refused, dtype=int), np.ones(50 - n_refused, dtype=int), np.full(30, -1)]
+    found = temper(posterior, given, verified)
+    assert np.all(found[50:, 0] > 0.02) == shifted
+    if not shifted:
+        assert np.array_equal(found[50:], posterior[50:])
+
+
 def test_the_shift_is_where_the_derivative_is_zero(seed):
     rng = np.random.default_rng(seed)
     wrong, z = rng.uniform(0.02, 0.98, 40), rng.random(40) < 0.3

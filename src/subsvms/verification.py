@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit, logit
+from scipy.stats import poisson
 
 from subsvms.judgement import Judgement, Settings
 
 MOST_SURE = 0.98  # belief in a wrong label that people are compared with: one surprise in fifty is none
+CHANCE = 0.1  # of as many refusals or more, at which they say nothing against the rule
 
 
 def trust(judgement: Judgement, given: np.ndarray, verified: np.ndarray, settings: Settings) -> Judgement:
@@ -48,7 +50,9 @@ def temper(posterior: np.ndarray, given: np.ndarray, verified: np.ndarray) -> np
         sum z log s(logit w + b) + (1 - z) log(1 - s(logit w + b)) - b^2 / 2
 
     is the most probable one under a standard normal prior. Only b < 0 is used: what people decide may stop
-    changes, and never starts one. Posteriors of verified rows become certain.
+    changes, and never starts one. Nor do a few refusals that the posteriors foretell: b = 0 if at least as
+    many as there are come with probability `CHANCE` or more, by Poisson's law with the mean sum(1 - w).
+    Posteriors of verified rows become certain.
 
     Parameters
     ----------
@@ -61,7 +65,9 @@ def temper(posterior: np.ndarray, given: np.ndarray, verified: np.ndarray) -> np
     wrong = 1.0 - posterior[rows, own]
     believed = np.clip(wrong, 1.0 - MOST_SURE, MOST_SURE)
     asked = np.flatnonzero((verified >= 0) & known)
-    b = find_shift(believed[asked], verified[asked] != given[asked]) if len(asked) else 0.0
+    found_wrong = verified[asked] != given[asked]
+    by_chance = poisson.sf(np.sum(~found_wrong) - 1, np.sum(1.0 - believed[asked]))
+    b = find_shift(believed[asked], found_wrong) if by_chance < CHANCE else 0.0
     shifted = posterior.copy()
     if b < 0:
         less = np.minimum(expit(logit(believed) + b), wrong)
