@@ -22,6 +22,7 @@ standard output, numbers to benchmarks/results/speed_rows.json, the picture to s
 import argparse
 import json
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -32,7 +33,7 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
-from benchmarks.peers.child import DONE, call
+from benchmarks.peers.child import DONE, call, end_calls
 from benchmarks.peers.methods import IN_PARTS, OURS, count_drawn, find_methods
 from benchmarks.peers.plots import draw_growth
 from benchmarks.peers.run import describe_machine
@@ -258,11 +259,15 @@ def main():
         parser.error(f"--only must be one of {', '.join(parts)}; got {args.only!r}")
     args.out.parent.mkdir(parents=True, exist_ok=True)
     results = json.loads(args.out.read_text()) if args.only and args.out.exists() else {}
-    for title, part in parts.items():
-        if args.only in (None, title):
-            results[title] = part() | {"machine": describe_machine()}
-            show(title, results[title])
-            args.out.write_text(json.dumps(results, indent=1) + "\n")  # a kill costs one part
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        for title, part in parts.items():
+            if args.only in (None, title):
+                results[title] = part() | {"machine": describe_machine()}
+                show(title, results[title])
+                args.out.write_text(json.dumps(results, indent=1) + "\n")  # a kill costs one part
+    finally:
+        end_calls()
 
 
 if __name__ == "__main__":
