@@ -116,9 +116,7 @@ def count_drawn(given):
 
 
 OURS, MAJORITY = "SubSVMs posterior", "SubSVMs majority"
-IN_PARTS = (
-    "SubSVMs posterior, in parts"  # for many rows; only timed
-)
+IN_PARTS = "SubSVMs posterior, in parts"  # for many rows; only timed
 METHODS = {
     "as given": keep_labels,
     MAJORITY: correct_by_majority,
