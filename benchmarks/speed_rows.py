@@ -110,12 +110,9 @@ def expect(times, n_rows):
     return long * (n_rows / many) ** slope
 
 
-def fit_line(rows, seconds):
-    """Return slope and intercept of log10(seconds) against log10(rows); None for fewer than three points."""
-    if len(rows) < 3:
-        return None, None
-    slope, intercept = np.polyfit(np.log10(rows), np.log10(seconds), 1)
-    return float(slope), float(intercept)
+def fit_slope(rows, seconds):
+    """Return the slope of log(seconds) against log(rows); None for fewer than three points."""
+    return float(np.polyfit(np.log(rows), np.log(seconds), 1)[0]) if len(rows) >= 3 else None
 
 
 def against_rows(sizes, limit, n_times, picture):
@@ -139,17 +136,16 @@ def against_rows(sizes, limit, n_times, picture):
                 seconds[name][n_rows] = float(np.median(values))
             print(f"{name}, {n_rows} rows: {seconds[name].get(n_rows) or stopped[name]}", flush=True)
     shared = [n for n in sizes if all(n in times for times in seconds.values())]
-    lines, points = [], {}
+    lines = []
     for name, times in seconds.items():
-        slope, intercept = fit_line(list(times), list(times.values()))
-        common, _ = fit_line(shared, [times[n] for n in shared])
-        points[name] = list(times), list(times.values()), slope, intercept
+        slope = fit_slope(list(times), list(times.values()))
+        common = fit_slope(shared, [times[n] for n in shared])
         lines.append(
             {"method": name}
             | {f"{n:,}": times.get(n, "") for n in sizes}
             | {"slope b": slope or "", "slope b2": common or "", "stopped at": stopped.get(name, "")}
         )
-    draw_growth(points, picture)
+    draw_growth(lines, picture)
     note = (
         f"Seconds; {N_FEATURES} features, two classes, {RATE:.0%} of the labels flipped at random, one "
         f"thread, at most {limit:g} s; runs of up to {SMALL:,} rows: {n_times}, of more: 1. b2 is over "

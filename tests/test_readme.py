@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.peers import methods, tables
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
@@ -56,6 +58,32 @@ def test_its_corrections_are_those_of_the_results():
     assert all(cell["changed"] <= 0.005 for cell in cells if cell["attack"] == "clean")
     ranks = [sum(cell[key] for cell in noisy) / len(noisy) for key in ("AUC quality", "AUC raw vote")]
     assert ranks[0] >= ranks[1] - 0.01
+
+
+PEERS = {  # how the README calls them
+    "labels as given": "as given",
+    "posterior (default)": methods.OURS,
+    "majority (the paper's)": methods.MAJORITY,
+    "cleanlab with SVC": "cleanlab, SVC",
+    "cleanlab with histogram gradient boosting": "cleanlab, boosting",
+    "cleanlab with logistic regression": "cleanlab, logistic",
+    "balanced bagging of SVC": "balanced bagging",
+    "cross-validated SVC": "cross-validated SVC",
+    "nearest neighbours": "neighbours",
+}
+
+
+def test_its_peers_are_those_of_the_results():
+    preset = re.search(r"benchmarks\.peers run --preset (\w+)", README)[1]
+    cells = tables.average_seeds(tables.read_lines(ROOT / f"benchmarks/results/peers_{preset}.csv"))
+    table = tables.summarise(tables.take_common(cells))
+    assert set(PEERS.values()) == set(methods.METHODS) == set(table.index)
+    for words, method in PEERS.items():
+        left, harmed, auc = table.loc[method, ["left", "harmed", "auc"]]
+        assert f"| {words} | {left:.4f} | {harmed:.0f} | {auc:.4f} |" in README
+    ours, peers = table.loc[methods.OURS], table.drop([methods.OURS, methods.MAJORITY])
+    assert ours["left"] < peers["left"].min() and ours["auc"] >= peers["auc"].max()
+    assert ours["harmed"] < peers.drop("as given")["harmed"].min()
 
 
 @pytest.mark.parametrize("path", re.findall(r"\]\(([^)h][^)]*)\)", README))

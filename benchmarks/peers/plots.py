@@ -9,10 +9,10 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.peers.methods import METHODS
+from benchmarks.peers.methods import IN_PARTS, METHODS
 
-COLOURS = dict(zip(METHODS, plt.get_cmap("tab10").colors, strict=False))
-MARKERS = dict(zip(METHODS, "x^osDPv<>", strict=False))
+COLOURS = dict(zip((*METHODS, IN_PARTS), plt.get_cmap("tab10").colors, strict=True))
+MARKERS = dict(zip((*METHODS, IN_PARTS), "x^osDPv<>*", strict=True))
 
 
 def draw_left(table, path):
@@ -45,22 +45,25 @@ def draw_trade(table, path):
     save(figure, path)
 
 
-def draw_growth(points, path):
-    """Draw seconds against rows, both on logarithmic axes, with fitted lines.
+def draw_growth(lines, path):
+    """Draw seconds against rows, both on logarithmic axes, with the fitted lines.
 
     Parameters
     ----------
-    points : dict of str to (rows, seconds, slope, intercept)
-        The last two of log10(seconds) = intercept + slope log10(rows); None where nothing was fitted.
+    lines : list of dict
+        Of benchmarks/speed_rows.py: a method, seconds by the number of rows, and the slope if there is one.
     path : path-like
     """
     figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
-    for name, (rows, seconds, slope, intercept) in points.items():
+    for line in lines:
+        name, slope = line["method"], line.get("slope b") or None
+        times = {int(key.replace(",", "")): line[key] for key in line if key[0].isdigit() and line[key] != ""}
+        rows, seconds = np.array(list(times)), np.array(list(times.values()))
         label = name if slope is None else f"{name}: slope {slope:.2f}"
         axes.plot(rows, seconds, MARKERS.get(name, "."), color=COLOURS.get(name), label=label)
-        if slope is not None:
-            ends = np.array([min(rows), max(rows)])
-            axes.plot(ends, 10**intercept * ends**slope, color=COLOURS.get(name), linewidth=1)
+        if slope is not None:  # the fitted line goes through the means of both logarithms
+            centre = np.exp(np.log(seconds).mean() - slope * np.log(rows).mean())
+            axes.plot(rows, centre * rows**slope, color=COLOURS.get(name), linewidth=1)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("rows")

@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.peers.cells import PRESETS, Cell, list_cells, list_skipped
 from benchmarks.peers.losses import compare_pairs, lost_cells, lost_groups, lost_measures, lost_speed
 from benchmarks.peers.methods import MAJORITY, METHODS, OURS
-from benchmarks.peers.plots import draw_left, draw_trade
+from benchmarks.peers.plots import draw_growth, draw_left, draw_trade
 from benchmarks.peers.run import SOURCE
 from benchmarks.peers.tables import (
     ACCURACY,
@@ -196,7 +196,9 @@ def speed(times, path, to):
             text.append("| " + " | ".join(words) + " |")
         text.append("")
         if "picture" in part:
-            link = Path(os.path.relpath(path.with_name(part["picture"]), to.parent)).as_posix()
+            picture = path.with_name(part["picture"])
+            draw_growth(part["lines"], picture)
+            link = Path(os.path.relpath(picture, to.parent)).as_posix()
             text.append(f"![{title}]({link})\n")
     return text
 
