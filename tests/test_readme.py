@@ -79,8 +79,8 @@ def test_its_peers_are_those_of_the_results():
     table = tables.summarise(tables.take_common(cells))
     assert set(PEERS.values()) == set(methods.METHODS) == set(table.index)
     for words, method in PEERS.items():
-        left, harmed, auc = table.loc[method, ["left", "harmed", "auc"]]
-        assert f"| {words} | {left:.4f} | {harmed:.0f} | {auc:.4f} |" in README
+        left, harmed, auc, bac = table.loc[method, ["left", "harmed", "auc", "bac"]]
+        assert f"| {words} | {left:.4f} | {harmed:.0f} | {auc:.4f} | {bac:.4f} |" in README
     ours, peers = table.loc[methods.OURS], table.drop([methods.OURS, methods.MAJORITY])
     assert ours["left"] < peers["left"].min() and ours["auc"] >= peers["auc"].max()
     assert ours["harmed"] < peers.drop("as given")["harmed"].min()

@@ -6,10 +6,12 @@ import signal
 import sys
 from pathlib import Path
 
-from benchmarks.peers.cells import PRESETS
-from benchmarks.peers.methods import METHODS, find_methods
+from benchmarks.peers.cells import PRESETS, list_cells
+from benchmarks.peers.methods import METHODS, OURS, find_methods
 from benchmarks.peers.report import write_report
 from benchmarks.peers.run import Lines, run_preset
+from benchmarks.peers.tables import read_lines
+from benchmarks.quality import FEATURES
 
 HERE = Path(__file__).parent.parent
 
@@ -23,8 +25,16 @@ def main(words=None):
         if not path.exists():
             print(f"There are no lines in {path}: make some with the command run.", file=sys.stderr)
             return 2
+        if OURS not in set(read_lines(path)["method"]):
+            print(f"{path} has no line of {OURS}, beside which all others are put: run it.", file=sys.stderr)
+            return 2
         write_report(args.preset, path, args.to)
         return 0
+    if args.data_dir and (missing := find_missing(PRESETS[args.preset], args.data_dir)):
+        print(f"{args.data_dir} has no {', '.join(missing)}: name LIBSVM's folder.", file=sys.stderr)
+        return 2
+    if not args.data_dir:
+        print("Without --data-dir the LIBSVM data sets are left out.")
     found = find_methods()
     methods = {name: found[name] for name in args.methods or found if name in found}
     if missing := [name for name in args.methods or METHODS if name not in found]:
@@ -46,6 +56,12 @@ def main(words=None):
         os._exit(130)  # without waiting for the methods that are under way
     print(f"{n_runs} runs done; the lines are in {path}.")
     return 0
+
+
+def find_missing(preset, folder):
+    """Return the files of a preset that are not in the folder."""
+    names = {cell.data for cell in list_cells(preset)} & set(FEATURES)
+    return sorted(f"{name}.xz" for name in names if not (Path(folder) / f"{name}.xz").is_file())
 
 
 def make_parser():

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.peers.methods import OURS, is_ours
-from benchmarks.peers.tables import CELL, MARGIN, sort_names, summarise
+from benchmarks.peers.tables import CELL, MARGIN, sort_names
 
 BETTER = {  # measure: 1 where more is better, -1 where less is
     "left": -1,
@@ -125,11 +125,16 @@ def lost_groups(cells, column, measure, others=is_peer):
     return table.iloc[order].reset_index(drop=True)
 
 
-def lost_measures(cells):
-    """Return the measures by which a peer is better over all cells; doing nothing always costs less."""
-    table = summarise(cells)
+def lost_measures(table):
+    """Return the measures by which a peer is better; doing nothing always costs less.
+
+    Parameters
+    ----------
+    table : DataFrame
+        A line for each method, with columns of `BETTER`.
+    """
     lost = []
-    for measure, sign in BETTER.items():
+    for measure, sign in ((name, BETTER[name]) for name in BETTER if name in table):
         for peer in sort_names(filter(is_peer, table.index), "method"):
             theirs, ours = table.loc[peer, measure], table.loc[OURS, measure]
             if sign * (theirs - ours) > 0 and not (measure in COSTS and peer == "as given"):

@@ -35,10 +35,10 @@ def draw_trade(table, path):
     """Draw wrong labels left against time; `table` is of `summarise`."""
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     for name, row in table.iterrows():
-        seconds = max(row["seconds"], 1e-3)
+        seconds = max(row["cpu_seconds"], 1e-3)
         axes.plot(seconds, row["left"], MARKERS.get(name, "."), color=COLOURS.get(name), label=name)
     axes.set_xscale("log")
-    axes.set_xlabel("mean seconds for a table, one thread (0.001 at least)")
+    axes.set_xlabel("mean CPU seconds for a table (0.001 at least)")
     axes.set_ylabel("wrong labels left, share of the rows")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="x-small")

@@ -108,6 +108,8 @@ def as_markdown(table, digits=4, index=None):
             return "" if np.isnan(value) else f"{value:.{digits}f}"
         return str(value)
 
+    if table.empty:
+        return ["None."]
     lines = ["| " + " | ".join(map(str, table.columns)) + " |", "|" + "---|" * len(table.columns)]
     lines += ["| " + " | ".join(map(word, row)) + " |" for row in table.itertuples(index=False)]
     return lines

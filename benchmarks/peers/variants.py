@@ -54,8 +54,10 @@ def write_page(preset, path):
     noisy = cells[cells["kind"] != "clean"]
     text = [
         "# Other settings, and before\n",
-        f"Made by `python -m benchmarks.peers.variants --preset {preset}`, which says what is compared;",
-        "columns are those of RESULTS.md.\n",
+        f"Made by `python -m benchmarks.peers.variants --preset {preset}`. *before* is the default rule at",
+        "commit 50e2a57, before its ranking changed; it was timed at another hour. left: wrong labels left;",
+        "harmed, worst: cells with more wrong labels than given, and by how much at worst; auc, ap: ranking;",
+        "bac: balanced accuracy after retraining.\n",
         *as_markdown(summarise(cells)[SHOWN], index="method"),
     ]
     for words, measure, table in (("Wrong labels left", LEFT, cells), ("Ranking, ROC AUC", RANKING, noisy)):
