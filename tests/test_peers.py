@@ -104,9 +104,8 @@ def test_presets_begin_with_what_is_cheap_and_skip_what_no_attack_can_do():
     for preset in PRESETS.values():
         cells = grid.list_cells(preset)
         assert len(set(cells)) == len(cells)
-        assert [cell.rows for cell in cells if cell.kind == "clean"] == sorted(
-            cell.rows for cell in cells if cell.kind == "clean"
-        )
+        clean = [(cell.seed, cell.rows) for cell in cells if cell.kind == "clean"]
+        assert clean == sorted(clean)
         assert not set(cells) & set(grid.list_skipped(preset))
     skipped = grid.list_skipped(PRESETS["full"])
     assert Cell("w1a", 2477, "boundary", "0.05") in skipped
@@ -324,6 +323,17 @@ def test_a_faster_fit_is_a_loss_at_its_number_of_rows():
              ("other", 20, 1.5, 0.5, 1.5)]  # fmt: skip
     lost = losses.lost_speed([dict(zip(names, line, strict=True)) for line in lines], "ours")
     assert list(lost["what"]) == ["fit, 10 rows", "predict, 20 rows"]
+
+
+def test_the_spread_over_seeds_equals_a_plain_count(made_lines):
+    frame = tables.read_lines(made_lines)
+    table = tables.spread_by_seed(frame, ["left"])
+    cells = [key for key, group in frame.groupby(tables.CELL) if (group["status"] == child.DONE).all()]
+    whole = frame.set_index(tables.CELL).loc[cells]
+    for method, words in table["left"].items():
+        own = whole[whole["method"] == method]
+        means = [own.loc[own["seed"] == seed, "left"].mean() for seed in (0, 1)]
+        assert words == f"{np.mean(means):.4f} ({min(means):.4f} to {max(means):.4f})"
 
 
 def test_variants_have_a_page(made_lines, tmp_path):

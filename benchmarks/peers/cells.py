@@ -127,20 +127,19 @@ THE_PAPERS = tuple(kind for kind in ATTACKS if kind.startswith("directed"))
 SMALL = ("breast cancer", "splice", "made: five classes", "digits", "made: rare", "a1a", "w1a", "svmguide1")
 MEDIUM = ("a2a", "a3a", "w2a")
 LARGE = tuple(name for name in SIZES if name not in SMALL + MEDIUM)
+QUICK = (
+    Part(("breast cancer",), FEW, ("0.1", RHO)),
+    Part(("made: rare",), FEW, (RHO,)),
+    Part(("made: five classes", "splice", "svmguide1"), FEW, ("0.1",)),
+    Part(("a1a",), ("uniform", "directed, alpha=0", "boundary"), ("0.1",)),
+    Part(("digits",), ("uniform",), ("0.1",)),
+)
 PRESETS = {
     "smoke": Preset(
         (Part(("breast cancer",), ("uniform", "boundary"), ("0.1",)), Part(("made: rare",), (), ())), limit=30
     ),
-    "quick": Preset(
-        (
-            Part(("breast cancer",), FEW, ("0.1", RHO)),
-            Part(("made: rare",), FEW, (RHO,)),
-            Part(("made: five classes", "splice", "svmguide1"), FEW, ("0.1",)),
-            Part(("a1a",), ("uniform", "directed, alpha=0", "boundary"), ("0.1",)),
-            Part(("digits",), ("uniform",), ("0.1",)),
-        ),
-        limit=60,
-    ),
+    "quick": Preset(QUICK, limit=60),
+    "repeated": Preset(QUICK, limit=60, n_seeds=4),  # other corruptions, made data and seeds of the methods
     "standard": Preset(  # the larger the table, the fewer the attacks; no rows are left out
         (
             Part(SMALL, ATTACKS, BUDGETS),

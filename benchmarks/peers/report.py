@@ -21,6 +21,7 @@ from benchmarks.peers.tables import (
     average_seeds,
     count_unfinished,
     read_lines,
+    spread_by_seed,
     summarise,
     take_common,
 )
@@ -83,7 +84,7 @@ def write_report(preset, path, to):
     links = {name: Path(os.path.relpath(file, to.parent)).as_posix() for name, file in pictures.items()}
     text = [
         *introduction(preset, path, lines, common),
-        *comparison(cells, common, links),
+        *comparison(lines, cells, common, links),
         *losses(cells, common, times),
         *([LESSONS.read_text(encoding="utf-8")] if preset == "standard" else []),
         *speed(times, path, to),
@@ -134,7 +135,7 @@ def overall(common):
     return as_markdown(table, digits=4, index="method")
 
 
-def comparison(cells, common, links):
+def comparison(lines, cells, common, links):
     """Return the averages, over all and by attack, data set and budget."""
     text = [
         "## All cells\n",
@@ -144,6 +145,7 @@ def comparison(cells, common, links):
         *overall(common),
         "\nEach data set counted alike:\n",
         *as_markdown(average_data_sets(common, list(WORDS)).rename(columns=WORDS), index="method"),
+        *spread(lines),
         "\nBeside each peer, over the cells that both it and our default rule finished; *better* and *worse*",
         f"count the cells in which we leave fewer or more wrong labels by more than {MARGIN}:\n",
         *as_markdown(compare_pairs(cells)),
@@ -156,6 +158,17 @@ def comparison(cells, common, links):
             table = average_by(common[common[measure].notna()], column, measure)
             text += [*as_markdown(table, index=COLUMN_WORDS[column]), ""]
     return text
+
+
+def spread(lines):
+    """Return how averages over the cells differ between seeds, if there are several."""
+    if lines["seed"].nunique() == 1:
+        return []
+    table = spread_by_seed(lines, [LEFT, RANKING, ACCURACY]).rename(columns=WORDS)
+    return [
+        f"\nMean, least and most of {lines['seed'].nunique()} seeds (corruption, made data and method):\n",
+        *as_markdown(table, index="method"),
+    ]
 
 
 def losses(cells, common, times):

@@ -82,6 +82,21 @@ def average_data_sets(cells, measures):
     return means.loc[sort_names(means.index, "method")]
 
 
+def spread_by_seed(lines, measures):
+    """Return means of some measures over the cells of each seed: their mean over seeds, and the range.
+
+    Over the cells that every method finished with every seed.
+    """
+    done = lines[lines["status"] == DONE]
+    runs = done.groupby(CELL)["method"].transform("size")
+    done = done[runs == lines["method"].nunique() * lines["seed"].nunique()]
+    means = done.groupby(["method", "seed"])[measures].mean().groupby("method")
+    middle, least, most = means.mean(), means.min(), means.max()
+    words = middle.map("{:.4f}".format) + " (" + least.map("{:.4f}".format) + " to "
+    table = words + most.map("{:.4f}".format) + ")"
+    return table.loc[sort_names(table.index, "method")]
+
+
 def average_by(cells, column, measure):
     """Return means of a measure: a line for each value of a column, a column for each method."""
     table = cells.pivot_table(index=column, columns="method", values=measure, aggfunc="mean")
