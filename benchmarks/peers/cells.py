@@ -139,7 +139,7 @@ PRESETS = {
         (Part(("breast cancer",), ("uniform", "boundary"), ("0.1",)), Part(("made: rare",), (), ())), limit=30
     ),
     "quick": Preset(QUICK, limit=60),
-    "repeated": Preset(QUICK, limit=60, n_seeds=4),  # other corruptions, made data and seeds of the methods
+    "repeated": Preset(QUICK, limit=60, n_seeds=3),  # other corruptions, made data and seeds of the methods
     "standard": Preset(  # the larger the table, the fewer the attacks; no rows are left out
         (
             Part(SMALL, ATTACKS, BUDGETS),
