@@ -1,6 +1,6 @@
-"""Compare corrections of labels with what people would use instead, on the same data in the same run.
+"""Compare corrections of labels with what people would use instead, on the same data.
 
-From the root of the repository, with cleanlab and imbalanced-learn installed (`.[test,experiments]`; a method
+From the root of the repository, with cleanlab and imbalanced-learn installed (`.[test]`; a method
 whose library is missing is left out):
 
     python -m benchmarks.peers run --preset quick --data-dir FOLDER     # under ten minutes on two cores
@@ -9,8 +9,9 @@ whose library is missing is left out):
 FOLDER holds the LIBSVM files of the paper, .t files too (default: SUBSVMS_DATA); without it only the other
 data are used. `run` appends one line per data set, attack, budget and method to results/peers_PRESET.csv as
 soon as it is there, and does none twice: a run that was killed goes on where it was. `report` writes
-RESULTS.md and its pictures from these lines. Presets, in `cells.py`: smoke (a minute), quick, standard
-(three hours), full (a night: every data set under every attack and budget).
+RESULTS.md and its pictures from these lines. Presets, in `cells.py`: smoke (a minute), quick, repeated (the
+same with three seeds), standard (hours), full (a day: every data set under every attack and budget).
+`variants.py` runs such cells with other settings of SubSVMs.
 
     data -> cells -> methods -> measures     run.py does it, child.py gives each method a process of its own
     lines -> tables, losses, plots           report.py puts them on one page

@@ -9,11 +9,9 @@ from pathlib import Path
 from benchmarks.peers.cells import PRESETS, list_cells
 from benchmarks.peers.methods import METHODS, OURS, find_methods
 from benchmarks.peers.report import write_report
-from benchmarks.peers.run import Lines, run_preset
+from benchmarks.peers.run import RESULTS, Lines, run_preset
 from benchmarks.peers.tables import read_lines
 from benchmarks.quality import FEATURES
-
-HERE = Path(__file__).parent.parent
 
 
 def main(words=None):
@@ -79,10 +77,10 @@ def make_parser():
     run.add_argument("--limit", type=float, help="seconds for one method in one cell, not the preset's")
     run.add_argument("--workers", type=int, default=2, help="cells at a time")
     report = commands.add_parser("report", help="write RESULTS.md from the lines of a preset")
-    report.add_argument("--to", type=Path, default=HERE / "RESULTS.md")
+    report.add_argument("--to", type=Path, default=RESULTS.parent / "RESULTS.md")
     for command in (run, report):
         command.add_argument("--preset", choices=PRESETS, required=True)
-        command.add_argument("--results", default=HERE / "results", help="folder of the lines and pictures")
+        command.add_argument("--results", default=RESULTS, help="folder of the lines and pictures")
     return parser
 
 

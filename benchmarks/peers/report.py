@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import pandas as pd
+
 from benchmarks.peers.cells import PRESETS, Cell, list_cells, list_skipped
 from benchmarks.peers.losses import compare_pairs, lost_cells, lost_groups, lost_measures, lost_speed
 from benchmarks.peers.methods import MAJORITY, METHODS, OURS
@@ -27,6 +29,10 @@ from benchmarks.peers.tables import (
 )
 
 LESSONS = Path(__file__).with_name("lessons.md")  # words on the standard preset; numbers are in tables
+ONE_SEED = """\
+With one corruption, and one seed of each method, single cells say little. Averages over many cells say more;
+[quality.md](results/quality.md) has five corruptions of its cells, with their spread, for our rules.
+"""
 WORDS = {
     LEFT: "wrong labels left",
     RANKING: "ranking, ROC AUC",
@@ -116,10 +122,7 @@ def introduction(preset, path, lines, common):
         *describe(machine),
         "One thread for each method, beside other work: CPU seconds say more than seconds. Times are without",
         "the start of Python and without compiling, which SubSVMs does when it first runs on a machine.\n",
-        "With one corruption, and one seed of each method, single cells say little: on small tables with",
-        "much noise another seed can leave a tenth of the rows more or fewer. Averages over many cells say",
-        "more; [quality.md](results/quality.md) has five corruptions of its cells, with their spread, for",
-        "our rules.\n",
+        *([ONE_SEED] if lines["seed"].nunique() == 1 else []),
         "Every method gets the same features, scaled to a range of about one, or 0 and 1 as they come: what",
         "SubSVMs asks for, and close to what an SVM wants. cleanlab finds wrong labels and would leave their",
         "rows out; here they get the label it suggests, so that all methods can be counted alike. Limits of",
@@ -209,13 +212,9 @@ def speed(times, path, to):
         return []
     text = ["## Speed\n", "Made by `python -m benchmarks.speed_rows`, whose part each table is.\n"]
     for title, part in times.items():
-        names = list(part["lines"][0])
         text += [f"### {title}\n", part["note"] + ".\n", *describe(part.get("machine", {})), ""]
-        text += ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-        for line in part["lines"]:
-            words = [f"{value:.3g}" if isinstance(value, float) else str(value) for value in line.values()]
-            text.append("| " + " | ".join(words) + " |")
-        text.append("")
+        table = pd.DataFrame(part["lines"], dtype=object)
+        text += [*as_markdown(table.map(lambda cell: f"{cell:.3g}" if isinstance(cell, float) else cell)), ""]
         if "picture" in part:
             picture = path.with_name(part["picture"])
             draw_growth(part["lines"], picture)

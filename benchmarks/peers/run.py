@@ -26,6 +26,7 @@ from benchmarks.peers.data import load_table
 from benchmarks.peers.measures import MEASURES, measure
 from benchmarks.peers.methods import is_ours
 
+RESULTS = Path(__file__).parent.parent / "results"
 KEYS = (*Cell._fields, "method")
 COLUMNS = (*KEYS, "status", *MEASURES, "seconds", "cpu_seconds", "peak_mib", "note")
 LIBRARIES = ("subsvms", "cleanlab", "imbalanced-learn", "scikit-learn", "numpy", "scipy", "numba")

@@ -11,10 +11,9 @@ import argparse
 import os
 import sys
 
-from benchmarks.peers.__main__ import HERE
 from benchmarks.peers.cells import PRESETS
 from benchmarks.peers.methods import OURS, correct, correct_by_posterior
-from benchmarks.peers.run import run_preset
+from benchmarks.peers.run import RESULTS, run_preset
 from benchmarks.peers.tables import (
     LEFT,
     RANKING,
@@ -73,7 +72,7 @@ def main():
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="LIBSVM files")
     parser.add_argument("--workers", type=int, default=2, help="cells at a time")
     args = parser.parse_args()
-    path = HERE / "results" / f"variants_{args.preset}.csv"
+    path = RESULTS / f"variants_{args.preset}.csv"
     try:
         run_preset(PRESETS[args.preset], VARIANTS, path, args.data_dir, n_workers=args.workers)
     except ValueError as error:  # lines of other code

@@ -149,7 +149,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     eta = expect_given(rule, values)
     posterior = find_posterior(eta, noise.matrix, given, solved=several)
     posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
-    quality = rank_quality(values, eta, noise.matrix, given, solved=several, denied=rule.denied)
+    quality = rank_quality(values, eta, noise.matrix, posterior, given, solved=several, denied=rule.denied)
     quality[known & ~asked] = 1.0
 
     scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else posterior, 0.0)
@@ -280,6 +280,7 @@ def rank_quality(
     values: np.ndarray,
     eta: np.ndarray,
     matrix: np.ndarray,
+    posterior: np.ndarray,
     given: np.ndarray,
     *,
     solved: bool = False,
@@ -300,6 +301,8 @@ def rank_quality(
         Mean values.
     eta, matrix, given, solved
         As in `find_posterior`.
+    posterior : ndarray of shape (n_rows, n_classes)
+        What that returns for them: the first belief.
     denied : bool
         Whether the labels are known to follow other laws than this noise.
 
@@ -307,15 +310,15 @@ def rank_quality(
     --------
     >>> values = np.array([[0.6, -0.6], [0.6, -0.6], [-0.8, 0.8]])
     >>> eta = np.array([[0.9, 0.1], [0.9, 0.1], [0.05, 0.95]])
-    >>> rank_quality(values, eta, np.eye(2), np.array([0, 1, 1])).round(3)  # no noise was found
+    >>> given, none = np.array([0, 1, 1]), np.eye(2)  # no noise was found
+    >>> rank_quality(values, eta, none, find_posterior(eta, none, given), given).round(3)
     array([0.999, 0.953, 1.   ])
     """
     noise, weight = (DENIED_NOISE, 1.0) if denied else (RANK_NOISE, RANK_WEIGHT)
     room = 1.0 - SOLVABLE / max(least_lead(matrix), SOLVABLE)
     noise = min(noise, RANK_ROOM * room)
     noisier = (1.0 - noise) * matrix + noise / len(matrix)
-    first, second = (find_posterior(eta, rates, given, solved=solved) for rates in (matrix, noisier))
-    mixed = (1.0 - weight) * first + weight * second
+    mixed = (1.0 - weight) * posterior + weight * find_posterior(eta, noisier, given, solved=solved)
     mixed = (1.0 - RANK_TIES) * mixed + RANK_TIES * (1.0 + values) / 2.0
     quality = mixed[np.arange(len(given)), np.maximum(given, 0)]
     return np.where(given >= 0, quality, np.nan)
