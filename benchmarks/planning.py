@@ -16,7 +16,8 @@ from quality import FEATURES, load
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
 
-from subsvms import SubSVMClassifier, adversaries, plan
+from subsvms import SubSVMClassifier, adversaries
+from subsvms.theory import plan
 
 RESULTS = Path(__file__).parent / "results"
 

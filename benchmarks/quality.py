@@ -37,9 +37,10 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
-from subsvms import LabelCorrector, LabelNoiseWarning, adversaries
-from subsvms.judgement import Settings
-from subsvms.verdicts import judge_labels
+from subsvms import LabelCorrector, adversaries
+from subsvms.correction._rule import Settings
+from subsvms.correction._verdicts import judge_labels
+from subsvms.exceptions import LabelNoiseWarning
 
 RESULTS = Path(__file__).parent / "results"
 N_CORRUPTIONS = 5

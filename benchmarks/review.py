@@ -22,19 +22,19 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from subsvms.decisions import Decisions
-from subsvms.files import digest_file
-from subsvms.issues import Issues
-from subsvms.neighbours import Neighbours
-from subsvms.outputs import make_record, write_issues, write_record
-from subsvms.runs import Options, correct_table
-from subsvms.summary import summarise
-from subsvms.table import read_table
+from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.issues import Issues
+from subsvms.app.runs.outputs import make_record, write_issues, write_record
+from subsvms.app.runs.run import Options, correct_table
+from subsvms.app.runs.summary import summarise
+from subsvms.app.tables.files import digest_file
+from subsvms.app.tables.table import read_table
+from subsvms.correction._witnesses import Neighbours
 
 RESULTS = Path(__file__).parent / "results"
 SERVE = """
 import sys
-from subsvms.review import serve
+from subsvms.app.review import serve
 serve(sys.argv[1], port=18800, ready=lambda address, desk: print(address, len(desk), flush=True))
 """
 

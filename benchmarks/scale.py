@@ -32,14 +32,14 @@ from scipy.optimize import nnls
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
 
-from subsvms.engines import LocalEngine
-from subsvms.exits import PRODUCT, TERM, VALUE
-from subsvms.parts import CORRECTED, DONE, ISSUES, VOTES
-from subsvms.runs import Options, correct_table
-from subsvms.scale import correct_units
-from subsvms.sources import open_source
-from subsvms.survey import learn_from
-from subsvms.table import read_table
+from subsvms.app.large.early_exit import PRODUCT, TERM, VALUE
+from subsvms.app.large.engines import LocalEngine
+from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, VOTES
+from subsvms.app.large.passes import correct_units
+from subsvms.app.large.sources import open_source
+from subsvms.app.large.survey import learn_from
+from subsvms.app.runs.run import Options, correct_table
+from subsvms.app.tables.table import read_table
 
 RESULTS = Path(__file__).parent / "results"
 N_COLUMNS, BLOCK = 20, 100_000
@@ -193,7 +193,7 @@ def compare_exits(kernel):
 
 
 def bench_cost():
-    """Compare the model of `subsvms.exits` with measurements, and fit its constants anew."""
+    """Compare the model of `early_exit.py` with measurements, and fit its constants anew."""
     measure_cost(5, 1000, 100, "rbf")  # what is compiled first is not counted
     measure_cost(5, 1000, 100, "linear")
     found = [measure_cost(*shape) for shape in SHAPES]
@@ -311,7 +311,7 @@ def write_tables():
         text += [
             "## What a row costs",
             "",
-            "Microseconds of one core for each row. `model` has the constants of `subsvms.exits`; fitted to",
+            "Microseconds of one core for each row. `model` has the constants of `early_exit.py`; fitted to",
             f"these measurements they would be {constants}.",
             "",
             *as_table(lines),

@@ -5,7 +5,7 @@
 
 Data: iris, wine, digits and made tables; and tables whose classes are the values of one attribute of a1a (a
 census) or mushrooms, to be told from the other attributes: no label is wrong, and many classes overlap. The
-limits of `subsvms.softmax` were set on the tables that `TUNED` names, under these attacks; others were new
+limits of `_noise_softmax` were set on the tables that `TUNED` names, under these attacks; others were new
 to it. A name that is not "after" is that of another version of the code: run this file there. What is done is
 not done again.
 """

@@ -30,10 +30,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from subsvms import SubSVMClassifier, adversaries, correct_labels
-from subsvms.kernel import Kernel
-from subsvms.sampling import draw_subsets, subset_size
-from subsvms.solver import solve_subsets
-from subsvms.votes import count_votes, gather_voters
+from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._sampling import draw_subsets, subset_size
+from subsvms.ensemble._solver import solve_subsets
+from subsvms.ensemble._votes import count_votes, gather_voters
 
 RESULTS = Path(__file__).parent / "results"
 J, C = 1000, 100.0

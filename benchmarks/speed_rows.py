@@ -5,7 +5,7 @@
 Parts, each of which `--only TITLE` measures again:
 
 - Rows: seconds to correct a made table of 20 features, a tenth of the labels wrong, against its rows, for
-  every method of benchmarks/peers, and for SubSVMs in parts (`subsvms.scale`), its way with many rows. A
+  every method of benchmarks/peers, and for SubSVMs in parts, its way with many rows. A
   method that passes `--limit` seconds, or would by what it took for fewer rows, or fails, is not asked about
   more. The line log(seconds) = a + b log(rows) is fitted to all its times, and, as b2, to those of the sizes
   that every method finished.
@@ -40,7 +40,7 @@ from benchmarks.peers.run import describe_machine
 from benchmarks.quality import load
 from benchmarks.speed import show
 from subsvms import SubSVMClassifier, adversaries
-from subsvms.sampling import subset_size
+from subsvms.ensemble._sampling import subset_size
 from subsvms.scale import correct_batches, fit_batches
 
 RESULTS = Path(__file__).parent / "results"

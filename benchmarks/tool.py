@@ -91,7 +91,7 @@ def write_table(path, columns, labels):
 
 def run_tool(path, given, clean):
     """Correct the file in a process of its own and compare what it wrote with the truth."""
-    program = "import sys; from subsvms.cli import app; app()"
+    program = "import sys; from subsvms.app.cli.main import app; app()"
     command = [sys.executable, "-c", program, "correct", str(path), "--label", "income", "--force", "--quiet"]
     began = time.perf_counter()
     subprocess.run(command, check=True)

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from experiments.judge import score
 from experiments.protocol import seed_of
-from subsvms.solver import solve_shared
+from subsvms.ensemble._solver import solve_shared
 
 MOST_BYTES = 2_000_000_000  # of a kernel matrix that is kept: all of the paper's fit
 BLOCK = 4096  # test rows whose kernel values are in memory at once, if it does not

@@ -14,7 +14,8 @@ from itertools import product
 import numpy as np
 
 from experiments.protocol import RHO, seed_of
-from subsvms import SubSVMClassifier, adversaries, make_separable_gaussians
+from subsvms import SubSVMClassifier, adversaries
+from subsvms.datasets import make_separable_gaussians
 
 BETAS = tuple(round(0.05 * k, 2) for k in range(1, 11))
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from subsvms.engines import LocalEngine
-from subsvms.parts import CORRECTED, DONE, ISSUES, VOTES
-from subsvms.runs import Options
-from subsvms.scale import conclude, correct_units, limit_changes
-from subsvms.sources import open_source
-from subsvms.survey import learn_from
+from subsvms.app.large.engines import LocalEngine
+from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, VOTES
+from subsvms.app.large.passes import conclude, correct_units, limit_changes
+from subsvms.app.large.sources import open_source
+from subsvms.app.large.survey import learn_from
+from subsvms.app.runs.run import Options
 
 
 def make_columns(n, *, seed=0, wrong=0.1, share=0.5, n_classes=2):

@@ -8,10 +8,10 @@ from scipy.special import bdtrc
 from scipy.stats import binom
 
 from subsvms.certificates import CONFIDENCE, certified_curve, changed_draw, count_withstood
-from subsvms.kernel import Kernel
-from subsvms.sampling import class_probabilities
-from subsvms.solver import solve_subsets
-from subsvms.votes import Votes, count_training_votes, gather_voters
+from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._sampling import class_probabilities
+from subsvms.ensemble._solver import solve_subsets
+from subsvms.ensemble._votes import Votes, count_training_votes, gather_voters
 
 CLOSE = 1e-12  # the same few fractions, added in another order
 BIASES = [0.5, 0.3, 0.8]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, norm, truncnorm
 
-from subsvms import make_separable_gaussians
+from subsvms.datasets import make_separable_gaussians
 
 
 @pytest.mark.parametrize("d", [2, 16, 30])

@@ -32,7 +32,7 @@ from experiments.protocol import (
     corrupt,
 )
 from experiments.store import Store, StoreError
-from subsvms import make_separable_gaussians
+from subsvms.datasets import make_separable_gaussians
 
 TINY = Protocol(C=(1.0, 100.0), ratio=(0.1, 1.0), gamma=(1.0, 10.0), splits=2, bags=3, n_svms=50)
 

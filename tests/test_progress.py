@@ -4,7 +4,7 @@ import sklearn
 from sklearn.utils.fixes import parse_version
 
 from subsvms import SubSVMClassifier
-from subsvms.progress import Progress
+from subsvms._progress import Progress
 
 X = np.arange(300.0)[:, None] / 300
 Y = np.arange(300) >= 150

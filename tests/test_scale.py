@@ -11,16 +11,15 @@ from large_tables import correct_in_parts, make_columns, write_files
 from numpy.testing import assert_array_equal
 from pyarrow import parquet
 
-from subsvms.exits import Exits
-from subsvms.files import TableError
-from subsvms.issues import find_issues
-from subsvms.judgement import find_posterior
-from subsvms.ranges import InputError
-from subsvms.runs import Options, correct_table
+from subsvms.app.large.early_exit import Exits
+from subsvms.app.large.sources import open_source
+from subsvms.app.runs.issues import find_issues
+from subsvms.app.runs.run import Options, correct_table
+from subsvms.app.tables.table import read_table
+from subsvms.correction._rule import find_posterior
+from subsvms.ensemble._votes import Votes
+from subsvms.exceptions import InputError, TableError
 from subsvms.scale import correct_batch, correct_batches, fit_batches
-from subsvms.sources import open_source
-from subsvms.table import read_table
-from subsvms.votes import Votes
 
 OPTIONS = Options("label", exclude=("true",), svms=100)
 

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from subsvms.threads import run_pieces
+from subsvms._threads import run_pieces
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

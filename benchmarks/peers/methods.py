@@ -25,8 +25,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
-from subsvms import LabelNoiseWarning, correct_labels
-from subsvms.sampling import subset_size
+from subsvms import correct_labels
+from subsvms.ensemble._sampling import subset_size
+from subsvms.exceptions import LabelNoiseWarning
 
 N_FOLDS = 5
 N_NEIGHBOURS = 10

@@ -8,51 +8,47 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see
-    from subsvms import adversaries, certificates, displays, metrics, theory
-    from subsvms.corrector import LabelCorrector, LabelNoiseWarning, correct_labels
-    from subsvms.datasets import make_separable_gaussians
-    from subsvms.estimators import SubSVMClassifier
-    from subsvms.persistence import load, save
-    from subsvms.planning import plan
-    from subsvms.regularity import estimate_regularity
+    from subsvms import adversaries, certificates, datasets, displays, exceptions, metrics, scale, theory
+    from subsvms.correction import Correction, LabelCorrector, correct_labels
+    from subsvms.ensemble import SubSVMClassifier, load, save
 
 __version__ = "0.1.0.dev0"
 
+_HOMES = {
+    "Correction": "correction",
+    "LabelCorrector": "correction",
+    "SubSVMClassifier": "ensemble",
+    "correct_labels": "correction",
+    "load": "ensemble",
+    "save": "ensemble",
+}
+_MODULES = ("adversaries", "certificates", "datasets", "displays", "exceptions", "metrics", "scale", "theory")
+
 __all__ = [
+    "Correction",
     "LabelCorrector",
-    "LabelNoiseWarning",
     "SubSVMClassifier",
     "adversaries",
     "certificates",
     "correct_labels",
+    "datasets",
     "displays",
-    "estimate_regularity",
+    "exceptions",
     "load",
-    "make_separable_gaussians",
     "metrics",
-    "plan",
     "save",
+    "scale",
     "theory",
 ]
 
-_HOMES = {
-    "LabelCorrector": "corrector",
-    "LabelNoiseWarning": "corrector",
-    "SubSVMClassifier": "estimators",
-    "correct_labels": "corrector",
-    "estimate_regularity": "regularity",
-    "load": "persistence",
-    "make_separable_gaussians": "datasets",
-    "plan": "planning",
-    "save": "persistence",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name in _HOMES:
+        value = getattr(import_module(f"subsvms.{_HOMES[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"subsvms.{name}")
+    else:
         raise AttributeError(f"module 'subsvms' has no attribute {name!r}")
-    home = import_module(f"subsvms.{_HOMES.get(name, name)}")
-    value = getattr(home, name) if name in _HOMES else home
     globals()[name] = value
     return value
 

@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command line; Ctrl-C while it is still being loaded is a sentence, too."""
     try:
-        from subsvms.cli import app
+        from subsvms.app.cli.main import app
 
         app(prog_name="subsvms")
     except KeyboardInterrupt:

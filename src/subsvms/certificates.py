@@ -55,14 +55,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subsvms.limits import lower_limit
-from subsvms.sampling import class_probabilities
+from subsvms._intervals import lower_limit
+from subsvms.ensemble._sampling import class_probabilities
+
+__all__ = ["CertifiedCurve", "certified_curve", "changed_draw", "count_withstood"]
 
 CONFIDENCE = 0.999  # of one row: a false promise in a thousand costs few changes, as limits move slowly
 
 
 class Counts(Protocol):
-    """What a certificate needs of `subsvms.votes.Votes`."""
+    """What a certificate needs of `subsvms.ensemble._votes.Votes`."""
 
     @property
     def counts(self) -> np.ndarray:
@@ -175,7 +177,7 @@ def count_withstood(
     --------
     Three rows of a table with 395 and 1210 rows: 700 SVMs agree, 600 of 700 agree, and a tie.
 
-    >>> from subsvms.votes import Votes
+    >>> from subsvms.ensemble._votes import Votes
     >>> votes = Votes(np.array([[0, 700], [600, 100], [350, 350]]), np.zeros((3, 2)), np.full(3, 700))
     >>> count_withstood(votes, [395, 1210], [1, 0, 0], size=7)
     array([55, 30,  0])

@@ -3,7 +3,9 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from subsvms.ranges import check_count, check_range
+from subsvms._validation import check_count, check_range
+
+__all__ = ["make_separable_gaussians"]
 
 VARIANCE, DISTANCE = 0.1, 2.0  # of each Gaussian, in every direction; between their means
 
@@ -40,7 +42,7 @@ def make_separable_gaussians(
 
     Examples
     --------
-    >>> from subsvms import make_separable_gaussians
+    >>> from subsvms.datasets import make_separable_gaussians
     >>> X, y = make_separable_gaussians(200, 16, beta=0.1, random_state=0)
     >>> X.shape, int(y.sum()), bool(X[y == 1, 0].min() >= 0.2)
     ((200, 16), 20, True)

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
+__all__ = ["skew_insensitive_f_score"]
+
 
 def skew_insensitive_f_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> float:
     """Return the F-score that the table would have if its classes were equally common (Flach, ICML 2003).

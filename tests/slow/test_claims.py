@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from subsvms import SubSVMClassifier, adversaries, make_separable_gaussians
+from subsvms import SubSVMClassifier, adversaries
+from subsvms.datasets import make_separable_gaussians
 from subsvms.theory import vote_failure, vote_failure_exact
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,9 @@ pytestmark = pytest.mark.slow
 SOURCE = Path(subsvms.__file__).parent
 PROBE = """
 import numpy as np
-from subsvms import SubSVMClassifier, _ballots, _smo
+from subsvms import SubSVMClassifier
+from subsvms.ensemble._compiled import ballots as _ballots
+from subsvms.ensemble._compiled import smo as _smo
 X = np.arange(20.0)[:, None] / 20
 SubSVMClassifier(n_estimators=10, random_state=0).fit(X, X[:, 0] > 0.5).predict(X)
 stats = [f.stats for f in (_smo.solve_range, _ballots.vote_block, _ballots.kernel_block)]

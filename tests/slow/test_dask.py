@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from large_tables import correct_in_parts, make_columns, write_files
 
-from subsvms.engines import DaskEngine
-from subsvms.runs import Options
+from subsvms.app.large.engines import DaskEngine
+from subsvms.app.runs.run import Options
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -38,7 +38,7 @@ def summarise(learned, finding, written):
 
 
 def test_one_process_and_one_two_and_four_workers_give_the_same_bits(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("subsvms.sources.UNIT_ROWS", 25_000)  # more units than workers
+    monkeypatch.setattr("subsvms.app.large.sources.UNIT_ROWS", 25_000)  # more units than workers
     local = summarise(*correct_in_parts(folder, tmp_path / "local", OPTIONS, pool_size=1000))
     odd = summarise(*correct_in_parts(folder, tmp_path / "odd", OPTIONS, pool_size=1000, batch_rows=7777))
     assert odd == local

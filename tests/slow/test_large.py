@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from subsvms.solver import solve_shared
+from subsvms.ensemble._solver import solve_shared
 
 pytestmark = pytest.mark.slow
 

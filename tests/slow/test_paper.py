@@ -1,19 +1,13 @@
 """The paper's data: test balanced accuracy of the plain vote, beside values measured independently."""
 
-import lzma
-
 import numpy as np
 import pytest
-from sklearn.datasets import load_svmlight_file
+from paper_data import load
 from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import MinMaxScaler
 
 from subsvms import SubSVMClassifier, adversaries
 
 pytestmark = pytest.mark.slow
-FEATURES = {"a1a": 123, "splice": 60, "mushrooms": 112, "svmguide1": 4, "w1a": 300}
-SCALED = {"splice": (-1, 1), "svmguide1": (0, 1)}
 # clean, then rho = 0.75 with alpha = 1, 0.5 and 0; another program, few corruptions
 MEASURED = {
     "a1a": (0.806, 0.788, 0.781, 0.775),
@@ -23,24 +17,6 @@ MEASURED = {
     "w1a": (0.849, 0.805, 0.774, 0.762),
 }
 N_CORRUPTIONS = 3
-
-
-def read(folder, name):
-    X, y = load_svmlight_file(lzma.open(folder / f"{name}.xz"), n_features=FEATURES[name.split(".")[0]])
-    return X, y
-
-
-def load(folder, name):
-    """Return training and test data, scaled by the training file's range where the paper's are."""
-    if name == "mushrooms":
-        X, y = read(folder, name)
-        X, X_test, y, y_test = train_test_split(X, y, train_size=6093, stratify=y, random_state=0)
-    else:
-        (X, y), (X_test, y_test) = read(folder, name), read(folder, name + ".t")
-    if name in SCALED:
-        scaler = MinMaxScaler(SCALED[name]).fit(X.toarray())
-        X, X_test = scaler.transform(X.toarray()), scaler.transform(X_test.toarray())
-    return X, y, X_test, y_test
 
 
 @pytest.mark.parametrize("name", MEASURED)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_paper import load
+from paper_data import load
 
 from subsvms import adversaries, correct_labels
 

@@ -1,0 +1,191 @@
+"""What was learned, as plain values: a dictionary that JSON can hold and named arrays; and one file of both.
+
+The file is safetensors. No pickle, so reading runs no code. A file is trusted with nothing: its checksum
+tells damage and careless edits, and since a forger can compute a checksum, too, whoever builds something from
+a state checks each value first.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from subsvms._atomic import write_whole
+from subsvms.exceptions import InputError
+
+FORMAT = 1  # raised when an older reader could misread a file
+# What a forged file can make Python raise while its parts are put together.
+WRONG = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+
+
+class State(NamedTuple):
+    """What something has learned."""
+
+    header: dict[str, Any]  # what JSON can hold
+    arrays: dict[str, np.ndarray]
+
+    def part(self, name: str) -> "State":
+        """Return a state that `join_states` put into this one."""
+        start = f"{name}."
+        arrays = {
+            key.removeprefix(start): array for key, array in self.arrays.items() if key.startswith(start)
+        }
+        return State(self.header[name], arrays)
+
+
+def join_states(header: dict[str, Any], **parts: State) -> State:
+    """Return one state for several.
+
+    Examples
+    --------
+    >>> whole = join_states({"label": "y"}, scaler=State({"factor": 2.0}, {"kept": np.arange(3)}))
+    >>> whole.header, list(whole.arrays)
+    ({'label': 'y', 'scaler': {'factor': 2.0}}, ['scaler.kept'])
+    >>> whole.part("scaler")
+    State(header={'factor': 2.0}, arrays={'kept': array([0, 1, 2])})
+    """
+    arrays = {f"{name}.{key}": array for name, part in parts.items() for key, array in part.arrays.items()}
+    return State(header | {name: part.header for name, part in parts.items()}, arrays)
+
+
+def write_state(state: State, path: str | os.PathLike) -> None:
+    """Write a state to a file, whole or not at all; the same state gives the same bytes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_state(State({"factor": 2.0}, {"kept": np.arange(3)}), folder + "/s")
+    ...     read_state(folder + "/s")
+    State(header={'factor': 2.0}, arrays={'kept': array([0, 1, 2])})
+    """
+    path = Path(path).resolve()  # a link keeps leading to the file
+    if path.exists() and not path.is_file():
+        raise OSError(f"{str(path)!r} is a folder or a device: give the name of an ordinary file.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save in: make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"The folder {str(path.parent)!r} cannot be written to: choose another.")
+    arrays = {key: np.ascontiguousarray(value) for key, value in state.arrays.items()}
+    text = json.dumps(state.header)
+    metadata = {"subsvms": str(FORMAT), "header": text, "sha256": digest(text, arrays)}
+    write_whole(path, _sort_header(to_bytes(arrays, metadata)))
+
+
+def _sort_header(data: bytes) -> bytes:
+    """Return a safetensors file with its header sorted: as it comes, metadata stands in random order."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    text = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the arrays stay aligned
+    return len(text).to_bytes(8, "little") + text + data[end:]
+
+
+def read_state(path: str | os.PathLike) -> State:
+    """Read what `write_state` wrote; an InputError tells if it is something else, or was changed."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {str(path)!r} to load a model from.")
+    path.open("rb").close()  # tells a missing permission better than safetensors does
+    metadata, arrays = _read(path)
+    text = metadata.get("header", "")
+    if metadata.get("sha256") != digest(text, arrays):
+        raise InputError(f"{str(path)!r} was changed after it was saved: save the model again.")
+    with distrust(path):
+        header = json.loads(text)
+        require(isinstance(header, dict), "header")
+        return State(header, arrays)
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("subsvms") == str(FORMAT):
+                return metadata, {key: file.get_tensor(key) for key in file.keys()}
+    except (SafetensorError, UnicodeDecodeError, *WRONG) as error:
+        raise InputError(
+            f"{str(path)!r} is no model file, or it is damaged: save the model again ({error})."
+        ) from None
+    if "subsvms" not in metadata:
+        raise InputError(f"{str(path)!r} is a safetensors file, but no model written by subsvms.save.")
+    raise InputError(
+        f"{str(path)!r} has format {metadata['subsvms'][:20]!r}, but this version of subsvms reads "
+        f"format {FORMAT}: use the version that wrote it."
+    )
+
+
+def digest(text: str, arrays: dict[str, np.ndarray]) -> str:
+    """Return the checksum of a header and its arrays."""
+    sha = hashlib.sha256(text.encode())
+    for key in sorted(arrays):
+        array = arrays[key]
+        sha.update(f"{key} {array.dtype.str} {array.shape}".encode())
+        sha.update(array.tobytes())
+    return sha.hexdigest()
+
+
+@contextmanager
+def distrust(path: str | os.PathLike) -> Iterator[None]:
+    """Turn whatever goes wrong while a model is built into one sentence about its file."""
+    try:
+        yield
+    except WRONG as error:
+        raise InputError(f"{str(path)!r} does not describe a model that can vote: {error}.") from error
+
+
+def require(condition: Any, part: str) -> None:
+    """Raise an error that names a part of the file unless a condition holds."""
+    if not condition:
+        raise ValueError(f"look at its {part}")
+
+
+def is_array(array: np.ndarray, kind: str, shape: tuple[int | None, ...]) -> bool:
+    """Tell if an array has this kind of numbers, all finite, and this shape; None stands for any.
+
+    Examples
+    --------
+    >>> is_array(np.zeros((2, 3)), "f", (2, None)), is_array(np.zeros(2), "f4", (2,))
+    (True, False)
+    """
+    fits = array.ndim == len(shape) and all(
+        wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
+    )
+    return array.dtype.str[1:].startswith(kind) and fits and bool(np.isfinite(array).all())
+
+
+def is_within(array: np.ndarray, low: int, end: int) -> bool:
+    """Tell if whole numbers are at least `low` and less than `end`."""
+    return array.size == 0 or bool(array.min() >= low and array.max() < end)
+
+
+def is_choice(array: np.ndarray, n_columns: int) -> bool:
+    """Tell if an array chooses some of this many columns, each once and in their order.
+
+    Examples
+    --------
+    >>> is_choice(np.array([0, 3]), 4), is_choice(np.array([3, 0]), 4), is_choice(np.array([4]), 4)
+    (True, False, False)
+    """
+    sound = is_array(array, "i8", (None,)) and len(array) > 0 and is_within(array, 0, n_columns)
+    return sound and bool(np.all(np.diff(array) > 0))
+
+
+def is_number(value: Any) -> bool:
+    """Tell if a value of a header is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))

@@ -1,0 +1,7 @@
+"""Names for what SciPy and the standard library have no type of their own for."""
+
+from collections.abc import Callable
+from typing import Any
+
+Table = Any  # an ndarray, or a CSR matrix or array
+OnProgress = Callable[[int, int], None]  # called as on_progress(done, total)

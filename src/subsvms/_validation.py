@@ -1,0 +1,358 @@
+"""Check what the user hands over, once, at the door. The stages behind trust their input.
+
+Each message is one sentence that says what was expected, what came, and what to do.
+"""
+
+import warnings
+from math import isfinite
+from numbers import Integral, Number, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from subsvms._typing import Table
+from subsvms.exceptions import InputError
+
+FLOATS = (np.float64, np.float32)
+SAMPLE = 2000  # rows that are enough to see a table's spread
+FAR_APART = 30.0  # exp(-30) is nothing; scaled features give about 1
+MOST_SVMS, MOST_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
+    """Return X as a finite C-ordered float array or CSR matrix; its column names are remembered.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    reset : bool
+        Whether this is a fit, or the features must be those of the fit.
+    """
+    try:
+        table = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=FLOATS,
+            order="C",
+            ensure_all_finite=False,
+            estimator=estimator,
+            input_name="X",
+        )
+    except ValueError as error:
+        raise InputError(_one_sentence(X, str(error))) from None
+    except TypeError as error:
+        if "DType" not in str(error):
+            raise
+        raise TypeError(
+            "X must hold numbers, but has columns of types that do not go together: turn dates and the like "
+            "into numbers first, for example with skrub's TableVectorizer."
+        ) from None
+    if sparse.issparse(table):
+        check_format(table)
+    check_finite(table, getattr(X, "columns", None))
+    validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
+    if sparse.issparse(table) and not table.has_canonical_format:
+        table = table.copy()  # never the user's own matrix
+        table.sum_duplicates()
+    return table
+
+
+def check_format(X: Table) -> None:
+    """Raise an error if a CSR matrix points outside itself: the compiled loops would follow it."""
+    try:
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError(f"X must be a sound CSR matrix, but {error}: build it anew.") from None
+
+
+def _one_sentence(X, message):
+    """Return scikit-learn's message, shortened where it prints the table or says no remedy."""
+    if "could not convert" in message:
+        return (
+            f"X must hold numbers, but {message}: encode text and categories first, for example with "
+            "skrub's TableVectorizer."
+        )
+    if "Expected 2D array" in message:
+        return (
+            f"X must have two dimensions, rows and features, but has {np.ndim(X)}: Reshape your data "
+            "with X.reshape(-1, 1) if it is one feature, or X.reshape(1, -1) if it is one row."
+        )
+    if "Complex data" in message:
+        return "Complex data not supported: X must hold real numbers, for example X.real and X.imag."
+    return message
+
+
+def check_finite(X: Table, names: Any = None) -> None:
+    """Raise an error that says where the first NaN or infinity is."""
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):  # one pass, no copy
+            return
+    for first in range(0, X.shape[0], 4096):
+        block = X[first : first + 4096]
+        if sparse.issparse(block):
+            block = block.tocoo()
+            bad = np.flatnonzero(~np.isfinite(block.data))
+            places = np.stack([block.row[bad], block.col[bad]], axis=1)
+        else:
+            places = np.argwhere(~np.isfinite(block))
+        if len(places):
+            row, column = places[0]
+            what = "NaN" if np.isnan(X[first + row, column]) else "infinity (inf)"
+            where = f"column {column}" if names is None else f"column {str(names[column])!r}"
+            raise InputError(
+                f"X must be finite, but row {first + row}, {where} holds {what}: fill or drop such "
+                "values first, for example with scikit-learn's SimpleImputer."
+            )
+
+
+def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (classes, class numbers) of a column of labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Strings, whole numbers or booleans.
+    n_samples : int
+        Rows of X.
+
+    Examples
+    --------
+    >>> classes, numbers = check_labels(["ham", "spam", "ham"], 3)
+    >>> [str(name) for name in classes], numbers
+    (['ham', 'spam'], array([0, 1, 0]))
+    """
+    if y is None:
+        raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
+    if isinstance(y, list | tuple):  # NumPy would turn [1, "a"] and ["a", nan] into strings without a word
+        check_entries(y)
+    if getattr(getattr(y, "dtype", None), "kind", "") == "c":
+        raise InputError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
+    y = column_or_1d(y, warn=True)
+    if len(y) != n_samples:
+        raise InputError(
+            f"X and y must have the same number of rows; got {n_samples} and {len(y)}: "
+            "give one label for each row."
+        )
+    if y.dtype.kind in "fO":
+        check_entries(y)
+    if y.dtype == object and isinstance(y[0], Number):
+        y = np.array(y.tolist())  # scikit-learn knows objects as text only
+    check_classification_targets(y)
+    classes, numbers = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError(
+            f"y must hold at least two classes, but only one class, {str(classes[0])!r}, came: "
+            "check that y is the label column."
+        )
+    return classes, numbers
+
+
+def check_entries(y: Any) -> None:
+    """Raise an error if labels are missing or infinite, or if text and numbers, say, are mixed."""
+    missing = [row for row, label in enumerate(y) if is_missing(label)]
+    if missing:
+        raise InputError(
+            f"Input y contains NaN, None or infinity (inf) in {len(missing)} of {len(y)} rows, the first in "
+            f"row {missing[0]}: drop these rows or label them first."
+        )
+    kinds = {
+        "text" if isinstance(label, str) else "number" if isinstance(label, Number) else type(label).__name__
+        for label in y
+    }
+    if len(kinds) > 1:
+        raise InputError(
+            f"Unknown label type: y must hold labels of one type, but holds {' and '.join(sorted(kinds))}: "
+            "convert them, for example with [str(label) for label in y]."
+        )
+
+
+def find_missing(y: Any) -> np.ndarray:
+    """Return which labels are None, NaN, NaT or pandas' NA: missing, as against wrong.
+
+    Examples
+    --------
+    >>> find_missing(["a", None, float("nan"), "b"])
+    array([False,  True,  True, False])
+    """
+    dtype = getattr(y, "dtype", None)
+    complete = isinstance(dtype, np.dtype) and dtype.kind in "iubUS"  # pandas' Int64 can miss some, too
+    if y is None or complete or np.ndim(y) != 1:  # whatever else is wrong is told elsewhere
+        return np.zeros(0 if y is None else len(y), dtype=bool)
+    return np.array([is_missing(label) and not _is_infinite(label) for label in y], dtype=bool)
+
+
+def drop_missing(y: Any, missing: np.ndarray) -> list:
+    """Return the labels that are there."""
+    return [label for label, gone in zip(y, missing, strict=True) if not gone]
+
+
+def _is_infinite(label):
+    return isinstance(label, float | np.floating) and bool(np.isinf(label))
+
+
+def is_missing(label: Any) -> bool:
+    """Tell if a label is None, NaN, NaT, pandas' NA or infinite."""
+    if label is None:
+        return True
+    if isinstance(label, float | np.floating):
+        return not np.isfinite(label)
+    try:
+        return bool(label != label)
+    except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal to anything
+        return type(label).__name__ == "NAType"
+
+
+def warn_unscaled(X: Table, gamma: float) -> None:
+    """Warn if rows are so far apart that every SVM knows its own rows only.
+
+    The mean of gamma |x - z|^2 over pairs of rows is 2 gamma times the sum of the features' variances.
+    """
+    sample = X[:: max(X.shape[0] // SAMPLE, 1)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(sample):
+            _, variances = mean_variance_axis(sample, axis=0)
+        else:
+            variances = sample.var(axis=0, dtype=np.float64)
+        exponent = 2.0 * gamma * np.sum(variances)
+    if not exponent < FAR_APART:
+        warnings.warn(
+            f"The rbf kernel between two rows is about exp(-{exponent:.3g}), so the SVMs cannot tell near "
+            "from far: scale the features, for example with MinMaxScaler, or use gamma='scale'.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def check_square(K: Table) -> None:
+    """Raise an error unless a precomputed kernel has a column for each row."""
+    if sparse.issparse(K):
+        raise TypeError(
+            "A precomputed kernel must be a dense array, but a sparse matrix came: use K.toarray()."
+        )
+    if K.shape[0] != K.shape[1]:
+        raise InputError(
+            f"A precomputed kernel must be square, as in K(X, X); got shape {K.shape}: "
+            "pass X itself with another kernel, or compute the kernel between all its rows."
+        )
+
+
+def check_cost(n_estimators: int, n_classes: int, size: int) -> None:
+    """Raise an error if one-against-one SVMs for this many classes would not fit in memory.
+
+    A subset of s rows has K(K-1)/2 SVMs with (K-1) s multipliers in all.
+    """
+    n_svms = n_classes * (n_classes - 1) // 2
+    n_multipliers = (n_classes - 1) * size
+    affordable = min(MOST_SVMS // n_svms, MOST_MULTIPLIERS // n_multipliers)
+    if n_estimators > affordable:
+        advice = f"lower n_estimators to {affordable}" if affordable else "lower subsample_size"
+        raise InputError(
+            f"{n_classes} classes need {n_svms} SVMs with {n_multipliers} multipliers for each of "
+            f"n_estimators={n_estimators} subsets, more than memory is planned for: {advice}, or check "
+            "that y is the label column."
+        )
+
+
+def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return the weight of each class as an array.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        A dict may leave out classes: they weigh 1.
+    classes, numbers : ndarray
+        As `check_labels` returns them.
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):  # "balanced"
+        return len(numbers) / (len(classes) * np.bincount(numbers))
+    weights = [class_weight.get(name, 1.0) for name in classes.tolist()]
+    unknown = [key for key in class_weight if key not in classes.tolist()]
+    sound = all(isinstance(weight, Real) and 0 < float(weight) < np.inf for weight in weights)
+    if unknown or not sound:
+        raise InputError(
+            f"class_weight must give known classes positive finite weights; got {class_weight!r} "
+            f"for the classes {classes.tolist()!r}: leave out classes that weigh 1."
+        )
+    return np.array(weights, dtype=float)
+
+
+def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the class number of each verified label, -1 where nobody verified one.
+
+    Parameters
+    ----------
+    verified : array-like of shape (n_rows,) or None
+    classes : ndarray of shape (n_classes,)
+    n_rows : int
+    """
+    numbers = np.full(n_rows, -1)
+    if verified is None:
+        return numbers
+    verified = verified.tolist() if hasattr(verified, "tolist") else list(verified)
+    if len(verified) != n_rows:
+        raise InputError(f"verified must have one entry for each of the {n_rows} rows; got {len(verified)}.")
+    known = {label: number for number, label in enumerate(classes.tolist())}
+    for row, label in enumerate(verified):
+        if label is None or label != label:
+            continue
+        if label not in known:
+            raise InputError(
+                f"verified must hold classes of y, such as {next(iter(known))!r}; got {label!r} in row "
+                f"{row}: leave it out."
+            )
+        numbers[row] = known[label]
+    return numbers
+
+
+def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:
+    """Raise an error unless value lies between low and high; `ends` says which of them count.
+
+    Examples
+    --------
+    >>> check_range("rho", 1.0, 0, 1, "[)")
+    Traceback (most recent call last):
+    subsvms.exceptions.InputError: rho must be at least 0 and less than 1; got 1.0.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number; got {value!r}.")
+    above = value >= low if ends[0] == "[" else value > low
+    below = value <= high if ends[1] == "]" else value < high
+    if above and below and (isfinite(value) or high == value):
+        return
+    least = f"at least {low:g}" if ends[0] == "[" else f"more than {low:g}"
+    if high == float("inf"):
+        raise InputError(f"{name} must be {least} and finite; got {value!r}.")
+    most = f"at most {high:g}" if ends[1] == "]" else f"less than {high:g}"
+    raise InputError(f"{name} must be {least} and {most}; got {value!r}.")
+
+
+def check_count(name: str, value: int, least: int = 1) -> None:
+    """Raise an error unless value is a whole number, and at least `least`.
+
+    Examples
+    --------
+    >>> check_count("J", 0)
+    Traceback (most recent call last):
+    subsvms.exceptions.InputError: J must be a whole number, at least 1; got 0.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}.")
+
+
+def check_subset(s: int | None, r: int) -> int:
+    """Return the rows that r means for each class, r/2 rounded up; an error if a subset of s has too few."""
+    check_count("r", r)
+    if s is not None:
+        check_count("s", s)
+        if r > s:
+            raise InputError(f"r must be at most s, the size of the subset, {s}; got {r}.")
+    return -(-r // 2)

@@ -1,0 +1,41 @@
+"""Change labels the way an adversary would: clean labels in, corrupted labels out.
+
+All attacks share one budget, and spend it to the last row. It is given by at most one of
+
+    error_rate   flips as a share of all rows, from 0 up to but not including 1, and
+    rho          flips as a share of the smallest class, from 0 up to but not including 1, as in the paper,
+
+rounded down to whole rows. Where an attack takes it, and there are two classes,
+
+    alpha        from 0 to 1, is the direction: the share of the flips that is taken from the larger class,
+                 whose rows get the smaller class's label; the rest is taken from the smaller class, which is
+                 the first one where both are equal. None leaves the direction to the attack.
+
+A budget that a class cannot meet is an error.
+"""
+
+from subsvms.adversaries._attacks import (
+    ATTACKS,
+    attack,
+    boundary_flips,
+    class_conditional_flips,
+    directed_flips,
+    region_flips,
+    surest_flips,
+    uniform_flips,
+)
+from subsvms.adversaries._budget import Attack
+from subsvms.adversaries._greedy import greedy_flips
+
+__all__ = [
+    "ATTACKS",
+    "Attack",
+    "attack",
+    "boundary_flips",
+    "class_conditional_flips",
+    "directed_flips",
+    "greedy_flips",
+    "region_flips",
+    "surest_flips",
+    "uniform_flips",
+]

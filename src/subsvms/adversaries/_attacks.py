@@ -1,0 +1,388 @@
+"""The attacks but for the greedy one; the package's docstring says what they share."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_random_state
+
+from subsvms.adversaries._budget import (
+    Attack,
+    RandomState,
+    Share,
+    check_features,
+    count_flips,
+    set_budget,
+    take_highest,
+)
+from subsvms.adversaries._greedy import BOUNDARY_C, greedy_flips, judge
+from subsvms.exceptions import InputError
+
+USUAL_RHO = 0.75  # the paper's
+
+
+def directed_flips(
+    y: ArrayLike,
+    *,
+    error_rate: Share = None,
+    rho: Share = None,
+    alpha: Share = 0.5,
+    random_state: RandomState = None,
+) -> Attack:
+    """Flip labels at random in a chosen direction: the paper's attack (Section 4, Figure 1).
+
+    alpha = 0 strips the smaller class, and alpha = 1 floods it. (Section 4 of the paper says it the other
+    way round; its figure, its appendix and its tables say it so.)
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Clean labels of two classes.
+    error_rate, rho : float, default=None
+        Budget, as a share of all rows or of the smaller class; without both, rho is 0.75.
+    alpha : float, default=0.5
+        Direction: the share of the flips that is taken from the larger class.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    Attack
+
+    Examples
+    --------
+    >>> attack = directed_flips(["rare"] * 20 + ["usual"] * 80, rho=0.5, alpha=0.0, random_state=0)
+    >>> int(attack.flipped.sum()), int((attack.labels == "rare").sum())
+    (10, 10)
+    """
+    if error_rate is None and rho is None:
+        rho = USUAL_RHO
+    return _flip_at_random(set_budget("directed_flips", y, error_rate, rho, alpha), random_state)
+
+
+def uniform_flips(
+    y: ArrayLike,
+    *,
+    error_rate: Share = None,
+    rho: Share = None,
+    alpha: Share = None,
+    random_state: RandomState = None,
+) -> Attack:
+    """Give some rows, chosen at random, another label, chosen at random: errors without a plan.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Clean labels of two classes or more.
+    error_rate, rho : float, default=None
+        Budget, as a share of all rows or of the smallest class; without both, error_rate is 0.1.
+    alpha : float, default=None
+        Direction, with two classes.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    Attack
+
+    Examples
+    --------
+    >>> attack = uniform_flips(["ham", "spam", "news"] * 20, error_rate=0.25, random_state=0)
+    >>> int(attack.flipped.sum()), sorted({str(label) for label in attack.labels})
+    (15, ['ham', 'news', 'spam'])
+    """
+    return _flip_at_random(set_budget("uniform_flips", y, error_rate, rho, alpha), random_state)
+
+
+def class_conditional_flips(
+    y: ArrayLike,
+    matrix: ArrayLike | None = None,
+    *,
+    error_rate: Share = None,
+    rho: Share = None,
+    random_state: RandomState = None,
+) -> Attack:
+    """Confuse each class with the others at given rates: errors that know the class and nothing else.
+
+    The counts are exact: a class with n rows loses floor(n (1 - T[c, c])) of them, chosen at random, to the
+    other classes in proportion (largest remainder). A budget scales what is off the diagonal by one factor.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Clean labels of two classes or more.
+    matrix : array-like of shape (n_classes, n_classes), default=None
+        T[c, d], the chance that a row of class c is given class d, classes sorted; rows sum to one. By
+        default each class is confused with the next, and the last with the first, at one rate: the pair
+        flips of Han et al., "Co-teaching", NeurIPS 2018.
+    error_rate, rho : float, default=None
+        Budget, as a share of all rows or of the smallest class. Without both the matrix stands as it is;
+        without a matrix, too, error_rate is 0.1.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    Attack
+
+    Examples
+    --------
+    >>> y = np.repeat(["cat", "dog"], [40, 60])
+    >>> attack = class_conditional_flips(y, [[0.9, 0.1], [0.25, 0.75]], random_state=0)
+    >>> [int(np.sum(attack.flipped & (y == label))) for label in ("cat", "dog")]
+    [4, 15]
+    """
+    budget = set_budget("class_conditional_flips", y, error_rate, rho)
+    unscaled = matrix is not None and error_rate is None and rho is None
+    moves = _count_moves(budget, matrix, None if unscaled else budget.n_flips)
+    rng = check_random_state(random_state)
+    of_class = [np.flatnonzero(budget.numbers == own) for own in range(len(moves))]
+    rows = [rng.choice(own, n, replace=False) for own, n in zip(of_class, moves.sum(axis=1), strict=True)]
+    return budget.flip(
+        np.concatenate(rows), np.repeat(np.tile(np.arange(len(moves)), len(moves)), moves.flat)
+    )
+
+
+def boundary_flips(
+    X: Any,
+    y: ArrayLike,
+    *,
+    error_rate: Share = None,
+    rho: Share = None,
+    alpha: Share = None,
+    random_state: RandomState = None,
+) -> Attack:
+    """Flip the labels of the rows nearest the boundary: errors where they are hardest to see.
+
+    An SVM with the rbf kernel learns the clean labels, and the rows whose decision values are nearest zero
+    are flipped; equally near rows in the order of the table. With more than two classes, SVMs are trained
+    one against one: a row goes to the class that speaks most against its own, and its distance is the
+    decision value between these two. The time grows with the square of the number of rows, at least.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        Finite numbers, each feature with a range of about one: gamma is 1 / n_features.
+    y : array-like of shape (n_samples,)
+        Clean labels of two classes or more.
+    error_rate, rho, alpha : float, default=None
+        Budget and direction, as in `uniform_flips`.
+    random_state : int, RandomState instance or None, default=None
+        Not used: nothing here is random. All attacks take it.
+
+    Returns
+    -------
+    Attack
+
+    Examples
+    --------
+    >>> X, y = np.linspace(0, 1, 20)[:, None], np.repeat(["left", "right"], 10)
+    >>> attack = boundary_flips(X, y, error_rate=0.2)
+    >>> np.flatnonzero(attack.flipped)
+    array([ 8,  9, 10, 11])
+    """
+    budget = set_budget("boundary_flips", y, error_rate, rho, alpha)
+    return _flip_highest(X, budget, lambda margin: -np.abs(margin))
+
+
+def surest_flips(
+    X: Any,
+    y: ArrayLike,
+    *,
+    error_rate: Share = None,
+    rho: Share = None,
+    alpha: Share = None,
+    random_state: RandomState = None,
+) -> Attack:
+    """Flip the labels of the rows deepest in their own class: errors that are easy to see, and weigh most.
+
+    The SVM is that of `boundary_flips`; the rows farthest from its boundary on their own side come first,
+    and those on the wrong side last. Labels go beyond the nearest boundary.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    error_rate, rho, alpha, random_state
+        As in `boundary_flips`.
+
+    Returns
+    -------
+    Attack
+
+    Examples
+    --------
+    >>> X, y = np.linspace(0, 1, 20)[:, None], np.repeat(["left", "right"], 10)
+    >>> attack = surest_flips(X, y, error_rate=0.2)
+    >>> np.flatnonzero(attack.flipped)
+    array([ 0,  1, 18, 19])
+    """
+    return _flip_highest(X, set_budget("surest_flips", y, error_rate, rho, alpha), lambda margin: margin)
+
+
+def region_flips(
+    X: Any,
+    y: ArrayLike,
+    *,
+    label: Any = None,
+    error_rate: Share = None,
+    rho: Share = None,
+    random_state: RandomState = None,
+) -> Attack:
+    """Flip one region of one class: errors that stand together, and so vouch for each other.
+
+    A row of the class is drawn as the centre. The rows of the class nearest to it (Euclidean, equally near
+    ones in the order of the table) get the label of the nearest row of another class.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        Finite numbers, scaled alike.
+    y : array-like of shape (n_samples,)
+        Clean labels of two classes or more.
+    label : label, default=None
+        The class; by default the largest, or the first of them.
+    error_rate, rho : float, default=None
+        Budget, as in `uniform_flips`; at most the rows of the class.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    Attack
+
+    Examples
+    --------
+    >>> X, y = np.linspace(0, 1, 20)[:, None], np.repeat(["left", "right"], 10)
+    >>> attack = region_flips(X, y, label="right", error_rate=0.2, random_state=0)
+    >>> np.flatnonzero(attack.flipped)
+    array([14, 15, 16, 17])
+    """
+    budget = set_budget("region_flips", y, error_rate, rho)
+    X = check_features(X, len(budget.clean))
+    known = budget.classes.tolist()
+    if label is not None and label not in known:
+        raise InputError(f"label must be one of the classes, {known}; got {label!r}.")
+    own = int(np.argmax(np.bincount(budget.numbers))) if label is None else known.index(label)
+    group = budget.group(own, budget.n_flips, "choose a larger class")
+    centre = check_random_state(random_state).choice(group[0])
+    if sparse.issparse(X):
+        distance = euclidean_distances(X[[centre]], X)[0]
+    else:  # by differences, so that equal rows are equally near
+        distance = cdist(X[[centre]], X)[0]
+    distance[centre] = 0.0
+    rows = take_highest(-distance, [group])
+    nearest = np.argmin(np.where(budget.numbers == own, np.inf, distance))
+    return budget.flip(rows, budget.numbers[nearest])
+
+
+ATTACKS: dict[str, Callable[..., Attack]] = {
+    "directed": directed_flips,
+    "uniform": uniform_flips,
+    "class-conditional": class_conditional_flips,
+    "boundary": boundary_flips,
+    "surest": surest_flips,
+    "region": region_flips,
+    "greedy": greedy_flips,
+}
+
+
+def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
+    """Call an attack of `ATTACKS` by its name.
+
+    Parameters
+    ----------
+    name : str
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features) or None
+        None is enough for attacks that do not look at the features.
+    y : array-like of shape (n_samples,)
+        Clean labels.
+    **budget
+        What the attack takes by name; None stands for its default.
+
+    Returns
+    -------
+    Attack
+
+    Examples
+    --------
+    >>> int(attack("uniform", None, ["no", "yes"] * 10, error_rate=0.2, random_state=0).flipped.sum())
+    4
+    """
+    if name not in ATTACKS:
+        raise InputError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
+    taken = inspect.signature(ATTACKS[name]).parameters
+    options = {option: value for option, value in budget.items() if value is not None}
+    unknown = [option for option in options if option not in taken]
+    if unknown:
+        known = ", ".join(option for option in taken if option not in {"X", "y"})
+        raise InputError(f"The attack {name!r} takes {known}; got {', '.join(unknown)}: leave that out.")
+    if "X" not in taken:
+        return ATTACKS[name](y, **options)
+    if X is None:
+        raise InputError(f"The attack {name!r} looks at the features; got no X: give the table, too.")
+    return ATTACKS[name](X, y, **options)
+
+
+def _flip_at_random(budget, random_state):
+    rng = check_random_state(random_state)
+    rows = np.concatenate([rng.choice(rows, n, replace=False) for rows, n in budget.groups])
+    n_classes = len(budget.classes)
+    steps = rng.randint(1, n_classes, size=len(rows))  # round the circle of classes, never back home
+    return budget.flip(rows, (budget.numbers[rows] + steps) % n_classes)
+
+
+def _flip_highest(X, budget, score):
+    """Flip the rows whose margins, under an SVM of the clean labels, have the highest scores."""
+    X = check_features(X, len(budget.clean))
+    verdict = judge(X, budget.numbers, budget.numbers, C=BOUNDARY_C)
+    rows = take_highest(score(verdict.margin), budget.groups)
+    return budget.flip(rows, verdict.rival[rows])
+
+
+def _count_moves(budget, matrix, n_flips):
+    """Return how many rows go from each class (row) to each other one (column)."""
+    sizes = np.bincount(budget.numbers)
+    if matrix is None:
+        leaving = np.roll(np.eye(len(sizes)), 1, axis=1)
+    else:
+        leaving = _check_matrix(matrix, len(sizes))
+        stay = np.diag(leaving).copy()
+        np.fill_diagonal(leaving, 0.0)
+    if n_flips is None:
+        totals = [count_flips(1.0 - share, n) for n, share in zip(sizes, stay, strict=True)]
+    else:
+        expected = sizes * leaving.sum(axis=1)
+        totals = _share_out(n_flips, expected)
+        scaled = expected * (n_flips / max(expected.sum(), 1e-300))
+        for number, n in enumerate(np.ceil(scaled.round(9))):
+            budget.group(number, int(n), "even out the matrix")
+    return np.stack([_share_out(n, row) for n, row in zip(totals, leaving, strict=True)])
+
+
+def _share_out(n, weights):
+    """Return whole numbers that sum to n, in proportion to the weights, by largest remainder."""
+    if n == 0:
+        return np.zeros(len(weights), dtype=int)
+    if not np.any(weights):
+        raise InputError(f"matrix must flip some rows to be scaled to {n} flips; got only its diagonal.")
+    exact = n * weights / weights.sum()
+    counts = np.floor(exact + 1e-9).astype(int)
+    left = np.round(counts - exact, 9)  # so that rounding decides no tie
+    counts[np.argsort(left, kind="stable")[: n - counts.sum()]] += 1
+    return counts
+
+
+def _check_matrix(matrix, n_classes):
+    matrix = np.array(matrix, dtype=float)
+    if matrix.shape != (n_classes, n_classes):
+        raise InputError(
+            f"matrix must be {n_classes} by {n_classes}, as the classes; got shape {matrix.shape}."
+        )
+    if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
+        raise InputError(f"matrix must hold chances, finite and not negative; got {matrix.tolist()}.")
+    sums = matrix.sum(axis=1)
+    if not np.allclose(sums, 1.0, rtol=0.0, atol=1e-8):
+        raise InputError(f"Each row of matrix must sum to one; got {sums.tolist()}: divide it by its sum.")
+    return matrix

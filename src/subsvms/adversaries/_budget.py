@@ -1,0 +1,143 @@
+"""How many labels an adversary may change, and of which rows: one budget for all attacks."""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils import check_array, column_or_1d
+
+from subsvms.exceptions import InputError
+
+RandomState = int | np.random.RandomState | None
+Share = float | None
+Groups = Sequence[tuple[np.ndarray, int]]  # row numbers, and how many of them to flip
+
+USUAL_RATE = 0.1  # of all rows, where an attack is given no budget
+
+
+class Attack(NamedTuple):
+    """Labels after an attack."""
+
+    labels: np.ndarray  # (n_samples,), like the clean ones
+    flipped: np.ndarray  # (n_samples,), bool
+
+
+class Budget(NamedTuple):
+    """What an attack may do."""
+
+    clean: np.ndarray  # (n_samples,), labels
+    classes: np.ndarray  # (n_classes,), sorted
+    numbers: np.ndarray  # (n_samples,), class numbers of the clean labels
+    n_flips: int
+    groups: Groups  # one of all rows, or with a direction one of each class
+
+    def group(self, number: int, n_flips: int, remedy: str) -> tuple[np.ndarray, int]:
+        """Return the rows of a class and how many to flip, or raise an error if it has fewer."""
+        rows = np.flatnonzero(self.numbers == number)
+        if n_flips > len(rows):
+            raise InputError(
+                f"The flips of class {str(self.classes[number])!r} must lie between 0 and its {len(rows)} "
+                f"rows; got {n_flips}: lower error_rate or rho, or {remedy}."
+            )
+        return rows, n_flips
+
+    def flip(self, rows: np.ndarray, numbers: Any) -> Attack:
+        """Give the rows the labels of these class numbers."""
+        flipped = np.zeros(len(self.clean), dtype=bool)
+        flipped[rows] = True
+        changed = self.clean.copy()  # of the same type, so wide enough for any label
+        changed[rows] = self.classes[numbers]
+        return Attack(changed, flipped)
+
+
+def count_flips(share: float, whole: int) -> int:
+    """Return a share of some rows in whole rows: rounded down, as a budget is never passed.
+
+    Examples
+    --------
+    >>> count_flips(0.75, 1089), count_flips(0.29, 100)
+    (816, 29)
+    """
+    return int(np.floor(share * whole + 1e-9))  # 0.29 * 100 is 28.999999999999996
+
+
+def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: Share = None) -> Budget:
+    """Return how many rows to flip, and from where: the one budget of all attacks.
+
+    Examples
+    --------
+    >>> budget = set_budget("some_flips", ["a"] * 20 + ["b"] * 80, error_rate=None, rho=0.5, alpha=0.2)
+    >>> budget.n_flips, [n for _, n in budget.groups]  # first those of the larger class
+    (10, [2, 8])
+    """
+    clean, classes, numbers, sizes = _number_labels(attack, y)
+    if error_rate is not None and rho is not None:
+        raise InputError(f"Give error_rate or rho, not both; got {error_rate!r} and {rho!r}.")
+    name, share, whole = ("rho", rho, sizes.min())
+    if rho is None:
+        name, share, whole = ("error_rate", USUAL_RATE if error_rate is None else error_rate, len(clean))
+    if not (isinstance(share, Real) and 0 <= float(share) < 1):
+        of = "the smallest class" if name == "rho" else "all rows"
+        raise InputError(
+            f"{name} must be at least 0 and less than 1; got {share!r}: give the flips as a share of {of}."
+        )
+    n_flips = count_flips(share, whole)
+    budget = Budget(clean, classes, numbers, n_flips, [(np.arange(len(clean)), n_flips)])
+    if alpha is None:
+        return budget
+    if len(classes) != 2:
+        raise InputError(
+            f"{attack} with a direction alpha needs labels of two classes; got {len(classes)}: leave alpha "
+            "out, or use uniform or class-conditional flips."
+        )
+    if not (isinstance(alpha, Real) and 0 <= float(alpha) <= 1):
+        raise InputError(
+            f"alpha must lie between 0 and 1; got {alpha!r}: 1 takes all flips from the larger class."
+        )
+    smaller = int(np.argmin(sizes))
+    counts = {1 - smaller: round(alpha * n_flips), smaller: n_flips - round(alpha * n_flips)}
+    return budget._replace(groups=[budget.group(number, n, "change alpha") for number, n in counts.items()])
+
+
+def _number_labels(attack, y):
+    """Return the labels as an array, their classes, class numbers and class sizes."""
+    clean = column_or_1d(y)
+    try:
+        if clean.dtype.kind in "fO" and any(label is None or label != label for label in clean):
+            raise TypeError
+        classes, numbers, sizes = np.unique(clean, return_inverse=True, return_counts=True)
+    except TypeError:  # also what cannot be sorted, and pandas' NA
+        raise InputError(
+            f"{attack} needs one label of one type for each row; got missing or mixed ones: "
+            "drop these rows or convert them."
+        ) from None
+    if len(classes) < 2:
+        raise InputError(f"{attack} needs labels of at least two classes; got {len(classes)}.")
+    return clean, classes, numbers, sizes
+
+
+def check_features(X: Any, n_samples: int) -> Any:
+    """Return X as a finite float array, or as a CSR matrix with the short indices that SVC takes."""
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+    if X.shape[0] != n_samples:
+        raise InputError(
+            f"X and y must have the same number of rows; got {X.shape[0]} and {n_samples}: "
+            "give one label for each row."
+        )
+    if sparse.issparse(X) and max(X.nnz, *X.shape) < 2**31:
+        X = sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    return X
+
+
+def take_highest(score: np.ndarray, groups: Groups) -> np.ndarray:
+    """Return the rows with the highest scores of each group; equal ones in the order of the table.
+
+    Examples
+    --------
+    >>> take_highest(np.array([1.0, 3.0, 2.0, 2.0]), [(np.array([0, 1]), 1), (np.array([2, 3]), 1)])
+    array([1, 2])
+    """
+    return np.concatenate([rows[np.argsort(-score[rows], kind="stable")[:n]] for rows, n in groups])

@@ -1,0 +1,261 @@
+"""Choose the flips that do an SVM the most harm.
+
+Row i has the clean label y_i and a rival r_i, the class beyond the nearest boundary of an SVM that learnt the
+clean labels. Where q_i = 1 the row gets its rival's label. f_q is the SVM that learns these tainted labels:
+
+    maximise over q in {0, 1}^n   sum_j [f_q(x_j) says another class than y_j]
+    subject to                    sum_{i in g} q_i = B_g   for each group g of rows that has its own budget.
+
+(Biggio, Nelson and Laskov, ACML 2011). Each q costs an SVM, and there are too many to try, so this is a local
+search. It starts with the surest flips, of all rows or of one class alone, and trades, round by round, the
+flips that serve least for the rows that would serve most. With m_i the margin of y_i under f_q, m0_i that
+under the SVM of the clean labels, h(m) = max(0, 1 - m) the loss and s the logistic function, two scores take
+turns:
+
+    ease   [h(-m0_i) - h(m0_i)] - [h(-m_i) - h(m_i)], how much better the tainted SVM bears the flip than the
+           clean one: the alternating scheme ALFA (Xiao, Xiao and Eckert, ECAI 2012);
+    pull   a_i sum_j s'(m_j / w) K(x_i, x_j) ([y_j = y_i] - [y_j = r_i]), how strongly the flip pulls rows
+           near the boundary to its wrong side: a step of gradient ascent, which alfa-cr takes on relaxed
+           labels (Xiao, Biggio et al., Neurocomputing 2015). By the optimality conditions the flip moves
+           a_i = [m_i < 1] + [m_i > -1] times C of multiplier: the row's for its own label goes, and that
+           against it comes.
+
+A trade is kept if more rows are wrong after it; if neither score finds one, half as many rows are traded.
+"""
+
+from itertools import combinations
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
+from sklearn.utils import gen_batches
+
+from subsvms.adversaries._budget import (
+    Attack,
+    Groups,
+    RandomState,
+    Share,
+    check_features,
+    set_budget,
+    take_highest,
+)
+from subsvms.exceptions import InputError
+
+BOUNDARY_C = 100.0  # that of the tiny SVMs: the attack and the defence see a similar boundary
+WIDTH = 0.3  # w: of the margins that count as near; at 1 or 3 the search ends earlier, in a worse place
+FIRST_TRADE = 4  # a quarter of the flips at first; a tenth found less, a half no more
+MOST_STARTS = 3  # all of them with two classes; the most harmful ones with more
+BATCH = 1000  # rows of the kernel matrix that are in memory at once
+
+
+class Verdict(NamedTuple):
+    """What an SVM thinks of the clean labels."""
+
+    margin: np.ndarray  # (n_samples,), decision value of the clean label against its rival
+    rival: np.ndarray  # (n_samples,), int, the class that speaks most against the clean label
+    n_wrong: int  # rows that the SVM gives another label than the clean one
+
+
+def greedy_flips(
+    X: Any,
+    y: ArrayLike,
+    *,
+    error_rate: Share = None,
+    rho: Share = None,
+    alpha: Share = None,
+    C: float = BOUNDARY_C,
+    gamma: float | str = "auto",
+    n_rounds: int = 30,
+    random_state: RandomState = None,
+) -> Attack:
+    """Flip the labels that make an SVM err most: the attack on SVMs themselves.
+
+    A local search for the flips after which an SVM with the rbf kernel is wrong about the most clean labels;
+    its module states the problem and its sources. With more than two classes, each row can go to
+    the one that `adversaries.boundary_flips` gives it. The search finds much harm, not the most.
+
+    Up to 3 n_rounds SVMs are trained: a few seconds for 1000 rows, and four times that for twice as many.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    error_rate, rho, alpha, random_state
+        As in `adversaries.boundary_flips`. Without alpha all flips may come from one class.
+    C : float, default=100.0
+        Of the SVM that is attacked.
+    gamma : float or "auto", default="auto"
+        Of the SVM that is attacked; "auto" is 1 / n_features.
+    n_rounds : int, default=30
+        Most SVMs to train from each of the three starts.
+
+    Returns
+    -------
+    Attack
+
+    Examples
+    --------
+    >>> X, y = np.linspace(0, 1, 40)[:, None], np.repeat(["left", "right"], 20)
+    >>> greedy_flips(X, y, error_rate=0.15, alpha=0.5).flipped.reshape(2, 20).sum(axis=1)
+    array([3, 3])
+    """
+    budget = set_budget("greedy_flips", y, error_rate, rho, alpha)
+    X = check_features(X, len(budget.clean))
+    width = 1.0 / X.shape[1] if gamma == "auto" else gamma
+    for name, value, kind in (("C", C, Real), ("gamma", width, Real), ("n_rounds", n_rounds, Integral)):
+        if not (isinstance(value, kind) and 0 < float(value) < np.inf):
+            raise InputError(
+                f"{name} must be a positive number; got {value!r}: leave it out for the default."
+            )
+    if budget.n_flips == 0:
+        return budget.flip(np.arange(0), 0)
+    found = choose_flips(X, budget.numbers, budget.groups, C=C, gamma=float(width), n_rounds=n_rounds)
+    return budget.flip(*found)
+
+
+def choose_flips(
+    X: Any, clean: np.ndarray, groups: Groups, *, C: float, gamma: float, n_rounds: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows to flip and their new class numbers.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    clean : ndarray of int of shape (n_samples,)
+        Class numbers.
+    groups : sequence of (ndarray of int, int)
+        Rows and how many of them to flip. If it is one group, the flips can also come from one class alone.
+    C, gamma : float
+        Of the SVM that is attacked.
+    n_rounds : int
+        Most SVMs to train from each start.
+
+    Examples
+    --------
+    >>> X, clean = np.linspace(0, 1, 40)[:, None], np.repeat([0, 1], 20)
+    >>> rows, new = choose_flips(X, clean, [(np.arange(40), 10)], C=100.0, gamma=1.0, n_rounds=30)
+    >>> given = clean.copy()
+    >>> given[rows] = new
+    >>> len(rows), judge(X, given, clean, C=100.0).n_wrong > 15  # that is, more than were flipped
+    (10, True)
+    """
+    start = judge(X, clean, clean, C=C, gamma=gamma)
+    n_flips = sum(n for _, n in groups)
+    of_class = [np.flatnonzero(clean == number) for number in np.unique(clean)]
+    plans = [groups]
+    if len(groups) == 1:
+        plans += [[(rows, n_flips)] for rows in of_class if len(rows) > n_flips]
+    victim = _Victim(X, clean, start, C, gamma)
+    tries = []
+    for plan in plans:
+        flipped = np.zeros(len(clean), dtype=bool)
+        flipped[take_highest(start.margin, plan)] = True
+        tries.append((victim.answer(flipped), flipped, plan))
+    tries.sort(key=lambda attempt: -attempt[0].n_wrong)  # stable: equal ones stay in order
+    found = [_search(victim, *attempt, n_rounds) for attempt in tries[:MOST_STARTS]]
+    rows = np.flatnonzero(max(found, key=lambda attempt: attempt[0].n_wrong)[1])
+    return rows, start.rival[rows]
+
+
+class _Victim(NamedTuple):
+    """The SVM that is attacked."""
+
+    X: Any
+    clean: np.ndarray
+    start: Verdict  # of the SVM of the clean labels
+    C: float
+    gamma: float
+
+    def answer(self, flipped):
+        """Return the verdict of the SVM that learns the tainted labels."""
+        given = np.where(flipped, self.start.rival, self.clean)
+        return judge(self.X, given, self.clean, C=self.C, gamma=self.gamma)
+
+    def ease(self, margin):
+        """Return how much better each flip is borne than at the start."""
+        before, now = (np.maximum(0, 1 + m) - np.maximum(0, 1 - m) for m in (self.start.margin, margin))
+        return before - now
+
+    def pull(self, margin):
+        """Return how strongly each flip pulls rows near the boundary to its wrong side."""
+        near = expit(margin / WIDTH) * expit(-margin / WIDTH)
+        weight = near[:, None] * (self.clean[:, None] == np.unique(self.clean))
+        parts = gen_batches(len(self.clean), BATCH)
+        sums = np.concatenate([rbf_kernel(self.X[part], self.X, gamma=self.gamma) @ weight for part in parts])
+        every = np.arange(len(self.clean))
+        moved = (margin < 1).astype(float) + (margin > -1)
+        return moved * (sums[every, self.clean] - sums[every, self.start.rival])
+
+
+def _search(victim, verdict, flipped, groups, n_rounds):
+    """Trade flips while that makes more rows wrong; return the verdict and the flips."""
+    rules = [victim.ease, victim.pull]
+    size, turn, n_failed = max(int(np.sum(flipped)) // FIRST_TRADE, 1), 0, 0
+    for _ in range(n_rounds):
+        score = rules[turn](verdict.margin)
+        tried = _trade(flipped, score, groups, size)
+        answer = victim.answer(tried)
+        if answer.n_wrong > verdict.n_wrong:
+            verdict, flipped, n_failed = answer, tried, 0
+            continue
+        turn, n_failed = 1 - turn, n_failed + 1
+        if n_failed == len(rules):
+            size, n_failed = size // 2, 0
+        if size == 0:
+            break
+    return verdict, flipped
+
+
+def _trade(flipped, score, groups, size):
+    """Return the flips after about `size` of them were traded, from each group its share."""
+    traded, n_flips = flipped.copy(), np.sum(flipped)
+    for rows, n in groups:
+        spent, free = rows[flipped[rows]], rows[~flipped[rows]]
+        n_traded = min(-(-size * n // n_flips), len(spent), len(free))  # rounded up
+        traded[take_highest(-score, [(spent, n_traded)])] = False
+        traded[take_highest(score, [(free, n_traded)])] = True
+    return traded
+
+
+def judge(X: Any, given: np.ndarray, clean: np.ndarray, *, C: float, gamma: float | str = "auto") -> Verdict:
+    """Train an SVM on the given labels and ask it about the clean ones.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    given, clean : ndarray of int of shape (n_samples,)
+        Class numbers. A class can be missing from the given ones; its rows then have the margin -1.
+    C : float
+    gamma : float, "auto" or "scale"
+
+    Examples
+    --------
+    >>> X, clean = np.linspace(0, 1, 6)[:, None], np.array([0, 0, 0, 1, 1, 1])
+    >>> verdict = judge(X, np.array([0, 0, 0, 0, 1, 1]), clean, C=100.0)
+    >>> verdict.n_wrong, verdict.rival, bool(verdict.margin[3] < 0 < verdict.margin[4])
+    (1, array([1, 1, 1, 0, 0, 0]), True)
+    """
+    present = np.unique(given)
+    if len(present) == 1:  # nothing to train: this class everywhere
+        right = clean == present[0]
+        return Verdict(np.where(right, 1.0, -1.0), np.full(len(clean), present[0]), int(np.sum(~right)))
+    svm = SVC(kernel="rbf", gamma=gamma, C=C, decision_function_shape="ovo").fit(X, given)
+    values = svm.decision_function(X)
+    if len(present) == 2:  # here alone a positive value speaks for the second class of a pair
+        values = -values[:, None]
+    margin = np.where(np.isin(clean, present), np.inf, -1.0)
+    rival = np.full(len(clean), present[0])
+    votes = np.zeros((len(clean), len(present)), dtype=int)
+    for value, (a, b) in zip(values.T, combinations(range(len(present)), 2), strict=True):
+        votes[:, a] += value > 0
+        votes[:, b] += value <= 0
+        for own, other, sign in ((present[a], present[b], 1.0), (present[b], present[a], -1.0)):
+            rows = np.flatnonzero(clean == own)
+            rows = rows[sign * value[rows] < margin[rows]]
+            margin[rows], rival[rows] = sign * value[rows], other
+    predicted = present[votes.argmax(axis=1)]  # as svm.predict, without a second pass over the kernel
+    return Verdict(margin, rival, int(np.sum(predicted != clean)))

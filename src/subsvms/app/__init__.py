@@ -1,0 +1,1 @@
+"""What needs `subsvms[app]`: tables from files, the report, the review page and the command line."""

@@ -1,0 +1,181 @@
+"""What the command line does with a file: `corrupt` makes labels wrong, `plan` looks ahead."""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subsvms.adversaries._attacks import ATTACKS, attack
+from subsvms.app.tables.files import check_target
+from subsvms.app.tables.table import LabelledTable, find_output_format, place_beside, read_table, write_table
+from subsvms.exceptions import TableError
+from subsvms.theory._planning import Plan, plan
+
+
+@dataclass(frozen=True, eq=False)
+class Corruption:
+    """A file whose labels an adversary has changed."""
+
+    table: LabelledTable
+    path: Path  # where the changed table is
+    flipped: np.ndarray  # (n_rows,), bool
+    labels: np.ndarray  # (n_rows,), object
+    notes: tuple[str, ...]  # on the labels, and on the features if the attack used them
+
+    @property
+    def moves(self) -> dict[tuple[str, str], int]:
+        """How many rows went from one class to another."""
+        pairs = zip(self.table.labels[self.flipped], self.labels[self.flipped], strict=True)
+        counts: dict[tuple[str, str], int] = {}
+        for given, new in pairs:
+            counts[str(given), str(new)] = counts.get((str(given), str(new)), 0) + 1
+        return dict(sorted(counts.items()))
+
+    def __str__(self) -> str:
+        labelled = int(np.sum(~self.table.missing))
+        n = int(self.flipped.sum())
+        lines = [f"{n} of {labelled} labels ({n / labelled:.1%}) are wrong now, in {self.path}."]
+        lines += [f"  {given} -> {new}: {count}" for (given, new), count in self.moves.items()]
+        return "\n".join([*lines, *self.notes])
+
+
+def corrupt_file(
+    where: str,
+    label: str,
+    *,
+    name: str = "uniform",
+    output: Path | None = None,
+    clean_column: str | None = None,
+    exclude: Sequence[str] = (),
+    only: Sequence[str] = (),
+    force: bool = False,
+    reading: dict[str, Any] | None = None,
+    region_class: str | None = None,
+    **options: Any,
+) -> Corruption:
+    """Write a copy of a file in which some labels are wrong. The file itself is not touched.
+
+    Parameters
+    ----------
+    where : str
+        A file, or "-" for standard input.
+    label : str
+        Name of the label column.
+    name : str
+        An attack of `subsvms.adversaries.ATTACKS`.
+    output : path, optional
+        By default beside the file, with ".corrupted" before the suffix.
+    clean_column : str, optional
+        Name of a column for the labels as they were.
+    exclude, only : sequence of str
+        Columns that an attack which looks at the features leaves out, or uses alone.
+    force : bool
+        Whether to replace an existing file.
+    reading : dict, optional
+        Options of `subsvms.app.tables.table.read_table`.
+    region_class : str, optional
+        The class to attack, of the attack "region", as it is written.
+    **options
+        The other options of the attack.
+
+    Returns
+    -------
+    Corruption
+    """
+    if name not in ATTACKS:
+        raise TableError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
+    if region_class is not None and name != "region":
+        raise TableError(
+            f"A class goes with the attack region only; got it with {name!r}: leave --class out."
+        )
+    table = read_table(where, label, **(reading or {}))
+    path = output or place_beside(table, "corrupted")
+    find_output_format(path)  # before the attack, which may take minutes
+    check_target(path, table.paths, force=force)
+    rows = np.flatnonzero(~table.missing)
+    X: Any = None
+    notes: tuple[str, ...] = ()
+    if "X" in inspect.signature(ATTACKS[name]).parameters:
+        from subsvms.app.features.make import make_features
+
+        made = make_features(table, exclude=exclude, only=only)
+        X, notes = made.X[rows], made.notes
+    if region_class is not None:
+        options["label"] = find_class(table, region_class)
+    made_wrong = attack(name, X, table.labels[rows], **options)
+    labels, flipped = table.labels.copy(), np.zeros(len(table), dtype=bool)
+    labels[rows], flipped[rows] = made_wrong.labels, made_wrong.flipped
+    extra = {clean_column: table.labels} if clean_column is not None else None
+    write_table(table, path, labels, extra, force=force)
+    notes = (*table.notes, *notes)
+    if clean_column is not None:
+        notes += (f"Column {clean_column!r} gives the clean labels away: keep it from what you test.",)
+    if not flipped.any():
+        notes += ("The budget is less than one row.",)
+    return Corruption(table, Path(path), flipped, labels, notes)
+
+
+def find_class(table: LabelledTable, name: str) -> Any:
+    """Return the class that is written like this; in typed formats it may be a number."""
+    for label in table.classes:
+        if str(label) == name:
+            return label
+    known = ", ".join(str(label) for label in table.classes[:10])
+    raise TableError(f"The class must be one of those in column {table.label!r}, {known}; got {name!r}.")
+
+
+def parse_matrix(text: str) -> list[list[float]]:
+    """Return the numbers of a matrix that is written in one line.
+
+    Examples
+    --------
+    >>> parse_matrix("0.9 0.1; 0.2 0.8")
+    [[0.9, 0.1], [0.2, 0.8]]
+    """
+    try:
+        return [[float(word) for word in line.replace(",", " ").split()] for line in text.split(";")]
+    except ValueError:
+        raise TableError(
+            f"The matrix must be numbers, lines parted by semicolons, as '0.9 0.1; 0.2 0.8'; got {text!r}."
+        ) from None
+
+
+def plan_file(
+    where: str,
+    label: str,
+    *,
+    exclude: Sequence[str] = (),
+    only: Sequence[str] = (),
+    reading: dict[str, Any] | None = None,
+    **options: Any,
+) -> tuple[LabelledTable, tuple[str, ...], Plan]:
+    """Plan for a file; rows without a label are left out.
+
+    Parameters
+    ----------
+    where, label, exclude, only, reading
+        As in `corrupt_file`.
+    **options
+        Those of `subsvms.plan`.
+
+    Returns
+    -------
+    table : LabelledTable
+    notes : tuple of str
+        On labels and features.
+    plan : Plan
+    """
+    from subsvms.app.features.make import make_features
+
+    table = read_table(where, label, **(reading or {}))
+    made = make_features(table, exclude=exclude, only=only)
+    rows = np.flatnonzero(~table.missing)
+    found = plan(made.X[rows], table.labels[rows], **options)
+    used = f"{made.X.shape[1]} features from {len(set(made.sources))} columns are used."
+    notes = [*table.notes, used, *made.notes]
+    if len(rows) < len(table):
+        notes.append(f"{len(table) - len(rows)} rows without a label are left out.")
+    return table, tuple(notes), found

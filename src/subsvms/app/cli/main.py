@@ -1,0 +1,372 @@
+"""The command line: parse, call, answer."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from subsvms.app.cli.shared import (
+    FILE_HELP,
+    Exclude,
+    File,
+    Format,
+    Label,
+    Missing,
+    Only,
+    Seed,
+    Separator,
+    TextEncoding,
+    app,
+    interruptions_in_a_sentence,
+    mistakes_in_a_sentence,
+    read_options,
+)
+
+if TYPE_CHECKING:
+    from subsvms.app.runs.run import Options
+
+
+@app.command(epilog="Example: subsvms correct loans.csv --label default --by annotator --seed 1")
+def correct(
+    context: typer.Context,
+    file: Annotated[str | None, typer.Argument(help=FILE_HELP, show_default=False)] = None,
+    label: Annotated[str | None, typer.Option(help="Name of the label column.")] = None,
+    rule: Annotated[
+        str, typer.Option(help="posterior, which harms least, or majority, the paper's plain vote.")
+    ] = "posterior",
+    action: Annotated[
+        str, typer.Option(help="What happens to labels thought wrong: fix, drop, weight or review.")
+    ] = "fix",
+    max_error_rate: Annotated[
+        float | None, typer.Option(help="Change at most this share of the labels, surest first.")
+    ] = None,
+    min_confidence: Annotated[
+        float, typer.Option(help="Change a label only if another is more probable than this, 0 to 1.")
+    ] = 0.5,
+    svms: Annotated[int, typer.Option(help="How many SVMs vote.")] = 1000,
+    subset_size: Annotated[
+        str, typer.Option(help="Rows that each SVM is trained on: log_squared, log or a number.")
+    ] = "log_squared",
+    kernel: Annotated[str, typer.Option(help="rbf, linear or poly.")] = "rbf",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Report noise by this column, and keep it from the features; may be repeated."),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help=".npy or .npz file of embeddings, a line per row, in place of the columns."),
+    ] = None,
+    exclude: Exclude = None,
+    only: Only = None,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to make; by default loans.subsvms beside loans.csv.")
+    ] = None,
+    save_model: Annotated[
+        Path | None, typer.Option(help="Also save the classifier, for subsvms predict.")
+    ] = None,
+    from_run: Annotated[
+        Path | None,
+        typer.Option("--from", help="run.json of an earlier run, to repeat it to the byte; instead of FILE."),
+    ] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of an earlier run on FILE: what people decided there is taken as verified."
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="By default all cores; changes no result.")
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="memory, or in parts: local or dask; by default memory if FILE fits, or else local."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler; without it, a cluster of these cores.")
+    ] = None,
+    pool_size: Annotated[
+        int | None,
+        typer.Option(help="In parts: everything is learned from twice as many rows; by default 20,000."),
+    ] = None,
+    early_exit: Annotated[
+        float | None,
+        typer.Option(
+            help="In parts: stop asking SVMs about a row when its label stands with this confidence."
+        ),
+    ] = None,
+    format: Format = None,
+    encoding: TextEncoding = None,
+    separator: Separator = None,
+    missing_label: Missing = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look, and write nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but mistakes.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run.")] = False,
+) -> None:
+    """Find the wrong labels of a table, correct those that can be corrected, and say how sure that is.
+
+    Makes a folder with the corrected table, the issues, a report and a record. FILE itself is never changed.
+    """
+    with mistakes_in_a_sentence(), interruptions_in_a_sentence():
+        from joblib import effective_n_jobs
+        from rich.console import Console
+
+        from subsvms.app.cli.terminal import show_summary, showing_progress
+        from subsvms.app.large.job import do_job_in_parts
+        from subsvms.app.runs.job import do_job, read_verified, repeat_options
+        from subsvms.app.runs.run import Options
+
+        where: str | list[str]
+        expected = base = None
+        if from_run is not None:
+            refuse_other_settings(context, {"from_run", *UNSETTLED})
+            where, options, features, expected = repeat_options(from_run)
+            base = None if expected.get("base") is None else Path(expected["base"])
+        else:
+            where, column = check_given(file, label)
+            verified: tuple = ()
+            if decisions is not None:
+                verified, expected = read_verified(decisions, column)
+            options = Options(
+                column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
+                min_confidence=min_confidence, svms=svms, subset_size=parse_size(subset_size), kernel=kernel,
+                seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
+                encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
+                verified=verified, pool_size=pool_size, early_exit=early_exit,
+            )  # fmt: skip
+        settled: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
+        with showing_progress(Console(stderr=True, quiet=quiet)):
+            name = choose_engine(engine, scheduler, where, options, features)
+            if name == "memory":
+                summary = do_job(
+                    where, options, features=features, n_jobs=threads or -1, expected=expected, **settled
+                )
+            else:
+                summary = do_job_in_parts(
+                    where, options, engine=name, scheduler=scheduler, n_jobs=effective_n_jobs(threads or -1),
+                    expected=expected, base=base, **settled,
+                )  # fmt: skip
+    if as_json:
+        typer.echo(json.dumps(summary, indent=1, ensure_ascii=False))
+    elif not quiet:
+        show_summary(summary, Console())
+
+
+UNSETTLED = {
+    "output", "force", "dry_run", "as_json", "quiet", "threads", "save_model", "engine", "scheduler",
+}  # fmt: skip  # they change no result
+
+
+def choose_engine(
+    engine: str | None,
+    scheduler: str | None,
+    where: str | list[str],
+    options: "Options",
+    features: str | None,
+) -> str:
+    """Return where the work is done: "memory", "local" or "dask"."""
+    from subsvms.app.large.job import fits_in_memory
+    from subsvms.exceptions import InputError
+
+    if engine not in (None, "memory", "local", "dask"):
+        raise InputError(f"--engine must be memory, local or dask; got {engine!r}.")
+    if scheduler is not None and engine not in (None, "dask"):
+        raise InputError("--scheduler is the address of a Dask scheduler: use it with --engine dask.")
+    if engine is None:
+        in_parts = options.pool_size is not None or options.early_exit is not None
+        if not in_parts and features is None and not options.verified:
+            in_parts = not fits_in_memory(where, options.format)
+        engine = "dask" if scheduler else "local" if in_parts else "memory"
+    for name in ("pool_size", "early_exit"):
+        if engine == "memory" and getattr(options, name) is not None:
+            shown = name.replace("_", "-")
+            raise InputError(f"--{shown} is for work in parts: leave it out, or use --engine local.")
+    if engine != "memory" and features is not None:
+        raise InputError("--features cannot be read in parts: put the numbers into columns of the table.")
+    return engine
+
+
+def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:
+    """Raise an error if an option is given that a record already holds."""
+    from subsvms.exceptions import InputError
+
+    for name in context.params:
+        source = getattr(context.get_parameter_source(name), "name", "")
+        if name not in allowed and source == "COMMANDLINE":
+            shown = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
+            raise InputError(f"--from takes all settings from the record of the run: leave out {shown}.")
+
+
+def check_given(file: str | None, label: str | None) -> tuple[str, str]:
+    """Return the file and its label column, or raise an error if one is not named."""
+    from subsvms.exceptions import InputError
+
+    if file is None or label is None:
+        what = "FILE" if file is None else "--label"
+        raise InputError(
+            f"{what} is missing: name the file and its label column, as in subsvms correct loans.csv --label "
+            "default."
+        )
+    return file, label
+
+
+def parse_size(text: str) -> str | int:
+    """Return a subset size as a number if it is one."""
+    return int(text) if text.isdecimal() else text
+
+
+@app.command(epilog="Example: subsvms predict loans.model.safetensors new_loans.csv")
+def predict(
+    model: Annotated[Path, typer.Argument(help="File that subsvms correct --save-model wrote.")],
+    file: File,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Where the result goes; by default beside FILE, as loans.predicted.csv."),
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Embeddings of these rows, if the model was made from embeddings.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="By default all cores; changes no result.")
+    ] = None,
+    format: Format = None,
+    encoding: TextEncoding = None,
+    separator: Separator = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Label new rows with a classifier that learned from noisy labels.
+
+    Writes a copy of FILE with the predicted label and the share of the SVMs that vote for it.
+    """
+    with mistakes_in_a_sentence(), interruptions_in_a_sentence():
+        from subsvms.app.runs.model import predict_file
+
+        reading = {"format": format, "encoding": encoding, "separator": separator}
+        done = predict_file(
+            model, file, output=output, features=features, force=force, reading=reading, n_jobs=threads or -1
+        )
+    typer.echo(str(done))
+
+
+@app.command(epilog="Example: subsvms plan loans.csv --label default --max-error-rate 0.2")
+def plan(
+    file: File,
+    label: Label,
+    max_error_rate: Annotated[
+        float, typer.Option(help="Largest share of wrong labels, from 0 up to but not including 0.5.")
+    ] = 0.1,
+    failure: Annotated[
+        float, typer.Option(help="Allowed probability that the vote on a row is wrong, between 0 and 1.")
+    ] = 0.01,
+    exclude: Exclude = None,
+    only: Only = None,
+    seed: Seed = 0,
+    format: Format = None,
+    encoding: TextEncoding = None,
+    separator: Separator = None,
+    missing_label: Missing = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
+) -> None:
+    """Recommend how many SVMs of how many rows suit a file, and say what is guaranteed.
+
+    Nothing is written.
+    """
+    from subsvms.app.cli.files import plan_file
+
+    with mistakes_in_a_sentence():
+        table, notes, found = plan_file(
+            file, label, exclude=exclude or (), only=only or (),
+            reading=read_options(format, encoding, separator, missing_label),
+            max_error_rate=max_error_rate, failure=failure, random_state=seed,
+        )  # fmt: skip
+    if as_json:
+        names = ("seconds", "phi", "votes_needed", "max_error_rate", "failure")
+        answer = {**found.parameters, **{name: getattr(found, name) for name in names}}
+        answer |= {name: list(getattr(found, name)) for name in ("guaranteed", "estimated", "assumed")}
+        typer.echo(json.dumps(answer | {"notes": list(notes)}, indent=1, ensure_ascii=False))
+        return
+    typer.echo(f"{table.name}: {len(table)} rows, {len(table.classes)} classes in column {label!r}.")
+    for note in notes:
+        typer.echo(note)
+    typer.echo(f"\n{found}")
+
+
+@app.command(
+    epilog="Example: subsvms corrupt loans.csv --label default --attack boundary --error-rate 0.1 --seed 1"
+)
+def corrupt(
+    file: File,
+    label: Label,
+    attack: Annotated[
+        str,
+        typer.Option(
+            help="uniform, directed, class-conditional, region; boundary, surest, greedy use no seed."
+        ),
+    ] = "uniform",
+    error_rate: Annotated[
+        float | None, typer.Option(help="Wrong labels as a share of all, from 0 up to but not including 1.")
+    ] = None,
+    rho: Annotated[
+        float | None, typer.Option(help="Instead: wrong labels as a share of the smallest class, below 1.")
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Direction, 0 to 1: share of them taken from the larger of two classes."),
+    ] = None,
+    matrix: Annotated[
+        str | None,
+        typer.Option(help="Of class-conditional: '0.9 0.1; 0.2 0.8', a line per class, classes sorted."),
+    ] = None,
+    region_class: Annotated[
+        str | None, typer.Option("--class", help="Of region: the class to attack.")
+    ] = None,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Where the changed table goes; by default beside FILE, as loans.corrupted.csv."),
+    ] = None,
+    clean_column: Annotated[
+        str | None, typer.Option(help="Name of a further column with the labels as they were.")
+    ] = None,
+    exclude: Exclude = None,
+    only: Only = None,
+    format: Format = None,
+    encoding: TextEncoding = None,
+    separator: Separator = None,
+    missing_label: Missing = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a copy of a file in which an adversary has made labels wrong, to test any pipeline."""
+    from subsvms.app.cli.files import corrupt_file, parse_matrix
+
+    with mistakes_in_a_sentence():
+        done = corrupt_file(
+            file, label, name=attack, output=output, clean_column=clean_column, force=force,
+            exclude=exclude or (), only=only or (),
+            reading=read_options(format, encoding, separator, missing_label),
+            error_rate=error_rate, rho=rho, alpha=alpha, random_state=seed,
+            matrix=None if matrix is None else parse_matrix(matrix), region_class=region_class,
+        )  # fmt: skip
+    typer.echo(str(done))
+
+
+@app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")
+def demo(
+    wrong: Annotated[float, typer.Option(help="Share of the labels to make wrong, below 0.37.")] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of attack and subsets.")] = 0,
+) -> None:
+    """Make labels of a real table wrong, then let a thousand tiny SVMs correct them.
+
+    The table is scikit-learn's breast cancer data (569 rows, 30 features). Nothing is written.
+    """
+    from subsvms.app.cli.demo import run_demo, show_demo
+
+    with mistakes_in_a_sentence():
+        show_demo(run_demo(wrong, seed))
+
+
+import subsvms.app.cli.review  # noqa: E402, F401  its commands come after ours

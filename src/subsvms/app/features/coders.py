@@ -1,0 +1,229 @@
+"""Text and dates as numbers: categories, letters and the calendar, as skrub learns them, in plain arrays.
+
+skrub's TableVectorizer chooses and learns. What it has learned is then taken out of it, and training rows,
+new rows, and new rows after a model was saved and loaded all go through the code here. So they get the same
+bits, and a saved model holds no object of another library.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from subsvms._states import State, is_array, is_number, require
+
+CATEGORIES = 40  # a column with as many distinct texts or more is encoded by its letters
+COMPONENTS = 30  # features of such a column
+NGRAMS = {"analyzer": "char_wb", "ngram_range": (3, 4)}  # letters that follow each other within a word
+CODE = np.float32  # as skrub has it; categories and letters hold no more
+ANY_DATE = np.datetime64("2000-01-01T01:00:00", "us")  # with an hour, so that skrub finds no days only
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A feature for each category that was seen."""
+
+    values: tuple[str | None, ...]  # None for missing values
+
+    limited: ClassVar[bool] = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the features are called."""
+        return tuple("missing" if value is None else value for value in self.values)
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Return ones in the features of the rows' categories; in a row of an unknown one, zeros only."""
+        place = {value: j for j, value in enumerate(self.values)}
+        found = np.array([place.get(value, -1) for value in values], dtype=np.int64)
+        encoded = np.zeros((len(values), len(place)), dtype=CODE)
+        rows = np.flatnonzero(found >= 0)
+        encoded[rows, found[rows]] = 1.0
+        return encoded
+
+    def weigh(self, encoded: np.ndarray) -> tuple[Any, Any]:
+        """Return center and scale of the features."""
+        return 0.0, 0.5
+
+    def to_state(self) -> State:
+        """Return what was learned."""
+        return State({"coder": "categories", "values": list(self.values)}, {})
+
+    @classmethod
+    def from_state(cls, state: State) -> "Categories":
+        """Build it from a state that may have been forged."""
+        values = state.header["values"]
+        require(isinstance(values, list) and all(isinstance(v, str | None) for v in values), "categories")
+        require(len(set(values)) == len(values), "categories")
+        return cls(tuple(values))
+
+
+@dataclass(frozen=True, eq=False)
+class Letters:
+    """The directions in which the letter n-grams of texts differ most: tf-idf times a few components."""
+
+    ngrams: tuple[str, ...]
+    idf: np.ndarray  # (n_ngrams,)
+    components: np.ndarray  # (n_features, n_ngrams); of the identity if there is little text
+    divisor: float
+
+    limited: ClassVar[bool] = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the features are called."""
+        n = len(self.components)
+        return tuple(str(j).zfill(len(str(n - 1))) for j in range(n))
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Return where texts lie; missing ones and those of unknown letters only are at zero."""
+        import pandas as pd
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        vectorizer = TfidfVectorizer(vocabulary=self.ngrams, **NGRAMS)
+        vectorizer.idf_ = self.idf
+        texts = np.array(["" if value is None else value for value in values], dtype=object)
+        places, distinct = pd.factorize(texts)  # names of cities, say, come again and again
+        weights = vectorizer.transform(distinct).astype(CODE)
+        return (weights @ self.components.T / CODE(self.divisor))[places]
+
+    def weigh(self, encoded: np.ndarray) -> tuple[Any, Any]:
+        """Return center and scale of the features: a mean squared distance of 1/2."""
+        return encoded.mean(axis=0), 0.5 / np.sqrt(encoded.var(axis=0).sum())
+
+    def to_state(self) -> State:
+        """Return what was learned; there are many n-grams, none with a line break, so they are an array."""
+        text = np.frombuffer("\n".join(self.ngrams).encode(), dtype=np.uint8)
+        arrays = {"ngrams": text, "idf": self.idf, "components": self.components}
+        return State({"coder": "letters", "divisor": self.divisor}, arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> "Letters":
+        """Build it from a state that may have been forged."""
+        text, idf, components = (state.arrays[key] for key in ("ngrams", "idf", "components"))
+        divisor = state.header["divisor"]
+        require(is_array(text, "u1", (None,)), "n-grams")
+        ngrams = tuple(text.tobytes().decode().split("\n"))
+        require(len(set(ngrams)) == len(ngrams), "n-grams")
+        require(is_array(idf, "f8", (len(ngrams),)), "weights of n-grams")
+        require(is_array(components, "f4", (None, len(ngrams))) and len(components) > 0, "components")
+        require(is_number(divisor) and 1e-30 < divisor < 1e30, "text scale")  # within CODE
+        return cls(ngrams, idf, components, float(divisor))
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """Year, month, day, weekday and perhaps hour of dates; all but the year lie on circles."""
+
+    resolution: str  # "hour", or "day" if there are days only
+
+    limited: ClassVar[bool] = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the features are called."""
+        return tuple(name.removeprefix("date_") for name in self._fit().all_outputs_)
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Return the features of dates, NaN where they are missing."""
+        import pandas as pd
+
+        return self._fit().transform(pd.Series(values, name="date")).to_numpy(dtype=CODE)
+
+    def _fit(self):
+        """Return skrub's encoder, which learns nothing but names."""
+        import pandas as pd
+
+        return make_date_encoder(self.resolution).fit(pd.Series([ANY_DATE], name="date"))
+
+    def weigh(self, encoded: np.ndarray) -> tuple[Any, Any]:
+        """Return center and scale of the features: a range of one in all."""
+        low, high = np.nanmin(encoded, axis=0), np.nanmax(encoded, axis=0)
+        return (low + high) / 2.0, 1.0 / ((high - low) * np.sqrt(encoded.shape[1]))
+
+    def to_state(self) -> State:
+        """Return what was learned."""
+        return State({"coder": "calendar", "resolution": self.resolution}, {})
+
+    @classmethod
+    def from_state(cls, state: State) -> "Calendar":
+        """Build it from a state that may have been forged."""
+        require(state.header["resolution"] in ("day", "hour"), "calendar")
+        return cls(state.header["resolution"])
+
+
+Coder = Categories | Letters | Calendar
+CODERS: dict[str, type[Coder]] = {"categories": Categories, "letters": Letters, "calendar": Calendar}
+
+
+def learn_coders(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
+    """Return how to encode columns of text or dates.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray of shape (n_rows,)
+        Text as objects, None where it is missing; dates as datetime64.
+
+    Examples
+    --------
+    >>> coder = learn_coders({"colour": np.array(["red", "green", None, "red"], dtype=object)})["colour"]
+    >>> coder.names
+    ('green', 'red', 'missing')
+    >>> coder.encode(np.array(["red", "blue"], dtype=object)).tolist()
+    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    import pandas as pd
+
+    if not columns:
+        return {}
+    # Columns are called by their number, since skrub makes names from theirs; and text comes as categories,
+    # which skrub leaves alone where it would read other text as numbers or dates.
+    data = (pd.Categorical(values) if values.dtype == object else values for values in columns.values())
+    frame = pd.DataFrame({str(i): values for i, values in enumerate(data)})
+    vectorizer = make_vectorizer()
+    with warnings.catch_warnings():  # with fewer letter n-grams than components all of them are kept: no loss
+        warnings.filterwarnings("ignore", message="The matrix shape is", category=UserWarning)
+        vectorizer.fit(frame)
+    learned = vectorizer.transformers_
+    return {name: _extract(learned.get(str(i))) for i, name in enumerate(columns)}
+
+
+def make_vectorizer() -> Any:
+    """Return skrub's vectorizer, which never guesses what text means."""
+    from sklearn.preprocessing import OneHotEncoder
+    from skrub import StringEncoder, TableVectorizer
+
+    return TableVectorizer(
+        cardinality_threshold=CATEGORIES,
+        low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=CODE),
+        high_cardinality=StringEncoder(n_components=COMPONENTS, random_state=0, **NGRAMS),
+        datetime=make_date_encoder("hour"),
+        n_jobs=1,
+    )
+
+
+def make_date_encoder(resolution: str) -> Any:
+    """Return skrub's encoder of dates."""
+    from skrub import DatetimeEncoder
+
+    return DatetimeEncoder(
+        resolution=resolution, add_weekday=True, add_total_seconds=False, periodic_encoding="circular"
+    )
+
+
+def _extract(learned: Any) -> Coder:
+    """Return what one of skrub's fitted encoders has learned."""
+    if learned is None:  # skrub drops a column that holds nothing
+        return Categories(())
+    if hasattr(learned, "categories_"):
+        (values,) = learned.categories_
+        return Categories(tuple(None if value != value else str(value) for value in values))
+    if hasattr(learned, "extracted_features_"):
+        return Calendar("hour" if "hour" in learned.extracted_features_ else "day")
+    ngrams = tuple(map(str, learned.vectorizer_.get_feature_names_out()))
+    if hasattr(learned, "tsvd_"):
+        components = learned.tsvd_.components_
+    else:
+        components = np.eye(learned.n_components_, len(ngrams), dtype=CODE)
+    return Letters(ngrams, learned.vectorizer_.idf_, components, float(learned.scaling_factor_))

@@ -1,0 +1,275 @@
+"""What the columns of a table mean: numbers, dates or text, and which of them are of no use or too good.
+
+Text is read as numbers if nearly all of it is; the rest then counts as missing, and is told. Codes such as
+007 stay text. A column is an identifier if none of its values occurs twice, and they are short text, or a
+running number (whole, and rising or falling down the table or without a gap), or whole and called so, as in
+customer_id. It gives the label away if it tells nearly all labels that guessing the commonest would miss.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subsvms.app.tables.labels import MARKS
+
+MOSTLY = 0.95  # share of the values that must be numbers in a column of numbers
+CODES = 0.01  # share of values like 007 from which on they are codes and no numbers
+FEWEST_ROWS = 20  # in fewer rows, that all values differ or fit the label says little
+SHORT_TEXT = 3.0  # words; reviews and remarks are longer, names and codes are not
+LEAK = 0.02  # share of the labels not of the commonest class that a leak leaves open
+PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)$"
+DECIMAL_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$"
+CODE = r"^[+-]?0\d"
+IDENTIFIER_NAME = re.compile(r"(?:^|[^A-Za-z])(?:[iI][dD]|uuid|UUID|key|index|Index)$|[a-z]I[dD]$")
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """How the values of a column are to be read."""
+
+    kind: str  # "number", "date" or "text"
+    pattern: str = ""  # which text is a number; "" for typed columns
+    comma: str = ""  # what a comma in such text stands for: a decimal point, or nothing
+    format: str | None = None  # of dates written as text
+
+
+def find_meaning(column: Any, decimal_comma: bool = False) -> Meaning | None:
+    """Return how to read a column, or None if it holds no numbers, dates or text.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+    decimal_comma : bool
+        Whether 1,234 is more likely a fraction than a thousand, as where semicolons separate the cells.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> for cells in (["1", "2.5", "NA"], ["007", "012"], ["2024-01-31", "2024-02-01"]):
+    ...     print(find_meaning(pa.chunked_array([cells])).kind)
+    number
+    text
+    date
+    """
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    types = pa.types
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind):
+        return Meaning("number")
+    if types.is_time(kind):
+        return Meaning("number")
+    if types.is_temporal(kind):
+        return Meaning("date")
+    if types.is_boolean(kind) or types.is_null(kind):
+        return Meaning("text")
+    if types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view():
+        return _find_text_meaning(clean_text(column), decimal_comma)
+    return None
+
+
+def clean_text(column: Any) -> Any:
+    """Return text without spaces around it, null where it is a mark such as NA or ?."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    text = compute.utf8_trim_whitespace(column.cast(pa.string()))
+    return compute.if_else(compute.is_in(text, pa.array(sorted(MARKS))), None, text)
+
+
+def _find_text_meaning(text, decimal_comma):
+    from pyarrow import compute
+
+    n = len(text) - text.null_count
+    if n == 0:
+        return Meaning("text")
+    ways = [(PLAIN, ""), (THOUSANDS, ""), (DECIMAL_COMMA, ".")]
+    if decimal_comma:
+        ways[1:] = [(DECIMAL_COMMA, "."), (THOUSANDS, "")]
+    fits = [_count(compute.match_substring_regex(text, pattern)) for pattern, _ in ways]
+    if max(fits) < MOSTLY * n:
+        return _find_date(text)
+    if _count(compute.match_substring_regex(text, CODE)) > CODES * n:
+        return Meaning("text")
+    pattern, comma = ways[fits.index(max(fits))]
+    return Meaning("number", pattern, comma)
+
+
+def _count(mask):
+    from pyarrow import compute
+
+    return compute.sum(mask).as_py() or 0
+
+
+def _find_date(text):
+    """Return how to read dates in one of the formats that skrub knows, or else text as text."""
+    from skrub import ToDatetime
+
+    try:
+        return Meaning("date", format=ToDatetime().fit(text.to_pandas()).format_)
+    except ValueError:  # skrub's RejectColumn is one
+        return Meaning("text")
+
+
+def read_column(column: Any, meaning: Meaning) -> np.ndarray:
+    """Return the values of a column: floats with NaN, dates with NaT, or an object array with None.
+
+    Values that do not fit the meaning are missing.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> read_column(pa.chunked_array([["1,234", "?", "x"]]), Meaning("number", THOUSANDS))
+    array([1234.,   nan,   nan])
+    """
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if meaning.kind == "text":
+        text = clean_text(column)
+        values = np.full(len(text), None, dtype=object)
+        values[:] = text.to_pylist()
+        return values
+    if meaning.kind == "number":
+        numbers = _parse_numbers(column, meaning) if meaning.pattern else _as_floats(column)
+        values = numbers.to_numpy().astype(np.float64)
+        values[np.isinf(values)] = np.nan
+        return values
+    if meaning.format is None:
+        if not pa.types.is_temporal(kind):
+            return np.full(len(column), np.datetime64("NaT"), dtype="datetime64[us]")
+        zone = getattr(kind, "tz", None)
+        dates = column.cast(pa.timestamp("us", zone), safe=False).to_numpy()
+        return dates.astype("datetime64[us]")
+    import pandas as pd
+
+    text = clean_text(column).to_pandas()
+    dates = pd.to_datetime(text, format=meaning.format, errors="coerce", utc=True)
+    return dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+
+
+def _parse_numbers(column, meaning):
+    import pyarrow as pa
+    from pyarrow import compute
+
+    text = clean_text(column)
+    text = compute.if_else(compute.match_substring_regex(text, meaning.pattern), text, None)
+    text = compute.replace_substring(text, ",", meaning.comma)
+    return compute.replace_substring(text, "+", "").cast(pa.float64())  # "1e+5" is "1e5"
+
+
+def _as_floats(column):
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):  # new rows that came in another format
+        return _parse_numbers(column, Meaning("number", PLAIN))
+    if pa.types.is_time(kind) or pa.types.is_duration(kind):
+        column = column.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    return column.cast(pa.float64(), safe=False)
+
+
+def find_missing_values(values: np.ndarray) -> np.ndarray:
+    """Return which values of a column that was read are missing."""
+    if values.dtype == object:
+        return np.array([value is None for value in values], dtype=bool)
+    return np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
+
+
+def number_values(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return a number for each distinct value, missing ones with one of their own, and how many there are."""
+    import pandas as pd
+
+    codes, distinct = pd.factorize(values, use_na_sentinel=False)
+    return codes, len(distinct)
+
+
+def why_useless(values: np.ndarray, name: str = "") -> str | None:
+    """Return why a column says nothing about other rows, or None if it may.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        As `read_column` returns them.
+    name : str
+        What the column is called.
+
+    Returns
+    -------
+    str or None
+        "constant" or "identifier".
+
+    Examples
+    --------
+    >>> why_useless(np.full(30, 7.0)), why_useless(np.arange(30.0)), why_useless(np.arange(30.0) % 7)
+    ('constant', 'identifier', None)
+    """
+    present = values[~find_missing_values(values)]
+    _, n_distinct = number_values(present)
+    n, n_missing = len(values), len(values) - len(present)
+    if n_distinct == 0 or (n_distinct == 1 and n_missing < CODES * n):
+        return "constant"
+    if n_distinct < len(present) or n_distinct < FEWEST_ROWS:
+        return None
+    if values.dtype == object:
+        n_words = sum(len(value.split()) for value in present)
+        return "identifier" if n_words < SHORT_TEXT * n_distinct else None
+    if values.dtype.kind != "f" or np.any(present != np.round(present)):
+        return None
+    steps = np.diff(present)
+    is_sorted = np.all(steps > 0) or np.all(steps < 0)
+    fills_its_range = present.max() - present.min() == n_distinct - 1
+    return "identifier" if is_sorted or fills_its_range or IDENTIFIER_NAME.search(name) else None
+
+
+def why_leaking(values: np.ndarray, labels: np.ndarray) -> str | None:
+    """Return how a column gives the label away, or None if it does not.
+
+    A value that several rows share tells the commonest of their labels; where values hardly repeat, the order
+    of the rows by value must part the labels. Either may miss a fiftieth of what the commonest label misses.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        As `read_column` returns them.
+    labels : ndarray of shape (n_rows,), int
+        Class numbers, -1 where the label is missing.
+
+    Examples
+    --------
+    >>> labels = np.arange(40) % 2
+    >>> why_leaking(np.where(labels, "t", "f").astype(object), labels)
+    'each of its values goes with one label, and each label with one value'
+    >>> why_leaking(labels + np.arange(40) / 100, labels)
+    'sorted by its values, the rows are nearly sorted by label'
+    >>> why_leaking(np.arange(40.0) // 5, labels) is None
+    True
+    """
+    known = labels >= 0
+    values, labels = values[known], labels[known]
+    n, n_classes = len(labels), len(np.unique(labels))
+    n_open = n - np.bincount(labels).max() if n else 0
+    if n < FEWEST_ROWS or n_classes < 2:
+        return None
+    codes, n_distinct = number_values(values)
+    if n_distinct > n / 10 and values.dtype != object:
+        order = np.lexsort((labels, values))
+        n_changes = np.sum(np.diff(labels[order]) != 0)
+        enough = n_changes <= n_classes - 1 + 2 * LEAK * n_open  # one row out of place makes two changes
+        return "sorted by its values, the rows are nearly sorted by label" if enough else None
+    counts = sparse.coo_array((np.ones(n), (codes, labels)), shape=(n_distinct, labels.max() + 1)).tocsr()
+    top = counts.max(axis=1).toarray().ravel()
+    n_wrong = n - top[top > 1].sum()  # what a value that occurs once would tell cannot be checked
+    if n_wrong > LEAK * n_open:
+        return None
+    if n_wrong == 0 and n_distinct == n_classes:
+        return "each of its values goes with one label, and each label with one value"
+    return f"its values tell {1 - n_wrong / n:.1%} of the labels"

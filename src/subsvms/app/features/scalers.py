@@ -1,0 +1,212 @@
+"""Matrices that come ready made: LIBSVM text, and embeddings in .npy or .npz files. They are only scaled."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subsvms._states import State, is_array, is_choice, is_number, require
+from subsvms.app.tables.files import suggest
+from subsvms.app.tables.svmlight import MOST_COLUMNS
+from subsvms.exceptions import TableError
+
+
+@dataclass(frozen=True, eq=False)
+class SparseScaler:
+    """Scales sparse columns by their largest absolute value, so that zeros stay zeros."""
+
+    kept: np.ndarray  # (n_features,), int: columns that vary
+    scale: np.ndarray  # (n_features,)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of what `transform` returns."""
+        return len(self.kept)
+
+    @classmethod
+    def fit(cls, X: Any, chosen: list[int], name: str) -> tuple:
+        """Return the parts of `Features` for these columns of a CSR matrix."""
+        low, high = (_ravel(limit) for limit in (X.min(axis=0), X.max(axis=0)))
+        kept = np.array([j for j in chosen if high[j] > low[j]], dtype=np.int64)
+        if len(kept) == 0:
+            raise TableError(f"No column of {name} is left to learn from: each holds one value only.")
+        scaler = cls(kept, 1.0 / np.maximum(-low, high)[kept])
+        n_dropped = int(np.sum(np.diff(X.tocsc().indptr)[chosen] > 0) - len(kept))
+        notes = (f"Not used: {n_dropped} columns, each of which holds one value only.",) if n_dropped else ()
+        names = tuple(str(j) for j in kept)
+        return scaler._apply(X), names, names, notes, scaler
+
+    def transform(self, table: Any) -> Any:
+        """Return the features of a table that was read from LIBSVM text.
+
+        Parameters
+        ----------
+        table : LabelledTable
+
+        Returns
+        -------
+        CSR matrix of shape (n_rows, n_features)
+        """
+        if table.matrix is None:
+            raise TableError(
+                f"{table.name} came as {table.format}, but the model was made from LIBSVM text: give it such."
+            )
+        return self._apply(table.matrix)
+
+    def _apply(self, X):
+        n_columns = int(self.kept[-1]) + 1
+        if X.shape[1] < n_columns:
+            X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
+        scaled = sparse.csr_matrix(X[:, self.kept] @ sparse.diags(self.scale))
+        scaled.sort_indices()
+        return scaled
+
+    def to_state(self) -> State:
+        """Return what was learned."""
+        return State({}, {"kept": self.kept, "scale": self.scale})
+
+    @classmethod
+    def from_state(cls, state: State) -> "SparseScaler":
+        """Build a scaler from a state that may have been forged."""
+        kept, scale = (state.arrays[key] for key in ("kept", "scale"))
+        require(is_choice(kept, MOST_COLUMNS), "features")
+        require(is_array(scale, "f8", kept.shape), "scales")
+        return cls(kept, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayScaler:
+    """Shifts columns to their median and scales all by one number, so that distances keep their order."""
+
+    kept: np.ndarray  # (n_features,), int: columns that vary
+    center: np.ndarray  # (n_features,); zeros for sparse input
+    scale: float
+    n_columns: int
+
+    @property
+    def n_features(self) -> int:
+        """Columns of what `transform` returns."""
+        return len(self.kept)
+
+    @classmethod
+    def fit(cls, X: Any, name: str) -> tuple:
+        """Return the parts of `Features` for an array or CSR matrix."""
+        is_sparse = sparse.issparse(X)
+        low, high = (_ravel(limit) for limit in (X.min(axis=0), X.max(axis=0)))
+        kept = np.flatnonzero(high > low)
+        if len(kept) == 0:
+            raise TableError(f"No feature in {name!r} is left to learn from: each holds one value only.")
+        if is_sparse:
+            center, spread = np.zeros(len(kept)), np.maximum(-low, high)[kept]
+        else:
+            center = np.median(X[:, kept], axis=0)
+            spread = np.subtract(*np.percentile(X[:, kept], (95, 5), axis=0))
+        size = float(np.sqrt(np.mean(spread**2))) or float(np.max(high - low))
+        scaler = cls(kept, center, 1.0 / size, X.shape[1])
+        names = tuple(f"{Path(name).name}[{j}]" for j in kept)
+        n_dropped = X.shape[1] - len(kept)
+        notes = (
+            (f"Not used: {n_dropped} features in {name!r} that hold one value only.",) if n_dropped else ()
+        )
+        return scaler.transform(X), names, names, notes, scaler
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of rows that come as an array or matrix with the same columns.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_columns)
+            As `load_array` returns it.
+        """
+        if X.shape[1] != self.n_columns:
+            raise TableError(
+                f"The features have {X.shape[1]} columns, but the model needs {self.n_columns}: make them as "
+                "those it learned from."
+            )
+        if sparse.issparse(X) and np.any(self.center):  # it was made from a dense array
+            X = X.toarray()
+        scaled = X[:, self.kept]
+        return scaled * self.scale if sparse.issparse(X) else (scaled - self.center) * self.scale
+
+    def to_state(self) -> State:
+        """Return what was learned."""
+        header = {"scale": self.scale, "n_columns": self.n_columns}
+        return State(header, {"kept": self.kept, "center": self.center})
+
+    @classmethod
+    def from_state(cls, state: State) -> "ArrayScaler":
+        """Build a scaler from a state that may have been forged."""
+        kept, center = (state.arrays[key] for key in ("kept", "center"))
+        scale, n_columns = (state.header[key] for key in ("scale", "n_columns"))
+        require(isinstance(n_columns, int) and is_choice(kept, n_columns), "features")
+        require(is_array(center, "f8", kept.shape) and is_number(scale), "scales")
+        return cls(kept, center, float(scale), n_columns)
+
+
+def _ravel(limit):
+    return limit.toarray().ravel() if sparse.issparse(limit) else limit
+
+
+def load_array(path: str | os.PathLike, n_rows: int) -> Any:
+    """Return the numbers in an .npy or .npz file as float64; nothing in the file is run.
+
+    Parameters
+    ----------
+    path : path-like
+        .npz may hold one array, or a matrix written by scipy.sparse.save_npz.
+    n_rows : int
+        How many rows there must be.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "e.npy"
+    ...     np.save(path, np.eye(3, dtype=np.float32))
+    ...     load_array(path, 3).dtype
+    dtype('float64')
+    """
+    path, name = Path(path), repr(str(path))
+    if not path.is_file():
+        others = os.listdir(path.parent) if path.parent.is_dir() else []
+        hint = suggest(path.name, others) or ": check its name and folder."
+        raise TableError(f"There is no file {name} with features{hint}")
+    X = _load(path, name)
+    if X.ndim != 2:
+        raise TableError(f"The features in {name} must have two dimensions, rows and columns; got {X.ndim}.")
+    if X.shape[0] != n_rows:
+        raise TableError(
+            f"The features in {name} have {X.shape[0]} rows, but the table has {n_rows}: give one row for "
+            "each, in the order of the table."
+        )
+    if X.dtype.kind not in "biuf":
+        raise TableError(f"The features in {name} must be numbers; got values of type {X.dtype}.")
+    X = X.astype(np.float64)
+    bad = sparse.coo_array(X).row[~np.isfinite(X.data)] if sparse.issparse(X) else ~np.isfinite(X).all(axis=1)
+    rows = bad if sparse.issparse(X) else np.flatnonzero(bad)
+    if len(rows):
+        raise TableError(
+            f"The features in {name} hold NaN or infinity, first in row {rows[0]}: fill such values first."
+        )
+    return X
+
+
+def _load(path, name):
+    try:
+        found = np.load(path, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return found
+        with found:
+            if "indptr" in found.files or "format" in found.files:
+                return sparse.csr_matrix(sparse.load_npz(path))
+            if len(found.files) == 1:
+                return found[found.files[0]]
+            arrays = ", ".join(map(repr, found.files))
+    except Exception as error:  # NumPy and zipfile raise many kinds, and none of them is a mistake of ours
+        raise TableError(
+            f"{name} is no sound .npy or .npz file of numbers ({error}): save it anew."
+        ) from None
+    raise TableError(f"{name} must hold one array; got {arrays or 'none'}: save the features alone.")

@@ -1,0 +1,319 @@
+"""Correct a table of more rows than memory holds, and leave a folder: the whole job, in parts.
+
+The folder is the same as after a run in memory, but `corrected` and `issues` are folders of Parquet files, a
+part for each unit of the table. While it is filled it is called loans.subsvms.unfinished: a run that was
+stopped, whatever the reason, goes on from there if it is started again.
+"""
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from subsvms._progress import announce
+from subsvms.app.large.batches import Learned
+from subsvms.app.large.draw import POOL_SIZE
+from subsvms.app.large.engines import SHARED, Engine, open_engine
+from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES, Part
+from subsvms.app.large.passes import Finding, conclude, correct_units, limit_changes, write_doubtful
+from subsvms.app.large.sources import PARTED, Source, find_format, list_files, name_files, open_source
+from subsvms.app.large.staging import stage_files
+from subsvms.app.large.survey import DRAWN, FETCHED, learn_from
+from subsvms.app.report import draw_charts, render_report
+from subsvms.app.runs.folder import UNFINISHED, resume_folder
+from subsvms.app.runs.job import CORRECTED as ABOUT
+from subsvms.app.runs.job import REPORT, check_unchanged, say_next
+from subsvms.app.runs.model import Model, save_model
+from subsvms.app.runs.outputs import make_record, relative, write_record
+from subsvms.app.runs.run import Clock, Options
+from subsvms.app.runs.summary import describe_worst, find_version, gather
+from subsvms.app.tables.files import PACKED, check_target, digest_file, split_suffix
+from subsvms.correction._rule import say_spared
+from subsvms.exceptions import TableError
+
+STAGED, SEPARATOR = "input", "separator.txt"
+# Bytes of memory for each byte of a file, in a run in memory: a guess, on the high side.
+BYTES_PER_BYTE = {"parquet": 12.0, "feather": 6.0, "csv": 8.0, "tsv": 8.0}
+PACKED_BYTES = 5.0  # of text in a byte that is packed
+SCRAP = (  # what only the work needs
+    DONE, VOTES, STAGED, DRAWN, FETCHED, TOKEN, f"{SHARED}*", f"{CORRECTED}/.*", f"{ISSUES}/.*",
+)  # fmt: skip
+SHARE = 0.5  # of the free memory that a run in memory may take
+
+
+def fits_in_memory(where: str | list[str], format: str | None) -> bool:
+    """Tell if a table can be corrected in memory: folders cannot, nor files that are too large.
+
+    Parameters
+    ----------
+    where : str or list of str
+    format : str, optional
+    """
+    if isinstance(where, str) and (where == "-" or not where):
+        return True
+    if isinstance(where, str) and Path(where).is_dir():
+        return False
+    _, paths = list_files(where)
+    try:
+        factor = BYTES_PER_BYTE.get(find_format(paths, format), 0.0)
+    except TableError:  # what else is wrong with them is told elsewhere
+        return True
+    sizes = (path.stat().st_size * (PACKED_BYTES if path.suffix.lower() in PACKED else 1.0) for path in paths)
+    return factor * sum(sizes) <= SHARE * find_free_memory()
+
+
+def find_free_memory() -> float:
+    """Return the bytes that are free, as far as the system tells."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        free = float(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        try:
+            free = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        except (AttributeError, OSError, ValueError):
+            return float("inf")
+    try:  # a container may allow less than the machine has
+        allowed = float(Path("/sys/fs/cgroup/memory.max").read_text())
+        return min(free, allowed - float(Path("/sys/fs/cgroup/memory.current").read_text()))
+    except (OSError, ValueError):
+        return free
+
+
+def do_job_in_parts(
+    where: str | list[str],
+    options: Options,
+    *,
+    engine: str = "local",
+    scheduler: str | None = None,
+    output: Path | None = None,
+    base: Path | None = None,
+    n_jobs: int = 1,
+    force: bool = False,
+    dry_run: bool = False,
+    model: Path | None = None,
+    expected: dict[str, Any] | None = None,
+    batch_rows: int | None = None,
+) -> dict[str, Any]:
+    """Correct a large table and write the run's folder. The table itself is not touched.
+
+    Parameters
+    ----------
+    where : str or list of str
+        A file, a folder, a pattern or a list of files: Parquet, Feather, CSV or TSV.
+    options : Options
+    engine : {"local", "dask"}
+    scheduler : str, optional
+        Address of a Dask scheduler.
+    output, force, dry_run, model, expected
+        As in `subsvms.app.runs.job.do_job`.
+    base : Path, optional
+        As in `subsvms.app.large.sources.open_source`.
+    n_jobs : int
+        Threads, or workers of a local Dask cluster.
+    batch_rows : int, optional
+        Rows in memory at a time; changes no result.
+
+    Returns
+    -------
+    dict
+        The summary.
+    """
+    options = replace(options, pool_size=options.pool_size or POOL_SIZE)
+    check_possible(where, options)
+    shared, paths = list_files(where)
+    base = shared if base is None else base
+    format = find_format(paths, options.format)
+    if format not in PARTED:
+        raise TableError(
+            f"{str(paths[0])!r} is {format}, which cannot be read in pieces: convert it to Parquet first."
+        )
+    place = output if output is not None else find_place(where, shared, paths, format)
+    check_outside(place, where)
+    if model is not None:
+        check_target(model, paths, force=force)
+    clock = Clock()
+    plan = make_plan(options, paths, base)
+    beside = place.parent if engine == "dask" else None  # all workers must see the folder
+    filling = _filling(place, plan, force=force, dry_run=dry_run, beside=beside)
+    with _saying_what_is_kept(place), filling as folder:
+        source = prepare_source(paths, base, format, options, folder)
+        clock.lap("reading")
+        with open_engine(
+            engine, n_jobs=n_jobs, n_items=len(source.units), folder=folder, scheduler=scheduler
+        ) as workers:
+            learned, whole = do_passes(
+                source, options, workers, folder, clock, n_jobs=n_jobs, batch_rows=batch_rows,
+                writes=not dry_run, expected=expected,
+            )  # fmt: skip
+        if make_plan(options, paths, base) != plan:
+            raise TableError("The table was changed while it was read: start again when it is complete.")
+        finding = conclude(learned, whole, n_jobs=n_jobs)
+        summary = summarise_parts(finding, learned.notes, clock)
+        summary["folder"] = None if dry_run else str(place)
+        summary["model"] = None if model is None or dry_run else str(model)
+        if not dry_run:
+            announce("writing")
+            write_folder(finding, summary, place, folder, base)
+    if summary["model"] is not None:
+        save_model(Model.of(finding.run), summary["model"])
+    return summary
+
+
+def do_passes(
+    source: Source,
+    options: Options,
+    workers: Engine,
+    folder: Path,
+    clock: Clock,
+    *,
+    n_jobs: int,
+    batch_rows: int | None,
+    writes: bool,
+    expected: dict[str, Any] | None,
+) -> tuple[Learned, Part]:
+    """Learn from a table and judge it; return what was learned, and what was found in all of its units."""
+    learned = learn_from(
+        source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs, folder=folder,
+        batch_rows=batch_rows,
+    )  # fmt: skip
+    if expected is not None:
+        check_unchanged("The table", learned.run.table.digest, expected["sha256"])
+    clock.lap("learning")
+    token = (folder / TOKEN).read_text(encoding="utf-8")
+    more: dict[str, Any] = {"batch_rows": batch_rows, "token": token}
+    learned = limit_changes(source, learned, workers, folder=folder, **more)
+    whole = correct_units(source, learned.corrector, workers, folder=folder if writes else None, **more)
+    clock.lap("judging")
+    return learned, whole
+
+
+def check_possible(where: str | list[str], options: Options) -> None:
+    """Raise an error if this cannot be done in parts."""
+    if where == "-":
+        raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
+    if options.verified:
+        raise TableError("Decisions of people cannot be taken into a run in parts: leave out --decisions.")
+
+
+def check_outside(place: Path, where: str | list[str]) -> None:
+    """Raise an error if the result would lie in the folder that is read, and be read the next time."""
+    if isinstance(where, str) and Path(where).is_dir():
+        inner = place.resolve()
+        if Path(where).resolve() in (inner, *inner.parents):
+            raise TableError(
+                f"{str(place)!r} lies in the folder that is read: choose a place outside it (--output)."
+            )
+
+
+def find_place(where: str | list[str], base: Path, paths: list[Path], format: str) -> Path:
+    """Return the folder that a run makes: big.subsvms beside big.parquet, or beside the folder big."""
+    if len(paths) == 1 and not (isinstance(where, str) and Path(where).is_dir()):
+        return paths[0].with_name(f"{split_suffix(paths[0], format)[0]}.subsvms")
+    base = base.resolve()
+    if base == Path.cwd():
+        raise TableError(
+            "The table is several files of this folder: say with --output where the result goes."
+        )
+    return base.with_name(f"{base.name}.subsvms")
+
+
+def make_plan(options: Options, paths: list[Path], base: Path) -> dict[str, Any]:
+    """Return what the parts of a run depend on: only a run with the same plan goes on with them."""
+    files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
+    names = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "skrub")
+    versions = {name: find_version(name) for name in names}
+    return {"versions": versions, "options": asdict(options), "base": str(base.resolve()), "files": files}
+
+
+@contextmanager
+def _filling(
+    place: Path, plan: dict[str, Any], *, force: bool, dry_run: bool, beside: Path | None
+) -> Iterator[Path]:
+    """Give a folder to work in; if the work fails, it stays only if there is something to go on with."""
+    with (
+        tempfile.TemporaryDirectory(prefix=".subsvms-", dir=beside)
+        if dry_run
+        else resume_folder(place, plan, force=force, scrap=SCRAP) as name
+    ):
+        folder = Path(name)
+        for part in (CORRECTED, ISSUES, DONE, VOTES):
+            (folder / part).mkdir(exist_ok=True)
+        (folder / TOKEN).write_text(secrets.token_hex(16), encoding="utf-8")
+        try:
+            yield folder
+        except BaseException:
+            if not ((folder / DRAWN).exists() or (folder / STAGED / SEPARATOR).exists()):
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+@contextmanager
+def _saying_what_is_kept(place: Path) -> Iterator[None]:
+    """Let Ctrl-C say where the parts are that were done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        unfinished = place.with_name(place.name + UNFINISHED)
+        if unfinished.exists():
+            raise KeyboardInterrupt(
+                f"what is done is kept in {str(unfinished)!r}, and the same command goes on from there"
+            ) from None
+        raise
+
+
+def prepare_source(paths: list[Path], base: Path, format: str, options: Options, folder: Path) -> Source:
+    """Return the table as a source of units; text and Arrow files are copied into Parquet before."""
+    if format == "parquet":
+        return open_source([str(path) for path in paths], options.label, base)
+    staged, note = folder / STAGED, folder / STAGED / SEPARATOR
+    staged.mkdir(exist_ok=True)
+    if not note.is_file():  # the last that is written
+        found = stage_files(
+            paths, format, staged, label=options.label, encoding=options.encoding, separator=options.separator
+        )
+        note.write_text(found or "", encoding="utf-8")
+    separator = note.read_text(encoding="utf-8") or None
+    source = open_source(sorted(str(path) for path in staged.glob("*.parquet")), options.label, staged)
+    return replace(source, name=name_files(paths), paths=tuple(paths), format=format, separator=separator)
+
+
+def summarise_parts(finding: Finding, notes: tuple[str, ...], clock: Clock) -> dict[str, Any]:
+    """Return the summary of a run in parts."""
+    run = finding.run
+    run.seconds.update(clock.laps)
+    worst = describe_worst(finding.closer, finding.issues, finding.numbers)
+    summary = gather(run, worst, finding.n_issues)
+    spared = [say_spared(n_rows, halt) for halt, n_rows in run.tally.spared.items() if n_rows]
+    of_guards = [note for note in run.correction.notes if note not in notes and not spared]
+    told = [*notes, *spared, *of_guards]
+    summary["notes"] = [*told, *(note for note in run.notes if note not in run.correction.notes)]
+    summary["parameters"] += [
+        ["rows that all is learned from", f"{len(run.correction):,}"],
+        ["rows that SVMs are trained on", f"{len(run.corrector.model_.oob_winners_):,}"],
+    ]
+    return summary | {"files": [], "next": say_next(summary)}
+
+
+def write_folder(finding: Finding, summary: dict[str, Any], place: Path, folder: Path, base: Path) -> None:
+    """Write what comes after the parts."""
+    write_doubtful(finding, folder)
+    parts = sorted(path for name in (CORRECTED, ISSUES) for path in (folder / name).glob("*.parquet"))
+    digests = {str(path.relative_to(folder)): digest_file(path) for path in parts}
+    summary["files"] = [
+        [f"{CORRECTED}/", ABOUT[finding.run.options.action]],
+        [f"{ISSUES}/", "suspicious labels with the reason, worst first in each part"],
+        [REPORT, "a page to read and to pass on"],
+        ["run.json", "the record; subsvms correct --from run.json repeats the run"],
+    ]
+    summary["next"] = say_next(summary, f"{CORRECTED}/", f"{ISSUES}/", reviewable=False)
+    page = render_report(summary, draw_charts(finding.run.correction))
+    (folder / REPORT).write_text(page, encoding="utf-8")
+    record = make_record(finding.run, summary, place, digests)
+    record["input"]["base"] = relative(base, place)
+    write_record(record, folder)

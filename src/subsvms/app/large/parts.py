@@ -1,0 +1,300 @@
+"""Judge one unit of a large table and write what follows: a part of the corrected table, and of the issues.
+
+A part is written under another name and moved into place when it is whole; a note of what was found in it
+comes last. So a run that was stopped knows which parts are done, and doing a part twice does no harm.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from subsvms.app.large.batches import BatchCorrector
+from subsvms.app.large.sources import Source, Unit, release_memory
+from subsvms.app.runs.issues import DIGITS, LEAST, to_issue_columns
+from subsvms.app.runs.tally import Tally
+from subsvms.app.tables.arrow import as_type
+from subsvms.app.tables.table import find_free, number_name
+from subsvms.correction._result import Correction
+from subsvms.correction._rule import apply_rule
+from subsvms.ensemble._votes import Votes
+from subsvms.exceptions import TableError
+
+CORRECTED, ISSUES, DONE, VOTES = "corrected", "issues", "done", "votes"  # folders of a run
+PARTS = (CORRECTED, ISSUES)
+TOKEN = ".token"  # names the run that may write here
+FLAGGED, HELD_BACK, PLAIN = 0, 1, 2  # kinds of rows to look at, in this order
+RANK = ("kind", "quality", "row")  # columns by which they are sorted; "row" counts from 0
+
+
+@dataclass(frozen=True, eq=False)
+class PartWork:
+    """What all parts share."""
+
+    source: Source
+    corrector: BatchCorrector
+    folder: Path | None  # nothing is written without one
+    n_jobs: int = 1
+    batch_rows: int | None = None
+    token: str = ""  # of this run: a worker that an earlier run left behind must not write into this one
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What was found in one unit."""
+
+    number: int
+    tally: Tally
+    worst: Any  # pyarrow.Table: the rows to look at first, with all columns of the table after those of RANK
+
+
+class Voted(NamedTuple):
+    """A batch of a unit, and the votes on it."""
+
+    batch: Any  # pyarrow.Table
+    rows: np.ndarray  # (n_rows,), row numbers
+    given: np.ndarray  # (n_rows,), class numbers
+    votes: Votes
+
+
+def read_voted(work: PartWork, unit: Unit) -> Iterator[Voted]:
+    """Yield the batches of a unit with the votes on them: those that were kept, or else counted now."""
+    corrector, kept = work.corrector, load_votes(work, unit)
+    for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
+        rows = np.arange(first, first + len(batch))
+        given = corrector.labels.read(batch)
+        if kept is None:
+            votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
+        else:
+            votes = kept.take(slice(first - unit.first, first - unit.first + len(batch)))
+        yield Voted(batch, rows, given, votes)
+
+
+def do_part(work: PartWork, unit: Unit) -> Part:
+    """Judge a unit and write its parts."""
+    corrector, tallies = work.corrector, []
+    worst: list[Any] = []
+    with _writing(work, unit) as write:
+        for batch, rows, given, votes in read_voted(work, unit):
+            correction = corrector.conclude(given, votes, rows)
+            write(CORRECTED, put_corrected(corrector, batch, correction))
+            write(ISSUES, list_issues(corrector, batch, correction, rows))
+            tallies.append(Tally.of(correction, corrector.find_groups(batch)))
+            worst = [take_worst([*worst, rank_rows(batch, correction, rows)])]
+    release_memory()
+    part = Part(unit.number, sum(tallies[1:], tallies[0]), worst[0])
+    if work.folder is not None:
+        write_part(part, work)
+    return part
+
+
+def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
+    """Count the votes on a unit and keep them; return score, quality and number of each row that is flagged.
+
+    How many labels may change is known only when all votes are, so with `max_error_rate` votes come first.
+    """
+    all_votes, found = [], []
+    for _, rows, given, votes in read_voted(work, unit):
+        judgement = apply_rule(work.corrector.rule, votes, given)
+        flagged = judgement.flagged
+        found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
+        all_votes.append(votes)
+    joined = all_votes[0].join(*all_votes[1:])
+    with _replacing(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
+        np.savez(file, **vars(joined))
+    return tuple(np.concatenate(column) for column in zip(*found, strict=True))
+
+
+def load_votes(work: PartWork, unit: Unit) -> Votes | None:
+    """Return the votes that were kept on a unit; None if there are none."""
+    path = None if work.folder is None else work.folder / VOTES / f"{unit.number:06d}.npz"
+    if path is None or not path.is_file():
+        return None
+    with np.load(path) as kept:
+        return Votes(**kept)
+
+
+@contextmanager
+def _replacing(work: PartWork, kind: str, name: str) -> Iterator[Path]:
+    """Give a path of its own to write to; it gets its name when the block ends well, and is removed if not.
+
+    The same piece may be worked on twice at once, if a cluster takes a slow worker for dead.
+    """
+    assert work.folder is not None
+    path = work.folder / kind / f".{name}-{secrets.token_hex(8)}"
+    try:
+        yield path
+        if work.token:
+            token = work.folder / TOKEN
+            if not token.is_file() or token.read_text(encoding="utf-8") != work.token:
+                raise TableError("This piece is of a run that was stopped, and another took its place.")
+        os.replace(path, work.folder / kind / name)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(work: PartWork, unit: Unit) -> Iterator:
+    """Give write(kind, table), which adds rows to the unit's part of that kind; whole or not at all."""
+    from pyarrow import parquet
+
+    if work.folder is None:
+        yield lambda kind, table: None
+        return
+    files: dict[str, Any] = {}
+    with ExitStack() as stack:
+        places = {kind: stack.enter_context(_replacing(work, kind, name_part(unit.number))) for kind in PARTS}
+
+        def write(kind, table):
+            if kind not in files:
+                files[kind] = stack.enter_context(parquet.ParquetWriter(places[kind], table.schema))
+            files[kind].write_table(table)
+
+        yield write
+
+
+def name_part(number: int) -> str:
+    """Return the name of a part's file."""
+    return f"part-{number:06d}.parquet"
+
+
+def put_corrected(corrector: BatchCorrector, batch: Any, correction: Correction) -> Any:
+    """Return a batch with its labels corrected, the given ones beside them, and weights if asked for.
+
+    Parameters
+    ----------
+    corrector : BatchCorrector
+    batch : pyarrow.Table
+    correction : Correction
+        Of its rows.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    label = corrector.labels.column
+    place = batch.column_names.index(label)
+    column = batch.column(place)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    new = correction.missing | correction.changed
+    if new.any():
+        labels = as_type(correction.labels.tolist(), kind)
+        changed = compute.if_else(pa.array(new), labels, column.cast(kind).combine_chunks())
+        changed = changed.cast(column.type) if pa.types.is_dictionary(column.type) else changed
+        batch = batch.set_column(place, batch.schema.field(place), changed)
+    given = pa.array(corrector.labels.name(correction.given).tolist(), label_type(corrector))
+    batch = batch.add_column(place + 1, number_name(f"{label}_given", batch.column_names), given)
+    if correction.settings.action == "weight":
+        weights = pa.array(np.round(correction.sample_weight, DIGITS))
+        batch = batch.add_column(place + 2, number_name("sample_weight", batch.column_names), weights)
+    return batch if correction.kept.all() else batch.filter(pa.array(correction.kept))
+
+
+def label_type(corrector: BatchCorrector) -> Any:
+    """Return the Arrow type of the labels."""
+    import pyarrow as pa
+
+    return pa.array(corrector.labels.classes.tolist()).type
+
+
+def list_issues(corrector: BatchCorrector, batch: Any, correction: Correction, rows: np.ndarray) -> Any:
+    """Return the suspicious rows of a batch, worst first: those flagged, those held back, those filled in."""
+    kinds = (correction.flagged, correction.held_back, correction.missing & ~correction.decided)
+    found = [np.flatnonzero(kind) for kind in kinds]
+    found = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in found]
+    return describe(corrector, batch, correction, np.concatenate(found), rows)
+
+
+def describe(
+    corrector: BatchCorrector, batch: Any, correction: Correction, chosen: np.ndarray, rows: np.ndarray
+) -> Any:
+    """Return what is known of some rows of a batch, and their values.
+
+    Parameters
+    ----------
+    corrector : BatchCorrector
+    batch : pyarrow.Table
+    correction : Correction
+    chosen : ndarray of int
+        Places in the batch.
+    rows : ndarray of int of shape (n_rows,)
+        Row numbers of the batch, from 0.
+
+    Returns
+    -------
+    pyarrow.Table
+    """
+    import pyarrow as pa
+
+    columns = to_issue_columns(correction, chosen, rows)
+    types = {"given_label": label_type(corrector), "suggested_label": label_type(corrector)}
+    fixed = {"row": pa.int64(), "withstands": pa.int64(), "action": pa.string(), "reason": pa.string()}
+    table = pa.table({
+        name: pa.array(values, (types | fixed | {"is_label_issue": pa.bool_()}).get(name, pa.float64()))
+        for name, values in columns.items()
+    })  # fmt: skip
+    values = batch.take(chosen)
+    for field, column in zip(values.schema, values.columns, strict=True):
+        if field.name != corrector.labels.column:
+            table = table.append_column(field.with_name(find_free(field.name, table.column_names)), column)
+    return table
+
+
+def rank_rows(batch: Any, correction: Correction, rows: np.ndarray) -> Any:
+    """Return the rows of a batch to look at first, with all their columns."""
+    import pyarrow as pa
+
+    kind = np.where(correction.flagged, FLAGGED, np.where(correction.held_back, HELD_BACK, PLAIN))
+    judged = ~correction.missing & ~correction.decided & (correction.votes.n_voters > 0)
+    chosen = np.flatnonzero(judged | correction.flagged)
+    quality = correction.label_quality
+    order = np.lexsort((rows[chosen], quality[chosen], kind[chosen]))[:LEAST]
+    chosen = chosen[order]
+    table = batch.take(chosen)
+    for name, values in zip(RANK[::-1], (rows, quality, kind), strict=True):
+        table = table.add_column(0, name, pa.array(values[chosen]))
+    return table
+
+
+def take_worst(tables: Sequence[Any]) -> Any:
+    """Return the rows to look at first of several such tables. Their order does not matter."""
+    import pyarrow as pa
+
+    joined = pa.concat_tables(tables)
+    keys = [
+        joined.column(place).to_numpy() for place in range(len(RANK))
+    ]  # the user may have such names, too
+    return joined.take(np.lexsort(keys[::-1])[:LEAST])
+
+
+def write_part(part: Part, work: PartWork) -> None:
+    """Note that a part is done, and what was found in it."""
+    from pyarrow import parquet
+
+    name = f"{part.number:06d}"
+    with _replacing(work, DONE, f"{name}.parquet") as path:
+        parquet.write_table(part.worst, path)
+    with _replacing(work, DONE, f"{name}.json") as path:
+        path.write_text(json.dumps(asdict(part.tally)), encoding="utf-8")
+
+
+def read_part(number: int, folder: Path) -> Part | None:
+    """Return what was found in a part that is done; None if it is not."""
+    from pyarrow import parquet
+
+    place = folder / DONE / f"{number:06d}"
+    written = (place.with_suffix(".json"), *(folder / kind / name_part(number) for kind in PARTS))
+    if not all(path.is_file() for path in written):
+        return None
+    tally = json.loads(place.with_suffix(".json").read_text(encoding="utf-8"))
+    tally["groups"] = {
+        column: {value: tuple(counts) for value, counts in groups.items()}
+        for column, groups in tally["groups"].items()
+    }
+    with parquet.ParquetFile(f"{place}.parquet") as file:
+        return Part(number, Tally(**tally), file.read())

@@ -1,0 +1,322 @@
+"""Tables that are read in pieces: Parquet files, alone, in a folder, by a pattern, or partitioned.
+
+A *unit* is a few row groups of one file. Rows are numbered through all files, in the order of their paths, so
+that a row has the same number however the files were named and however many machines read them. Text (CSV,
+TSV) and Arrow files have no row groups to start from: they are copied into Parquet first, a block at a time.
+"""
+
+import glob
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from subsvms.app.tables.files import PACKED, SUFFIXES, check_names, find_files, first_sentence, show, suggest
+from subsvms.exceptions import TableError
+
+UNIT_ROWS = 1 << 17  # rows that a unit gathers from small row groups; a larger group is a unit of its own
+BATCH_ROWS, FEWEST_ROWS = 1 << 14, 1 << 10  # rows in memory at a time, at most and at least
+BATCH_CELLS = 1 << 22  # and cells, unless rows are few
+PARTED = ("parquet", "feather", "csv", "tsv")  # formats that can be read in pieces
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of a table that one worker reads."""
+
+    number: int
+    path: str
+    row_groups: tuple[int, ...]
+    first: int  # number of its first row, from 0
+    n_rows: int
+
+    def __str__(self) -> str:
+        groups = f"row group{'s' * (len(self.row_groups) > 1)} {', '.join(map(str, self.row_groups))}"
+        return f"{self.path!r}, {groups}"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A table on disk, cut into units. It holds no rows, and can be sent to other machines."""
+
+    name: str  # what messages call it
+    paths: tuple[Path, ...]  # the user's files
+    format: str  # as they came; pieces are always read from Parquet
+    schema: Any  # pyarrow.Schema
+    units: tuple[Unit, ...]
+    partitions: dict[str, Any]  # path -> what the names of its folders say, as an expression of Arrow's
+    separator: str | None = None  # of the text it came from
+
+    def __len__(self) -> int:
+        return self.units[-1].first + self.units[-1].n_rows if self.units else 0
+
+    def read(
+        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
+    ) -> Iterator:
+        """Yield (number of the first row, pyarrow.Table) for one batch after the other.
+
+        Parameters
+        ----------
+        unit : Unit
+        columns : sequence of str, optional
+            Columns to read; all by default.
+        batch_rows : int, optional
+            Most rows of a batch; by default fewer if there are many columns. It changes no result.
+        """
+        import pyarrow as pa
+
+        at = unit.first
+        try:
+            for batch in self._scan(unit, columns, batch_rows or choose_batch(len(self.schema))):
+                if batch.num_rows:
+                    yield at, pa.Table.from_batches([batch])
+                    at += batch.num_rows
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise TableError(
+                f"{self._find_bad(unit, columns)} cannot be read ({first_sentence(error)}): mend or replace "
+                "the file, and start again."
+            ) from None
+        if at != unit.first + unit.n_rows:
+            raise TableError(
+                f"{unit} held {unit.n_rows} rows, and now {at - unit.first}: do not change files that are "
+                "being read."
+            )
+
+    def _scan(self, unit, columns, batch_rows):
+        """Yield the record batches of a unit."""
+        from pyarrow import dataset, fs
+
+        fragment = dataset.ParquetFileFormat().make_fragment(
+            unit.path, fs.LocalFileSystem(), self.partitions.get(unit.path), list(unit.row_groups)
+        )
+        yield from fragment.to_batches(
+            self.schema, columns=columns, batch_size=batch_rows, use_threads=False,
+            batch_readahead=1, fragment_readahead=1,
+        )  # fmt: skip
+
+    def _find_bad(self, unit, columns):
+        """Return the unit with those row groups alone that cannot be read."""
+        import pyarrow as pa
+
+        bad = []
+        for group in unit.row_groups:
+            try:
+                for _ in self._scan(replace(unit, row_groups=(group,)), columns, FEWEST_ROWS):
+                    pass
+            except (pa.ArrowException, OSError, ValueError):
+                bad.append(group)
+        return replace(unit, row_groups=tuple(bad) or unit.row_groups)
+
+
+def choose_batch(n_columns: int) -> int:
+    """Return how many rows of so many columns to hold in memory at a time.
+
+    Examples
+    --------
+    >>> choose_batch(20), choose_batch(1000)
+    (16384, 4194)
+    """
+    return min(max(BATCH_CELLS // max(n_columns, 1), FEWEST_ROWS), BATCH_ROWS)
+
+
+def release_memory() -> None:
+    """Give back what Arrow keeps for this thread, so that pieces follow each other in the same memory."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+
+
+def open_source(
+    where: str | os.PathLike | Sequence[str | os.PathLike],
+    label: str | None,
+    base: str | os.PathLike | None = None,
+) -> Source:
+    """Find the units of a table in Parquet files.
+
+    Parameters
+    ----------
+    where : path-like or sequence of path-like
+        A file, a folder, a pattern or a list of files of one schema. Names of folders such as year=2024 are
+        columns.
+    label : str or None
+        Its column must be there.
+    base : path-like, optional
+        Folder below which that is so; by default the one that is named, or that the files share.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from pyarrow import parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("b", "a"):
+    ...         table = pa.table({"x": [1.0, 2.0], "y": [name, name]})
+    ...         parquet.write_table(table, f"{folder}/{name}.parquet")
+    ...     source = open_source(folder, "y")
+    ...     labels = [batch["y"].to_pylist() for unit in source.units for _, batch in source.read(unit)]
+    >>> len(source), labels
+    (4, [['a', 'a'], ['b', 'b']])
+    """
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    shared, paths = list_files(where)
+    name = name_files(paths)
+    try:
+        found = dataset.dataset(
+            [os.path.abspath(path) for path in paths], format="parquet", partitioning="hive",
+            partition_base_dir=os.path.abspath(shared if base is None else base),
+        )  # fmt: skip
+        fragments = sorted(found.get_fragments(), key=lambda fragment: fragment.path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TableError(
+            f"{name} is damaged or no Parquet file ({first_sentence(error)}): write it anew."
+        ) from None
+    check_names(found.schema.names, name, label)
+    units = number_rows([unit for fragment in fragments for unit in cut_file(fragment, found, str(paths[0]))])
+    if not units:
+        raise TableError(f"{name} has no rows: it must hold at least one row of each class.")
+    partitions = {fragment.path: fragment.partition_expression for fragment in fragments}
+    return Source(name, tuple(paths), "parquet", found.schema, tuple(units), partitions)
+
+
+def name_files(paths: Sequence[Path]) -> str:
+    """Return what messages call a table of these files."""
+    return repr(str(paths[0])) if len(paths) == 1 else f"{str(paths[0])!r} and {len(paths) - 1} more"
+
+
+def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[Path, list[Path]]:
+    """Return the folder below which folders' names are columns, and the files in the order of their paths."""
+    if isinstance(where, str | os.PathLike) and Path(where).is_dir():
+        base = Path(where)
+        files = [path for path in base.rglob("*") if path.is_file() and _belongs(path, base)]
+        if not files:
+            raise TableError(f"The folder {str(where)!r} holds no files: give one that holds a table.")
+        return base, sorted(files)
+    files = sorted(dict.fromkeys(find_files(where)))
+    if isinstance(where, str | os.PathLike):
+        plain = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), Path(where).parts))
+        return plain.parent if plain in files else plain, files
+    return Path(os.path.commonpath([file.parent for file in files])), files
+
+
+def _belongs(path, base):
+    """Tell if a file in a folder is of the table: no log or marker, and nothing that a run has left."""
+    inner = path.relative_to(base)
+    if any(part.startswith((".", "_")) for part in inner.parts):
+        return False
+    above = [base / parent for parent in inner.parents[:-1]]
+    return not any((folder / name).is_file() for folder in above for name in ("run.json", ".lock"))
+
+
+def _unpacked(path):
+    """Return a path without the suffix of its packing."""
+    return path.with_suffix("") if path.suffix.lower() in PACKED else path
+
+
+def find_format(paths: Sequence[Path], format: str | None = None) -> str:
+    """Return the one format of all files, by their suffixes."""
+    if format is not None:
+        return format
+    kinds = {path: SUFFIXES.get(_unpacked(path).suffix.lower()) for path in paths}
+    first = paths[0]
+    for path, kind in kinds.items():
+        if kind is None:
+            known = ", ".join(SUFFIXES)
+            raise TableError(
+                f"{str(path)!r} has none of the suffixes {known}: move it elsewhere, give a pattern such as "
+                "'folder/*.parquet' in place of the folder, or name the format."
+            )
+        if kind != kinds[first]:
+            raise TableError(
+                f"{str(path)!r} is {kind}, but {str(first)!r} is {kinds[first]}: all files of a table must "
+                "have one format."
+            )
+    return str(kinds[first])
+
+
+def cut_file(fragment: Any, table: Any, first_path: str) -> list[Unit]:
+    """Return the units of one file of a table (pyarrow.dataset), their rows not numbered yet."""
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    try:
+        sizes = [group.num_rows for group in fragment.row_groups]
+        own = fragment.physical_schema
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TableError(
+            f"{fragment.path!r} is damaged or no Parquet file ({first_sentence(error)}): write it anew."
+        ) from None
+    folders = set(dataset.get_partition_keys(fragment.partition_expression))
+    types = {field.name: field.type for field in own}
+    for field in table.schema:
+        found = types.pop(field.name, field.type if field.name in folders else None)
+        if found is None or not found.equals(field.type):
+            types = {field.name: found}
+            break
+    for name, found in types.items():
+        wanted = table.schema.field(name).type if name in table.schema.names else "no column at all"
+        came = "missing" if found is None else f"of type {found}"
+        raise TableError(
+            f"{fragment.path!r} does not fit {first_path!r}: column {show(name)} is {came} here, and "
+            f"{wanted} there; write both with one schema."
+        )
+    groups: list[list[int]] = []
+    rows = 0
+    for number, size in enumerate(sizes):
+        if groups and rows + size <= UNIT_ROWS:
+            groups[-1].append(number)
+            rows += size
+        elif size:
+            groups.append([number])
+            rows = size
+    return [
+        Unit(0, fragment.path, tuple(group), 0, sum(sizes[number] for number in group)) for group in groups
+    ]
+
+
+def number_rows(units: Sequence[Unit]) -> list[Unit]:
+    """Return units with their numbers and the numbers of their first rows."""
+    numbered, first = [], 0
+    for number, unit in enumerate(units):
+        numbered.append(replace(unit, number=number, first=first))
+        first += unit.n_rows
+    return numbered
+
+
+def check_columns(source: "Source | Batches", names: Sequence[str], option: str, label: str) -> None:
+    """Raise an error if an option names a column that is not there, or the label."""
+    for name in names:
+        if name == label and option != "--exclude":
+            raise TableError(f"{option} names {show(name)}, which is the label of {source.name}.")
+        if name not in source.schema.names:
+            hint = suggest(name, source.schema.names) or "."
+            raise TableError(f"{option} names {show(name)}, which is no column of {source.name}{hint}")
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """A table that a program hands over in batches, the same ones whenever it is asked; one unit."""
+
+    give: Callable[[], Iterable[Any]]  # of pyarrow.RecordBatch or Table
+    schema: Any
+    name: str = "The table"
+    paths: tuple[Path, ...] = ()
+    format: str = "parquet"
+    separator: str | None = None
+    units: tuple[Unit, ...] = (Unit(0, "the batches", (), 0, 0),)
+
+    def read(
+        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield (number of the first row, pyarrow.Table) for one batch after the other."""
+        import pyarrow as pa
+
+        at = unit.first
+        for batch in self.give():
+            table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+            if len(table):
+                yield at, table if columns is None else table.select(list(columns))
+                at += len(table)

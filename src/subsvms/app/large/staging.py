@@ -1,0 +1,165 @@
+"""Copy text and Arrow files into Parquet, a block at a time, so that they can be read in pieces.
+
+Cells of text stay text, as in `subsvms.app.tables.csv_text`: what the columns mean is found out later.
+"""
+
+import codecs
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from subsvms._progress import announce
+from subsvms.app.large.sources import UNIT_ROWS
+from subsvms.app.tables.csv_text import choose_separator, read_header, text_options
+from subsvms.app.tables.files import MARKS, PACKED, check_names, first_sentence
+from subsvms.exceptions import TableError
+
+HEAD = 1 << 20  # bytes in which the first line must end
+BLOCK = 1 << 24  # bytes of text that are read at a time; a row must fit
+STAGE = "reading the table"
+
+
+def stage_files(
+    paths: Sequence[Path],
+    format: str,
+    folder: Path,
+    *,
+    label: str | None = None,
+    encoding: str | None = None,
+    separator: str | None = None,
+) -> str | None:
+    """Write each file as Parquet into a folder, under names that keep their order.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    format : {"csv", "tsv", "feather"}
+    folder : Path
+        Files of that name are replaced.
+    label, encoding, separator
+        As in `subsvms.app.tables.table.read_table`.
+
+    Returns
+    -------
+    str or None
+        The separator of the text.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    total = sum(path.stat().st_size for path in paths)
+    done, first = 0, None
+    for number, path in enumerate(paths):
+        name = repr(str(path))
+        try:
+            if format == "feather":
+                batches = _open_arrow(path)
+            else:
+                separator, batches = _open_text(path, name, format, label, encoding, separator)
+            schema = next(batches)
+            if first is not None and not schema.equals(first):
+                raise TableError(
+                    f"{name} does not fit {str(paths[0])!r}: its columns are others; write both alike."
+                )
+            first = schema
+            with parquet.ParquetWriter(folder / f"{number:06d}.parquet", schema, compression="zstd") as file:
+                for batch in _regroup(schema, batches):
+                    file.write_table(batch)
+                    announce(STAGE, done, total)
+        except TableError:
+            raise
+        except (pa.ArrowException, OSError, EOFError, LookupError, ValueError) as error:
+            raise TableError(_say_unreadable(name, first_sentence(error))) from None
+        done += path.stat().st_size
+        announce(STAGE, done, total)
+    return separator
+
+
+def _say_unreadable(name: str, told: str) -> str:
+    """Return a sentence on a file that cannot be read, from what Arrow told."""
+    if "Empty CSV file" in told:
+        return f"{name} has a header but no rows: it must hold some of each class."
+    encoding = ", or give its encoding (--encoding)" if "utf" in told.lower().replace("-", "") else ""
+    return f"{name} cannot be read ({told}): mend it first{encoding}."
+
+
+def _regroup(schema: Any, batches: Iterator) -> Iterator:
+    """Yield tables of as many rows as a unit has."""
+    import pyarrow as pa
+
+    waiting, n_rows = [], 0
+    for batch in batches:
+        waiting.append(batch)
+        n_rows += batch.num_rows
+        if n_rows >= UNIT_ROWS:
+            yield pa.Table.from_batches(waiting, schema)
+            waiting, n_rows = [], 0
+    if n_rows:
+        yield pa.Table.from_batches(waiting, schema)
+
+
+def _open_arrow(path: Path) -> Iterator:
+    """Yield the schema of an Arrow file or stream, then its batches."""
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file:
+        is_file = file.read(6) == b"ARROW1"
+        file.seek(0)
+        if not is_file:
+            with pa.ipc.open_stream(file) as stream:
+                yield stream.schema
+                yield from stream
+            return
+        with pa.ipc.open_file(file) as reader:
+            yield reader.schema
+            for number in range(reader.num_record_batches):
+                yield reader.get_batch(number)
+
+
+def _open_text(path, name, format, label, encoding, separator) -> tuple[str, Iterator]:
+    """Return the separator of a text file, and an iterator over its schema and then its batches."""
+    if path.suffix.lower() == ".xz":
+        raise TableError(f"{name} is packed with xz, which cannot be read in pieces: unpack it first.")
+    with _open_stream(path, b"", "utf-8") as stream:
+        start = stream.read(4)
+    mark = next((mark for mark in MARKS if start.startswith(mark)), b"")
+    known = MARKS[mark] if mark else encoding or "utf-8"
+    try:
+        known = "utf-8" if codecs.lookup(known).name == "utf-8" else known
+    except LookupError:
+        raise TableError(
+            f"There is no text encoding {encoding!r}: give one such as 'utf-8', 'cp1252' or 'utf-16'."
+        ) from None
+    with _open_stream(path, mark, known) as stream:
+        head = stream.read(HEAD)
+    if not head.strip():
+        raise TableError(f"{name} is empty: it must hold a table.")
+    separator = separator or choose_separator(head, label, "\t" if format == "tsv" else ",")
+    names, _, body = read_header(head, separator)
+    if names is None or body >= HEAD:
+        raise TableError(f"{name} has a first line that does not end, or a quote that is never closed.")
+    check_names(names, name, label)
+    return separator, _read_text(path, mark, known, body, names, separator)
+
+
+def _open_stream(path, mark, encoding):
+    """Return the bytes of a text file as UTF-8, unpacked, after its byte order mark."""
+    import pyarrow as pa
+
+    codec = PACKED.get(path.suffix.lower())
+    stream = pa.input_stream(str(path), compression="bz2" if codec == "bzip2" else codec)
+    stream.read(len(mark))
+    return stream if encoding == "utf-8" else pa.transcoding_input_stream(stream, encoding, "utf-8")
+
+
+def _read_text(path, mark, encoding, body, names, separator) -> Iterator:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    schema = pa.schema([(name, pa.string()) for name in names])
+    yield schema
+    with _open_stream(path, mark, encoding) as stream:
+        stream.read(body)
+        options = text_options(len(names), separator, BLOCK, use_threads=False)
+        for batch in csv.open_csv(stream, **options):
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)

@@ -1,0 +1,60 @@
+"""The review page: people look at suspicious labels and decide."""
+
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from subsvms.app.review.desk import Desk
+from subsvms.exceptions import TableError
+
+HOST = "127.0.0.1"
+FIRST_PORT, N_PORTS = 8765, 100
+
+
+def serve(folder: str | Path, *, port: int = FIRST_PORT, ready: Callable[[str, Desk], None]) -> None:
+    """Serve the review page of a run's folder until Ctrl-C.
+
+    Parameters
+    ----------
+    folder : path-like
+        That `subsvms correct` made.
+    port : int
+        The first to try; busy ones are stepped over.
+    ready : callable
+        Called as ready(address, desk) once requests are answered.
+    """
+    import uvicorn
+
+    from subsvms.app.review.server import make_app
+
+    desk = Desk(folder)
+    listener = open_socket(port)
+    port = listener.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    app = make_app(desk, token, {f"{HOST}:{port}", f"localhost:{port}"})
+    config = uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
+    server = uvicorn.Server(config)
+    try:
+        ready(f"http://{HOST}:{port}/{token}/", desk)
+        server.run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass  # uvicorn has ended what was under way, and raises what it caught
+    finally:
+        listener.close()
+        desk.decisions.close()
+
+
+def open_socket(first: int) -> socket.socket:
+    """Return a socket on this machine only, on the first port that is free."""
+    for port in range(first, first + N_PORTS):
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+            listener.listen(128)  # until then another socket could be bound to it, too
+        except (OSError, OverflowError):
+            listener.close()
+            continue
+        return listener
+    raise TableError(f"No port from {first} to {first + N_PORTS - 1} is free: choose another with --port.")

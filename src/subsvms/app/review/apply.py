@@ -1,0 +1,88 @@
+"""From decisions to a table: what people agreed on, written as the table came.
+
+Decided rows have the label that was decided. Rows that nobody decided keep their given label, or follow the
+suggestion where the run flagged them or filled a label in.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from subsvms.app.review.desk import Desk
+from subsvms.app.runs.outputs import find_ending
+from subsvms.app.tables.files import check_target, show
+from subsvms.app.tables.table import find_output_format, write_table
+from subsvms.exceptions import TableError
+
+UNDECIDED = ("keep", "suggestion")
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A table that people agreed on."""
+
+    path: Path
+    n_rows: int
+    n_decided: int
+    n_followed: int  # undecided rows that follow the suggestion
+    n_changed: int  # labels that differ from the given ones
+
+    def __str__(self) -> str:
+        undecided = f" {self.n_followed:,} undecided rows follow the suggestion." if self.n_followed else ""
+        return (
+            f"{self.n_changed:,} of {self.n_rows:,} labels differ from those given: {self.n_decided:,} rows "
+            f"were decided by people.{undecided} The table is in {self.path}."
+        )
+
+
+def apply_decisions(
+    folder: str | Path, *, undecided: str = "keep", output: Path | None = None, force: bool = False
+) -> Applied:
+    """Write the table with the labels that people decided.
+
+    Parameters
+    ----------
+    folder : path-like
+        Of a run.
+    undecided : {"keep", "suggestion"}
+        What rows have that nobody decided.
+    output : Path, optional
+        By default final.csv in the folder, in the format that the table came in.
+    force : bool
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    Applied
+    """
+    if undecided not in UNDECIDED:
+        raise TableError(f"--undecided must be keep or suggestion; got {show(undecided)}.")
+    desk = Desk(folder)
+    try:
+        table = desk.table
+        path = output or desk.folder / f"final{find_ending(desk.table)}"
+        find_output_format(path)
+        check_target(path, table.paths, force=force)
+        labels, followed = table.labels.copy(), 0
+        if undecided == "suggestion":
+            acted = desk.flagged | (desk.given < 0)
+            for row, code in zip(desk.rows[acted].tolist(), desk.suggested[acted].tolist(), strict=True):
+                labels[row - 1] = desk.labels[code]
+        decided = desk.decided_labels
+        for row, label in decided.items():
+            labels[check_row(row, len(table)) - 1] = label
+        if undecided == "suggestion":
+            followed = int(np.sum(acted)) - sum(row in decided for row in desk.rows[acted].tolist())
+        write_table(table, path, labels, force=force)
+        changed = int(sum(new != old for new, old in zip(labels, table.labels, strict=True)))
+        return Applied(Path(path), len(table), len(decided), followed, changed)
+    finally:
+        desk.decisions.close()
+
+
+def check_row(row: int, n_rows: int) -> int:
+    """Return a row's number, or raise an error if the table has no such row."""
+    if not 1 <= row <= n_rows:
+        raise TableError(f"A decision is about row {row}, but the table has {n_rows} rows.")
+    return row

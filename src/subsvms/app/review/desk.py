@@ -1,0 +1,342 @@
+"""What lies on the reviewers' desk: the issues of a run, the rows they are about, and what was decided.
+
+Everything that the page shows comes from here as plain values. Issues are numbered as in issues.csv, worst
+first; rows count from 1.
+"""
+
+import threading
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subsvms._intervals import lower_limit, upper_limit
+from subsvms.app.runs.decisions import Decision, Decisions
+from subsvms.app.runs.folder import DECISIONS
+from subsvms.app.runs.issues import disarm
+from subsvms.app.runs.outputs import as_cell, check_whole, read_record
+from subsvms.app.runs.summary import cut
+from subsvms.app.tables.files import show
+from subsvms.app.tables.table import LabelledTable, read_table
+from subsvms.exceptions import TableError
+
+CONFIDENCE = 0.95  # of each end of the expected precision
+MOST = 200  # issues in one answer
+MOST_VALUES = 100  # of a column, offered to filter by
+SORTS = ("worst", "row", "confidence", "given", "suggested")
+STATUSES = ("open", "decided", "skipped", "all")
+TYPES = {
+    "row": "int64", "suggested_label": "string", "label_quality": "double", "confidence": "double",
+    "vote_share": "double", "withstands": "int64", "is_label_issue": "bool", "reason": "string",
+    "supporting": "string", "opposing": "string",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which issues are meant."""
+
+    given: str | None = None
+    suggested: str | None = None
+    low: float = 0.0  # confidence, from
+    high: float = 1.0  # to
+    status: str = "all"
+    column: str | None = None
+    value: str | None = None  # of that column
+    search: str = ""  # text that the row holds, in any column
+    sort: str = "worst"
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise TableError(f"The status must be one of {', '.join(STATUSES)}; got {show(self.status)}.")
+        if self.sort not in SORTS:
+            raise TableError(f"The order must be one of {', '.join(SORTS)}; got {show(self.sort)}.")
+        if not 0 <= self.low <= self.high <= 1:
+            raise TableError(f"The confidence must go from 0 to 1; got {self.low} to {self.high}.")
+
+
+class Desk:
+    """A run's folder, opened for review.
+
+    Parameters
+    ----------
+    folder : path-like
+        That `subsvms correct` made.
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        self.record = read_record(self.folder)
+        self.options = self.record["options"]
+        check_whole(self.options, self.folder, "the review")
+        self.table = self._read_table()
+        self._read_issues()
+        self.decisions = Decisions(self.folder / DECISIONS)
+        self.lock = threading.Lock()
+        self._by_column: dict[str, list[str]] = {}
+        self.status = np.zeros(len(self.rows), dtype=np.int8)  # number in STATUSES
+        self.accepted = np.zeros(len(self.rows), dtype=bool)
+        self.counts = dict.fromkeys(("decided", "skipped", "judged", "accepted"), 0)
+        self._note(self.decisions.stacks)
+
+    def _read_table(self) -> LabelledTable:
+        paths = self.record["input"]["paths"]
+        if not paths:
+            raise TableError(
+                f"The table of {str(self.folder)!r} came from standard input, so its rows cannot be shown: "
+                "correct it as a file."
+            )
+        table = read_table(paths, self.options.label, **self.options.reading)
+        if table.digest != self.record["input"]["sha256"]:
+            raise TableError(
+                f"{table.name} has changed since the run in {str(self.folder)!r}: correct it again, or give "
+                "back the table that the run saw."
+            )
+        return table
+
+    def _read_issues(self) -> None:
+        from pyarrow import csv
+
+        path = self.folder / "issues.csv"
+        if not path.is_file():
+            raise TableError(f"There is no file {str(path)!r}: correct the table again.")
+        convert = csv.ConvertOptions(include_columns=list(TYPES), column_types=TYPES)
+        parse = csv.ParseOptions(newlines_in_values=True)
+        whole = csv.ReadOptions(block_size=min(path.stat().st_size + 1, 2**31 - 1))  # rows may be long
+        found = csv.read_csv(path, whole, parse, convert)
+        self.rows = found["row"].to_numpy().astype(np.int64)
+        self.place = {row: i for i, row in enumerate(self.rows.tolist())}
+        self.labels = self.table.classes  # in typed formats numbers
+        self.classes = [str(name) for name in self.labels]
+        self.values = dict(zip(self.classes, self.labels, strict=True))
+        shown = {disarm([as_cell(label)])[0]: number for number, label in enumerate(self.labels)}
+        if len(shown) < len(self.labels):
+            raise TableError(
+                f"Two classes of {self.table.name} look alike in issues.csv: give them names that differ in "
+                "their first characters, and correct the table again."
+            )
+        self.suggested = np.array(
+            [shown[name] for name in found["suggested_label"].to_pylist()], dtype=np.int64
+        )
+        numbers = {name: number for number, name in enumerate(self.labels)}
+        self.given = np.array(
+            [numbers.get(self.table.labels[row - 1], -1) for row in self.rows], dtype=np.int64
+        )
+        self.columns_of_issues = {
+            name: found[name].to_pylist()
+            for name in ("label_quality", "vote_share", "withstands", "is_label_issue", "reason")
+        }
+        self.confidence = found["confidence"].to_numpy().astype(float)
+        self.flagged = np.array(self.columns_of_issues["is_label_issue"], dtype=bool)
+        self.witnesses = {side: found[side].to_pylist() for side in ("supporting", "opposing")}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table but the label."""
+        if self.table.matrix is not None:
+            return []
+        return [name for name in self.table.columns.column_names if name != self.table.label]
+
+    def _note(self, rows) -> None:
+        """Remember the status of rows about which something was decided or taken back; counts follow."""
+        for row in rows:
+            place = self.place.get(row)
+            if place is None:
+                continue
+            latest = self.decisions.latest(row)
+            status = 0 if latest is None else 2 if latest.verdict == "skip" else 1
+            accepted = latest is not None and latest.verdict == "accept"
+            for sign, one, agreed in ((-1, self.status[place], self.accepted[place]), (1, status, accepted)):
+                self.counts["decided"] += sign * int(one == 1)
+                self.counts["skipped"] += sign * int(one == 2)
+                self.counts["judged"] += sign * int(one == 1 and self.flagged[place])
+                self.counts["accepted"] += sign * int(agreed and self.flagged[place])
+            self.status[place], self.accepted[place] = status, accepted
+
+    def refresh(self) -> None:
+        """Read what others decided."""
+        with self.lock:
+            self._note(self.decisions.refresh())
+
+    def decide_many(self, acts: list) -> list[int]:
+        """Store acts, and remember them."""
+        with self.lock:
+            before = self.decisions.last
+            numbers = self.decisions.decide_many(acts)
+            self._note(self.decisions.touched(before, most=None))  # what others did meanwhile, too
+        return numbers
+
+    def undo(self, who: str) -> list[Decision]:
+        """Take back what this person did last, and remember it."""
+        with self.lock:
+            before = self.decisions.last
+            taken = self.decisions.undo(who=who)
+            self._note(self.decisions.touched(before, most=None))
+        return taken
+
+    @property
+    def decided_labels(self) -> dict[int, Any]:
+        """The label of each row that people decided, in this review or in one that the run was given."""
+        current = self.decisions.current
+        return dict(self.options.verified) | {row: decision.label for row, decision in current.items()}
+
+    def state(self, since: int) -> dict[str, Any]:
+        """Return how far the review has come, and the rows of acts after a number."""
+        last = self.decisions.last
+        return {"last": last, "rows": self.decisions.touched(since, MOST), **self.count()}
+
+    @property
+    def title(self) -> str:
+        """What the table is called."""
+        return self.record["found"]["title"]
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What stays the same while the page is open."""
+        found = self.record["found"]
+        return {
+            "title": self.title, "label": cut(self.options.label), "classes": self.classes,
+            "columns": self.columns, "issues": len(self), "words": found["words"], "action": found["action"],
+            "folder": str(self.folder),
+        }  # fmt: skip
+
+    def common_values(self, column: str) -> list[list[Any]]:
+        """Return the commonest values of a column in the issues, and how often they occur."""
+        return [list(pair) for pair in Counter(self.values_of(column)).most_common(MOST_VALUES)]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The values of each issue's row in small letters, to search in."""
+        taken = self.table.columns.take(self.rows - 1)
+        columns = [taken[name].to_pylist() for name in self.columns]
+        lines = zip(*columns, strict=True) if columns else ([] for _ in self.rows)
+        return ["\n".join(cut(str(cell)) for cell in line if cell is not None).casefold() for line in lines]
+
+    def values_of(self, column: str) -> list[str]:
+        """Return the values that a column has in the issues' rows, as text."""
+        if column not in self.columns:
+            raise TableError(f"There is no column {show(column)} to filter by.")
+        with self.lock:
+            if column not in self._by_column:
+                cells = self.table.columns[column].take(self.rows - 1).to_pylist()
+                self._by_column[column] = ["" if cell is None else cut(str(cell)) for cell in cells]
+            return self._by_column[column]
+
+    def find(self, wanted: Filter) -> np.ndarray:
+        """Return the numbers of the issues that a filter lets through, in its order."""
+        keep = (self.confidence >= wanted.low) & (self.confidence <= wanted.high)
+        for name, codes in ((wanted.given, self.given), (wanted.suggested, self.suggested)):
+            if name is not None:
+                if name not in self.values:
+                    raise TableError(f"There is no class {show(name)}.")
+                keep &= codes == self.classes.index(name)
+        if wanted.status != "all":
+            keep &= self.status == STATUSES.index(wanted.status)
+        if wanted.column is not None and wanted.value is not None:
+            keep &= np.array([cell == wanted.value for cell in self.values_of(wanted.column)], dtype=bool)
+        if wanted.search:
+            text = wanted.search.casefold()
+            keep &= np.array([text in line for line in self.texts], dtype=bool)
+        found = np.flatnonzero(keep)
+        key = {
+            "worst": found, "row": self.rows[found], "confidence": -self.confidence[found],
+            "given": self.given[found], "suggested": self.suggested[found],
+        }[wanted.sort]  # fmt: skip
+        return found[np.argsort(key, kind="stable")]
+
+    def brief(self, number: int) -> dict[str, Any]:
+        """Return an issue in a line."""
+        row = int(self.rows[number])
+        return {
+            "row": row,
+            "given": cut(self.classes[self.given[number]]) if self.given[number] >= 0 else None,
+            "suggested": cut(self.classes[self.suggested[number]]),
+            "confidence": float(self.confidence[number]),
+            "flagged": self.columns_of_issues["is_label_issue"][number],
+            "decision": as_plain(self.decisions.latest(row)),
+        }
+
+    def describe(self, row: int) -> dict[str, Any]:
+        """Return all that is known of an issue, and the rows that speak for and against it."""
+        if row not in self.place:
+            raise KeyError(row)
+        number = self.place[row]
+        details = {name: values[number] for name, values in self.columns_of_issues.items()}
+        sides = {
+            side: [
+                {
+                    "row": witness,
+                    "label": cut(str(self.table.labels[witness - 1])),
+                    "values": self.show(witness),
+                }
+                for witness in map(int, (heard[number] or "").split())
+            ]
+            for side, heard in self.witnesses.items()
+        }
+        history = [as_plain(decision) for decision in self.decisions.stacks.get(row, [])]
+        return self.brief(number) | details | sides | {
+            "columns": self.shown_columns, "values": self.show(row), "history": history,
+        }  # fmt: skip
+
+    @property
+    def shown_columns(self) -> list[str]:
+        """What the values of a row are called."""
+        return [cut(name) for name in self.columns] or ["features"]
+
+    def show(self, row: int) -> list[str]:
+        """Return the values of a row as text."""
+        if self.table.matrix is not None:
+            line = self.table.matrix[[row - 1]].tocsr()
+            pairs = zip(line.indices.tolist(), line.data.tolist(), strict=True)
+            return [cut(" ".join(f"{j}:{value:g}" for j, value in pairs))]
+        cells = (self.table.columns[name][row - 1].as_py() for name in self.columns)
+        return ["" if cell is None else cut(str(cell)) for cell in cells]
+
+    def settle(self, row: int, verdict: str, label: str | None) -> tuple[int, str, Any]:
+        """Return a decision as it is stored, with the label that the row then has."""
+        number = self.place[row]
+        names = {"accept": self.suggested[number], "keep": self.given[number]}
+        if verdict == "label":
+            if not isinstance(label, str) or label not in self.values:
+                raise TableError(f"There is no class {show(label)}: choose one of those in the table.")
+            for same, code in names.items():  # what agrees with a suggestion counts as agreement
+                verdict = same if code == self.classes.index(label) else verdict
+            return row, verdict, as_json(self.values[label])
+        if verdict == "skip":
+            return row, verdict, None
+        if verdict not in names:
+            raise TableError(f"A verdict must be accept, keep, label or skip; got {show(verdict)}.")
+        chosen = int(names[verdict])
+        return row, verdict, as_json(self.labels[chosen]) if chosen >= 0 else None
+
+    def count(self) -> dict[str, Any]:
+        """Return how far the review has come, and what the decisions say of the suggestions."""
+        low, high = find_limits(self.counts["accepted"], self.counts["judged"])
+        return {"issues": len(self), **self.counts, "low": low, "high": high}
+
+
+@lru_cache
+def find_limits(accepted: int, judged: int) -> tuple[float | None, float | None]:
+    """Return between what shares of suggestions like those judged are right."""
+    if judged == 0:
+        return None, None
+    return float(lower_limit(accepted, judged, CONFIDENCE)), float(upper_limit(accepted, judged, CONFIDENCE))
+
+
+def as_plain(decision: Decision | None) -> dict[str, Any] | None:
+    """Return a decision for the page."""
+    if decision is None:
+        return None
+    label = None if decision.label is None else cut(str(decision.label))
+    return {"verdict": decision.verdict, "label": label, "who": decision.who, "at": decision.at}
+
+
+def as_json(label: Any) -> Any:
+    """Return a label that JSON can hold."""
+    return label.item() if isinstance(label, np.generic) else label

@@ -1,0 +1,235 @@
+"""Issues out to other tools, and decisions made elsewhere back in.
+
+- jsonl: JSON Lines, one issue each, for programs;
+- label-studio: JSON, one task each, the suggestion as a prediction, for a Choices control called `label`;
+- spotlight: Parquet, for Renumics Spotlight or any data frame.
+
+Decisions come back as what Label Studio exports, or as JSON Lines, CSV or Parquet with the columns `row` and
+`label`, such as an exported file, filled in. A label decides: the suggested one accepts, the given one keeps,
+any other class is another label.
+"""
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from subsvms.app.review.desk import Desk
+from subsvms.app.runs.decisions import LONGEST_NAME, check_name
+from subsvms.app.runs.outputs import as_cell
+from subsvms.app.tables.files import check_target, show, write_content
+from subsvms.app.tables.table import find_free
+from subsvms.exceptions import TableError
+
+FORMATS = {"jsonl": ".jsonl", "label-studio": ".json", "spotlight": ".parquet"}
+STRANGER = "import"  # who decided, if a file does not say
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A file for another tool."""
+
+    path: Path
+    format: str
+    n_issues: int
+
+    def __str__(self) -> str:
+        return f"{self.n_issues:,} issues are in {self.path}, for {self.format}."
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Decisions that came from elsewhere."""
+
+    n_decisions: int
+    n_skipped: int  # lines without a label
+
+    def __str__(self) -> str:
+        return f"{self.n_decisions:,} decisions were taken over; {self.n_skipped:,} lines held none."
+
+
+def export_issues(
+    folder: str | Path, format: str, *, output: Path | None = None, force: bool = False
+) -> Exported:
+    """Write the issues of a run, and what was decided about them, for another tool.
+
+    Parameters
+    ----------
+    folder : path-like
+        Of a run.
+    format : {"jsonl", "label-studio", "spotlight"}
+    output : Path, optional
+        By default issues.jsonl, issues.json or issues.parquet in the folder.
+    force : bool
+        Whether to replace an existing file.
+    """
+    if format not in FORMATS:
+        raise TableError(f"--to must be one of {', '.join(FORMATS)}; got {show(format)}.")
+    desk = Desk(folder)
+    try:
+        path = output or desk.folder / f"issues{FORMATS[format]}"
+        target = check_target(path, desk.table.paths, force=force)
+        lines = [describe(desk, row) for row in desk.rows.tolist()]
+        write_content(
+            target, {"jsonl": as_jsonl, "label-studio": as_tasks, "spotlight": as_parquet}[format](lines)
+        )
+        return Exported(Path(path), format, len(lines))
+    finally:
+        desk.decisions.close()
+
+
+def describe(desk: Desk, row: int) -> dict[str, Any]:
+    """Return an issue as one plain object."""
+    found = desk.describe(row)
+    decision = found["decision"] or {}
+    return {
+        "row": row,
+        "given": found["given"],
+        "suggested": found["suggested"],
+        "confidence": found["confidence"],
+        "label_quality": found["label_quality"],
+        "withstands": found["withstands"],
+        "is_label_issue": found["is_label_issue"],
+        "reason": found["reason"],
+        "label": decision.get("label"),
+        "verdict": decision.get("verdict"),
+        "who": decision.get("who"),
+        "values": dict(zip(found["columns"], found["values"], strict=True)),
+    }
+
+
+def as_jsonl(lines: list[dict[str, Any]]) -> bytes:
+    """Return one JSON object a line."""
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+
+
+def as_tasks(lines: list[dict[str, Any]]) -> bytes:
+    """Return Label Studio's tasks."""
+    tasks = []
+    for line in lines:
+        shown = [f"{name}: {value}" for name, value in line["values"].items()]
+        data = {name: line[name] for name in ("row", "given", "suggested", "reason")}
+        chosen = {"choices": [line["suggested"]]}
+        choice = {"from_name": "label", "to_name": "text", "type": "choices", "value": chosen}
+        tasks.append({
+            "data": data | {"text": "\n".join(shown), "values": line["values"]},
+            "predictions": [{"model_version": "subsvms", "score": line["confidence"], "result": [choice]}],
+        })  # fmt: skip
+    return json.dumps(tasks, ensure_ascii=False, indent=1).encode()
+
+
+def as_parquet(lines: list[dict[str, Any]]) -> bytes:
+    """Return a Parquet file with a column for each value."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    own = [name for name in (lines[0] if lines else {"row": 0}) if name != "values"]
+    columns: dict[str, list] = {name: [line[name] for line in lines] for name in own}
+    for name in lines[0]["values"] if lines else ():
+        columns[find_free(name, columns)] = [line["values"][name] for line in lines]
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> Imported:
+    """Take over decisions that were made elsewhere: all of them, or none if one makes no sense.
+
+    Parameters
+    ----------
+    folder : path-like
+        Of a run.
+    path : path-like
+        JSON of Label Studio, or JSON Lines, CSV or Parquet with the columns row and label.
+    who : str, optional
+        Who decided, where the file does not say.
+    """
+    desk = Desk(folder)
+    try:
+        lines = read_lines(Path(path))
+        stranger = check_name(who if who is not None else STRANGER)
+        spelled = spell_classes(desk)
+        acts: list[tuple[dict[int, tuple], str]] = []  # of one person each, in the order of the file
+        skipped = 0
+        for place, line in enumerate(lines, 1):
+            label = line.get("label")
+            if label is None or label != label or label == "":
+                skipped += 1
+                continue
+            row = read_row(line["row"])
+            if row not in desk.place:
+                raise TableError(
+                    f"Entry {place} of {str(path)!r} is about row {show(line['row'])}, which is no issue of "
+                    "this run: nothing was taken over."
+                )
+            name = check_name(str(line.get("who") or stranger)[:LONGEST_NAME])
+            if not acts or acts[-1][1] != name:
+                acts.append(({}, name))
+            acts[-1][0][row] = desk.settle(row, "label", spelled.get(str(label), str(label)))
+        if acts:
+            desk.decide_many([(list(decided.values()), name) for decided, name in acts])
+        return Imported(sum(len(decided) for decided, _ in acts), skipped)
+    finally:
+        desk.decisions.close()
+
+
+def spell_classes(desk: Desk) -> dict[str, str]:
+    """Return the class that each spelling means: other tools write true for True, and 1.0 for 1."""
+    spelled: dict[str, str] = {}
+    for label, name in zip(desk.labels, desk.classes, strict=True):
+        ways = [name, str(as_cell(label))]
+        if isinstance(label, int) and not isinstance(label, bool):
+            ways.append(f"{label}.0")
+        spelled = dict.fromkeys(ways, name) | spelled
+    return spelled | {name: name for name in desk.classes}
+
+
+def read_row(value: Any) -> int:
+    """Return a row's number, 0 if it is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return 0
+    return int(number) if number.is_integer() else 0
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of a file as dictionaries with row, label and perhaps who."""
+    if not path.is_file():
+        raise TableError(f"There is no file {str(path)!r} to import.")
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            from pyarrow import parquet
+
+            lines = parquet.read_table(path).to_pylist()
+        elif path.suffix.lower() == ".csv":
+            with path.open(newline="", encoding="utf-8-sig") as file:
+                lines = list(csv.DictReader(file))
+        elif path.suffix.lower() == ".json":
+            lines = [read_task(task) for task in json.loads(path.read_text(encoding="utf-8"))]
+        else:
+            lines = [
+                json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()
+            ]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, csv.Error) as error:
+        raise TableError(f"{str(path)!r} cannot be read as decisions ({show(str(error))}).") from None
+    if not all(isinstance(line, dict) and {"row", "label"} <= set(line) for line in lines):
+        raise TableError(f"{str(path)!r} must say the row of each decision, and its label.")
+    return lines
+
+
+def read_task(task: dict[str, Any]) -> dict[str, Any]:
+    """Return the last finished annotation of one of Label Studio's tasks."""
+    found = {"row": task["data"]["row"], "label": None, "who": None}
+    for annotation in task.get("annotations") or []:
+        if annotation.get("was_cancelled"):
+            continue
+        choices = [
+            part["value"]["choices"][0] for part in annotation["result"] if part.get("type") == "choices"
+        ]
+        if choices:
+            person = annotation.get("completed_by")
+            person = person.get("email") if isinstance(person, dict) else person
+            found |= {"label": choices[-1], "who": None if person is None else str(person)}
+    return found

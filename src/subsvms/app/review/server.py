@@ -1,0 +1,295 @@
+"""The local page: requests in, plain values of the desk out.
+
+Only this machine is listened to, and only who knows the token in the address is answered. A page elsewhere
+that guesses the port cannot read (no CORS), cannot post (the origin is checked), cannot be reached under
+another name (the host is checked), and cannot frame us. Decisions that arrive while others are written to
+disk are written together afterwards: one wait for the disk serves all of them.
+"""
+
+import asyncio
+import hmac
+import json
+import sqlite3
+import time
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from subsvms.app.review.desk import MOST, Desk, Filter
+from subsvms.app.runs.decisions import NothingToUndo, check_name
+from subsvms.exceptions import TableError
+
+LARGEST = 64 * 1024  # bytes of a request
+OFTEN = 0.5  # seconds between looks for what other processes decided
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+}
+
+
+class Refusal(Exception):
+    """A request that is not answered as asked: a status, and a sentence."""
+
+    def __init__(self, status: int, why: str):
+        super().__init__(why)
+        self.status = status
+
+
+class Guard:
+    """Lets through only requests to this machine, from our own page, with the token in the address."""
+
+    def __init__(self, app: ASGIApp, token: str, hosts: set[str]):
+        self.app, self.token, self.hosts = app, token, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, with strict headers in any case."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+
+        async def send_strictly(message):
+            if message["type"] == "http.response.start":
+                extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message = {**message, "headers": [*message.get("headers", []), *extra]}
+            await send(message)
+
+        refusal = self.find_fault(scope)
+        if refusal is not None:
+            return await tell(refusal)(scope, receive, send_strictly)
+        return await self.app(scope, receive, send_strictly)
+
+    def find_fault(self, scope: Scope) -> Refusal | None:
+        """Return why a request is refused, or None."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        first = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
+        if headers.get("host") not in self.hosts:
+            return Refusal(421, "This page is only served under its own address.")
+        if not hmac.compare_digest(first.encode(), self.token.encode()):
+            return Refusal(403, "The address lacks the token: use the whole address that was printed.")
+        origin = headers.get("origin")
+        foreign = origin is not None and origin not in {f"http://{host}" for host in self.hosts}
+        site = headers.get("sec-fetch-site", "same-origin")
+        if scope["method"] not in ("GET", "HEAD") and (foreign or site != "same-origin"):
+            return Refusal(403, "Decisions are taken from our own page only.")
+        if foreign:
+            return Refusal(403, "Other pages are not answered.")
+        return None
+
+
+def tell(refusal: Refusal) -> Response:
+    """Return a refusal as an answer."""
+    return JSONResponse({"error": str(refusal)}, status_code=refusal.status)
+
+
+class Writer:
+    """Writes decisions of many requests together."""
+
+    def __init__(self, desk: Desk):
+        self.desk = desk
+        self.waiting: list[tuple[list, str, asyncio.Future]] = []
+        self.task: asyncio.Task | None = None
+
+    async def decide(self, decided: list, who: str) -> int:
+        """Return the number of the act when it is on disk."""
+        future = asyncio.get_running_loop().create_future()
+        self.waiting.append((decided, who, future))
+        if self.task is None or self.task.done():
+            self.task = asyncio.create_task(self.work())
+        return await future
+
+    async def work(self) -> None:
+        """Write whatever waits, until nothing does."""
+        while self.waiting:
+            batch, self.waiting = self.waiting, []
+            try:
+                acts = [(decided, who) for decided, who, _ in batch]
+                numbers = await asyncio.to_thread(self.desk.decide_many, acts)
+            except Exception as error:
+                for _, _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
+                continue
+            for (_, _, future), number in zip(batch, numbers, strict=True):
+                if not future.done():
+                    future.set_result(number)
+
+
+def make_app(desk: Desk, token: str, hosts: set[str]) -> ASGIApp:
+    """Return the application that serves a desk.
+
+    Parameters
+    ----------
+    desk : Desk
+    token : str
+        First part of every address that is answered.
+    hosts : set of str
+        Names and ports that it may be asked under, such as "127.0.0.1:8765".
+    """
+    pages = Pages(desk, token)
+    routes = [
+        Route("/", pages.show_page),
+        Route("/api/meta", pages.tell_meta),
+        Route("/api/issues", pages.list_issues),
+        Route("/api/issues/{row:int}", pages.describe_issue),
+        Route("/api/values", pages.list_values),
+        Route("/api/state", pages.tell_state),
+        Route("/api/decide", pages.decide, methods=["POST"]),
+        Route("/api/decide-all", pages.decide_all, methods=["POST"]),
+        Route("/api/undo", pages.undo, methods=["POST"]),
+        Mount("/static", StaticFiles(packages=[("subsvms.app.review", "static")])),
+    ]
+    handlers: Any = {Refusal: answer_refusal, TableError: answer_mistake, sqlite3.Error: answer_damage}
+    inner = Starlette(routes=[Mount(f"/{token}", routes=routes)], exception_handlers=handlers)
+    return Guard(inner, token, hosts)
+
+
+async def answer_refusal(request: Request, error: Refusal) -> Response:
+    """Answer what was refused."""
+    return tell(error)
+
+
+async def answer_mistake(request: Request, error: TableError) -> Response:
+    """Answer a value that cannot be used."""
+    return tell(Refusal(400, str(error)))
+
+
+async def answer_damage(request: Request, error: sqlite3.Error) -> Response:
+    """Answer that the file of decisions cannot be used."""
+    return tell(Refusal(503, f"The decisions cannot be written or read ({error}): nothing was stored."))
+
+
+class Pages:
+    """The answers, one method each."""
+
+    def __init__(self, desk: Desk, token: str):
+        self.desk, self.token, self.writer = desk, token, Writer(desk)
+        self.looked = 0.0
+        pages = Environment(loader=PackageLoader("subsvms.app.review"), autoescape=True)
+        self.template = pages.get_template("page.html")
+
+    async def show_page(self, request: Request) -> Response:
+        """Return the page itself."""
+        return HTMLResponse(self.template.render(title=self.desk.title, base=f"/{self.token}/"))
+
+    async def tell_meta(self, request: Request) -> Response:
+        """Return what stays the same: classes, columns, the summary in words."""
+        return JSONResponse(self.desk.meta)
+
+    async def list_issues(self, request: Request) -> Response:
+        """Return a page of the issues that a filter lets through."""
+        words = dict(request.query_params)
+        offset, limit = parse_int(words.pop("offset", "0"), 0), parse_int(words.pop("limit", "50"), 1)
+        found = await asyncio.to_thread(self.desk.find, parse_filter(words))
+        shown = found[offset : offset + min(limit, MOST)].tolist()
+        return JSONResponse(
+            {"total": len(found), "offset": offset, "issues": [self.desk.brief(number) for number in shown]}
+        )
+
+    async def describe_issue(self, request: Request) -> Response:
+        """Return all about one issue."""
+        row = request.path_params["row"]
+        if row not in self.desk.place:
+            raise Refusal(404, f"Row {row} is no issue.")
+        return JSONResponse(self.desk.describe(row))
+
+    async def list_values(self, request: Request) -> Response:
+        """Return the commonest values of a column in the issues."""
+        column = request.query_params.get("column", "")
+        return JSONResponse(await asyncio.to_thread(self.desk.common_values, column))
+
+    async def tell_state(self, request: Request) -> Response:
+        """Return how far the review has come, and the rows that others touched since."""
+        if time.monotonic() - self.looked > OFTEN:
+            self.looked = time.monotonic()
+            await asyncio.to_thread(self.desk.refresh)
+        since = parse_int(request.query_params.get("since", "0"), 0)
+        return JSONResponse(self.desk.state(since))
+
+    async def decide(self, request: Request) -> Response:
+        """Store a decision about one row."""
+        body = await read_body(request)
+        row, who = body.get("row"), check_name(body.get("who"))
+        if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
+            raise Refusal(404, "This row is no issue.")
+        decided = self.desk.settle(row, str(body.get("verdict")), body.get("label"))
+        act = await self.writer.decide([decided], who)
+        return JSONResponse({"act": act, "issue": self.desk.brief(self.desk.place[row]), **self.desk.count()})
+
+    async def decide_all(self, request: Request) -> Response:
+        """Store a decision about all rows of a filter, if they are as many as the person was told."""
+        body = await read_body(request)
+        who, wanted = check_name(body.get("who")), body.get("filter")
+        if not isinstance(wanted, dict) or not all(isinstance(value, str) for value in wanted.values()):
+            raise Refusal(400, "A filter must be given.")
+        found = await asyncio.to_thread(self.desk.find, parse_filter(dict(wanted)))
+        if len(found) != body.get("expect"):
+            raise Refusal(409, f"There are {len(found)} such rows now: look again and confirm.")
+        if len(found) == 0:
+            raise Refusal(409, "No row is left to decide.")
+        verdict, label = str(body.get("verdict")), body.get("label")
+        decided = [self.desk.settle(row, verdict, label) for row in self.desk.rows[found].tolist()]
+        act = await self.writer.decide(decided, who)
+        return JSONResponse({"act": act, "rows": len(found), **self.desk.count()})
+
+    async def undo(self, request: Request) -> Response:
+        """Take back what this person did last."""
+        who = check_name((await read_body(request)).get("who"))
+        try:
+            taken = await asyncio.to_thread(self.desk.undo, who)
+        except NothingToUndo:
+            raise Refusal(409, "You have nothing left to undo.") from None
+        return JSONResponse({"rows": [decision.row for decision in taken], **self.desk.count()})
+
+
+async def read_body(request: Request) -> dict[str, Any]:
+    """Return the JSON object that came, if it is one and not too large."""
+    if request.headers.get("content-type", "").split(";")[0] != "application/json":
+        raise Refusal(415, "Decisions come as JSON.")
+    data = b""
+    async for piece in request.stream():
+        data += piece
+        if len(data) > LARGEST:
+            raise Refusal(413, "The request is too large.")
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "The request is no sound JSON.") from None
+    if not isinstance(body, dict):
+        raise Refusal(400, "The request must be a JSON object.")
+    return body
+
+
+def parse_int(text: str, least: int) -> int:
+    """Return a whole number of a query."""
+    if not text.isdecimal() or len(text) > 12 or int(text) < least:
+        raise Refusal(400, f"A whole number, at least {least}, was expected; got {text[:20]!r}.")
+    return int(text)
+
+
+def parse_filter(words: dict[str, str]) -> Filter:
+    """Return the filter that the words of a query ask for."""
+    unknown = set(words) - set(Filter.__dataclass_fields__)
+    if unknown:
+        raise Refusal(400, f"There is no filter {min(unknown)[:40]!r}.")
+    kept: dict[str, Any] = {name: value for name, value in words.items() if value != ""}
+    for name in ("low", "high"):
+        if name in kept:
+            try:
+                kept[name] = float(kept[name])
+            except ValueError:
+                raise Refusal(400, f"{name} must be a number; got {kept[name][:20]!r}.") from None
+    return Filter(**kept)

@@ -1,0 +1,325 @@
+"""A classifier together with what made its features from a file: saved as one, and used to label new files.
+
+One safetensors file holds the SVMs, how columns become features, and the name of the label. `states.py` says
+how it is written, and why nothing in it is believed.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from subsvms._progress import announce
+from subsvms._states import distrust, join_states, read_state, require, write_state
+from subsvms.app.features.encoder import ColumnEncoder
+from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
+from subsvms.app.runs.run import Run
+from subsvms.app.tables.files import check_target, suggest
+from subsvms.app.tables.table import (
+    LabelledTable,
+    find_output_format,
+    free_name,
+    place_beside,
+    read_table,
+    write_table,
+)
+from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._persistence import MODELS, WHOLE, build_classifier, classifier_to_state
+from subsvms.exceptions import TableError
+
+DIGITS = 4  # of vote shares; a thousand SVMs need three
+Transformer = ColumnEncoder | SparseScaler | ArrayScaler
+KINDS: dict[str, type[Transformer]] = {
+    "columns": ColumnEncoder,
+    "svmlight": SparseScaler,
+    "embeddings": ArrayScaler,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A classifier, and what turns files into its features.
+
+    Attributes
+    ----------
+    classifier : SubSVMClassifier
+        Fitted.
+    transformer : ColumnEncoder, SparseScaler or ArrayScaler
+        That of the `Features` on which it was fitted.
+    label : str
+        Name of the column that held its labels.
+    digest : str
+        SHA-256 of the file it was made from, as in `LabelledTable`; empty if it is not known.
+    """
+
+    classifier: SubSVMClassifier
+    transformer: Transformer
+    label: str
+    digest: str = ""
+
+    @classmethod
+    def of(cls, run: Run) -> "Model":
+        """Return the classifier that judged the labels of a file."""
+        return cls(run.corrector.model_, run.features.transformer, run.options.label, run.table.digest)
+
+    @property
+    def kind(self) -> str:
+        """What the model was made from: "columns", "svmlight" or "embeddings"."""
+        return next(kind for kind, made in KINDS.items() if isinstance(self.transformer, made))
+
+    def __str__(self) -> str:
+        classes = ", ".join(map(str, self.classifier.classes_))
+        return f"A model for {self.label!r} ({classes}), made from {self.kind}."
+
+
+def save_model(model: Model, path: str | os.PathLike) -> None:
+    r"""Write a model to a file, whole or not at all; the same model gives the same bytes.
+
+    Parameters
+    ----------
+    model : Model
+    path : path-like
+        An existing file is replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from subsvms.app.features.make import make_features
+    >>> from subsvms.app.tables.table import read_table
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name) / "fruit.csv"
+    >>> rows = [f"{i % 9},{['red', 'green'][i % 2]},{['apple', 'pear'][i % 2]}" for i in range(40)]
+    >>> _ = path.write_text("\n".join(["size,colour,fruit", *rows]))
+    >>> table = read_table(path, "fruit")
+    >>> made = make_features(table)
+    >>> classifier = SubSVMClassifier(n_estimators=50, random_state=0).fit(made.X, table.labels)
+    >>> save_model(Model(classifier, made.transformer, "fruit"), path.with_name("model"))
+    >>> print(load_model(path.with_name("model")))
+    A model for 'fruit' (apple, pear), made from columns.
+    >>> folder.cleanup()
+    """
+    check_is_fitted(model.classifier)
+    _check_together(model)
+    header = {"model": WHOLE, "kind": model.kind, "label": model.label, "digest": model.digest}
+    parts = {"classifier": classifier_to_state(model.classifier), "transformer": model.transformer.to_state()}
+    write_state(join_states(header, **parts), path)
+
+
+def _check_together(model):
+    """Raise an error unless the classifier takes what the transformer gives."""
+    wanted, given = model.classifier.n_features_in_, model.transformer.n_features
+    if model.classifier.kernel == "precomputed" or wanted != given:
+        raise ValueError(
+            f"the classifier takes {wanted} features with the kernel {model.classifier.kernel!r}, but the "
+            f"transformer makes {given}"
+        )
+
+
+def load_model(path: str | os.PathLike) -> Model:
+    """Read a model that `save_model` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    Model
+        It makes features and votes to the bit as the saved one did.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or if it is something else, damaged or changed.
+
+    Examples
+    --------
+    >>> load_model("no such file")
+    Traceback (most recent call last):
+    subsvms.exceptions.TableError: There is no model file 'no such file': check its name and folder.
+    """
+    path = Path(path)
+    if not path.is_file():
+        others = os.listdir(path.parent) if path.parent.is_dir() else []
+        hint = (
+            suggest(path.name, [one for one in others if one != path.name]) or ": check its name and folder."
+        )
+        raise TableError(f"There is no model file {str(path)!r}{hint}")
+    try:
+        state = read_state(path)
+    except OSError as error:
+        raise TableError(f"{str(path)!r} cannot be read ({error.strerror}): check its permissions.") from None
+    header = state.header
+    if header.get("model") in tuple(MODELS):  # it may be anything, a list as well
+        raise TableError(
+            f"{str(path)!r} is a classifier without the preprocessing that a file needs: load it with "
+            "subsvms.load and give it features, or save the model of a run."
+        )
+    with distrust(path):
+        require(header["model"] == WHOLE, "kind of model")
+        require(isinstance(header["label"], str) and isinstance(header["digest"], str), "label")
+        classifier = build_classifier(state.part("classifier"))
+        transformer = KINDS[header["kind"]].from_state(state.part("transformer"))
+        model = Model(classifier, transformer, header["label"], header["digest"])
+        _check_together(model)
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model says of each row of a file.
+
+    Attributes
+    ----------
+    model : Model
+    table : LabelledTable
+    path : Path
+        Where the copy with the predictions is.
+    labels : ndarray of shape (n_rows,), object
+        The label that most SVMs vote for.
+    vote_share : ndarray of shape (n_rows,)
+        The share of them.
+    notes : tuple of str
+        Sentences on what does not fit the model.
+    """
+
+    model: Model
+    table: LabelledTable
+    path: Path
+    labels: np.ndarray
+    vote_share: np.ndarray
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """How many rows each class got, for all classes that the model knows."""
+        found = Counter(self.labels.tolist())
+        return {label: found[label] for label in self.model.classifier.classes_.tolist()}
+
+    def __str__(self) -> str:
+        rows = "1 row has its label" if len(self) == 1 else f"{len(self)} rows have their labels"
+        lines = [f"{rows} for {self.model.label!r} now, in {self.path}."]
+        lines += [f"  {label}: {count} ({count / len(self):.1%})" for label, count in self.counts.items()]
+        return "\n".join([*lines, *self.notes])
+
+
+def predict_file(
+    model_path: str | os.PathLike,
+    where: str | os.PathLike | Sequence[str | os.PathLike],
+    *,
+    output: str | os.PathLike | None = None,
+    features: str | os.PathLike | None = None,
+    force: bool = False,
+    reading: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
+) -> Predictions:
+    r"""Label the rows of a file, and write a copy of it with two more columns.
+
+    The columns are the predicted label and the share of the SVMs that vote for it. LIBSVM text has no room
+    for columns: there the copy is a table of its own, with the number of each row, from 1, and the two.
+
+    Parameters
+    ----------
+    model_path : path-like
+        A file that `save_model` wrote.
+    where : path-like or sequence of path-like
+        As in `read_table`. A label column may be there; it is a column like others, and stays.
+    output : path-like, optional
+        By default beside the file, with ".predicted" before the suffix.
+    features : path-like, optional
+        An .npy or .npz file with a row of numbers for each row, if the model was made from such.
+    force : bool
+        Whether to replace an existing file.
+    reading : dict, optional
+        Options of `read_table`.
+    n_jobs : int, optional
+        Threads, as in `SubSVMClassifier`.
+
+    Returns
+    -------
+    Predictions
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from subsvms.app.features.make import make_features
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = Path(folder.name) / "fruit.csv"
+    >>> rows = [f"{i % 9},{['red', 'green'][i % 2]},{['apple', 'pear'][i % 2]}" for i in range(40)]
+    >>> _ = path.write_text("\n".join(["size,colour,fruit", *rows]))
+    >>> table = read_table(path, "fruit")
+    >>> made = make_features(table)
+    >>> classifier = SubSVMClassifier(n_estimators=50, random_state=0).fit(made.X, table.labels)
+    >>> save_model(Model(classifier, made.transformer, "fruit"), path.with_name("model"))
+    >>> _ = path.with_name("new.csv").write_text("colour,size\nred,7\ngreen,\n")
+    >>> found = predict_file(path.with_name("model"), path.with_name("new.csv"))
+    >>> print(found.path.read_text())
+    colour,size,predicted_fruit,vote_share
+    red,7,apple,1.0
+    green,,pear,1.0
+    <BLANKLINE>
+    >>> folder.cleanup()
+    """
+    model = load_model(model_path)
+    announce("reading the table")
+    table = read_table(where, None, **(reading or {}))
+    ending = ".csv" if table.format == "svmlight" else None
+    path = Path(output) if output is not None else place_beside(table, "predicted", ending)
+    _check_output(table, path, force=force)  # before the votes, which may take minutes
+    announce("making features")
+    X, notes = _make_features(model, table, features)
+    announce("voting on rows")
+    votes = model.classifier.set_params(n_jobs=n_jobs).count_votes(X)
+    winners = votes.winners(model.classifier.class_sizes_)
+    labels = model.classifier.classes_.astype(object)[winners]
+    share = votes.share[np.arange(len(table)), winners]
+    announce("writing")
+    copy = _number_rows(table) if table.format == "svmlight" else table
+    columns = {free_name(copy, f"predicted_{model.label}"): labels}
+    columns[free_name(copy, "vote_share")] = np.round(share, DIGITS)
+    write_table(copy, path, extra_columns=columns, force=force)
+    return Predictions(model, table, path, labels, share, notes)
+
+
+def _check_output(table, path, *, force):
+    """Raise an error if the predictions could not be written there."""
+    if find_output_format(path) == "svmlight":
+        raise TableError(
+            f"{str(path)!r} asks for LIBSVM text, which has no place for predictions beside the labels: give "
+            "a name that ends in .csv."
+        )
+    check_target(path, table.paths, force=force)
+
+
+def _number_rows(table):
+    """Return a table of row numbers, for predictions that have no place in the table itself."""
+    import pyarrow as pa
+
+    numbers = pa.table({"row": np.arange(1, len(table) + 1)})
+    return replace(table, columns=numbers, format="feather", text=None)  # typed, so any format can hold it
+
+
+def _make_features(model, table, features):
+    """Return the features of a table's rows, and in sentences what does not fit."""
+    if isinstance(model.transformer, ArrayScaler):
+        if features is None:
+            raise TableError(
+                f"The model was made from embeddings: give those of the rows of {table.name} (--features)."
+            )
+        return model.transformer.transform(load_array(features, len(table))), ()
+    if features is not None:
+        made = "columns" if model.kind == "columns" else "LIBSVM text"
+        raise TableError(f"The model was made from {made}, not from embeddings: leave {str(features)!r} out.")
+    if isinstance(model.transformer, SparseScaler):
+        return model.transformer.transform(table), ()
+    columns = model.transformer.read(table)
+    faults = (recipe.find_fault(columns[recipe.name]) for recipe in model.transformer.recipes)
+    return model.transformer.encode(columns), tuple(fault for fault in faults if fault)

@@ -1,0 +1,225 @@
+"""What was found in a table, in whole numbers: parts of it add up to the same in any order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from subsvms._intervals import lower_limit, upper_limit
+from subsvms.app.features.columns import Meaning, find_meaning, find_missing_values, read_column
+from subsvms.app.tables.csv_text import Delimited
+from subsvms.app.tables.files import show, suggest
+from subsvms.app.tables.table import LabelledTable
+from subsvms.correction._result import Correction
+from subsvms.correction._rule import SPARED
+from subsvms.exceptions import TableError
+
+FEW = 24  # groups that are still easily read; dates are taken coarser, and numbers cut, above it
+CONFIDENCE = 0.95  # of each end of an interval
+MISSING = "(missing)"
+UNIT = 10**9  # probabilities are added up in billionths: whole numbers give the same sum in any order
+Counts = dict[str, tuple[int, int, int]]  # by group: rows with a label, flagged, billionths of wrong ones
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was found in the rows that share a value."""
+
+    value: str
+    n_rows: int  # with a label
+    n_flagged: int
+    low: float  # the share flagged is at least this, and at most `high`, each with confidence 0.95
+    high: float
+    expected_wrong: float  # probabilities of being wrong, added up
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that are flagged."""
+        return self.n_flagged / self.n_rows
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """How a column sorts rows into groups, as learned from a table or a sample of it."""
+
+    column: str
+    meaning: Meaning
+    unit: str | None = None  # of dates: "D", "M" or "Y"
+    edges: tuple[float, ...] | None = None  # of numbers with many values
+
+    def read(self, column: Any) -> np.ndarray:
+        """Return the group of each row.
+
+        Parameters
+        ----------
+        column : pyarrow.ChunkedArray
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), object
+            Text.
+        """
+        values = read_column(column, self.meaning)
+        missing = find_missing_values(values)
+        groups = np.full(len(values), MISSING, dtype=object)
+        groups[~missing] = self._name(values[~missing])
+        return groups
+
+    def _name(self, present):
+        if self.unit is not None:
+            return present.astype(f"datetime64[{self.unit}]").astype(str)
+        if self.meaning.kind != "number":
+            return present
+        if self.edges is None:
+            return np.array([f"{number:.15g}" for number in present], dtype=object)
+        pairs = zip(self.edges[:-1], self.edges[1:], strict=True)
+        names = np.array([f"{a:.15g} to {b:.15g}" for a, b in pairs], dtype=object)
+        return names[np.clip(np.searchsorted(self.edges, present, side="left") - 1, 0, len(names) - 1)]
+
+
+def learn_grouping(table: LabelledTable, name: str) -> Grouping:
+    """Return how a column sorts rows into groups.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    name : str
+        A column, but not the label.
+    """
+    names = [one for one in table.columns.column_names if one != table.label]
+    if name not in names:
+        hint = suggest(name, names) or "."
+        raise TableError(f"--by names {show(name)}, which is no column of {table.name} but the label{hint}")
+    decimal_comma = isinstance(table.text, Delimited) and table.text.separator == ";"
+    meaning = find_meaning(table.columns[name], decimal_comma)
+    if meaning is None:
+        raise TableError(f"--by names {show(name)}, which holds neither numbers, text nor dates.")
+    values = read_column(table.columns[name], meaning)
+    present = values[~find_missing_values(values)]
+    if meaning.kind == "date":
+        few = (u for u in "DM" if len(np.unique(present.astype(f"datetime64[{u}]"))) <= FEW)
+        return Grouping(name, meaning, unit=next(few, "Y"))
+    if meaning.kind == "number" and len(np.unique(present)) > FEW:
+        edges = np.unique(np.percentile(present, (0, 20, 40, 60, 80, 100)))
+        return Grouping(name, meaning, edges=tuple(edges.tolist()))
+    return Grouping(name, meaning)
+
+
+def count_groups(values: np.ndarray, correction: Correction) -> Counts:
+    """Return what was found in each group, in whole numbers.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,), object
+        The group of each row, as `Grouping.read` returns it.
+    correction : Correction
+    """
+    rows = np.flatnonzero(~correction.missing)
+    names, numbers = np.unique(values[rows].astype(str), return_inverse=True)
+    wrong = np.round((1.0 - correction.judgement.posterior[rows, correction.given[rows]]) * UNIT)
+    n_rows, n_flagged, expected = (
+        np.bincount(numbers, weights, minlength=len(names)).astype(np.int64).tolist()
+        for weights in (None, correction.flagged[rows], wrong)
+    )
+    return dict(zip(names.tolist(), zip(n_rows, n_flagged, expected, strict=True), strict=True))
+
+
+def group_noise(counts: Counts) -> tuple[Group, ...]:
+    """Return what was found in each group, largest share of flagged labels first.
+
+    Examples
+    --------
+    >>> from subsvms import correct_labels
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.repeat([0, 1], 300)
+    >>> X, who = rng.normal(clean[:, None], 0.2, (600, 4)), np.tile(["ann", "bob"], 300).astype(object)
+    >>> given = np.where((who == "bob") & (rng.random(600) < 0.3), 1 - clean, clean)
+    >>> for group in group_noise(count_groups(who, correct_labels(X, given, random_state=0))):
+    ...     print(group.value, group.n_rows, group.share > 0.1)
+    bob 300 True
+    ann 300 False
+    """
+    if not counts:
+        return ()
+    n_rows, n_flagged, expected = np.array(list(counts.values())).T
+    low, high = (limit(n_flagged, n_rows, CONFIDENCE) for limit in (lower_limit, upper_limit))
+    columns = (n_rows, n_flagged, low, high, expected / UNIT)
+    lines = zip(counts, *(column.tolist() for column in columns), strict=True)
+    found = [Group(*line) for line in lines]
+    return tuple(sorted(found, key=lambda group: (-group.share, -group.n_rows, group.value)))
+
+
+MOST_GROUPS = 100_000  # of a column, in parts: memory would follow their number
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Rows of a table, counted."""
+
+    rows: int
+    verified: int
+    dropped: int
+    held_back: int  # another label is more probable, but the rule kept the given one
+    spared: dict[str, int]  # by halt: of changes that failed a test, or could not be tested
+    given: list[int]  # by class
+    flagged: list[int]  # by given class
+    changed: list[int]
+    moves: list[list[int]]  # flagged, by given and suggested class
+    confidence: int  # of flagged labels, added up, in billionths
+    groups: dict[str, Counts] = field(default_factory=dict)  # by column
+
+    @classmethod
+    def of(cls, correction: Correction, groups: Mapping[str, np.ndarray] | None = None) -> "Tally":
+        """Count the rows of a correction.
+
+        Parameters
+        ----------
+        correction : Correction
+        groups : mapping of str to ndarray of shape (n_rows,), optional
+            By column, the group of each row.
+        """
+        k = len(correction.classes)
+        known = ~correction.missing
+        flagged = np.flatnonzero(correction.flagged)
+        own, suggested = correction.given[flagged], correction.judgement.suggested[flagged]
+        sure = correction.confidence[flagged]
+        return cls(
+            rows=len(correction),
+            verified=int(correction.decided.sum()),
+            dropped=int(np.sum(~correction.kept)),
+            held_back=int(correction.held_back.sum()),
+            spared={halt: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
+            given=np.bincount(correction.given[known], minlength=k).tolist(),
+            flagged=np.bincount(own, minlength=k).tolist(),
+            changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),
+            moves=np.bincount(own * k + suggested, minlength=k * k).reshape(k, k).tolist(),
+            confidence=int(np.round(sure * UNIT).astype(np.int64).sum()),
+            groups={name: count_groups(values, correction) for name, values in (groups or {}).items()},
+        )
+
+    @property
+    def labelled(self) -> int:
+        """Rows that came with a label."""
+        return sum(self.given)
+
+    @property
+    def n_flagged(self) -> int:
+        """Labels that are thought wrong."""
+        return sum(self.flagged)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(**{key: _add(value, vars(other)[key]) for key, value in vars(self).items()})
+
+
+def _add(one: Any, other: Any) -> Any:
+    """Add numbers, lists of them place by place, and dictionaries of them key by key."""
+    if isinstance(one, dict):
+        both = one.keys() & other.keys()
+        joined = {**one, **other, **{key: _add(one[key], other[key]) for key in both}}
+        if len(joined) > MOST_GROUPS:
+            raise TableError(f"A column of --by has more than {MOST_GROUPS:,} values: choose one with fewer.")
+        return joined
+    if isinstance(one, list | tuple):
+        return type(one)(_add(a, b) for a, b in zip(one, other, strict=True))
+    return one + other

@@ -1,0 +1,1 @@
+"""Read and write tables: CSV, JSON Lines, Parquet, Feather and LIBSVM text."""

@@ -1,0 +1,134 @@
+"""Parquet, Feather and Arrow files: read with their types, written with new labels of the old type."""
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+
+from subsvms.app.tables.files import Content, show
+from subsvms.exceptions import TableError
+
+
+def read_arrow(content: Content) -> Any:
+    """Return the table in a Parquet, Feather or Arrow file.
+
+    Parameters
+    ----------
+    content : Content
+        With format "parquet" or "feather".
+    """
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    source = pa.BufferReader(content.data)
+    try:
+        if content.format == "parquet":
+            with parquet.ParquetFile(source) as file:  # left open, its threads may outlive the interpreter
+                return file.read()
+        if content.data.startswith((b"ARROW1", b"FEA1")):
+            return feather.read_table(source)
+        return pa.ipc.open_stream(source).read_all()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = re.split(r"\.\s|\n", str(error))[0].rstrip(".")
+        raise TableError(
+            f"{content.name} is damaged or no {content.format} file ({reason}): write it anew, or say "
+            "which format it is."
+        ) from None
+
+
+def check_alike(parts: Sequence[Any], names: Sequence[str]) -> None:
+    """Raise an error unless all tables have the columns of the first, with the same types."""
+    first = parts[0].schema
+    for part, name in zip(parts[1:], names[1:], strict=True):
+        if not part.schema.equals(first):
+            differing = [
+                f"column {i} is {show(ours.name)} of {ours.type}, not {show(theirs.name)} of {theirs.type}"
+                for i, (ours, theirs) in enumerate(zip(part.schema, first, strict=False), start=1)
+                if not ours.equals(theirs)
+            ] or [f"it has {len(part.schema)} columns, not {len(first)}"]
+            raise TableError(f"{name} does not fit {names[0]}: {differing[0]}; write both with one schema.")
+
+
+def put_labels(
+    columns: Any, label: str | None, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]
+) -> Any:
+    """Return the table with a new label column, of the type of the old, and further columns after it.
+
+    Parameters
+    ----------
+    columns : pyarrow.Table
+    label : str or None
+    labels, given : sequence
+        New and old labels, None where they are missing. Where they agree the cell stays as it is.
+    extra : dict of str to sequence
+        Columns by name.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> columns = pa.table({"y": pa.array([0, 1], pa.int8()), "a": [1.5, 2.5]})
+    >>> put_labels(columns, "y", [1, None], [0, 1], {"given": [0, 1]}).to_pydict()
+    {'y': [1, None], 'given': [0, 1], 'a': [1.5, 2.5]}
+    """
+    import pyarrow as pa
+
+    after = columns.num_columns
+    if label is not None:
+        place = columns.column_names.index(label)
+        field = columns.schema.field(place)
+        column = columns.column(place)
+        if labels != given:
+            cells = zip(labels, given, column.to_pylist(), strict=True)  # a missing label may be NaN or " "
+            column = _like([cell if new == old else new for new, old, cell in cells], column, label)
+        columns = columns.set_column(place, field.with_nullable(True) if None in labels else field, column)
+        after = place + 1
+    for name, values in reversed(list(extra.items())):
+        try:
+            array = pa.array(values)
+        except (pa.ArrowException, OverflowError):
+            array = pa.array([None if value is None else str(value) for value in values], pa.string())
+        columns = columns.add_column(after, name, array)
+    return columns
+
+
+def _like(labels, column, label):
+    """Return labels in the type of a column; a dictionary keeps its entries and their order."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = column.type
+    try:
+        if not pa.types.is_dictionary(kind):
+            return pa.chunked_array([as_type(labels, kind)])
+        values = as_type(labels, kind.value_type)
+        entries = column.unify_dictionaries().combine_chunks()
+        entries = entries.chunk(0).dictionary if isinstance(entries, pa.ChunkedArray) else entries.dictionary
+        fresh = [
+            value for value in dict.fromkeys(labels) if value is not None and value not in entries.to_pylist()
+        ]
+        entries = pa.concat_arrays([entries, as_type(fresh, kind.value_type)])
+        places = compute.index_in(values, entries).cast(kind.index_type)
+        return pa.chunked_array([pa.DictionaryArray.from_arrays(places, entries, ordered=kind.ordered)])
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+        raise TableError(
+            f"The new labels do not fit the column {show(label)} of type {kind} ({error})."
+        ) from None
+
+
+def as_type(values: Sequence, kind: Any) -> Any:
+    """Return plain values as an array of this type."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):  # labels are plain numbers, which it does not take
+        values = [None if value is None else Decimal(value) for value in values]
+    return pa.array(values, kind)
+
+
+def render_arrow(columns: Any, format: str) -> bytes:
+    """Return a table as the bytes of a Parquet or Feather file."""
+    from pyarrow import feather, parquet
+
+    sink = BytesIO()
+    (parquet.write_table if format == "parquet" else feather.write_feather)(columns, sink)
+    return sink.getvalue()

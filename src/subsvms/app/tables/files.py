@@ -1,0 +1,377 @@
+"""Files and standard input: found, read, unpacked and decoded, and written whole or not at all.
+
+What a file holds is told by its suffix, and without one by its first bytes. Every mistake that a user can
+make here is a `TableError`: one sentence that names the file, what was expected, what came, and what to do.
+"""
+
+import bz2
+import codecs
+import difflib
+import glob
+import gzip
+import hashlib
+import lzma
+import os
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from subsvms._atomic import write_whole
+from subsvms.exceptions import TableError
+
+STANDARD_INPUT = "-"
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".ipc": "feather",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".svm": "svmlight",
+    ".libsvm": "svmlight",
+    ".svmlight": "svmlight",
+}
+FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+PACKED_STARTS = {  # no text file starts like these
+    "gzip": b"\x1f\x8b",
+    "bzip2": b"BZh",
+    "xz": b"\xfd7zXZ\x00",
+    "zstd": b"\x28\xb5\x2f\xfd",
+}
+STARTS = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather"}  # the last: Arrow streams
+STRANGERS = {b"PK\x03\x04": "a ZIP archive or an Excel file", b"\xd0\xcf\x11\xe0": "an old Excel file"}
+SVMLIGHT_LINE = re.compile(rb"\s*+[^\s:#]++(?:[ \t]++\w++:[-+.\deEinfa]++)++\s*+(?:#.*)?$")
+SHOWN = 20  # columns named in a message
+LONGEST = 60  # characters of a name or label in a message
+MARKS = {  # byte order marks; UTF-32 first, because its mark starts like that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+
+@dataclass(frozen=True)
+class Content:
+    """The bytes of one file, unpacked, and what they are."""
+
+    name: str  # what messages call it, in quotes
+    path: Path | None  # None for standard input
+    data: bytes
+    format: str  # one of FORMATS
+    digest: str  # SHA-256 of the file as it lies on disk
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How text was written in bytes, so that it can be written so again."""
+
+    name: str = "utf-8"
+    mark: bytes = b""  # the byte order mark
+
+    def encode(self, data: bytes) -> bytes:
+        """Return UTF-8 text in this encoding."""
+        if self.name == "utf-8":
+            return self.mark + data
+        try:
+            return self.mark + data.decode().encode(self.name)
+        except UnicodeEncodeError as error:
+            raise TableError(
+                f"{error.object[error.start]!r} cannot be written in the encoding {self.name!r} that the "
+                "table came in: convert the table to UTF-8 first."
+            ) from None
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a question that offers the nearest name, or nothing if none is near.
+
+    Examples
+    --------
+    >>> suggest("lable", ["age", "label"])
+    "; did you mean 'label'?"
+    >>> suggest("lable", ["age"])
+    ''
+    """
+    folded = {other.strip().casefold(): other for other in known}
+    near = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
+    return f"; did you mean {show(folded[near[0]])}?" if near else ""
+
+
+def show(value: object) -> str:
+    """Return a value in quotes for a message, cut short if it is long.
+
+    Examples
+    --------
+    >>> show("a b"), len(show("x" * 10**7))
+    ("'a b'", 63)
+    """
+    shown = repr(value[:LONGEST] if isinstance(value, str) else value)
+    return shown if len(shown) < LONGEST else shown[: LONGEST - 1] + "..." + shown[-1]
+
+
+def first_sentence(error: BaseException) -> str:
+    """Return what an error says, without its details."""
+    return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:300]
+
+
+def check_names(names: Sequence[str], name: str, label: str | None) -> None:
+    """Raise an error if two columns share a name, or if the label column is not there."""
+    twice = [one for one, count in Counter(names).items() if count > 1]
+    if twice:
+        places = [str(i + 1) for i, one in enumerate(names) if one == twice[0]]
+        raise TableError(
+            f"{name} has several columns named {show(twice[0])} (columns {', '.join(places)}): each "
+            "column needs a name of its own."
+        )
+    if label is not None and label not in names:
+        shown = ", ".join(show(one) for one in names[:SHOWN]) or "none at all"
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        raise TableError(
+            f"{name} has no column {show(label)}, but {shown}{more}{suggest(label, names) or '.'}"
+        )
+
+
+def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[Path]:
+    """Return the files that a path, a pattern such as "part-*.parquet", or a list of them names.
+
+    Parameters
+    ----------
+    where : path-like or sequence of path-like
+        "-" is standard input. The files of a pattern come in the order of their names.
+
+    Examples
+    --------
+    >>> find_files("-")
+    [PosixPath('-')]
+    """
+    if not isinstance(where, str | os.PathLike):
+        if not where:
+            raise TableError("No file was given: give the name of at least one.")
+        return [path for one in where for path in find_files(one)]
+    path = Path(where)
+    if os.fspath(where) == STANDARD_INPUT or path.exists():
+        if path.is_dir():
+            raise TableError(
+                f"{str(where)!r} is a folder: give a file in it, or a pattern such as "
+                f"{str(path / '*.parquet')!r}."
+            )
+        return [path]
+    if glob.has_magic(os.fspath(where)):
+        found = sorted(glob.glob(os.fspath(where), recursive=True))
+        files = [Path(one) for one in found if not os.path.isdir(one)]
+        if files:
+            return files
+        raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
+    others = os.listdir(path.parent) if path.parent.is_dir() else []
+    hint = suggest(path.name, others) or ": check its name and folder."
+    raise TableError(f"There is no file {str(where)!r}{hint}")
+
+
+def read_content(path: Path, format: str | None = None) -> Content:
+    """Return the bytes of a file or of standard input, unpacked, and their format.
+
+    Parameters
+    ----------
+    path : Path
+        As `find_files` returns it.
+    format : str, optional
+        One of "csv", "tsv", "parquet", "feather", "jsonl" and "svmlight"; found out without it.
+    """
+    if format is not None and format not in FORMATS:
+        hint = suggest(format, FORMATS) or "."
+        raise TableError(f"format must be one of {', '.join(FORMATS)}; got {format!r}{hint}")
+    piped = str(path) == STANDARD_INPUT
+    name = "Standard input" if piped else repr(str(path))
+    try:
+        packed = sys.stdin.buffer.read() if piped else path.read_bytes()
+    except OSError as error:
+        raise TableError(f"{name} cannot be read ({error.strerror}): check its permissions.") from None
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    claimed = PACKED.get(suffixes[-1]) if suffixes else None
+    data = unpack(packed, name, claimed)
+    if not data.strip():
+        raise TableError(f"{name} is empty: it must hold a table.")
+    if claimed:
+        suffixes.pop()
+    if format is None:
+        format = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if format is None:
+        format = sniff_format(data)
+        text_like = piped or suffixes[-1:] in ([".txt"], [".data"], [".dat"])
+        if format == "csv" and not text_like:
+            what = f"the unknown suffix {suffixes[-1]!r}" if suffixes else "no suffix"
+            raise TableError(
+                f"{name} has {what}: rename it to one of {', '.join(SUFFIXES)}, or say which format it is, "
+                f"one of {', '.join(FORMATS)}."
+            )
+    for start, what in STRANGERS.items():
+        if data.startswith(start):
+            raise TableError(f"{name} is {what}, not {format}: unpack it, or save the table as CSV.")
+    return Content(name, None if piped else path, data, format, hashlib.sha256(packed).hexdigest())
+
+
+def unpack(data: bytes, name: str, claimed: str | None = None) -> bytes:
+    """Return bytes without their gzip, bzip2, xz or zstd packing, if they have any.
+
+    Parameters
+    ----------
+    data : bytes
+    name : str
+        What a message calls them.
+    claimed : str, optional
+        The packing that the suffix promises.
+    """
+    found = next((how for how, start in PACKED_STARTS.items() if data.startswith(start)), None)
+    if found is None or (found == "bzip2" and claimed != found and data[4:10] != b"1AY&SY"):
+        if claimed and data:
+            raise TableError(
+                f"{name} is no {claimed} file, in spite of its suffix: rename it or pack it anew."
+            )
+        return data
+    try:
+        if found == "zstd":
+            import pyarrow as pa
+
+            return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
+        return {"gzip": gzip, "bzip2": bz2, "xz": lzma}[found].decompress(data)
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise TableError(f"{name} is a damaged {found} file ({error}): fetch or pack it anew.") from None
+
+
+def pack(data: bytes, path: Path) -> bytes:
+    """Return bytes packed as the path's suffix says; the same bytes give the same file."""
+    how = PACKED.get(path.suffix.lower())
+    if how == "gzip":
+        return gzip.compress(data, mtime=0)
+    if how == "zstd":
+        import pyarrow as pa
+
+        return pa.Codec("zstd").compress(data, asbytes=True)
+    return {None: lambda data: data, "bzip2": bz2.compress, "xz": lzma.compress}[how](data)
+
+
+def sniff_format(data: bytes) -> str:
+    """Return the format that these bytes look like; "csv" if nothing else fits.
+
+    Examples
+    --------
+    >>> sniff_format(b'{"age": 3}'), sniff_format(b"+1 3:1 7:0.5"), sniff_format(b"age,label")
+    ('jsonl', 'svmlight', 'csv')
+    """
+    for start, format in STARTS.items():
+        if data.startswith(start):
+            return format
+    first = data.removeprefix(codecs.BOM_UTF8).lstrip()[:100_000].split(b"\n", 1)[0].strip()
+    if first.startswith(b"{"):
+        return "jsonl"
+    return "svmlight" if SVMLIGHT_LINE.match(first) else "csv"
+
+
+def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encoding]:
+    """Return a text file's bytes in UTF-8, without byte order mark, and how they came.
+
+    Parameters
+    ----------
+    content : Content
+    encoding : str, optional
+        For example "cp1252"; a byte order mark or else UTF-8 without it.
+    """
+    data, name = content.data, content.name
+    mark = next((mark for mark in MARKS if data.startswith(mark)), b"")
+    if encoding is not None:
+        try:
+            if not codecs.lookup(encoding).name.startswith("utf"):
+                mark = b""  # in other encodings these bytes are letters
+            "".encode(encoding)
+        except LookupError:
+            raise TableError(
+                f"There is no text encoding {encoding!r}: give one such as 'utf-8', 'cp1252' or 'utf-16'."
+            ) from None
+    codec = MARKS[mark] if mark else encoding or "utf-8"
+    try:
+        if codec == "utf-8":
+            data = data[len(mark) :]
+            if not data.isascii():
+                data.decode()
+        else:
+            data = data[len(mark) :].decode(codec).encode()
+    except UnicodeDecodeError as error:
+        at, line = error.start + len(mark), 1 + error.object[: error.start].count(b"\n")
+        wrong = error.object[error.start]
+        raise TableError(
+            f"{name} is not text in the encoding {codec!r}: byte {wrong:#04x} at position {at} (line {line}) "
+            "does not fit; convert it to UTF-8, or give its encoding, for example 'cp1252'."
+        ) from None
+    except UnicodeEncodeError as error:
+        raise TableError(f"{name} is not text in the encoding {codec!r} ({error.reason}).") from None
+    return data, Encoding(codec, mark)
+
+
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file, which may be larger than memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def split_suffix(path: Path, format: str) -> tuple[str, str]:
+    """Return the name of a file and its ending, packing included.
+
+    A suffix that names another format, or none, belongs to the name; the ending is then the format's own.
+
+    Examples
+    --------
+    >>> split_suffix(Path("a/loans.csv.gz"), "csv"), split_suffix(Path("iris.data"), "csv")
+    (('loans', '.csv.gz'), ('iris.data', '.csv'))
+    """
+    packing = path.suffix if path.suffix.lower() in PACKED else ""
+    inner = path.with_suffix("") if packing else path
+    if SUFFIXES.get(inner.suffix.lower()) == format:
+        return inner.stem, inner.suffix + packing
+    return inner.name, default_ending(format) + packing
+
+
+def default_ending(format: str) -> str:
+    """Return the usual suffix of a format."""
+    return ".libsvm" if format == "svmlight" else f".{format}"
+
+
+def find_line(data: bytes, position: int) -> int:
+    """Return the number of the line, from one, that a position lies in."""
+    return 1 + len(re.findall(rb"\r\n?|\n", data[:position]))
+
+
+def check_target(path: str | os.PathLike, inputs: Iterable[Path], *, force: bool) -> Path:
+    """Return where to write, with links followed, or say why not there."""
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise TableError(f"{str(path)!r} is a folder: give the name of a file.")
+    if not target.parent.is_dir():
+        raise TableError(f"There is no folder {str(target.parent)!r} to write in: make it first.")
+    there = target.exists()
+    if any(one.resolve() == target or (there and one.exists() and one.samefile(target)) for one in inputs):
+        raise TableError(f"{str(path)!r} is the table that was read, which stays as it is: choose another.")
+    if there and not force:
+        raise TableError(f"{str(path)!r} exists already: choose another name, or force it (--force).")
+    return target
+
+
+def write_content(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all, and say in a sentence what stood in the way."""
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise TableError(
+            f"{str(path)!r} could not be written ({error.strerror}): free some space, or choose another "
+            "folder."
+        ) from None

@@ -1,0 +1,204 @@
+"""Tell wrong labels from classes that overlap in a way the votes do not see.
+
+Noise by class is blind to everything but the class. So among rows with like votes, those that are *given*
+class b and those that are given another label but would be changed to b are drawn from one distribution, if
+the change is right: no classifier can tell them apart. If one can, the votes were too coarse, and the labels
+stand. This is a classifier two-sample test (Lopez-Paz and Oquab, ICLR 2017). Its classifier is again an
+ensemble, trained on these rows alone and with larger subsets, so that it looks closer than the vote did; its
+statistic is that of Mann and Whitney on its out-of-bag values.
+
+A vote can also be too coarse everywhere: classes that lie like the fields of a chessboard are beyond tiny,
+wide SVMs. Their votes then predict the labels weakly, as they do under heavy noise. But noise hides labels
+from every SVM. So where votes are weak, larger subsets and a narrower kernel are tried on the whole table; if
+they predict the given labels clearly better, it is the vote that is wrong, and not the labels.
+"""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from subsvms._typing import Table
+from subsvms.correction._noise import FEWEST, rank_evidence
+from subsvms.correction._rule import Judgement, spare
+from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._votes import Votes
+
+N_SVMS, SUBSET = 200, 300  # of the test; enough for ranks, and five times what the vote's SVMs see
+MOST_ROWS = 1000  # of each side
+APART = 3.0  # standard deviations above chance
+AREA = (
+    0.6  # under the ROC curve; right changes still differ a little, as some of those rows are not of class b
+)
+
+DOUBTED = 8.0  # standard deviations of evidence below which the vote itself is checked
+NARROWER = 10.0  # times gamma
+BETTER, SURPLUS = 1.3, 1.0  # factor and standard deviations by which closer SVMs must do better
+
+
+class Guards(NamedTuple):
+    """What the closer look found."""
+
+    coarse: bool = False  # the vote is too coarse: nothing may change
+    distinct: tuple[int, ...] = ()  # classes that rows would join from which the features tell them apart
+    untested: tuple[int, ...] = ()  # classes that too few rows would join to tell
+
+    @property
+    def denied(self) -> bool:
+        """Whether the noise that was estimated explains the labels only in part, or not at all."""
+        return self.coarse or bool(self.distinct)
+
+    def spare(self, judgement: Judgement, given: np.ndarray) -> Judgement:
+        """Return the judgement without the changes that the votes are too coarse to support."""
+        if self.coarse:
+            return spare(judgement, given, np.ones(len(given), dtype=bool), "coarse")
+        for classes, halt in ((self.distinct, "told apart"), (self.untested, "untested")):
+            kept = judgement.flagged & np.isin(judgement.suggested, classes)
+            judgement = spare(judgement, given, kept, halt)
+        return judgement
+
+
+def look_twice(
+    model: SubSVMClassifier,
+    X: Table,
+    given: np.ndarray,
+    votes: Votes,
+    judgement: Judgement,
+    evidence: float,
+    *,
+    seed: int,
+    sampled: bool = False,
+) -> Guards:
+    """Check what a judgement would change.
+
+    Parameters
+    ----------
+    model : SubSVMClassifier
+        The ensemble that voted, fitted.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        The table; the kernel matrix where the kernel is precomputed.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
+    votes : Votes
+    judgement : Judgement
+    evidence : float
+        As in `is_too_coarse`.
+    seed : int
+    sampled : bool, default=False
+        Whether these rows are a sample of a table. What a sample has too few changes of to test may be
+        thousands in the table, and is then kept as it is.
+    """
+    moves = np.bincount(judgement.suggested[judgement.flagged], minlength=votes.counts.shape[1])
+    untested = tuple(np.flatnonzero(moves < FEWEST).tolist()) if sampled else ()
+    if not judgement.flagged.any():
+        return Guards(untested=untested)
+    rows = np.flatnonzero(given >= 0)
+    labelled = X if len(rows) == len(given) else take_rows(X, rows, model.kernel)
+    if is_too_coarse(model, labelled, given[rows], evidence, seed=seed):
+        return Guards(coarse=True)
+    distinct = find_distinct(model, X, given, votes.mean_value, judgement, seed=seed)
+    return Guards(distinct=distinct, untested=untested)
+
+
+def take_rows(X: Table, rows: np.ndarray, kernel: str) -> Table:
+    """Return these rows of a table, and columns too where it is a kernel matrix."""
+    taken = X[rows]
+    return np.ascontiguousarray(taken[:, rows]) if kernel == "precomputed" else taken
+
+
+def is_too_coarse(
+    model: SubSVMClassifier, X: Table, given: np.ndarray, evidence: float, *, seed: int
+) -> bool:
+    """Return whether SVMs that look closer predict the given labels clearly better than the vote does.
+
+    Parameters
+    ----------
+    model : SubSVMClassifier
+        The ensemble that voted, fitted.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        The rows with labels.
+    given : ndarray of int of shape (n_rows,)
+        Their class numbers.
+    evidence : float
+        Standard deviations by which the vote beats chance, of the class where it does most.
+    seed : int
+    """
+    if evidence >= DOUBTED or model.kernel == "precomputed":
+        return False
+    gamma = model.voters_.kernel.gamma if model.kernel == "rbf" else 1.0 / X.shape[1]
+    votes = look_closer(model, X, given, seed, kernel="rbf", gamma=NARROWER * gamma)
+    asked = votes.n_voters > 0
+    closer = max(
+        rank_evidence(votes.mean_value[asked, c], given[asked] == c) for c in range(votes.counts.shape[1])
+    )
+    return bool(closer > BETTER * evidence + SURPLUS)
+
+
+def look_closer(model: SubSVMClassifier, X: Table, labels: np.ndarray, seed: int, **changes) -> Votes:
+    """Return out-of-bag votes of an ensemble like `model`, but with larger subsets."""
+    witness = clone(model).set_params(
+        n_estimators=N_SVMS,
+        subsample_size=min(len(labels) // 2, SUBSET),
+        sampling_bias=0.5,
+        class_weight=None,
+        random_state=seed,
+        verbose=0,
+        **changes,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an SVM that stops early still ranks
+        return witness.fit(X, labels).oob_votes_
+
+
+def find_distinct(
+    model: SubSVMClassifier,
+    X: Table,
+    given: np.ndarray,
+    values: np.ndarray,
+    judgement: Judgement,
+    *,
+    seed: int,
+) -> tuple[int, ...]:
+    """Return the classes that flagged rows would join whose rows can be told from them: their labels stay.
+
+    Parameters
+    ----------
+    model : SubSVMClassifier
+        The ensemble that voted; its kernel and losses are used again.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        The table; the kernel matrix where the kernel is precomputed.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
+    values : ndarray of shape (n_rows, n_classes)
+        Mean values of the votes.
+    judgement : Judgement
+    seed : int
+    """
+    distinct = []
+    for b in np.unique(judgement.suggested[judgement.flagged]):
+        joining = np.flatnonzero(judgement.flagged & (judgement.suggested == b))
+        if len(joining) < FEWEST:
+            continue
+        least = values[joining, b].min()
+        there = np.flatnonzero((given == b) & ~judgement.flagged & (values[:, b] >= least))
+        if len(there) < FEWEST or tell_apart(model, X, joining, there, seed=seed):
+            distinct.append(int(b))
+    return tuple(distinct)
+
+
+def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.ndarray, *, seed: int) -> bool:
+    """Return whether the features tell two sets of rows apart: by more than chance, and clearly."""
+    rng = np.random.default_rng(seed)
+    sides = [
+        rows if len(rows) <= MOST_ROWS else rng.choice(rows, MOST_ROWS, replace=False)
+        for rows in (one, other)
+    ]
+    rows = np.concatenate(sides)
+    side = np.repeat([1, 0], [len(part) for part in sides])
+    votes = look_closer(model, take_rows(X, rows, model.kernel), side, seed)
+    asked = votes.n_voters > 0
+    evidence = rank_evidence(votes.mean_value[asked, 1], side[asked] == 1)
+    n_one, n_other = np.sum(side[asked] == 1), np.sum(side[asked] == 0)
+    area = 0.5 + evidence * np.sqrt((n_one + n_other + 1) / (12.0 * max(n_one * n_other, 1)))
+    return bool(evidence > APART and area > AREA)

@@ -1,0 +1,327 @@
+"""Read the noise rates of the classes off the out-of-bag votes.
+
+Labels are noisy by class: T[c, d] = P(given d | true c), and the rate of class c is e_c = 1 - T[c, c]. For a
+row let u be its out-of-bag mean value for class c, and q(u) = P(true c | u). Then
+
+    eta(u) = P(given c | u) = f_c + (1 - e_c - f_c) q(u),    f_c = P(given c | true class is another).
+
+Nothing can tell noise from classes that overlap by nature: eta is all there is to see. Two assumptions part
+them. One is usual, that q grows with u. The other is ours: **bounded lift**. No value of u makes a class more
+than `LIFT` times as likely, in odds against its largest rival, as it is in the whole table. Without it a rare
+class is in danger: the rows that look most like it are seldom pure even if every label is right, and their
+impurity, read as noise, changes right labels. (On clean w2a, 3 % positive, a fifth of the surest rows are
+negative.) With it the surest rows of a rare class may be impure, and those of a common class may not.
+
+Two views of the same votes are taken.
+
+- *Curve* (the four-parameter logistic of Barton and Lord, ETS 1981, which is logistic regression with label
+  noise as in Bootkrajang and Kaban, ECML 2012): q is a logistic function of u with bounded lift, and e_c, f_c
+  and q maximise the likelihood of the given labels.
+- *Extreme rows* (mixture proportion estimation: Blanchard, Lee and Scott, JMLR 2010; Scott, AISTATS 2015).
+  Of the k rows with the largest u at most a share f_c + (1 - e_c - f_c) q_max is given c, where the odds of
+  q_max are the largest that bounded lift allows; the lowest rows give a second such equation. k is the one
+  with the largest lower confidence limit of that share. The limits of the share there give e_c if the lift is
+  reached, and the curve's e_c is kept between these, for q need not be logistic; but it is raised only where
+  the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift. As a rate too high harms
+  and one too low only leaves, it is moved, in any case, by a part `CAUTION` of the way to its lower limit.
+
+That is for two classes. With three and more, `_noise_softmax` looks at all of them at once; their rates
+are moved by `CAUTION`, too.
+
+What is estimated errs on the side of less noise where the classes are purer than bounded lift allows. The
+upper end of an interval does without that assumption: 1 - e_c is at least the share of c among the surest
+rows. The lower end is the curve's, by its profile likelihood.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm, rankdata
+
+from subsvms._intervals import lower_limit, upper_limit
+from subsvms.correction._noise_curve import HIGHEST, LEVEL, LIFT, bin_values, fit_curve, profile_limit
+from subsvms.correction._noise_softmax import Softmax, fit_noise, least_scale, lower_rates, thin
+
+FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance to be lucky
+CHOOSE, READ = 0.999, 0.9  # confidence that chooses k, and that of the limits read there
+CHANCE = 0.005  # that labels without any sense pass for explained; measured, about that
+CAUTION = 0.2  # with 0.1 some small noisy tables are still harmed; with 0.4 many wrong labels stay
+FEWEST = 5  # rows of a class; of fewer no share can be read
+SOLVABLE = 0.2  # least difference in a column of T, 1 - e_1 - e_2 for two classes, at which labels are used
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseEstimate:
+    """How often each class is given another label."""
+
+    classes: np.ndarray  # (n_classes,)
+    matrix: np.ndarray  # (n_classes, n_classes), P(given column | true line)
+    rate_interval: np.ndarray  # (n_classes, 2), for 1 - the diagonal; each end with confidence 0.95
+    shares: np.ndarray  # (n_classes,), of the true classes
+    error_rate_interval: np.ndarray  # (2,), if all rates are at the same end of theirs
+    evidence: np.ndarray  # (n_classes,), standard deviations by which the votes beat chance
+    softmax: Softmax | None = None  # of three classes and more: how probable each is
+
+    @property
+    def rates(self) -> np.ndarray:
+        """Share of each class's rows with a wrong label."""
+        return 1.0 - np.diag(self.matrix)
+
+    @property
+    def error_rate(self) -> float:
+        """Share of all rows with a wrong label; the paper's rho * beta."""
+        return float(self.shares @ self.rates)
+
+    @property
+    def beta(self) -> float:
+        """Share of the smallest true class."""
+        return float(self.shares.min())
+
+    @property
+    def rho(self) -> float:
+        """Wrong labels, as a share of the smallest class's size."""
+        return self.error_rate / self.beta if self.beta > 0 else np.nan
+
+    @property
+    def alpha(self) -> float:
+        """Share of the wrong labels whose true class is not the smallest; NaN if none is wrong."""
+        wrong = self.shares * self.rates
+        return float(1.0 - wrong[np.argmin(self.shares)] / wrong.sum()) if wrong.sum() > 0 else np.nan
+
+    @property
+    def explained(self) -> bool:
+        """Whether the votes predict the given labels better than chance."""
+        return bool(self.evidence.max() >= evidence_needed(len(self.classes)))
+
+    def __str__(self) -> str:
+        low, high = self.error_rate_interval
+        lines = [f"{self.error_rate:.1%} of the labels are thought wrong ({low:.1%} to {high:.1%})"]
+        for name, rate, (low, high) in zip(self.classes, self.rates, self.rate_interval, strict=True):
+            lines.append(f"  of true {str(name)!r}: {rate:.1%} ({low:.1%} to {high:.1%})")
+        return "\n".join(lines)
+
+
+def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarray) -> NoiseEstimate:
+    """Estimate the noise of each class from out-of-bag votes.
+
+    Parameters
+    ----------
+    mean_value : ndarray of shape (n_rows, n_classes)
+        Out-of-bag mean values, finite.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers.
+    classes : ndarray of shape (n_classes,)
+        Their names.
+
+    Returns
+    -------
+    NoiseEstimate
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> true = np.repeat([0, 1], 1000)
+    >>> u = np.clip(rng.normal(1.2 * true - 0.6, 0.3), -1, 1)
+    >>> given = np.where(rng.random(2000) < np.where(true == 1, 0.3, 0.0), 0, true)  # 30 % of class 1
+    >>> noise = estimate_noise(np.stack([-u, u], axis=1), given, np.array(["no", "yes"]))
+    >>> noise.rates.round(1), round(noise.rho, 1)
+    (array([0. , 0.3]), 0.3)
+    """
+    n_classes = len(classes)
+    counts = np.bincount(given, minlength=n_classes)
+    evidence = np.array([rank_evidence(mean_value[:, c], given == c) for c in range(n_classes)])
+    if evidence.max() < evidence_needed(n_classes):
+        nothing = np.tile([0.0, 1.0], (n_classes, 1))  # any rate fits labels that no feature explains
+        shares = counts / counts.sum()
+        return NoiseEstimate(classes, np.eye(n_classes), nothing, shares, np.array([0.0, 1.0]), evidence)
+    if n_classes > 2:
+        return estimate_several(mean_value, given, classes, evidence)
+    matrix, interval = np.eye(n_classes), np.tile([0.0, 1.0], (n_classes, 1))
+    for c in np.flatnonzero((counts >= FEWEST) & (counts < counts.sum())).tolist():
+        u, is_given = mean_value[:, c], given == c
+        odds = counts[c] / np.delete(counts, c).max()
+        bins = bin_values(u, is_given, odds)
+        curve = fit_curve(bins)
+        low = profile_limit(bins, curve)
+        least, most_likely = extreme_rates(u, is_given, odds)
+        rate = float(np.clip(curve.e, least if low > 0 else 0.0, most_likely))
+        rate -= CAUTION * (rate - min(low, rate))
+        interval[c] = min(low, rate), max(highest_rate(u, is_given), rate)
+        matrix[c] = rate
+        matrix[c, c] = 1.0 - rate
+    return conclude(classes, counts, matrix, interval, evidence)
+
+
+def estimate_several(
+    mean_value: np.ndarray, given: np.ndarray, classes: np.ndarray, evidence: np.ndarray
+) -> NoiseEstimate:
+    """Estimate the noise of three classes or more; parameters as in `estimate_noise`."""
+    counts = np.bincount(given, minlength=len(classes))
+    large = np.flatnonzero(counts >= FEWEST)  # of smaller ones nothing can be learned, and none is changed
+    matrix, interval = np.eye(len(classes)), np.tile([0.0, 1.0], (len(classes), 1))
+    weights = (counts + 1.0) / (counts + 1.0).sum()
+    if len(large) < 2:
+        return conclude(classes, counts, matrix, interval, evidence, Softmax(1.0, weights))
+    used = np.isin(given, large)
+    values, labels = mean_value[np.ix_(used, large)], np.searchsorted(large, given[used])
+    fewer = thin(values, labels)
+    fit = fit_noise(*fewer)
+    least = least_scale(*fewer, fit)
+    cautious = lower_rates(*fewer, fit, 1.0 - CAUTION * (1.0 - least))
+    for i, c in enumerate(large.tolist()):
+        lead = values[:, i] - np.delete(values, i, axis=1).max(axis=1)
+        highest = max(highest_rate(lead, labels == i), cautious.rates[i])
+        interval[c] = least * fit.rates[i], highest
+    matrix[np.ix_(large, large)] = cautious.matrix
+    weights[large] = cautious.softmax.weights * weights[large].sum()
+    return conclude(classes, counts, matrix, interval, evidence, Softmax(cautious.softmax.slope, weights))
+
+
+def conclude(
+    classes: np.ndarray,
+    counts: np.ndarray,
+    matrix: np.ndarray,
+    interval: np.ndarray,
+    evidence: np.ndarray,
+    softmax: Softmax | None = None,
+) -> NoiseEstimate:
+    """Return the estimate, with the shares and the error rate that follow from T."""
+    given_shares = counts / counts.sum()
+    shares = true_shares(given_shares, matrix)
+    known = np.where((counts >= FEWEST)[:, None], interval, (1.0 - np.diag(matrix))[:, None])
+    errors = [error_rate_at(given_shares, matrix, rates) for rates in known.T]
+    return NoiseEstimate(classes, matrix, interval, shares, np.array(errors), evidence, softmax)
+
+
+def highest_rate(u: np.ndarray, is_given: np.ndarray) -> float:
+    """Return the upper limit of a rate: the class has at least its share among its surest rows."""
+    top = top_rows(u, is_given)
+    return 1.0 - float(lower_limit(np.sum(is_given[top]), len(top), LEVEL))
+
+
+def error_rate_at(given_shares: np.ndarray, matrix: np.ndarray, rates: np.ndarray) -> float:
+    """Return the error rate that other rates would mean; wrong labels go where T sends them."""
+    others = np.where(np.eye(len(matrix), dtype=bool), 0.0, matrix) + 1e-12
+    np.fill_diagonal(others, 0.0)
+    moved = np.diag(1.0 - rates) + rates[:, None] * others / others.sum(axis=1, keepdims=True)
+    return float(true_shares(given_shares, moved) @ rates)
+
+
+def evidence_needed(n_classes: int) -> float:
+    """Return the standard deviations that one of the classes must show; two classes are one comparison."""
+    return float(norm.isf(CHANCE / (1 if n_classes == 2 else n_classes)))
+
+
+def rank_evidence(u: np.ndarray, is_given: np.ndarray) -> float:
+    """Return by how many standard deviations rows given the class rank above the others.
+
+    The statistic of Mann and Whitney (1947), ties corrected, under the hypothesis that u and the label are
+    independent.
+
+    Examples
+    --------
+    >>> round(rank_evidence(np.arange(8.0), np.arange(8) >= 4), 2)
+    2.31
+    """
+    n, n_given = len(u), int(is_given.sum())
+    if n_given in (0, n):
+        return 0.0
+    ranks = rankdata(u)
+    variance = n_given * (n - n_given) * ranks.var(ddof=1) / n
+    surplus = ranks[is_given].sum() - n_given * (n + 1) / 2
+    return float(surplus / np.sqrt(variance)) if variance > 0 else 0.0
+
+
+def extreme_sizes(n_rows: int) -> np.ndarray:
+    """Return the numbers of extreme rows to look at.
+
+    Examples
+    --------
+    >>> extreme_sizes(60)
+    array([10, 15, 22, 34, 51, 60])
+    """
+    n_steps = max(int(np.ceil(np.log(max(n_rows / FIRST, 1.0)) / np.log(GROWTH))), 0)
+    sizes = np.round(FIRST * GROWTH ** np.arange(n_steps + 1)).astype(int)
+    return np.unique(np.minimum(sizes, n_rows))
+
+
+def top_rows(u: np.ndarray, is_given: np.ndarray) -> np.ndarray:
+    """Return the rows with the largest u, as many as are most certainly given the class."""
+    order = np.argsort(-u, kind="stable")
+    sizes = extreme_sizes(len(u))
+    counts = np.cumsum(is_given[order])[sizes - 1]
+    return order[: sizes[np.argmax(lower_limit(counts, sizes, CHOOSE))]]
+
+
+def extreme_rates(u: np.ndarray, is_given: np.ndarray, odds: float) -> tuple[float, float]:
+    """Return e_c as the extreme rows show it if they reach the full lift: lower and upper limit.
+
+    With p_top and p_bottom the shares of given c among the highest, and of given another among the lowest
+    rows, and q_top, q_bottom the largest such shares of true labels that bounded lift allows,
+
+        p_top = f + (1 - e - f) q_top    and    p_bottom = e + (1 - e - f) q_bottom.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n_rows,)
+    is_given : ndarray of bool of shape (n_rows,)
+    odds : float
+        Of the class against its largest rival, in the table.
+
+    Examples
+    --------
+    >>> u = np.linspace(-1, 1, 1000)
+    >>> is_given = u > 0
+    >>> is_given[::4] = False  # a quarter of the class is given another label
+    >>> low, high = extreme_rates(u, is_given, 1.0)
+    >>> 0.2 < low < 0.25 < high < 0.35
+    True
+    """
+    sides = ((is_given, top_rows(u, is_given)), (~is_given, top_rows(-u, ~is_given)))
+    hits, sizes = np.array([(np.sum(label[rows]), len(rows)) for label, rows in sides]).T
+    among_all = is_given.mean() / (1.0 - is_given.mean())
+    q_top, q_bottom = LIFT * odds / (1.0 + LIFT * odds), LIFT / (LIFT + among_all)
+
+    def solve(p_top, p_bottom):
+        spread = (p_top + p_bottom - 1.0) / (q_top + q_bottom - 1.0)
+        f = p_top - spread * q_top
+        return float(np.clip(1.0 - spread - f, 0.0, HIGHEST))
+
+    low = solve(*upper_limit(hits, sizes, READ))
+    return low, max(low, solve(*lower_limit(hits, sizes, READ)))
+
+
+def true_shares(given_shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Return the shares pi of the true classes: given = pi T, solved, and cut to be shares.
+
+    Examples
+    --------
+    >>> true_shares(np.array([0.65, 0.35]), np.array([[1.0, 0.0], [0.3, 0.7]]))
+    array([0.5, 0.5])
+    """
+    if not is_solvable(matrix):
+        return given_shares
+    return cut_to_shares(given_shares @ np.linalg.inv(matrix))
+
+
+def is_solvable(matrix: np.ndarray) -> bool:
+    """Tell if each label is clearly likelier for its own class than for any other, so that T inverts."""
+    return least_lead(matrix) > SOLVABLE
+
+
+def least_lead(matrix: np.ndarray) -> float:
+    """Return by how much each label is likelier for its own class than for any other, at least.
+
+    Examples
+    --------
+    >>> round(least_lead(np.array([[0.9, 0.1], [0.3, 0.7]])), 9)
+    0.6
+    """
+    others = np.where(np.eye(len(matrix), dtype=bool), -np.inf, matrix)
+    return float(np.min(np.diag(matrix) - others.max(axis=0)))
+
+
+def cut_to_shares(values: np.ndarray) -> np.ndarray:
+    """Return values cut to be at least zero and to add up to one along the last axis."""
+    values = np.maximum(values, 0.0)
+    return values / values.sum(axis=-1, keepdims=True)

@@ -1,0 +1,251 @@
+"""The result of a correction: new labels, how sure they are, what changed and why.
+
+Every row carries an *action*:
+
+- ``keep``     the label stands;
+- ``fix``      it is replaced by the suggested one;
+- ``drop``     the row is thought wrong and left out by `fit_resample`;
+- ``weight``   it stays, with the weight that its label deserves;
+- ``review``   it is flagged for a person, and nothing else;
+- ``missing``  there was no label: the suggested one is filled in. Such rows are never counted as noise;
+- ``verified`` a person decided, and what they decided is the label.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subsvms.correction._frames import FrameStyle, build_frame, row_names
+from subsvms.correction._noise import NoiseEstimate
+from subsvms.correction._pulls import Witnesses
+from subsvms.correction._rule import HALTS, Judgement, Settings
+from subsvms.ensemble._votes import Votes
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """What was found out about each label, and what is done about it. Rows are in the user's order."""
+
+    classes: np.ndarray  # (n_classes,)
+    given: np.ndarray  # (n_rows,), class numbers; -1 where there was no label
+    judgement: Judgement
+    votes: Votes  # out-of-bag; of all SVMs for rows without a label
+    noise: NoiseEstimate
+    withstands: np.ndarray  # (n_rows,), label changes that the vote's verdict certainly survives
+    certainty: float  # confidence of each of these certificates
+    settings: Settings
+    witnesses: Witnesses | None = None  # of the flagged rows
+    verified: np.ndarray | None = None  # (n_rows,), class numbers that people decided; -1 where nobody did
+    style: FrameStyle = FrameStyle()
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def __repr__(self) -> str:
+        flagged, n = int(self.flagged.sum()), int((self.given >= 0).sum())
+        rate = f"estimated error rate {self.noise.error_rate:.3f}" if self.noise.explained else "rate unknown"
+        return f"Correction({flagged} of {n} labels flagged, {int(self.changed.sum())} changed, {rate})"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user must know before using the result."""
+        return self.judgement.notes
+
+    @property
+    def flagged(self) -> np.ndarray:
+        """Rows whose label is thought wrong."""
+        return self.judgement.flagged
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Rows that came without a label."""
+        return self.given < 0
+
+    @property
+    def decided(self) -> np.ndarray:
+        """Rows whose label a person verified."""
+        return np.zeros(len(self), dtype=bool) if self.verified is None else self.verified >= 0
+
+    @property
+    def compared(self) -> np.ndarray:
+        """The class that speaks against each label: the suggested one, or else the best of the others."""
+        return np.where(self.flagged | self.missing, self.judgement.suggested, self.judgement.rival)
+
+    @property
+    def held_back(self) -> np.ndarray:
+        """Rows whose label stands although another is more probable: a limit or a guard kept it."""
+        other = self.judgement.posterior[np.arange(len(self)), self.judgement.rival]
+        return ~self.missing & ~self.flagged & (self._own_posterior() < other) & ~self.decided
+
+    @property
+    def label_quality(self) -> np.ndarray:
+        """How well the given label stands, from 0 to 1, to rank labels by; NaN without one.
+
+        About the probability that the label is right, if no class is surely free of noise; where a second
+        look denied the noise that was estimated, one that rests more on the votes.
+        """
+        return self.judgement.quality
+
+    @property
+    def suggested_labels(self) -> np.ndarray:
+        """The labels that the rule would give."""
+        return self.classes[self.judgement.suggested]
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The labels after the action, like the given ones."""
+        fixed = self.missing | (self.flagged & (self.settings.action == "fix"))
+        labels = np.where(fixed, self.judgement.suggested, self.given)
+        if self.verified is not None:
+            labels = np.where(self.verified >= 0, self.verified, labels)
+        return self.classes[labels]
+
+    @property
+    def changed(self) -> np.ndarray:
+        """Rows whose label is another than the given one; rows without a label do not count."""
+        fixed = self.flagged & (self.settings.action == "fix")
+        if self.verified is None:
+            return fixed
+        return fixed | (self.decided & ~self.missing & (self.verified != self.given))
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Rows that are still in the table; all but those that are dropped."""
+        return ~(self.flagged & (self.settings.action == "drop"))
+
+    @property
+    def sample_weight(self) -> np.ndarray:
+        """Weight of each row, flagged or not: the probability of its label if the action is "weight".
+
+        One where something else than the rule kept the label (`HALTS`), unless that is the user's limit on
+        changes, and where a person decided.
+        """
+        weight = np.where(self.kept, 1.0, 0.0)
+        if self.settings.action == "weight":
+            free = np.isin(self.judgement.halt, ("", "capped"))
+            weight = np.where(free, self._own_posterior(), 1.0)
+            weight = np.where(self.missing, self.confidence, weight)
+        return np.where(self.decided, 1.0, weight)
+
+    def _own_posterior(self):
+        return self.judgement.posterior[np.arange(len(self)), np.maximum(self.given, 0)]
+
+    @property
+    def vote_share(self) -> np.ndarray:
+        """Share of the SVMs that vote for the suggested label; NaN for a row that every SVM saw."""
+        return self.votes.share[np.arange(len(self)), self.judgement.suggested]
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """Probability of the suggested label; with the rule "majority", its share of the votes."""
+        if self.settings.rule == "majority":
+            return self.vote_share
+        return self.judgement.posterior[np.arange(len(self)), self.judgement.suggested]
+
+    @property
+    def action(self) -> np.ndarray:
+        """What is done about each row."""
+        action = np.where(self.flagged, self.settings.action, "keep")
+        return np.where(self.decided, "verified", np.where(self.missing, "missing", action))
+
+    @property
+    def reason(self) -> list[str]:
+        """Why, in words: the vote, the probability and the threshold of each row."""
+        return self.explain(np.arange(len(self)))
+
+    def explain(self, rows: np.ndarray) -> list[str]:
+        """Return the reasons of some rows only, in words."""
+        names = [repr(name) for name in self.classes.tolist()]
+        judged = self.judgement
+        compared = self.compared[rows]
+        columns = (
+            self.given[rows],
+            compared,
+            self.votes.n_voters[rows],
+            self.votes.counts[rows].argmax(axis=1),
+            self.votes.counts[rows].max(axis=1),
+            judged.posterior[rows, np.maximum(self.given[rows], 0)],
+            judged.posterior[rows, compared],
+            self.action[rows],
+            judged.halt[rows],
+        )
+        return [self._say(names, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+
+    def _say(self, names, given, compared, n_voters, winner, n_votes, p_given, p_other, action, halt):
+        if action == "verified":
+            return f"verified: a person decided; {vote_in_words(names, n_voters, winner, n_votes)}"
+        if n_voters == 0:
+            return f"{action}: {HALTS['unasked']}"
+        vote = vote_in_words(names, n_voters, winner, n_votes)
+        chance = f"probability of {names[compared]} is {p_other:.3f}"
+        if action == "missing":
+            return f"missing: no label was given; {vote}; {chance}"
+        settings = self.settings
+        if action != "keep":
+            limit = f"above {settings.min_confidence:g}"
+            if settings.rule == "majority":
+                limit = f"but most votes decide{self._needed_share()}"
+            return f"{action}: {vote}, the label is {names[given]}; {chance}, {limit}"
+        limit = f"a change needs more than {settings.min_confidence:g} for {names[compared]}"
+        if settings.min_confidence < 0.5:
+            limit += f" and more than for {names[given]}"
+        if settings.rule == "majority":
+            limit = f"a change needs most votes for another label{self._needed_share()}"
+        own = f"probability of {names[given]} is {p_given:.3f}"
+        return f"keep: {vote}; {own}, {chance}; {HALTS.get(halt, limit)}"
+
+    def _needed_share(self):
+        share = self.settings.min_confidence
+        return f", more than {share:g} of them" if share > 0.5 else ""
+
+    def to_frame(self, *, witnesses: bool = False) -> Any:
+        """Return a data frame with a line for each row: pandas with the user's index, or polars.
+
+        Parameters
+        ----------
+        witnesses : bool, default=False
+            Whether to add the columns `supporting` and `opposing`: for a flagged row the rows that speak most
+            for the suggested label, and against it.
+
+        Returns
+        -------
+        DataFrame
+            Of the library that X or y came in; of pandas, or else polars, for arrays. `withstands` is about
+            the winner of the vote, not `suggested_label`, where the rule keeps a label against the vote.
+        """
+        given = self.classes[self.given].astype(object)
+        given[self.missing] = None
+        columns: dict[str, Any] = {
+            "is_label_issue": self.flagged,
+            "label_quality": self.label_quality,
+            "given_label": given if self.missing.any() else self.classes[self.given],
+            "suggested_label": self.suggested_labels,
+            "corrected_label": self.labels,
+            "vote_share": self.vote_share,
+            "confidence": self.confidence,
+            "withstands": self.withstands,
+            "action": self.action,
+            "reason": self.reason,
+        }
+        if witnesses:
+            columns |= self._witness_columns()
+        return build_frame(columns, self.style)
+
+    def _witness_columns(self):
+        if self.witnesses is None:
+            raise ValueError("No witnesses were looked for: correct with n_witnesses above 0.")
+        columns = {}
+        for name in ("supporting", "opposing"):
+            lists: list[list] = [[] for _ in range(len(self))]
+            for row, found in zip(self.witnesses.rows, getattr(self.witnesses, name), strict=True):
+                lists[row] = row_names(self.style, found[found >= 0])
+            columns[name] = lists
+        return columns
+
+
+def vote_in_words(names: list[str], n_voters: int, winner: int, n_votes: int) -> str:
+    """Return how a vote went."""
+    if n_voters == 0:
+        return "no SVM can judge it"
+    return f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"

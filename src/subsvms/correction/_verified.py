@@ -1,0 +1,88 @@
+"""Take in what people verified: it stands, and makes the rule more careful about the other rows."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import poisson
+
+from subsvms.correction._rule import Judgement, Settings
+
+MOST_SURE = 0.98  # belief in a wrong label that people are compared with: one surprise in fifty is none
+CHANCE = 0.1  # of as many refusals or more, at which they say nothing against the rule
+
+
+def trust(judgement: Judgement, given: np.ndarray, verified: np.ndarray, settings: Settings) -> Judgement:
+    """Return the judgement in which verified rows are settled, and others are seen in their light.
+
+    It comes after all else: verified rows are not drawn at random but the most doubtful ones, and a rule that
+    no longer saw them would take the rest for clean.
+
+    Parameters
+    ----------
+    judgement : Judgement
+    given, verified : ndarray of int of shape (n_rows,)
+        Class numbers; -1 without a label, and where nobody decided.
+    settings : Settings
+    """
+    decided = verified >= 0
+    posterior = temper(judgement.posterior, given, verified)
+    rows = np.arange(len(given))
+    firm = posterior[rows, judgement.suggested] > settings.min_confidence
+    flagged = judgement.flagged & ~decided & (firm | (settings.rule == "majority"))
+    kept = (judgement.flagged & ~flagged) | (decided & (given >= 0))
+    return replace(
+        judgement,
+        posterior=posterior,
+        suggested=np.where(kept, given, judgement.suggested),
+        flagged=flagged,
+        quality=np.where(decided & (given >= 0), verified == given, judgement.quality),
+        halt=np.where(decided, "verified", judgement.halt),
+    )
+
+
+def temper(posterior: np.ndarray, given: np.ndarray, verified: np.ndarray) -> np.ndarray:
+    """Return posteriors that believe in wrong labels no more than people did.
+
+    Let w be the posterior probability that a given label is wrong. People verified some: z = 1 if it was
+    wrong indeed. The shift b that maximises, with the logistic function s,
+
+        sum z log s(logit w + b) + (1 - z) log(1 - s(logit w + b)) - b^2 / 2
+
+    is the most probable one under a standard normal prior. Only b < 0 is used: what people decide may stop
+    changes, and never starts one. Nor do a few refusals that the posteriors foretell: b = 0 if at least as
+    many as there are come with probability `CHANCE` or more, by Poisson's law with the mean sum(1 - w).
+    Posteriors of verified rows become certain.
+
+    Parameters
+    ----------
+    posterior : ndarray of shape (n_rows, n_classes)
+    given, verified : ndarray of int of shape (n_rows,)
+        Class numbers; -1 without a label, and where nobody decided.
+    """
+    rows, own = np.arange(len(given)), np.maximum(given, 0)
+    known = given >= 0
+    wrong = 1.0 - posterior[rows, own]
+    believed = np.clip(wrong, 1.0 - MOST_SURE, MOST_SURE)
+    asked = np.flatnonzero((verified >= 0) & known)
+    found_wrong = verified[asked] != given[asked]
+    by_chance = poisson.sf(np.sum(~found_wrong) - 1, np.sum(1.0 - believed[asked]))
+    b = find_shift(believed[asked], found_wrong) if by_chance < CHANCE else 0.0
+    shifted = posterior.copy()
+    if b < 0:
+        less = np.minimum(expit(logit(believed) + b), wrong)
+        shifted *= np.where(known & (wrong > 0), less / np.where(wrong > 0, wrong, 1.0), 1.0)[:, None]
+        shifted[rows[known], own[known]] = 1.0 - less[known]
+    decided = np.flatnonzero(verified >= 0)
+    shifted[decided] = np.eye(posterior.shape[1])[verified[decided]]
+    return shifted
+
+
+def find_shift(wrong: np.ndarray, found_wrong: np.ndarray) -> float:
+    """Return the most probable shift of logits, by bisection of the derivative, which falls with b."""
+    low, high = -20.0, 20.0
+    for _ in range(60):
+        b = (low + high) / 2
+        slope = np.sum(found_wrong - expit(logit(wrong) + b)) - b
+        low, high = (b, high) if slope > 0 else (low, b)
+    return (low + high) / 2

@@ -1,0 +1,141 @@
+"""Draw how many verdicts are certified against how many changes."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from subsvms.certificates import certified_curve
+from subsvms.correction._result import Correction
+from subsvms.displays._base import COLOURS, Display, open_axes
+
+
+class CertifiedCurveDisplay(Display):
+    """How many verdicts are certain to stand, against how many labels change.
+
+    Parameters
+    ----------
+    n_changes : array-like of int of shape (n_points,)
+        Numbers of changed labels, ascending.
+    share : array-like of shape (n_points,)
+        Share of the rows whose verdict withstands as many.
+    confidence : float, optional
+        That of each certificate, for the legend.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    subsvms.certificates.certified_curve : The numbers.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from subsvms.displays import CertifiedCurveDisplay
+    >>> display = CertifiedCurveDisplay.from_predictions([0, 0, 1, 3])
+    >>> display.n_changes, display.share
+    (array([0, 1, 2, 3, 4]), array([1.  , 0.5 , 0.25, 0.25, 0.  ]))
+    >>> display = CertifiedCurveDisplay.from_predictions([2, 2, 5], ax=display.ax_, name="more SVMs")
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(self, n_changes: ArrayLike, share: ArrayLike, *, confidence: float | None = None):
+        self.n_changes = n_changes
+        self.share = share
+        self.confidence = confidence
+
+    def plot(self, *, ax: Any = None, name: str | None = None, **curve_kw: Any) -> "CertifiedCurveDisplay":
+        """Draw the curve; several can share their axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        name : str, optional
+            Of the curve, for the legend.
+        **curve_kw
+            For `ax.step`.
+
+        Returns
+        -------
+        self : CertifiedCurveDisplay
+        """
+        from matplotlib.ticker import MaxNLocator
+
+        self.figure_, self.ax_ = open_axes(ax, (6.4, 4.4))
+        sure = None if self.confidence is None else f"each with confidence {100 * self.confidence:g}%"
+        label = ", ".join(part for part in (name, sure) if part)
+        options = {"where": "mid", "linewidth": 1.8, "clip_on": False}  # "mid": flat around whole numbers
+        options["color"] = COLOURS[len(self.ax_.lines) % len(COLOURS)]
+        if label:
+            options["label"] = label
+        (self.line_,) = self.ax_.step(self.n_changes, self.share, **(options | curve_kw))
+        self.ax_.set(
+            xlim=(0.0, max(self.ax_.dataLim.x1, 1.0)), ylim=(0.0, 1.02),
+            xlabel="changed labels (or whole rows)", ylabel="share of verdicts certified",
+        )  # fmt: skip
+        self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
+        self.ax_.grid(color="0.9")
+        self.ax_.set_axisbelow(True)
+        if label:
+            self.ax_.legend(loc="best")
+        return self
+
+    @classmethod
+    def from_correction(
+        cls, correction: Correction, *, ax: Any = None, **options: Any
+    ) -> "CertifiedCurveDisplay":
+        """Draw the certificates of a correction.
+
+        Parameters
+        ----------
+        correction : Correction
+        ax : matplotlib Axes, optional
+        **options
+            Those of `plot`.
+
+        Returns
+        -------
+        CertifiedCurveDisplay
+            Of all rows; one that nobody voted on withstands nothing.
+        """
+        return cls.from_predictions(
+            correction.withstands, confidence=correction.certainty, ax=ax, **options
+        )  # fmt: skip
+
+    @classmethod
+    def from_predictions(
+        cls,
+        withstands: ArrayLike,
+        *,
+        confidence: float | None = None,
+        max_changes: int | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> "CertifiedCurveDisplay":
+        """Draw certificates as `subsvms.certificates.count_withstood` returns them.
+
+        Parameters
+        ----------
+        withstands : array-like of int of shape (n_rows,)
+            Changes that each verdict withstands.
+        confidence : float, optional
+            That of each certificate.
+        max_changes : int, optional
+            Where the curve ends; by default where no verdict is certain any more.
+        ax : matplotlib Axes, optional
+        **options
+            Those of `plot`.
+
+        Returns
+        -------
+        CertifiedCurveDisplay
+        """
+        withstands = np.asarray(withstands)
+        last = int(withstands.max(initial=0)) + 1 if max_changes is None else max_changes
+        curve = certified_curve(withstands, last)
+        return cls(curve.n_changes, curve.share, confidence=confidence).plot(ax=ax, **options)

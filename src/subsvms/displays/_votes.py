@@ -1,0 +1,320 @@
+"""Draw the votes for a class, by given label, and where labels begin to be flagged.
+
+Where the rule changes labels can be read off its result. Let u be the out-of-bag mean value of a class. With
+two classes and the rule "posterior" a label is flagged from some u on, one value for each given label, since
+the posterior grows with u; half way between the last row that is kept and the first that is flagged is that
+threshold, as far as the table knows it. Other rules, `max_error_rate` and other classes need not part the
+rows at one u. Then no line is drawn, and a tick marks each flagged row.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from subsvms._validation import drop_missing, find_missing
+from subsvms.correction._result import Correction
+from subsvms.displays._base import COLOURS, Display, open_axes, short_names
+
+FAINT = "0.55"  # grey
+LINES = "--", "-."  # of the two thresholds, should the colours not do
+ROOM, STRIP = 1.4, -0.11  # ends of the y axis, in heights of the histograms: for the legend, for ticks below
+
+
+class VotesDisplay(Display):
+    """Histograms of the votes for one class, by given label, and where labels begin to be flagged.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows,)
+        Out-of-bag mean value u of the class, from -1 to 1; NaN for a row that nobody voted on.
+    given : array-like of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
+    classes : array-like of shape (n_classes,)
+        Their names.
+    thresholds : pair of float, optional
+        Values u from which on upwards a row labelled *another* class is flagged, and from which on downwards
+        a row labelled *this* class. NaN for no line.
+    class_number : int, default=1
+        Which class the values are of.
+    flagged : array-like of bool of shape (n_rows,), optional
+        Rows whose label is thought wrong, from this class or to it. Where no threshold parts them from the
+        others each is marked by a tick.
+
+    Attributes
+    ----------
+    histograms_ : list of matplotlib Polygon
+        Of rows labelled another class, and this class.
+    lines_ : list of matplotlib Line2D or None
+        Their thresholds.
+    ticks_ : list of matplotlib Line2D or None
+        Their flagged rows, where there is no threshold.
+    middle_ : matplotlib Line2D
+        The line at zero.
+    legend_ : matplotlib Legend
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    find_thresholds : Where the thresholds come from.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from subsvms.displays import VotesDisplay
+    >>> values = [-0.9, -0.7, -0.5, 0.2, 0.6, 0.8]
+    >>> given = ["ham", "ham", "spam", "spam", "ham", "spam"]
+    >>> proposed = ["ham", "ham", "spam", "spam", "spam", "spam"]
+    >>> display = VotesDisplay.from_predictions(values, given, proposed)
+    >>> display.thresholds.round(2)
+    array([-0.05,   nan])
+    >>> [text.get_text() for text in display.legend_.get_texts()]
+    ["labelled 'ham'", 'flagged above -0.05: 1 row', 'majority, about 0', "labelled 'spam'", 'none flagged']
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        values: ArrayLike,
+        given: ArrayLike,
+        classes: ArrayLike,
+        *,
+        thresholds: ArrayLike | None = None,
+        class_number: int = 1,
+        flagged: ArrayLike | None = None,
+    ):
+        self.values = values
+        self.given = given
+        self.classes = classes
+        self.thresholds = thresholds
+        self.class_number = class_number
+        self.flagged = flagged
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        bins: int = 50,
+        density: bool = False,
+        hist_kw: dict[str, Any] | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> "VotesDisplay":
+        """Draw the histograms and the thresholds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default in a new figure.
+        bins : int, default=50
+            From -1 to 1; an even number, so that none crosses zero.
+        density : bool, default=False
+            Whether each histogram has the area 1: then a rare class is as large as a common one.
+        hist_kw : dict, optional
+            For `ax.hist`.
+        line_kw : dict, optional
+            For `ax.axvline` of the thresholds.
+
+        Returns
+        -------
+        self : VotesDisplay
+        """
+        values, given = np.asarray(self.values, dtype=float), np.asarray(self.given)
+        names = short_names(self.classes)
+        _check_class_number(self.class_number, len(names))
+        check_consistent_length(values, given, self.flagged)
+        flagged = None if self.flagged is None else np.asarray(self.flagged, dtype=bool)
+        thresholds = [np.nan, np.nan] if self.thresholds is None else list(np.asarray(self.thresholds, float))
+        shown, own = np.isfinite(values) & (given >= 0), given == self.class_number
+        this = names[self.class_number]
+        other = names[1 - self.class_number] if len(names) == 2 else "another class"
+        self.figure_, self.ax_ = open_axes(ax, (7.0, 4.6))
+        edges = np.linspace(-1.0, 1.0, bins + 1)
+        self.histograms_, self.lines_, self.ticks_ = [], [], []
+        columns: list[list[Any]] = []  # of the legend
+        for side, (rows, name) in enumerate(((shown & ~own, other), (shown & own, this))):
+            options = {"histtype": "stepfilled", "alpha": 0.45, "label": f"labelled {name}"}
+            options |= {"color": COLOURS[side], "edgecolor": COLOURS[side], "linewidth": 1.2}
+            weighed = density and rows.any()  # the density of no rows is not a number
+            bars = self.ax_.hist(values[rows], edges, density=weighed, **(options | (hist_kw or {})))[2][0]
+            marked = None if flagged is None else values[rows & flagged]
+            into = f" as {this}" if side == 0 and len(names) > 2 else ""
+            line, ticks = self._mark(side, thresholds[side], marked, into, line_kw or {})
+            self.histograms_.append(bars)
+            self.lines_.append(line)
+            self.ticks_.append(ticks)
+            columns.append([bars, *(mark for mark in (line, ticks) if mark is not None)])
+            if marked is not None and len(marked) == 0:
+                columns[-1] += self.ax_.plot([], [], " ", label="none flagged")
+        middle = "majority, about 0" if len(names) == 2 else "neither for nor against"
+        self.middle_ = self.ax_.axvline(
+            0.0, ymax=0.8, color=FAINT, linewidth=0.9, linestyle=":", label=middle
+        )
+        self._finish(
+            [*columns[0], self.middle_, *columns[1]], f"out-of-bag mean value of class {this}", density
+        )
+        return self
+
+    def _mark(self, side, threshold, marked, into, line_kw):
+        """Draw a threshold, or a tick for each of the flagged rows; either may be None."""
+        rows = "" if marked is None else f": {len(marked)} row{'s' * (len(marked) != 1)}"
+        if np.isfinite(threshold):
+            label = f"flagged{into} {'below' if side else 'above'} {threshold:.2f}{rows}"
+            options = {"color": COLOURS[side], "linestyle": LINES[side], "linewidth": 1.8, "label": label}
+            options["ymax"] = 0.8  # the legend is above
+            return self.ax_.axvline(threshold, **(options | line_kw)), None
+        if marked is None or len(marked) == 0:
+            return None, None
+        share = (2 * side + 1) / 4 * STRIP / (STRIP - ROOM)  # of the axes: two lines of ticks in the strip
+        (ticks,) = self.ax_.plot(
+            marked, np.full(len(marked), share), "|", color=COLOURS[side], markersize=7, markeredgewidth=1.1,
+            transform=self.ax_.get_xaxis_transform(), label=f"flagged{into}{rows}",
+        )  # fmt: skip
+        return None, ticks
+
+    def _finish(self, handles, xlabel, density):
+        """Name the axes and put the legend where no row is."""
+        self.ax_.set(xlim=(-1.0, 1.0), xlabel=xlabel, ylabel="density" if density else "rows")
+        self.ax_.set_xticks(np.linspace(-1.0, 1.0, 5))
+        if self.ax_.get_yscale() == "linear":
+            top = max(bars.get_xy()[:, 1].max() for bars in self.histograms_) or 1.0
+            ticks = any(mark is not None for mark in self.ticks_)
+            self.ax_.set_ylim(STRIP * top if ticks else 0.0, ROOM * top)
+        width = self.ax_.get_window_extent().width / self.figure_.dpi * 72  # points; a line is about 42 sizes
+        size = float(np.clip(width / 45, 5.0, 8.5))
+        self.legend_ = self.ax_.legend(
+            handles=handles, loc="upper center", ncols=2, fontsize=size, framealpha=1.0
+        )  # fmt: skip
+
+    @classmethod
+    def from_correction(
+        cls, correction: Correction, *, class_number: int = 1, ax: Any = None, **options: Any
+    ) -> "VotesDisplay":
+        """Draw the votes that a correction was made from.
+
+        Parameters
+        ----------
+        correction : Correction
+        class_number : int, default=1
+            The class in question.
+        ax : matplotlib Axes, optional
+        **options
+            Those of `plot`.
+
+        Returns
+        -------
+        VotesDisplay
+            Rows without a label are left out, and rows that every SVM was trained on.
+        """
+        _check_class_number(class_number, len(correction.classes))
+        given, values = correction.given, correction.votes.mean_value[:, class_number]
+        proposed = np.where(correction.flagged, correction.judgement.suggested, given)
+        return cls._from_numbers(values, given, proposed, correction.classes, class_number).plot(
+            ax=ax, **options
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        values: ArrayLike,
+        given: ArrayLike,
+        proposed: ArrayLike | None = None,
+        *,
+        class_number: int = 1,
+        ax: Any = None,
+        **options: Any,
+    ) -> "VotesDisplay":
+        """Draw votes on any rows, such as those of another model.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_rows,)
+            Mean value of the class, from -1 to 1.
+        given : array-like of shape (n_rows,)
+            Labels; rows without one (None or NaN) are left out.
+        proposed : array-like of shape (n_rows,), optional
+            Labels after the correction; where there is none, or they are the given ones, nothing is flagged.
+        class_number : int, default=1
+            The class in question, in the sorted order of the labels.
+        ax : matplotlib Axes, optional
+        **options
+            Those of `plot`.
+
+        Returns
+        -------
+        VotesDisplay
+        """
+        both = [given] if proposed is None else [given, proposed]
+        check_consistent_length(values, *both)
+        missing = [find_missing(labels) for labels in both]
+        known = [column_or_1d(drop_missing(labels, lost)) for labels, lost in zip(both, missing, strict=True)]
+        classes = np.unique(np.concatenate(known))
+        _check_class_number(class_number, len(classes))
+        numbers = []
+        for labels, lost in zip(known, missing, strict=True):
+            number = np.full(len(lost), -1)
+            number[~lost] = np.searchsorted(classes, labels)
+            numbers.append(number)
+        changed = None if proposed is None else np.where(numbers[1] >= 0, numbers[1], numbers[0])
+        return cls._from_numbers(values, numbers[0], changed, classes, class_number).plot(ax=ax, **options)
+
+    @classmethod
+    def _from_numbers(cls, values, given, proposed, classes, class_number):
+        flagged = thresholds = None
+        if proposed is not None:
+            concerned = (given == class_number) | (proposed == class_number)
+            flagged = (proposed != given) & (given >= 0) & concerned
+            thresholds = find_thresholds(values, given == class_number, flagged, used=given >= 0)
+        return cls(
+            values, given, classes, thresholds=thresholds, class_number=class_number, flagged=flagged
+        )  # fmt: skip
+
+
+def find_thresholds(
+    values: ArrayLike, own: np.ndarray, flagged: np.ndarray, *, used: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the values at which rows begin to be flagged: two, or NaN where no value parts the rows.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_rows,)
+        Mean value of a class; rows with NaN are left out.
+    own : ndarray of bool of shape (n_rows,)
+        Rows that are labelled this class.
+    flagged : ndarray of bool of shape (n_rows,)
+        Rows whose label is thought wrong.
+    used : ndarray of bool of shape (n_rows,), optional
+        Rows to look at.
+
+    Returns
+    -------
+    ndarray of shape (2,)
+        Of rows labelled another class, of which the upper are flagged, and of rows labelled this class, of
+        which the lower are: the middle between the nearest two rows. NaN if all or none are flagged, or if
+        some row is on the wrong side.
+
+    Examples
+    --------
+    >>> values = np.array([-0.8, 0.2, 0.6, -0.5, 0.1, 0.7])
+    >>> own = np.array([False, False, False, True, True, True])
+    >>> find_thresholds(values, own, np.array([False, False, True, True, False, False])).round(2)
+    array([ 0.4, -0.2])
+    >>> find_thresholds(values, own, np.array([False, True, False, False, False, False]))
+    array([nan, nan])
+    """
+    values = np.asarray(values, dtype=float)
+    looked_at = np.isfinite(values) if used is None else np.isfinite(values) & used
+    thresholds = np.full(2, np.nan)
+    for side, (rows, sign) in enumerate(((looked_at & ~own, 1.0), (looked_at & own, -1.0))):
+        kept, gone = sign * values[rows & ~flagged], sign * values[rows & flagged]
+        if len(kept) and len(gone) and kept.max() < gone.min():
+            thresholds[side] = sign * (kept.max() + gone.min()) / 2.0
+    return thresholds
+
+
+def _check_class_number(class_number, n_classes):
+    if not 0 <= class_number < n_classes:
+        raise ValueError(
+            f"class_number must lie between 0 and {n_classes - 1}, the last class; got {class_number!r}."
+        )

@@ -1,0 +1,337 @@
+"""Thin scikit-learn shells around the stages: they check, call and remember."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from subsvms._progress import CallbackSupportMixin, Progress
+from subsvms._validation import check_cost, check_table
+from subsvms.ensemble._sampling import draw_subsets, subset_size
+from subsvms.ensemble._training import pose_problem, train_svms
+from subsvms.ensemble._votes import Votes, count_training_votes, count_votes, gather_voters
+
+
+class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+    """A vote of many tiny SVMs, each trained on a few rows: hard to mislead by wrong labels.
+
+    Each SVM sees a class-balanced random subset of logarithmic size, so most of them see few wrong
+    labels or none, and their majority is right where most of them are (Laxman, Mittal and
+    Venkatesan, "Error Correction in Learning using SVMs"). There is nothing to tune, but features must
+    be scaled, for example with MinMaxScaler; a warning tells if they look as if they were not.
+
+    More than two classes are handled one against one inside each subset. Every pairwise SVM is then
+    as small and as balanced as the paper's, and all of them together have no more multipliers than
+    one against the rest, whose problems would be unbalanced. An SVM's vote goes to the class with
+    the largest mean of clipped decision values against the others, which leaves no cyclic ties.
+
+    Parameters
+    ----------
+    n_estimators : int, default=1000
+        Number of subsets, J.
+    subsample_size : {"log_squared", "log"} or int, default="log_squared"
+        Rows drawn for a subset, s: the squared natural logarithm of the number of rows, or the
+        logarithm, rounded; K classes take K/2 times as many, at most five times.
+    sampling_bias : float, default=0.5
+        Probability p of drawing from the smaller class. 0.5 draws from all classes alike, however
+        many they are; the share of the smallest class draws uniformly from the rows.
+    kernel : {"rbf", "linear", "poly", "precomputed"}, default="rbf"
+        With "precomputed", `fit` takes K(X, X) and `predict` K(new rows, X).
+    gamma : {"auto", "scale"} or float, default="auto"
+        1 / n_features, 1 / (n_features * X.var()), or the value, for "rbf" and "poly". With "auto"
+        features should have a range of about one.
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant term of "poly".
+    C : float, default=100.0
+        The larger, the dearer a training error.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        The paper's L2 loss, or that of `sklearn.svm.SVC`.
+    class_weight : dict or "balanced", default=None
+        Factors of C. Subsets are balanced already, so this is seldom needed.
+    tol : float, default=1e-3
+        Largest duality gap of an SVM, as a share of its objective. With the rbf kernel the decision
+        values of the SVMs are then within about `tol` of the exact ones; kernels whose values are far
+        from one need a smaller `tol` for that.
+    max_iter : int, default=100_000
+        Limit of steps for one SVM. A warning tells how many SVMs reached it.
+    n_jobs : int, default=None
+        Threads: None is 1 (or what a joblib context says), -1 all cores. The result is the same to
+        the bit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the subsets.
+    verbose : int, default=0
+        1 writes a line per stage, 2 more. For a progress bar use scikit-learn's callbacks:
+        ``SubSVMClassifier().set_callbacks(ProgressBar())`` (scikit-learn 1.9 and later).
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    subsets_ : ndarray of int of shape (n_estimators, size)
+        Row numbers of each subset; a row can be drawn more than once.
+    dual_coef_ : ndarray of shape (n_estimators, size) or (n_estimators, n_classes - 1, size)
+        y_i a_i of each drawn row; for more than two classes against each other class in order.
+    intercept_ : ndarray of shape (n_estimators,) or (n_estimators, n_pairs)
+    duality_gap_ : ndarray, shaped as `intercept_`
+        Share of the objective; 0 for a subset with one class, which votes for that class.
+    oob_votes_ : Votes
+        The votes on each training row of the SVMs that did not see it.
+    oob_labels_ : ndarray of shape (n_samples,)
+        The label that most of them vote for; a row with a tie, or that every SVM saw, keeps its own.
+    oob_vote_share_ : ndarray of shape (n_samples, n_classes)
+        Share of these SVMs that vote for each class; NaN for a row that every SVM saw.
+    oob_mean_value_ : ndarray of shape (n_samples, n_classes)
+        Their mean decision value for each class, each clipped to [-1, 1].
+    class_sizes_ : ndarray of int of shape (n_classes,)
+        Training rows of each class, as labelled.
+    voters_ : Voters
+        The SVMs in the form that votes; see `subsvms.ensemble._votes`.
+    n_iter_ : int
+        Steps of the SVM that took most.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        If X had column names.
+
+    See Also
+    --------
+    sklearn.svm.SVC : One SVM on all rows.
+    sklearn.ensemble.BaggingClassifier : Bootstrap samples, not class-balanced and not small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import minmax_scale
+    >>> from subsvms import SubSVMClassifier, adversaries
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> attack = adversaries.directed_flips(y, rho=0.5, alpha=0.5, random_state=0)
+    >>> model = SubSVMClassifier(random_state=0).fit(minmax_scale(X), attack.labels)
+    >>> print(f"{np.mean(attack.labels == y):.2f} of the labels it saw were right")
+    0.81 of the labels it saw were right
+    >>> print(f"{model.score(minmax_scale(X), y):.2f} of its own are")
+    0.97 of its own are
+    """
+
+    _parameter_constraints: dict = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "subsample_size": [
+            StrOptions({"log", "log_squared"}),
+            Interval(Integral, 2, None, closed="left"),
+        ],
+        "sampling_bias": [Interval(Real, 0, 1, closed="neither")],
+        "kernel": [StrOptions({"rbf", "linear", "poly", "precomputed"})],
+        "gamma": [StrOptions({"auto", "scale"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "loss": [StrOptions({"squared_hinge", "hinge"})],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators=1000,
+        subsample_size="log_squared",
+        sampling_bias=0.5,
+        kernel="rbf",
+        gamma="auto",
+        degree=3,
+        coef0=0.0,
+        C=100.0,
+        loss="squared_hinge",
+        class_weight=None,
+        tol=1e-3,
+        max_iter=100_000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_estimators = n_estimators
+        self.subsample_size = subsample_size
+        self.sampling_bias = sampling_bias
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.C = C
+        self.loss = loss
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> "SubSVMClassifier":
+        """Draw the subsets, train an SVM on each, and count their votes on the training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Finite numbers, each feature with a range of about one.
+        y : array-like of shape (n_samples,)
+            Labels: strings, whole numbers or booleans.
+
+        Returns
+        -------
+        self : SubSVMClassifier
+        """
+        with restore_on_failure(self):
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X, y):
+        problem = pose_problem(self, X, y)
+        X, classes, labels, kernel = problem.X, problem.classes, problem.labels, problem.kernel
+        size = subset_size(self.subsample_size, len(labels), len(classes))
+        check_cost(self.n_estimators, len(classes), size)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        progress = Progress(self, n_stages=2, X=X, y=y)
+
+        subsets = draw_subsets(labels, self.n_estimators, size, self.sampling_bias, seed=seed)
+        solution = train_svms(self, problem, subsets, on_progress=progress.stage("training SVMs"))
+        sizes = np.bincount(labels)
+        voters = gather_voters(X, solution, sizes, kernel)
+        _, oob_votes = count_training_votes(
+            voters, X, subsets, n_jobs=n_jobs, on_progress=progress.stage("voting on rows")
+        )
+
+        binary = len(classes) == 2
+        self.classes_ = classes
+        self.subsets_ = subsets
+        self.dual_coef_ = solution.dual_coef(subsets, labels)
+        self.intercept_ = solution.intercept[:, 0] if binary else solution.intercept
+        self.duality_gap_ = solution.duality_gap[:, 0] if binary else solution.duality_gap
+        self.n_iter_ = max(int(solution.n_iter.max()), 1)
+        self.oob_votes_ = oob_votes
+        self.oob_winners_ = oob_votes.winners(sizes, given=labels)
+        self.class_sizes_ = sizes
+        self.voters_ = voters
+        progress.end()
+
+    @property
+    def oob_labels_(self) -> np.ndarray:
+        """Out-of-bag majority label of each training row."""
+        return self.classes_[self.oob_winners_]
+
+    @property
+    def oob_vote_share_(self) -> np.ndarray:
+        """Out-of-bag share of the votes for each class."""
+        return self.oob_votes_.share
+
+    @property
+    def oob_mean_value_(self) -> np.ndarray:
+        """Out-of-bag mean of the clipped decision values for each class."""
+        return self.oob_votes_.mean_value
+
+    def count_votes(self, X: Any) -> Votes:
+        """Return the votes of the SVMs on each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        votes : Votes
+            With `share`, `mean_value`, `counts` and `n_voters`.
+        """
+        check_is_fitted(self)
+        X = check_table(self, X, reset=False)
+        return count_votes(self.voters_, X, n_jobs=effective_n_jobs(self.n_jobs))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the share of the SVMs that vote for each class.
+
+        It measures agreement. It is not calibrated: classes count alike, however common they are.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self.count_votes(X).share
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the vote margin, from -1 to 1.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: share of the second minus that of the first. More: share of each class minus
+            the largest of the others.
+        """
+        share = self.predict_proba(X)
+        if share.shape[1] == 2:
+            return share[:, 1] - share[:, 0]
+        first, second = -np.partition(-share, 1, axis=1)[:, :2].T[:, :, None]
+        return np.where(share == first, share - second, share - first)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class that most SVMs vote for; a tie goes to the class that was given more often.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        winners = self.count_votes(X).winners(self.class_sizes_)
+        return self.classes_[winners]
+
+
+@contextmanager
+def restore_on_failure(estimator: BaseEstimator) -> Iterator[None]:
+    """Leave an estimator as it was if its fit fails, not with half of a new one."""
+    before = _learned(estimator)
+    try:
+        yield
+    except BaseException:
+        for name in _learned(estimator):
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
+
+
+def _learned(estimator):
+    """Return the attributes that a fit has set."""
+    return {
+        name: value
+        for name, value in vars(estimator).items()
+        if name.endswith("_") and not name.startswith("_")
+    }

@@ -1,0 +1,1 @@
+"""The hot loops, compiled with numba when they are first called."""

@@ -1,0 +1,124 @@
+"""The compiled vote: every SVM on one block of rows at a time.
+
+A block is loaded as a table, one line per feature and one lane per row. The kernel between the block and
+the training rows that any SVM leans on is computed once, as a second table, and each SVM is a short
+weighted sum of its lines. Blocks always have the same number of lanes, whatever was asked, so a row gets
+the same bits alone as among a million.
+"""
+
+import numpy as np
+
+from subsvms.ensemble._compiled.loops import compiled, inner, to_kernel, weighted_sum
+from subsvms.ensemble._rows import HUGE
+
+START = np.int64(0)  # a literal 0 would be a type of its own, and what takes it compiled twice
+
+
+@compiled
+def load_dense(X, first, last, column_of, table, norms):
+    """Turn rows first to last - 1 of a matrix on their side, and write their squared lengths."""
+    for b in range(last - first):
+        total = 0.0
+        for f in range(X.shape[1]):
+            x = min(max(np.float64(X[first + b, f]), -HUGE), HUGE)
+            total += x * x
+            if column_of[f] >= 0:
+                table[column_of[f], b] = x
+        norms[b] = total
+
+
+@compiled
+def load_sparse(pointer, index, data, first, last, column_of, table, norms):
+    """Do the same for CSR rows, in which no index may occur twice."""
+    table[:] = 0.0
+    for b in range(last - first):
+        total = 0.0
+        for k in range(pointer[first + b], pointer[first + b + 1]):
+            x = min(max(np.float64(data[k]), -HUGE), HUGE)
+            total += x * x
+            if column_of[index[k]] >= 0:
+                table[column_of[index[k]], b] = x
+        norms[b] = total
+
+
+@compiled
+def kernel_block(rows, kernel, table, norms, out):
+    """Fill out[p, b] with the kernel between training row p and row b of the block."""
+    n_lanes = table.shape[1]
+    for p in range(rows.norm.shape[0]):
+        weighted_sum(table, rows.column, rows.value, rows.pointer[p], rows.pointer[p + 1], START, out[p])
+        to_kernel(kernel, rows.norm[p], norms, START, n_lanes, out[p])
+
+
+@inner
+def tally_two(value, intercept, tie, counted, wins, sums, voters):
+    """Add one SVM's ballot between two classes for the lanes where its vote counts."""
+    for b in range(value.shape[0]):
+        f = value[b] + intercept
+        wins[1, b] += counted[b] if f > 0 or (f == 0 and tie == 1) else 0
+        sums[1, b] += min(max(f, -1.0), 1.0) * counted[b]
+        voters[b] += counted[b]
+
+
+@inner
+def tally_many(scores, best, winner, order, counted, wins, sums, voters):
+    """Add one ballot among several classes: the largest mean of clipped values against the others."""
+    n_classes, n_lanes = scores.shape
+    for b in range(n_lanes):
+        best[b] = -np.inf
+        voters[b] += counted[b]
+    for c in order:  # the largest class first, so that it wins a tie
+        for b in range(n_lanes):
+            winner[b] = c if scores[c, b] > best[b] else winner[b]
+            best[b] = max(best[b], scores[c, b])
+    for c in range(n_classes):
+        for b in range(n_lanes):
+            wins[c, b] += counted[b] if winner[b] == c else 0
+            sums[c, b] += scores[c, b] * counted[b] / (n_classes - 1)
+
+
+@compiled
+def vote_block(lists, intercept, pairs, order, table, counted, oob_counted, ballots, oob_ballots):
+    """Ask every SVM about one block; `counted` is all ones, `oob_counted` has a line per subset.
+
+    `ballots` and `oob_ballots` are (wins, sums, voters); without lines in `oob_counted` the second
+    is left alone.
+    """
+    n_classes, n_pairs, n_lanes = len(order), len(pairs), table.shape[1]
+    wins, sums, voters = ballots
+    oob_wins, oob_sums, oob_voters = oob_ballots
+    value = np.empty(n_lanes, table.dtype)
+    scores = np.empty((n_classes if n_classes > 2 else 0, n_lanes))
+    best, winner = np.empty(n_lanes), np.zeros(n_lanes, np.int64)
+    for j in range(intercept.shape[0] // n_pairs):
+        for c in range(scores.shape[0]):
+            for b in range(n_lanes):
+                scores[c, b] = 0.0
+        for p in range(n_pairs):
+            q = j * n_pairs + p
+            weighted_sum(
+                table, lists.column, lists.value, lists.pointer[q], lists.pointer[q + 1], START, value
+            )
+            if n_classes > 2:
+                lower, upper = pairs[p]
+                for b in range(n_lanes):
+                    f = min(max(value[b] + intercept[q], -1.0), 1.0)
+                    scores[upper, b] += f
+                    scores[lower, b] -= f
+        if n_classes == 2:
+            tally_two(value, intercept[j], order[0], counted, wins, sums, voters)
+            if oob_counted.shape[0]:
+                tally_two(value, intercept[j], order[0], oob_counted[j], oob_wins, oob_sums, oob_voters)
+        else:
+            tally_many(scores, best, winner, order, counted, wins, sums, voters)
+            if oob_counted.shape[0]:
+                tally_many(scores, best, winner, order, oob_counted[j], oob_wins, oob_sums, oob_voters)
+
+
+@compiled
+def mark_out_of_bag(pointer, subset, first, last, counted):
+    """Write counted[j, b] = 0 where subset j holds row first + b, 1 elsewhere."""
+    counted[:] = 1
+    for b in range(last - first):
+        for k in range(pointer[first + b], pointer[first + b + 1]):
+            counted[subset[k], b] = 0

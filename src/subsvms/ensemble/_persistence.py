@@ -1,0 +1,227 @@
+"""Save a fitted classifier to one file and load it again.
+
+Because the compiled loops do not check bounds, every index is checked here before they see it.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from subsvms._states import State, distrust, is_array, is_within, read_state, require, write_state
+from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._rows import KINDS, PAD, Kernel, Rows
+from subsvms.ensemble._votes import Voters, Votes
+from subsvms.exceptions import InputError
+
+ARRAYS = (
+    "subsets_",
+    "dual_coef_",
+    "intercept_",
+    "duality_gap_",
+    "class_sizes_",
+    "oob_winners_",
+)
+OOB = ("counts", "sums", "n_voters")
+MODELS = {"SubSVMClassifier": SubSVMClassifier}
+WHOLE = "classifier with preprocessing"  # what the file of such a model says it holds
+
+
+def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
+    """Write a fitted model to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : SubSVMClassifier
+        A random_state that is a generator is not saved: the model needs it no more.
+    path : path-like
+        An existing file is replaced.
+
+    Examples
+    --------
+    >>> import tempfile, subsvms
+    >>> X, y = [[0.0], [0.1], [0.9], [1.0]], ["no", "no", "yes", "yes"]
+    >>> model = subsvms.SubSVMClassifier(n_estimators=20, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     subsvms.save(model, folder + "/model.safetensors")
+    ...     print(subsvms.load(folder + "/model.safetensors").predict([[0.2], [0.8]]))
+    ['no' 'yes']
+    """
+    write_state(classifier_to_state(model), path)
+
+
+def classifier_to_state(model: SubSVMClassifier) -> State:
+    """Return what a fitted classifier needs to vote, and what its training told."""
+    name = type(model).__name__
+    if MODELS.get(name) is not type(model):
+        raise TypeError(
+            f"save takes a {' or '.join(MODELS)}, but got a {name}: of a pipeline, save the last step and "
+            "keep the others yourself."
+        )
+    check_is_fitted(model)
+    voters = model.voters_
+    arrays = {key: getattr(model, key) for key in ARRAYS}
+    arrays |= {f"oob.{key}": getattr(model.oob_votes_, key) for key in OOB}
+    arrays |= {f"voters.{key}": getattr(voters, key) for key in ("intercept", "pairs", "order")}
+    header = {
+        "model": name,
+        "params": {key: _plain(key, value) for key, value in model.get_params().items()},
+        "classes": {"dtype": model.classes_.dtype.str, "values": _plain_labels(model.classes_)},
+        "n_iter_": model.n_iter_,
+        "n_features_in_": model.n_features_in_,
+        "feature_names_in_": list(getattr(model, "feature_names_in_", [])) or None,
+        "kernel": voters.kernel._asdict(),
+    }
+    for part in ("lists", "rows"):
+        rows = getattr(voters, part)
+        header[part] = None if rows is None else {"full": rows.full, "n_columns": rows.n_columns}
+        if rows is not None:
+            arrays |= {
+                f"{part}.{key}": value
+                for key, value in rows._asdict().items()
+                if isinstance(value, np.ndarray)
+            }
+    return State(header, arrays)
+
+
+def load(path: str | os.PathLike) -> SubSVMClassifier:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    SubSVMClassifier
+        Fitted; it votes to the bit as the saved one did.
+
+    Raises
+    ------
+    InputError
+        If the file is no such model, is damaged, or was changed.
+    """
+    state = read_state(path)
+    if state.header.get("model") == WHOLE:
+        raise InputError(
+            f"{str(path)!r} is a model with its preprocessing: label a file with it (subsvms predict), or "
+            "load it with subsvms.app.runs.model.load_model."
+        )
+    with distrust(path):
+        return build_classifier(state)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return a parameter as JSON can hold it."""
+    if name == "random_state" and value is not None and not isinstance(value, (int, np.integer)):
+        return None
+    if isinstance(value, dict):  # JSON would turn the keys into strings
+        return [[_plain("", key), _plain("", item)] for key, item in value.items()]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain_labels(classes: np.ndarray) -> list:
+    values = classes.tolist()
+    if not all(isinstance(value, (str, int, float, bool)) for value in values):
+        raise TypeError(
+            f"Labels must be strings or numbers to be saved; got {type(values[0]).__name__}: "
+            "convert them before fit."
+        )
+    return values
+
+
+def build_classifier(state: State) -> SubSVMClassifier:
+    """Put a classifier together from parts that may have been forged."""
+    header, arrays = state
+    params = header["params"]
+    if isinstance(params["class_weight"], list):
+        params["class_weight"] = dict(params["class_weight"])
+    model = MODELS[header["model"]](**params)
+    model._validate_params()
+    model.classes_ = _build_classes(**header["classes"])
+    n_classes = len(model.classes_)
+    model.n_iter_ = int(header["n_iter_"])
+    model.n_features_in_ = int(header["n_features_in_"])
+    names = header["feature_names_in_"]
+    if names is not None:
+        require(len(names) == model.n_features_in_ and all(isinstance(n, str) for n in names), "names")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    for key in ARRAYS:
+        setattr(model, key, arrays[key])
+    require(is_array(model.class_sizes_, "i", (n_classes,)), "class sizes")
+    require(
+        is_array(model.oob_winners_, "i", (None,)) and is_within(model.oob_winners_, 0, n_classes), "winners"
+    )
+    model.oob_votes_ = Votes(*(arrays[f"oob.{key}"] for key in OOB))
+
+    kernel = header["kernel"]
+    require(all(isinstance(kernel[key], int | float) for key in Kernel._fields), "kernel")
+    rows = None if header["rows"] is None else _build_rows("rows", header["rows"], arrays)
+    model.voters_ = Voters(
+        lists=_build_rows("lists", header["lists"], arrays),
+        intercept=arrays["voters.intercept"],
+        pairs=arrays["voters.pairs"],
+        order=arrays["voters.order"],
+        kernel=Kernel(
+            kind=kernel["kind"],
+            gamma=float(kernel["gamma"]),
+            coef0=float(kernel["coef0"]),
+            degree=int(kernel["degree"]),
+        ),
+        rows=rows,
+    )
+    require(model.voters_.kernel.kind == KINDS[model.kernel], "kernel")
+    _check_voters(model.voters_, n_classes, model.n_features_in_)
+    return model
+
+
+def _build_classes(dtype: str, values: list) -> np.ndarray:
+    plain = all(isinstance(value, str | int | float | bool) for value in values)
+    require(plain and len(values) >= 2 and np.dtype(dtype).kind in "biufUO", "classes")
+    classes = np.array(values, dtype=np.dtype(dtype))
+    require(len(set(classes.tolist())) == len(values), "classes")
+    return classes
+
+
+def _build_rows(part: str, header: dict, arrays: dict[str, np.ndarray]) -> Rows:
+    pointer, column, column_of = (arrays[f"{part}.{key}"] for key in ("pointer", "column", "column_of"))
+    value, norm = arrays[f"{part}.value"], arrays[f"{part}.norm"]
+    n_columns = int(header["n_columns"])
+    require(
+        all(is_array(array, "i", (None,)) and array.itemsize == 8 for array in (pointer, column, column_of))
+        and is_array(value, "f", column.shape)
+        and is_array(norm, "f", (len(pointer) - 1,))
+        and value.dtype == norm.dtype
+        and pointer[0] == 0
+        and pointer[-1] == len(column)
+        and np.all(np.diff(pointer) >= 0)
+        and np.all(pointer % PAD == 0)
+        and is_within(column, 0, n_columns)
+        and is_within(column_of, -1, n_columns)
+        and n_columns == np.sum(column_of >= 0),
+        part,
+    )
+    return Rows(pointer, column, value, norm, bool(header["full"]), column_of, n_columns)
+
+
+def _check_voters(voters: Voters, n_classes: int, n_features: int) -> None:
+    """Raise an error unless every index that the compiled vote follows leads inside its array."""
+    lists, rows, kernel = voters.lists, voters.rows, voters.kernel
+    n_pairs, n_problems = n_classes * (n_classes - 1) // 2, len(lists.pointer) - 1
+    dtypes = {part.value.dtype for part in (lists, rows) if part is not None} | {voters.intercept.dtype}
+    require(np.isfinite(kernel.gamma) and np.isfinite(kernel.coef0) and 1 <= kernel.degree < 2**31, "kernel")
+    require(dtypes in ({np.dtype(np.float32)}, {np.dtype(np.float64)}), "precision")
+    require(
+        is_array(voters.pairs, "i", (n_pairs, 2))
+        and is_within(voters.pairs, 0, n_classes)
+        and is_array(voters.order, "i", (n_classes,))
+        and np.array_equal(np.sort(voters.order), np.arange(n_classes))
+        and is_array(voters.intercept, "f", (n_problems,))
+        and n_problems > 0
+        and n_problems % n_pairs == 0
+        and len(voters.column_of) == n_features
+        and (rows is not None) == kernel.needs_rows
+        and (rows is None or len(rows.norm) == lists.n_columns),
+        "parts, which do not fit together",
+    )

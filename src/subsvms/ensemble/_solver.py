@@ -1,0 +1,379 @@
+"""Solve many tiny SVMs that share one table.
+
+For every subset S of rows and every pair of classes in it, with y_i = -1 or +1, f(x) = <w, phi(x)> + b and
+slack xi_i >= 1 - y_i f(x_i), xi_i >= 0,
+
+    minimise over w, b, xi   1/2 |w|^2 + 1/2 sum_{i in S} C_i xi_i^2     (squared hinge, the paper's)
+    minimise over w, b, xi   1/2 |w|^2 +     sum_{i in S} C_i xi_i       (hinge)
+
+through the dual, one multiplier a_i >= 0 per row, two multipliers at a time (SMO; Fan, Chen and Lin, JMLR
+2005). C_i is C times the weight of the row's class. A subset with one class only has no such problem: f is
+that class everywhere. More than two classes are solved one against one inside each subset: every such
+problem is again small and class-balanced, which is what the paper's analysis asks for, and all of them
+together have as many multipliers as one against the rest.
+
+The solver hands over its proof: the duality gap, as a share of the primal value, bounds how far the
+objective can be from its optimum, and no finished problem has a gap above `tol`.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from subsvms._threads import run_pieces
+from subsvms._typing import OnProgress, Table
+from subsvms.ensemble._rows import PRECOMPUTED, Kernel, gather_rows
+
+PIECE = 32  # problems of up to 64 rows per unit of work: short enough for balance and for Ctrl-C
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The solved SVMs: n_subsets times n_pairs of them, one pair of classes after the other."""
+
+    pairs: np.ndarray  # (n_pairs, 2), class numbers; f > 0 speaks for the second
+    start: np.ndarray  # (n_problems + 1,), where the entries of each problem begin
+    row: np.ndarray  # (n_entries,), row numbers
+    coef: np.ndarray  # (n_entries,), y_i a_i
+    intercept: np.ndarray  # (n_subsets, n_pairs)
+    duality_gap: np.ndarray  # (n_subsets, n_pairs), share of the primal value
+    n_iter: np.ndarray  # (n_subsets, n_pairs), pairs of multipliers that were moved
+
+    def as_matrix(self, n_samples: int) -> sparse.csr_array:
+        """Return the coefficients as a CSR matrix, problems by rows; repeats are added up."""
+        parts = (self.coef.copy(), self.row.copy(), self.start.copy())
+        matrix = sparse.csr_array(parts, shape=(len(self.start) - 1, n_samples))
+        matrix.sum_duplicates()  # works in place, hence the copies
+        return matrix
+
+    def take(self, subset: int) -> "Solution":
+        """Return the SVMs of one subset alone."""
+        n_pairs, one = len(self.pairs), slice(subset, subset + 1)
+        start = self.start[subset * n_pairs : (subset + 1) * n_pairs + 1]
+        entries = slice(start[0], start[-1])
+        return Solution(
+            self.pairs, start - start[0], self.row[entries], self.coef[entries],
+            self.intercept[one], self.duality_gap[one], self.n_iter[one],
+        )  # fmt: skip
+
+    def dual_coef(self, subsets: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the coefficients by place in the subset.
+
+        Returns
+        -------
+        ndarray of shape (n_subsets, size) or (n_subsets, n_classes - 1, size)
+            For more than two classes, line by line against each other class in order, as SVC does.
+        """
+        n_classes = int(self.pairs.max()) + 1
+        layout = lay_out(labels[subsets], n_classes)
+        out = np.zeros((len(subsets), n_classes - 1, subsets.shape[1]))
+        out[layout.subset, layout.other, layout.place] = self.coef
+        return out[:, 0] if n_classes == 2 else out
+
+
+class Layout(NamedTuple):
+    """Where the entries of all one-against-one problems come from."""
+
+    pairs: np.ndarray  # (n_pairs, 2), the classes of each problem of a subset
+    start: np.ndarray  # (n_problems + 1,), where the entries of each problem begin
+    subset: np.ndarray  # (n_entries,)
+    place: np.ndarray  # (n_entries,), place in the subset
+    target: np.ndarray  # (n_entries,), -1 for the first class of the pair, +1 for the second
+    other: np.ndarray  # (n_entries,), number of the opposing class, among those that are not one's own
+
+
+def lay_out(drawn: np.ndarray, n_classes: int) -> Layout:
+    """Lay out the problems of all subsets, pair after pair.
+
+    Parameters
+    ----------
+    drawn : ndarray of int of shape (n_subsets, size)
+        Class of each drawn row.
+    n_classes : int
+
+    Examples
+    --------
+    >>> layout = lay_out(np.array([[2, 0, 2]]), 3)
+    >>> layout.start, layout.place, layout.target
+    (array([0, 1, 4, 6]), array([1, 1, 0, 2, 0, 2]), array([-1., -1.,  1.,  1.,  1.,  1.]))
+    """
+    n_subsets, size = drawn.shape
+    pairs = np.array([(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)])
+    if n_classes == 2:  # a subset is one problem, whole and in order
+        subset, place = np.divmod(np.arange(drawn.size), size)
+        start = np.arange(0, drawn.size + 1, size)
+        return Layout(pairs, start, subset, place, 2.0 * drawn.ravel() - 1.0, np.zeros(drawn.size, int))
+    sizes = np.stack([np.sum(drawn == c, axis=1) for c in range(n_classes)], axis=1)
+    by_class = np.argsort(drawn, axis=1, kind="stable")
+    first = np.cumsum(sizes, axis=1) - sizes + size * np.arange(n_subsets)[:, None]
+
+    # Each problem is two runs of `by_class`: the rows of its first class, then those of its second.
+    lengths = sizes[:, pairs].ravel()
+    begins = np.cumsum(lengths) - lengths
+    source = np.repeat(first[:, pairs].ravel() - begins, lengths) + np.arange(lengths.sum())
+    opposing = np.stack([pairs[:, 1] - 1, pairs[:, 0]], axis=1)  # counted without one's own class
+    start = np.concatenate([begins[::2], [lengths.sum()]])
+    return Layout(
+        pairs=pairs,
+        start=start,
+        subset=source // size,
+        place=by_class.ravel()[source],
+        target=np.repeat(np.resize([-1.0, 1.0], len(lengths)), lengths),
+        other=np.repeat(np.tile(opposing.ravel(), n_subsets), lengths),
+    )
+
+
+def solve_subsets(
+    X: Table,
+    labels: np.ndarray,
+    subsets: np.ndarray,
+    *,
+    kernel: Kernel,
+    C: float = 100.0,
+    loss: str = "squared_hinge",
+    class_weight: ArrayLike | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 100_000,
+    n_jobs: int = 1,
+    on_progress: OnProgress | None = None,
+) -> Solution:
+    """Train one SVM per subset and pair of classes, all in compiled code.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        Finite numbers; the kernel matrix where the kernel is precomputed.
+    labels : ndarray of int of shape (n_samples,)
+        Class numbers from 0 on.
+    subsets : ndarray of int of shape (n_subsets, size)
+        Row numbers, repeats allowed.
+    kernel : Kernel
+    C : float, default=100.0
+        The larger, the dearer the slack.
+    loss : {"squared_hinge", "hinge"}
+    class_weight : ndarray of shape (n_classes,), optional
+        Factors of C.
+    tol : float, default=1e-3
+        Largest duality gap, and ten times the largest violation of an optimality condition.
+    max_iter : int, default=100_000
+        Limit of SMO steps for each problem; a warning tells how many problems reached it.
+    n_jobs : int, default=1
+        Threads. They change no bit of the result.
+    on_progress : callable, optional
+        Called as on_progress(n_solved, n_problems) now and then.
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> X, labels = np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1])
+    >>> from subsvms.ensemble._rows import Kernel
+    >>> kernel = Kernel.named("linear")
+    >>> solution = solve_subsets(X, labels, np.array([[0, 1, 2]]), kernel=kernel, C=1e6, tol=1e-9)
+    >>> slope = solution.coef @ X[solution.row, 0]  # the hard margin lies half way between 1 and 3
+    >>> print(f"{slope:.3f} {solution.intercept.item():.3f}")
+    1.000 -2.000
+    """
+    from subsvms.ensemble._compiled import smo as _smo  # here: importing numba takes a while
+
+    check_loss(loss)
+    n_classes = int(labels.max()) + 1
+    pairs, start, subset, place, target, _ = lay_out(labels[subsets], n_classes)
+    row = subsets[subset, place]
+    compute_matrices = prepare_matrices(X, row, kernel, start)
+    weight = np.ones(n_classes) if class_weight is None else np.asarray(class_weight, dtype=float)
+    C_negative, C_positive = np.tile(C * weight[pairs.T], len(subsets))
+
+    n_problems = len(start) - 1
+    coef = np.empty(len(row))
+    intercept, gap = np.empty(n_problems), np.empty(n_problems)
+    n_iter, ending = np.empty(n_problems, np.int64), np.empty(n_problems, np.int64)
+
+    longest = max(int(np.diff(start).max()), 1)
+
+    def work(first, last):
+        _smo.solve_range(
+            first, last, compute_matrices(first, last), start, target, C_negative, C_positive,
+            loss == "squared_hinge", float(tol), int(max_iter), np.empty(5 * longest),
+            coef, intercept, gap, n_iter, ending,
+        )  # fmt: skip
+
+    run_pieces(work, n_problems, int(np.clip(PIECE * (64 / longest) ** 2, 1, PIECE)), n_jobs, on_progress)
+    check_endings(ending, gap, tol, max_iter)
+    shape = (len(subsets), len(pairs))
+    return Solution(
+        pairs, start, row, coef,
+        intercept.reshape(shape), gap.reshape(shape), n_iter.reshape(shape),
+    )  # fmt: skip
+
+
+def prepare_matrices(
+    X: Table, row: np.ndarray, kernel: Kernel, start: np.ndarray
+) -> Callable[[int, int], np.ndarray]:
+    """Return a function of (first, last) that gives the kernel matrices of these problems, laid end to end.
+
+    Parameters
+    ----------
+    X, kernel
+        As in `solve_subsets`.
+    row : ndarray of int of shape (n_entries,)
+        Row numbers, problem after problem.
+    start : ndarray of int of shape (n_problems + 1,)
+        Where the entries of each problem begin.
+    """
+    from subsvms.ensemble._compiled import smo as _smo
+
+    sizes = np.diff(start)
+    longest = max(int(sizes.max()), 1)
+    if kernel.kind == PRECOMPUTED:
+        gram = np.ascontiguousarray(X, dtype=np.float64)
+    else:
+        used = np.zeros(X.shape[0], dtype=bool)
+        used[row] = True
+        rows, member = gather_rows(X, np.flatnonzero(used)), np.cumsum(used)[row] - 1
+        fill = _smo.fill_full if rows.full else _smo.fill_sparse
+
+    def compute(first, last):
+        matrices = np.empty(np.sum(sizes[first:last] ** 2))
+        if kernel.kind == PRECOMPUTED:
+            _smo.fill_given(first, last, gram, start, row, matrices)
+        else:
+            fill(first, last, rows, kernel, start, member, longest, matrices)
+        return matrices
+
+    return compute
+
+
+@dataclass(frozen=True)
+class SharedSolution:
+    """Solved SVMs over one kernel matrix."""
+
+    coef: np.ndarray  # (n_problems, n_samples), y_i a_i
+    decision: np.ndarray  # (n_problems, n_samples), decision values, of rows left out too
+    intercept: np.ndarray  # (n_problems,)
+    duality_gap: np.ndarray  # (n_problems,), share of the primal value
+    n_iter: np.ndarray  # (n_problems,)
+    C: np.ndarray  # (n_problems, 2), of the rows with target -1 and of those with +1
+
+
+def solve_shared(
+    K: np.ndarray,
+    targets: ArrayLike,
+    *,
+    C: ArrayLike = 100.0,
+    loss: str = "squared_hinge",
+    class_weight: ArrayLike | None = None,
+    start: SharedSolution | None = None,
+    tol: float = 1e-3,
+    max_iter: int = 10_000_000,
+    n_jobs: int = 1,
+) -> SharedSolution:
+    """Train SVMs of any size that share one kernel matrix, without copying it.
+
+    Many labelings, many C, the folds of a cross-validation: one call. Rows left out of a problem get
+    their decision values all the same, for nothing.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Symmetric; single or double precision.
+    targets : array-like of shape (n_problems, n_samples)
+        -1 or +1, and 0 for a row that is not in the problem.
+    C : float or array-like of shape (n_problems,)
+    loss : {"squared_hinge", "hinge"}
+    class_weight : array-like of shape (2,) or (n_problems, 2), optional
+        Factors of C for -1 and for +1.
+    start : SharedSolution, optional
+        Where to start from, for instance the solution for a neighbouring C on the way along a grid.
+    tol, max_iter, n_jobs
+        As in `solve_subsets`.
+
+    Returns
+    -------
+    SharedSolution
+
+    Examples
+    --------
+    >>> x = np.array([0.0, 1.0, 3.0, 9.0])
+    >>> solution = solve_shared(np.outer(x, x), [[-1, -1, 1, 0]], C=1e6, tol=1e-9)
+    >>> print(solution.decision.round(2))  # the last row was left out
+    [[-2. -1.  1.  7.]]
+    """
+    from subsvms.ensemble._compiled.smo import solve_shared_range  # here: importing numba takes a while
+
+    check_loss(loss)
+    K = np.ascontiguousarray(K)
+    targets = np.atleast_2d(np.asarray(targets, dtype=float))
+    n_problems, n_samples = targets.shape
+    if K.shape != (n_samples, n_samples) or not np.isfinite(K.sum()):
+        raise ValueError(
+            f"K must be finite and square, with a line for each of the {n_samples} targets; "
+            f"got shape {K.shape}, sum {K.sum()}."
+        )
+    if not np.isin(targets, (-1.0, 0.0, 1.0)).all():
+        raise ValueError("targets must be -1, +1, or 0 for a row that is not in the problem.")
+    weight = np.ones(2) if class_weight is None else np.asarray(class_weight, dtype=float)
+    limits = np.broadcast_to(np.asarray(C, dtype=float), n_problems)[:, None] * np.atleast_2d(weight)
+    if not np.all((limits > 0) & np.isfinite(limits)):
+        raise ValueError(f"C and class_weight must be positive and finite; got {C!r}, {class_weight!r}.")
+    C_negative, C_positive = limits.T.copy()
+    coef = np.zeros(targets.shape) if start is None else feasible_start(start, targets, limits)
+    decision = np.empty(targets.shape)
+    intercept, gap = np.empty(n_problems), np.empty(n_problems)
+    n_iter, ending = np.empty(n_problems, np.int64), np.empty(n_problems, np.int64)
+
+    def work(first, last):
+        solve_shared_range(
+            first, last, K, targets, C_negative, C_positive,
+            loss == "squared_hinge", float(tol), int(max_iter),
+            coef, decision, intercept, gap, n_iter, ending,
+        )  # fmt: skip
+
+    run_pieces(work, n_problems, 1, n_jobs)
+    check_endings(ending, gap, tol, max_iter)
+    return SharedSolution(coef, decision, intercept, gap, n_iter, limits)
+
+
+def feasible_start(start: SharedSolution, targets: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """Return coefficients to start from: the old ones, grown or shrunk by one factor as C has.
+
+    One factor keeps sum_i b_i = 0, and the smaller of the two classes' factors keeps each b_i within its
+    new limit. A problem with other targets, or with one class, starts from zero.
+    """
+    factor = (limits / start.C).min(axis=1, keepdims=True)
+    same = np.all((start.coef == 0) | (np.sign(start.coef) == targets), axis=1)
+    two_classes = (targets.max(axis=1) > 0) & (targets.min(axis=1) < 0)
+    return np.where((same & two_classes)[:, None], start.coef * factor, 0.0)
+
+
+def check_loss(loss: str) -> None:
+    """Raise an error for an unknown loss."""
+    if loss not in ("squared_hinge", "hinge"):
+        raise ValueError(f"loss must be 'squared_hinge' or 'hinge'; got {loss!r}.")
+
+
+def check_endings(ending: np.ndarray, gap: np.ndarray, tol: float, max_iter: int) -> None:
+    """Raise an error if numbers overflowed; warn, with the number, of problems that were not solved."""
+    from subsvms.ensemble._compiled.smo import CUT, NO_KERNEL
+
+    if n_lost := int(np.sum(~np.isfinite(gap))):
+        raise ValueError(
+            f"The kernel overflows in {n_lost} of {len(ending)} SVMs: scale the features or lower the degree."
+        )
+    words = {
+        CUT: f"stopped short of tol={tol:g}, after max_iter={max_iter} steps or where rounding allowed no "
+        "more: raise max_iter or tol, lower C, or scale the features",
+        NO_KERNEL: "were not solved, because the kernel is not positive semi-definite: scale the features, "
+        "use coef0 >= 0, or another kernel",
+    }
+    for reason, what in words.items():
+        if n := int(np.sum(ending == reason)):
+            warnings.warn(f"{n} of {len(ending)} SVMs {what}.", ConvergenceWarning, stacklevel=3)

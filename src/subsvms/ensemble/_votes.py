@@ -1,0 +1,356 @@
+"""Let the SVMs vote, block of rows by block of rows.
+
+For SVM j with decision value f_j(x), the vote is the sign of f_j(x) and the clipped value is f_j(x) cut to
+[-1, 1]. With K classes one SVM is K(K-1)/2 of them, one against one; its value for a class is the mean of
+the clipped values against the other classes, its vote the class with the largest. From these come the
+share of the SVMs that vote for each class, and the mean value of each class.
+
+For a training row the *out-of-bag* votes are those of the SVMs that did not see the row. They are counted
+in the same pass: nothing is computed twice.
+
+Votes are a sign, so single precision is enough and twice as fast, except where large coefficients or a
+large offset of the data would drown the sign: then the whole model votes in double precision.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils.extmath import row_norms
+
+from subsvms._threads import run_pieces
+from subsvms._typing import OnProgress, Table
+from subsvms.ensemble._rows import POLY, PRECOMPUTED, RBF, Kernel, Rows, cut_huge, gather_rows, take_lists
+from subsvms.ensemble._solver import Solution
+
+LANES = 128  # rows in a block; 32 are half as fast, 64 and 256 differ less than timings on one machine
+BLOCK_BYTES = 32 * 2**20  # a block's tables stay below this: then fewer lanes
+BLOCKS_PER_PIECE = 8  # blocks per unit of work
+ERROR = 5e-4  # single precision is used while it moves a decision value by no more than this
+
+
+@dataclass(frozen=True)
+class Votes:
+    """How the SVMs voted on each row. Votes of two ensembles on the same rows can be added."""
+
+    counts: np.ndarray  # (n_rows, n_classes), SVMs that vote for each class
+    sums: np.ndarray  # (n_rows, n_classes), sums of their values for each class
+    n_voters: np.ndarray  # (n_rows,), SVMs that were asked
+
+    def __add__(self, other: "Votes") -> "Votes":
+        return Votes(self.counts + other.counts, self.sums + other.sums, self.n_voters + other.n_voters)
+
+    def take(self, rows: Any) -> "Votes":
+        """Return the votes on some rows: their numbers, or a slice."""
+        return Votes(self.counts[rows], self.sums[rows], self.n_voters[rows])
+
+    def join(self, *others: "Votes") -> "Votes":
+        """Return these votes, and those on other rows after them."""
+        columns = zip(*(vars(votes).values() for votes in (self, *others)), strict=True)
+        return Votes(*(np.concatenate(column) for column in columns))
+
+    @property
+    def share(self) -> np.ndarray:
+        """Share of the SVMs that vote for each class; NaN where none was asked."""
+        return _divide(self.counts, self.n_voters)
+
+    @property
+    def mean_value(self) -> np.ndarray:
+        """Mean clipped decision value of each class, from -1 to 1; NaN where none was asked."""
+        return _divide(self.sums, self.n_voters)
+
+    def winners(self, sizes: ArrayLike, given: np.ndarray | None = None) -> np.ndarray:
+        """Return the number of the class with most votes, for each row.
+
+        Ties go to the given label where there is one and it is among the best, else to the larger
+        class, else to the first.
+
+        Parameters
+        ----------
+        sizes : array-like of shape (n_classes,)
+            Rows of each class in the training table.
+        given : ndarray of int of shape (n_rows,), optional
+            Class numbers; training rows have them.
+
+        Examples
+        --------
+        >>> votes = Votes(np.array([[2, 2], [1, 3]]), np.zeros((2, 2)), np.array([4, 4]))
+        >>> votes.winners([10, 20]), votes.winners([10, 20], given=np.array([0, 0]))
+        (array([1, 1]), array([0, 1]))
+        """
+        return pick_best(self.counts, np.asarray(sizes), given)
+
+
+def pick_best(amounts: np.ndarray, sizes: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
+    """Return the class with the largest amount, for each row; ties as in `Votes.winners`.
+
+    Parameters
+    ----------
+    amounts : ndarray of shape (n_rows, n_classes)
+    sizes : ndarray of shape (n_classes,)
+        Rows of each class in the training table.
+    given : ndarray of int of shape (n_rows,), optional
+        Class numbers; -1 for a row without a label.
+    """
+    best = amounts == amounts.max(axis=1, keepdims=True)
+    winner = np.argmax(np.where(best, sizes, -1), axis=1)
+    if given is not None:
+        kept = (given >= 0) & best[np.arange(len(given)), given]
+        winner = np.where(kept, given, winner)
+    return winner
+
+
+def _divide(amounts, n_voters):
+    return amounts / np.where(n_voters > 0, n_voters, np.nan)[:, None]
+
+
+class Voters(NamedTuple):
+    """A trained ensemble, reduced to what a vote needs."""
+
+    lists: Rows  # weights of each SVM, over training rows or, where that is the same, over features
+    intercept: np.ndarray  # (n_problems,)
+    pairs: np.ndarray  # (n_pairs, 2)
+    order: np.ndarray  # (n_classes,), class numbers, the largest class first
+    kernel: Kernel
+    rows: Rows | None  # the training rows, where the kernel needs them
+
+    @property
+    def column_of(self) -> np.ndarray:
+        """Feature -> line of a block's table."""
+        return self.lists.column_of if self.rows is None else self.rows.column_of
+
+
+def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kernel) -> Voters:
+    """Reduce a solution to what a vote needs.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        The training table.
+    solution : Solution
+    sizes : ndarray of shape (n_classes,)
+        Rows of each class.
+    kernel : Kernel
+
+    Returns
+    -------
+    Voters
+    """
+    weights = solution.as_matrix(X.shape[0])
+    every = np.arange(weights.shape[0])
+    if kernel.needs_rows:
+        lists = gather_rows(weights, every)
+        rows = gather_rows(X, np.flatnonzero(lists.column_of >= 0))
+    else:  # a sum over rows of x'z is one product with their weighted sum
+        folded = weights if kernel.kind == PRECOMPUTED else sparse.csr_array(weights @ cut_huge(X))
+        lists, rows = gather_rows(folded, every), None
+    dtype = vote_precision(X, weights, kernel)
+    order = np.argsort(-np.asarray(sizes), kind="stable")
+    return Voters(
+        lists.astype(dtype), solution.intercept.ravel().astype(dtype), solution.pairs, order,
+        kernel, rows and rows.astype(dtype),
+    )  # fmt: skip
+
+
+def take_voters(voters: Voters, first: int, last: int) -> Voters:
+    """Return the SVMs first to last - 1, and of the training rows those that they need.
+
+    They vote to the bit as they do among the others.
+    """
+    n_pairs, lists = len(voters.pairs), voters.lists
+    chosen = np.arange(first * n_pairs, last * n_pairs)
+    few = take_lists(lists, chosen)
+    rows = voters.rows
+    if rows is not None:
+        used = np.zeros(lists.n_columns, dtype=bool)
+        used[few.column] = True
+        few = few._replace(column=(np.cumsum(used) - 1)[few.column], n_columns=int(used.sum()))
+        rows = take_lists(rows, np.flatnonzero(used))
+    return voters._replace(lists=few, intercept=voters.intercept[chosen], rows=rows)
+
+
+def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
+    """Return float32 if it changes no decision value of a row like these by more than `ERROR`.
+
+    Rounding moves each term w_i k_i of a decision value by about eps |w_i k_i| in either direction, so
+    their sum by about eps |w| max k; measured, at most twice that. An RBF kernel value is off by
+    eps gamma |x|^2 in addition, since |x - z|^2 comes from |x|^2 + |z|^2 - 2 x'z.
+    """
+    with np.errstate(over="ignore"):
+        return np.float32 if _rounding(X, weights, kernel) < ERROR else np.float64
+
+
+def _rounding(X: Table, weights: sparse.csr_array, kernel: Kernel) -> float:
+    total = 2.0 * np.sqrt(weights.multiply(weights).sum(axis=1).max(initial=0.0))
+    used = np.unique(weights.indices)
+    if kernel.kind == PRECOMPUTED:
+        size = np.abs(X[used][:, used]).max(initial=0.0)
+    else:
+        size = norm = row_norms(X[used], squared=True).max(initial=0.0)
+        if kernel.kind == RBF:
+            size = 2.0 + 2.0 * kernel.gamma * norm
+        elif kernel.kind == POLY:
+            size = kernel.degree * (abs(kernel.gamma) * norm + abs(kernel.coef0)) ** kernel.degree
+    return total * size * np.finfo(np.float32).eps
+
+
+def count_votes(
+    voters: Voters,
+    X: Table,
+    *,
+    n_jobs: int = 1,
+    lanes: int | None = None,
+    on_progress: OnProgress | None = None,
+    start: Votes | None = None,
+) -> Votes:
+    """Ask every SVM about every row of X.
+
+    Parameters
+    ----------
+    voters : Voters
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Finite numbers; kernel values against the training rows where the kernel is precomputed.
+    n_jobs : int, default=1
+        Threads. They change no bit of the result.
+    lanes : int, optional
+        Rows in a block. It changes no bit of the result; the default bounds the memory.
+    on_progress : callable, optional
+        Called as on_progress(n_rows_done, n_rows) now and then.
+    start : Votes, optional
+        Of earlier SVMs on these rows: then the result has the bits of one vote of all of them.
+
+    Returns
+    -------
+    Votes
+    """
+    return _fill_votes(voters, X, None, 0, n_jobs, lanes, on_progress, start)[0]
+
+
+def count_training_votes(
+    voters: Voters,
+    X: Table,
+    subsets: np.ndarray,
+    *,
+    n_jobs: int = 1,
+    lanes: int | None = None,
+    on_progress: OnProgress | None = None,
+) -> tuple[Votes, Votes]:
+    """Ask every SVM about every training row, and keep apart what those say that did not see it.
+
+    Parameters
+    ----------
+    voters : Voters
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+        The training table.
+    subsets : ndarray of int of shape (n_subsets, size)
+        The rows that each SVM saw.
+    n_jobs, lanes, on_progress
+        As in `count_votes`.
+
+    Returns
+    -------
+    votes, oob_votes : Votes
+    """
+    bags = find_bags(subsets, X.shape[0])
+    return _fill_votes(voters, X, bags, len(subsets), n_jobs, lanes, on_progress)
+
+
+def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, on_progress, start=None):
+    """Return votes and out-of-bag votes; the latter are left unfilled without bags."""
+    n_rows, n_classes = X.shape[0], len(voters.order)
+    lanes = lanes or lanes_for(voters)
+    votes, oob_votes = (
+        Votes(
+            np.empty((n_rows, n_classes), np.int32),
+            np.empty((n_rows, n_classes)),
+            np.empty(n_rows, np.int32),
+        )
+        for _ in range(2)
+    )
+
+    def work(first, last):
+        booth = Booth(voters, lanes, n_subsets)
+        for begin in range(first, last, lanes):
+            booth.vote(X, begin, min(begin + lanes, last), bags, votes, oob_votes, start)
+
+    run_pieces(work, n_rows, lanes * BLOCKS_PER_PIECE, n_jobs, on_progress)
+    return votes, oob_votes
+
+
+def lanes_for(voters: Voters) -> int:
+    """Return how many rows a block has, so that its tables stay within `BLOCK_BYTES`."""
+    n_subsets = len(voters.intercept) // len(voters.pairs)
+    n_lines = voters.lists.n_columns + (voters.rows.n_columns if voters.rows else 0) + n_subsets
+    fitting = BLOCK_BYTES // max(n_lines * voters.intercept.itemsize, 1)
+    return int(np.clip(fitting // 8 * 8, 8, LANES))
+
+
+def find_bags(subsets: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each row the subsets that hold it, as (pointer, subset numbers)."""
+    holders = np.repeat(np.arange(len(subsets)), subsets.shape[1])
+    ones = np.ones(subsets.size, dtype=np.int8)
+    bags = sparse.csr_array((ones, (subsets.ravel(), holders)), shape=(n_rows, len(subsets)))
+    return bags.indptr.astype(np.int64), bags.indices.astype(np.int64)
+
+
+class Booth:
+    """The scratch memory of one thread, and how a block passes through it."""
+
+    def __init__(self, voters, lanes, n_subsets):
+        dtype, n_classes = voters.intercept.dtype, len(voters.order)
+        n_lines = (voters.rows or voters.lists).n_columns
+        self.voters = voters
+        self.table = np.zeros((n_lines, lanes), dtype)
+        self.norms = np.zeros(lanes, dtype)
+        n_kernel = voters.lists.n_columns if voters.rows else 0
+        self.kernels = np.empty((n_kernel, lanes), dtype)
+        self.everyone = np.ones(lanes, np.int32)
+        self.counted = np.empty((n_subsets, lanes), np.int32)
+        self.ballots, self.oob_ballots = (
+            (
+                np.empty((n_classes, lanes), np.int32),
+                np.empty((n_classes, lanes)),
+                np.empty(lanes, np.int32),
+            )
+            for _ in range(2)
+        )
+
+    def vote(self, X, first, last, bags, votes, oob_votes, start):
+        """Fill lines first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
+        from subsvms.ensemble._compiled import ballots as _ballots  # here: importing numba takes a while
+
+        voters, table = self.voters, self.table
+        if sparse.issparse(X):
+            _ballots.load_sparse(
+                X.indptr, X.indices, X.data, first, last, voters.column_of, table, self.norms
+            )
+        else:
+            _ballots.load_dense(X, first, last, voters.column_of, table, self.norms)
+        if voters.rows is not None:
+            _ballots.kernel_block(voters.rows, voters.kernel, table, self.norms, self.kernels)
+            table = self.kernels
+        if bags is not None:
+            _ballots.mark_out_of_bag(*bags, first, last, self.counted)
+        for part in (*self.ballots, *self.oob_ballots):
+            part[...] = 0
+        if start is not None:
+            for part, before in zip(self.ballots, vars(start).values(), strict=True):
+                part[..., : last - first] = before[first:last].T
+        _ballots.vote_block(
+            voters.lists, voters.intercept, voters.pairs, voters.order, table,
+            self.everyone, self.counted, self.ballots, self.oob_ballots,
+        )  # fmt: skip
+        self.write(self.ballots, votes, first, last)
+        if bags is not None:
+            self.write(self.oob_ballots, oob_votes, first, last)
+
+    def write(self, ballots, votes, first, last):
+        """Copy a block's ballots to their place in the table of votes."""
+        wins, sums, voters = (part[..., : last - first] for part in ballots)
+        if len(wins) == 2:  # between two classes only the second was tallied
+            wins[0], sums[0] = voters - wins[1], -sums[1]
+        votes.counts[first:last] = wins.T
+        votes.sums[first:last] = sums.T
+        votes.n_voters[first:last] = voters

@@ -1,0 +1,352 @@
+"""Choose how many SVMs of how many rows, before a long run: what is guaranteed, estimated and assumed.
+
+With at most a share e of wrong labels, an SVM that disagrees with a share d of the given labels disagrees
+with at most phi = d + e of the clean ones. d is measured, for several sizes s, on rows that an SVM was not
+trained on, as a correction judges a row by such SVMs; so neither eta, delta nor the unknown constant c of
+Theorem 6 is needed. If phi < 1/2,
+
+    J(s) = log(1 / failure) / (2 (1/2 - phi(s))^2)
+
+votes fail with at most that probability on a row that is no harder than the average one (Theorem 6). The
+smaller a subset, the fewer wrong labels an adversary can put into it, and the more its certificates are
+worth; so the smallest size is recommended that keeps nine tenths of the distance 1/2 - phi of the best. For
+two classes it is at least Lemma 7's size for the smallest r at which the table is regular, if there is one.
+J(s) is divided by the share of the SVMs that have not seen a row.
+"""
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.utils import (
+    _safe_indexing,
+    check_random_state,
+)  # the former is what scikit-learn's own folds use
+
+from subsvms._validation import check_labels, check_range
+from subsvms.certificates import CONFIDENCE, count_withstood
+from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._sampling import subset_size
+from subsvms.ensemble._votes import Votes
+from subsvms.exceptions import InputError
+from subsvms.theory._regularity import Regularity, default_sizes, estimate_regularity
+from subsvms.theory._subset_bounds import eta_worst, smallest_size
+from subsvms.theory._vote_bounds import vote_failure, votes_needed
+
+N_TRIALS = 100  # SVMs of each size; their mean disagreement is then known to about a hundredth
+LEVEL = 0.95  # confidence of the upper limits to phi, of all sizes together
+FEWEST, USUAL = 200, 1000  # SVMs: vote shares are then known to 0.04; and the number without a plan
+MOST = 10_000  # SVMs that are recommended; if phi is hardly below 1/2, more would be needed than is sensible
+PROMISED = {"n_estimators", "subsample_size"}  # what a plan recommends, so nobody hands it over
+KEPT = 0.9  # of the distance from 1/2 that the best size has
+FEWEST_ROWS = 5  # of a class; of fewer nothing can be measured
+PILOTS = (64, 192)  # SVMs of the two runs that measure the cost
+PILOT_ROWS = 20_000  # of a larger table; the cost of a vote is taken to grow with the rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """A recommended ensemble, and what is known about it beforehand."""
+
+    subsample_size: int
+    n_estimators: int
+    seconds: float  # expected for fitting, on this machine
+    phi: (
+        float  # limit to how often an SVM of that size errs against the clean labels; 1/2 or more: no promise
+    )
+    votes_needed: int | None  # SVMs for the wanted failure; None if phi is 1/2 or more
+    regularity: Regularity
+    max_error_rate: float
+    failure: float
+    guaranteed: tuple[str, ...]  # true whatever the data
+    estimated: tuple[str, ...]  # measured on this table
+    assumed: tuple[str, ...]  # believed
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={value}" for name, value in self.parameters.items()]
+        return f"Plan({', '.join(parts)}, phi={self.phi:.3f})"
+
+    @property
+    def parameters(self) -> Mapping[str, int]:
+        """What to hand to `SubSVMClassifier` or `LabelCorrector`."""
+        return {"n_estimators": self.n_estimators, "subsample_size": self.subsample_size}
+
+    def __str__(self) -> str:
+        lines = [f"Train {self.n_estimators} SVMs of {self.subsample_size} rows each."]
+        for title in ("guaranteed", "estimated", "assumed"):
+            lines += ["", title.capitalize() + ":", *(f"- {text}" for text in getattr(self, title))]
+        return "\n".join(lines)
+
+
+def plan(
+    X: Any,
+    y: Any,
+    *,
+    max_error_rate: float = 0.1,
+    failure: float = 0.01,
+    random_state: int | np.random.RandomState | None = None,
+    **parameters: Any,
+) -> Plan:
+    """Recommend the size of the subsets and the number of SVMs for a table.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        Finite numbers, each feature with a range of about one.
+    y : array-like of shape (n_samples,)
+        The given labels, wrong ones among them.
+    max_error_rate : float, default=0.1
+        Largest share of wrong labels, the paper's rho beta; at least 0 and less than 1/2.
+    failure : float, default=0.01
+        Probability that the vote on a row, no harder than the average one, is wrong; between 0 and 1.
+    random_state : int, RandomState instance or None, default=None
+        The recommendation depends on it, much where phi is near 1/2; the seconds depend on the machine.
+    **parameters
+        Those of `SubSVMClassifier` that will be used, such as kernel, gamma, C or n_jobs.
+
+    Returns
+    -------
+    Plan
+        Print it. `plan.parameters` goes into `SubSVMClassifier` and `LabelCorrector`.
+
+    Examples
+    --------
+    >>> from subsvms.datasets import make_separable_gaussians
+    >>> from subsvms.theory import plan
+    >>> X, y = make_separable_gaussians(400, 2, random_state=0)
+    >>> recommended = plan(X, y, max_error_rate=0.2, random_state=0)
+    >>> recommended.n_estimators, recommended.phi < 0.3
+    (200, True)
+    """
+    check_range("max_error_rate", max_error_rate, 0, 0.5, "[)")
+    check_range("failure", failure, 0, 1, "()")
+    if given := sorted(PROMISED & set(parameters)):
+        raise InputError(f"A plan recommends {given[0]}, so it takes none: leave {given[0]} out.")
+    rng = check_random_state(random_state)
+    classes, labels = check_labels(y, X.shape[0] if hasattr(X, "shape") else len(X))
+    counts = np.bincount(labels)
+    usual = subset_size("log_squared", len(labels), len(classes))
+    sizes = np.union1d(default_sizes(len(labels), len(classes)), usual)
+    measured = estimate_regularity(
+        X, y, sizes=sizes.tolist(), n_trials=N_TRIALS, random_state=rng.randint(2**31 - 1), **parameters
+    )
+    rho = find_rho(max_error_rate, counts / counts.sum())
+    limits = disagreement_limits(measured) + max_error_rate
+    if counts.min() < FEWEST_ROWS:
+        limits = np.ones(len(limits))
+    r = measured.smallest_size
+    least = smallest_size(r, rho) if r is not None and has_lemma(measured, rho) else 2
+    size = choose_size(measured.sizes, limits, least, usual)
+    phi = float(min(limits[measured.sizes == size][0], 1.0))
+    needed = None
+    if phi < 0.5:
+        needed = int(np.ceil(votes_needed(phi, failure) / unseen_share(size, counts, measured.chances)))
+    n_svms = USUAL if needed is None or needed > MOST else max(needed, FEWEST)
+    model = SubSVMClassifier(**(parameters | {"n_estimators": n_svms, "subsample_size": size}))
+    seconds = expect_seconds(model, X, labels, rng.randint(2**31 - 1))
+    return Plan(
+        subsample_size=size,
+        n_estimators=n_svms,
+        seconds=seconds,
+        phi=phi,
+        votes_needed=needed,
+        regularity=measured,
+        max_error_rate=max_error_rate,
+        failure=failure,
+        guaranteed=tuple(say_guaranteed(model, needed, phi, failure, rho, measured, counts)),
+        estimated=tuple(say_estimated(size, phi, seconds, measured, max_error_rate)),
+        assumed=tuple(say_assumed(needed, rho, max_error_rate, counts)),
+    )
+
+
+def find_rho(max_error_rate: float, shares: np.ndarray) -> float:
+    """Return the largest rho that so many wrong labels can mean; 1 if they could be a whole class.
+
+    The smallest class of the given labels may have gained all of them, so it had at most that many fewer.
+
+    Examples
+    --------
+    >>> find_rho(0.25, np.array([0.5, 0.5])), find_rho(0.1, np.array([0.15, 0.85]))
+    (1.0, 1.0)
+    >>> round(find_rho(0.1, np.array([0.3, 0.7])), 3)
+    0.5
+    """
+    left = shares.min() - max_error_rate
+    return float(min(max_error_rate / left, 1.0)) if left > 0 else 1.0
+
+
+def disagreement_limits(measured: Regularity) -> np.ndarray:
+    """Return for each size an upper limit to how often an SVM disagrees with a label it was not taught.
+
+    Normal limits of a mean over SVMs, for all sizes at once (Bonferroni). Where errors were counted on a
+    part of the rows, all SVMs share its luck, which is added.
+    """
+    n_trials = measured.errors.shape[1]
+    by_rows = measured.unseen_errors * (1.0 - measured.unseen_errors) / measured.n_judged
+    sampled = measured.n_judged < measured.n_rows
+    spread = np.sqrt(measured.unseen_sd**2 / n_trials + (by_rows if sampled else 0.0))
+    return measured.unseen_errors + norm.isf((1.0 - LEVEL) / len(measured.sizes)) * spread
+
+
+def has_lemma(measured: Regularity, rho: float) -> bool:
+    """Tell whether Lemma 7 speaks of a table: two classes, regular, fewer wrong labels than a class."""
+    return len(measured.shares) == 2 and measured.smallest_size is not None and rho < 1
+
+
+def unseen_share(size: int, counts: np.ndarray, chances: np.ndarray) -> float:
+    """Return the share of the SVMs that have not drawn a row, for the row that is drawn most.
+
+    Examples
+    --------
+    >>> round(unseen_share(40, np.array([212, 357]), np.array([0.5, 0.5])), 2)
+    0.91
+    """
+    return float(np.min((1.0 - chances / counts) ** size))
+
+
+def choose_size(sizes: np.ndarray, limits: np.ndarray, least: int, usual: int) -> int:
+    """Return the smallest size whose SVMs are nearly as good as those of the best size.
+
+    Parameters
+    ----------
+    sizes : ndarray of int of shape (n_sizes,)
+        Ascending, the usual size among them.
+    limits : ndarray of shape (n_sizes,)
+        phi of each.
+    least : int
+        Smallest size allowed; the largest one is taken if all are smaller.
+    usual : int
+        What to return if no size promises anything.
+
+    Examples
+    --------
+    >>> sizes, limits = np.array([9, 20, 46]), np.array([0.45, 0.3, 0.29])
+    >>> choose_size(sizes, limits, least=2, usual=46), choose_size(sizes, limits, least=30, usual=46)
+    (20, 46)
+    """
+    allowed = sizes >= min(least, sizes[-1])
+    distance = np.where(allowed, 0.5 - limits, -np.inf)
+    if distance.max() <= 0:
+        return usual
+    return int(sizes[np.argmax(distance >= KEPT * distance.max())])
+
+
+def expect_seconds(model: SubSVMClassifier, X: Any, labels: np.ndarray, seed: int) -> float:
+    """Return how long `model` will take to fit, from two small runs on this machine."""
+    rows = np.arange(len(labels))
+    if len(rows) > PILOT_ROWS and model.kernel != "precomputed":
+        rows = np.sort(np.random.default_rng(seed).choice(rows, PILOT_ROWS, replace=False))
+        rows = np.union1d(rows, np.unique(labels, return_index=True)[1])  # every class, at least once
+    table, part = _safe_indexing(X, rows), labels[rows]
+    settings = model.get_params() | {"random_state": seed, "verbose": 0}
+    spent = []
+    for n in (PILOTS[0], *PILOTS):  # the first run compiles, or wakes the machine
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the measurement before has told
+            SubSVMClassifier(**(settings | {"n_estimators": n})).fit(table, part)
+        spent.append(time.perf_counter() - began)
+    each = max(spent[2] - spent[1], 0.0) / (PILOTS[1] - PILOTS[0])
+    fixed = max(spent[1] - PILOTS[0] * each, 0.0)
+    return (fixed + each * model.n_estimators) * len(labels) / len(rows)
+
+
+def say_guaranteed(model, needed, phi, failure, rho, measured, counts) -> list[str]:
+    """Return what holds whatever the data, in sentences."""
+    said = []
+    n_svms, size = model.n_estimators, model.subsample_size
+    if needed is not None:
+        reached = f"{failure:g}; {needed} would do"
+        if needed > n_svms:
+            asked = int(n_svms * unseen_share(size, counts, measured.chances))
+            reached = f"{round_up(vote_failure(max(asked, 1), phi))}; for {failure:g} it would take {needed}"
+        said.append(
+            f"On a row on which a single SVM errs with probability at most {round_up(phi)}, the vote of "
+            f"those of {n_svms} that have not seen it errs with probability at most {reached} "
+            "(Theorem 6, last step)."
+        )
+    if has_lemma(measured, rho) and measured.smallest_size <= size:
+        r = measured.smallest_size
+        kept = 1.0 - min(eta_worst(size, r, rho=rho, p=model.sampling_bias), 1.0)
+        said.append(
+            f"Whoever chose the wrong labels, if they are at most {round_up(rho)} of the smaller class, a "
+            f"subset has {-(-r // 2)} clean rows of each class with probability {round_down(kept)} at least."
+        )
+    m = unanimous_withstands(model, counts)
+    if m > 0:
+        said.append(
+            f"A unanimous vote of {n_svms} SVMs on a row keeps its winner if any {m} further labels change "
+            f"(the certificate, with confidence {CONFIDENCE})."
+        )
+    return said
+
+
+def unanimous_withstands(model: SubSVMClassifier, counts: np.ndarray) -> int:
+    """Return how many changed labels every unanimous vote withstands, whatever the row's class."""
+    if model.class_weight == "balanced":  # then every SVM depends on the sizes of the classes
+        return 0
+    every = np.arange(len(counts))
+    n = np.full(len(counts), model.n_estimators)
+    votes = Votes(np.diag(n), np.diag(n).astype(float), n)
+    size, p = model.subsample_size, model.sampling_bias
+    return min(int(count_withstood(votes, counts, np.full(len(every), c), size, p=p).min()) for c in every)
+
+
+def round_up(share: float) -> str:
+    """Return a limit with three digits that is no smaller than it is.
+
+    Examples
+    --------
+    >>> round_up(0.12341), round_down(0.99999)
+    ('0.124', '0.999')
+    """
+    return f"{np.ceil(share * 1000 - 1e-9) / 1000:.3f}"
+
+
+def round_down(share: float) -> str:
+    """Return a limit with three digits that is no larger than it is."""
+    return f"{np.floor(share * 1000 + 1e-9) / 1000:.3f}"
+
+
+def say_estimated(size, phi, seconds, measured, max_error_rate) -> list[str]:
+    """Return what was measured on this table, in sentences."""
+    mean = measured.unseen_errors[measured.sizes == size][0]
+    r = measured.smallest_size
+    regular = (
+        f"An SVM of r = {r} rows errs at most {measured.threshold:g} on class-balanced draws, with "
+        f"probability {1 - measured.delta:g}: with labels as they are, the table is regular from there on."
+        if r is not None
+        else f"With labels as they are, the table is not regular at {measured.threshold:g} with up to "
+        f"{measured.sizes[-1]} rows."
+    )
+    return [
+        f"An SVM of {size} rows disagrees with {mean:.1%} of the given labels of rows it has not seen, so "
+        f"with a share of at most {round_up(phi)} of the clean ones if at most {max_error_rate:.1%} are "
+        f"wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of each size).",
+        regular,
+        f"Fitting takes about {seconds:.2g} seconds on this machine.",
+    ]
+
+
+def say_assumed(needed, rho, max_error_rate, counts) -> list[str]:
+    """Return what the user has to believe, in sentences."""
+    said = [f"At most {max_error_rate:.1%} of the given labels are wrong. Nothing in a table proves that."]
+    if needed is None:
+        said.append(
+            "Nothing is promised of the vote: an SVM may err on half of the rows or more. It can still be of "
+            "use; a smaller max_error_rate, or better features, would change that."
+        )
+    else:
+        said.append(
+            "Each row is as easy as the average one: a row that most SVMs get wrong stays wrong, however "
+            "many vote. The paper makes the same step."
+        )
+    if counts.min() < FEWEST_ROWS:
+        said.append(f"A class has fewer than {FEWEST_ROWS} rows, of which nothing can be measured.")
+    if rho >= 1:
+        said.append("So many wrong labels could be a whole class, and then no method can find it again.")
+    return said

@@ -1,0 +1,275 @@
+"""Measure how few rows teach an SVM enough: regularity (Definition 1 of the paper).
+
+A table is r-regular at (delta, theta) if, with probability at least 1 - delta over r rows drawn from it, an
+SVM trained on them errs with probability at most theta on further draws. Draws are p-biased, as everywhere
+here. The table is the whole distribution, so an SVM's error rate is counted: with e_c the share of class c
+that it gets wrong, and pi_c the probability of class c in a draw, it is sum_c pi_c e_c. (Of a class with more
+than `MOST_ROWS` rows so many are drawn, and there it is estimated.) Random is which rows a subset has. Of
+`n_trials` subsets the (1 - delta) quantile of the error rates is the smallest theta, and order statistics
+limit it: the number of trials below the true quantile is binomial.
+
+On corrupted labels the same numbers mean something else, and `Regularity` says so: SVMs are trained on
+wrong labels and judged by them. That is an estimate of epsilon in Theorem 6, and no longer regularity of the
+clean table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+from scipy.stats import binom
+from sklearn.utils import check_random_state
+
+from subsvms._threads import run_pieces
+from subsvms._validation import check_count, check_range
+from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._sampling import class_probabilities, draw_subsets, subset_size
+from subsvms.ensemble._training import Problem, pose_problem, train_svms
+from subsvms.ensemble._votes import count_votes, gather_voters
+from subsvms.exceptions import InputError
+
+SMALLEST, GROWTH, LARGEST = 4, 1.5, 2.0  # sizes tried by default: 4, 6, 9, ... up to twice log^2 l
+MOST_ROWS = 5000  # of each class on which error rates are counted; more are drawn from at random
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regularity:
+    """Error rates of SVMs that were trained on few rows."""
+
+    sizes: np.ndarray  # (n_sizes,), rows in a subset, ascending
+    theta: np.ndarray  # (n_sizes,), the (1 - delta) quantile of the error rates
+    interval: np.ndarray  # (n_sizes, 2), for theta; NaN for an end that so few trials cannot give
+    errors: np.ndarray  # (n_sizes, n_trials), p-biased error rates, ascending
+    class_errors: np.ndarray  # (n_sizes, n_classes), mean share of each class that an SVM gets wrong
+    unseen_errors: np.ndarray  # (n_sizes,), mean error rate on uniform rows that an SVM was not trained on
+    unseen_sd: np.ndarray  # (n_sizes,), how much that varies between SVMs
+    n_judged: int  # rows on which errors were counted
+    n_rows: int  # of the table
+    shares: np.ndarray  # (n_classes,), of the given labels
+    chances: np.ndarray  # (n_classes,), probability of each class in a draw
+    delta: float
+    threshold: float  # theta that counts as regular
+    confidence: float  # of the interval
+
+    def __repr__(self) -> str:
+        return f"Regularity(sizes={self.sizes.tolist()}, theta={self.theta.round(3).tolist()})"
+
+    @property
+    def smallest_size(self) -> int | None:
+        """Smallest r at which the table is regular, as far as sizes were tried; None if at none.
+
+        The upper end of the interval must be at most `threshold`, at this size and at all larger ones.
+        """
+        regular = self.interval[:, 1] <= self.threshold  # NaN is not
+        later = np.logical_and.accumulate(regular[::-1])[::-1]
+        return int(self.sizes[np.argmax(later)]) if later.any() else None
+
+    @property
+    def uniform_errors(self) -> np.ndarray:
+        """Mean error rate of an SVM on rows drawn uniformly, for each size, by the given labels."""
+        return self.class_errors @ self.shares
+
+    def clean_theta(self, error_rate: float) -> np.ndarray:
+        """Limit theta against the clean labels, if at most this share of the given ones is wrong.
+
+        A wrong label is drawn with probability at most error_rate max_c pi_c / share_c, and only there can
+        an SVM look right and be wrong. That is added to the upper end of theta's interval.
+
+        Parameters
+        ----------
+        error_rate : float
+            At least 0 and less than 1.
+
+        Returns
+        -------
+        ndarray of shape (n_sizes,)
+        """
+        check_range("error_rate", error_rate, 0, 1, "[)")
+        return np.minimum(self.interval[:, 1] + error_rate * np.max(self.chances / self.shares), 1.0)
+
+    def __str__(self) -> str:
+        r, sure = self.smallest_size, f"with probability {1 - self.delta:g}"
+        if r is None:
+            first = (
+                f"Not regular: with up to {self.sizes[-1]} rows an SVM's error rate is not at most "
+                f"{self.threshold:g} {sure}."
+            )
+        else:
+            first = f"Regular from r = {r} on: an SVM of r rows errs at most {self.threshold:g} {sure}."
+        return (
+            f"{first} The labels were taken as they are: if some are wrong, SVMs were taught and judged by "
+            "them, and this is no property of the clean table but the error rate epsilon of Theorem 6."
+        )
+
+
+def estimate_regularity(
+    X: Any,
+    y: Any,
+    *,
+    sizes: Sequence[int] | None = None,
+    n_trials: int = 200,
+    delta: float = 0.1,
+    theta: float = 0.25,
+    confidence: float = 0.9,
+    random_state: int | np.random.RandomState | None = None,
+    **parameters: Any,
+) -> Regularity:
+    """Measure theta for subsets of several sizes, and the smallest r at which the table is regular.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        Finite numbers, each feature with a range of about one.
+    y : array-like of shape (n_samples,)
+        Labels, clean or not: see `Regularity`.
+    sizes : sequence of int, optional
+        Rows in a subset, from 2 to n_samples; by default 4, 6, 9, ... up to about twice log^2 n_samples.
+    n_trials : int, default=200
+        Subsets of each size.
+    delta : float, default=0.1
+        Share of the subsets that may do worse than theta, more than 0 and less than 1/2.
+    theta : float, default=0.25
+        Error rate that counts as regular, more than 0 and less than 1/2. Theorem 6 needs 2 theta < 1/2.
+    confidence : float, default=0.9
+        Of the interval of each theta.
+    random_state : int, RandomState instance or None, default=None
+    **parameters
+        Those of `SubSVMClassifier` that shape an SVM: kernel, gamma, degree, coef0, C, loss, class_weight,
+        sampling_bias, tol, max_iter, n_jobs.
+
+    Returns
+    -------
+    Regularity
+
+    Examples
+    --------
+    >>> from subsvms.datasets import make_separable_gaussians
+    >>> from subsvms.theory import estimate_regularity
+    >>> X, y = make_separable_gaussians(500, 2, random_state=0)
+    >>> regularity = estimate_regularity(X, y, sizes=[2, 4, 8, 16], theta=0.1, random_state=0)
+    >>> regularity.smallest_size
+    8
+    """
+    check_count("n_trials", n_trials)
+    check_range("delta", delta, 0, 0.5, "()")
+    check_range("theta", theta, 0, 0.5, "()")
+    check_range("confidence", confidence, 0, 1, "()")
+    if given := sorted({"n_estimators", "subsample_size", "random_state"} & set(parameters)):
+        raise InputError(f"Sizes and trials are set by sizes and n_trials: leave {given[0]} out.")
+    model = SubSVMClassifier(n_estimators=n_trials, **parameters)
+    model._validate_params()
+    problem = pose_problem(model, X, y)
+    n_samples, n_classes = len(problem.labels), len(problem.classes)
+    tried = default_sizes(n_samples, n_classes) if sizes is None else check_sizes(sizes, n_samples)
+    rng = check_random_state(random_state)
+    seed = rng.randint(2**31 - 1)
+    counts = np.bincount(problem.labels)
+    chances = class_probabilities(counts, model.sampling_bias)
+    judged = pick_rows(problem.labels, rng)
+    counted = [count_errors(model, problem, judged, int(size), seed) for size in tried]
+    by_class, unseen = (np.stack(part) for part in zip(*counted, strict=True))
+    shares = counts / counts.sum()
+    errors = np.sort(by_class @ chances, axis=1)
+    ranks = quantile_ranks(n_trials, 1.0 - delta, confidence)
+    theta_hat = errors[:, min(int(np.ceil((1.0 - delta) * n_trials)), n_trials) - 1]
+    ends = [errors[:, k] if 0 <= k < n_trials else np.full(len(errors), np.nan) for k in ranks]
+    return Regularity(
+        sizes=tried,
+        theta=theta_hat,
+        interval=np.stack(ends, axis=1),
+        errors=errors,
+        class_errors=by_class.mean(axis=1),
+        unseen_errors=(unseen @ shares).mean(axis=1),
+        unseen_sd=(unseen @ shares).std(axis=1, ddof=min(1, n_trials - 1)),
+        n_judged=len(judged),
+        n_rows=n_samples,
+        shares=shares,
+        chances=chances,
+        delta=delta,
+        threshold=theta,
+        confidence=confidence,
+    )
+
+
+def default_sizes(n_samples: int, n_classes: int = 2) -> np.ndarray:
+    """Return sizes from a few rows up to about twice the default size of a subset.
+
+    Examples
+    --------
+    >>> default_sizes(569)
+    array([ 4,  6,  9, 14, 20, 30, 46, 68])
+    """
+    last = min(LARGEST * subset_size("log_squared", n_samples, n_classes), n_samples)
+    n_steps = int(np.log(max(last / SMALLEST, 1.0)) / np.log(GROWTH))
+    sizes = np.round(SMALLEST * GROWTH ** np.arange(n_steps + 1)).astype(int)
+    return np.unique(np.minimum(sizes, n_samples))
+
+
+def check_sizes(sizes: ArrayLike, n_samples: int) -> np.ndarray:
+    """Return the sizes in order, each once."""
+    numbers = np.unique(np.asarray(sizes))
+    if numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers[0] < 2 or numbers[-1] > n_samples:
+        raise ValueError(
+            f"sizes must be whole numbers from 2 to the number of rows, {n_samples}; got {sizes!r}."
+        )
+    return numbers
+
+
+def pick_rows(labels: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Return the rows to count errors on: all, or `MOST_ROWS` of each class, in the order of the table."""
+    parts = []
+    for c in range(labels.max() + 1):
+        rows = np.flatnonzero(labels == c)
+        parts.append(rows if len(rows) <= MOST_ROWS else rng.choice(rows, MOST_ROWS, replace=False))
+    return np.sort(np.concatenate(parts))
+
+
+def count_errors(
+    model: SubSVMClassifier, problem: Problem, judged: np.ndarray, size: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the share of each class that each SVM gets wrong, of all rows and of those it has not seen.
+
+    Returns
+    -------
+    errors, unseen : ndarray of shape (n_trials, n_classes)
+        Where an SVM has seen a whole class, all rows stand in for the unseen ones.
+    """
+    n_classes, n_trials = len(problem.classes), model.n_estimators
+    subsets = draw_subsets(problem.labels, n_trials, size, model.sampling_bias, seed=seed)
+    solution = train_svms(model, problem, subsets)
+    given, table = problem.labels[judged], problem.X[judged]
+    sizes, n_judged = np.bincount(problem.labels), np.bincount(given, minlength=n_classes)
+    errors, unseen = np.empty((n_trials, n_classes)), np.empty((n_trials, n_classes))
+
+    def work(first, last):
+        for trial in range(first, last):
+            voter = gather_voters(problem.X, solution.take(trial), sizes, problem.kernel)
+            wrong = count_votes(voter, table).counts.argmax(axis=1) != given
+            new = ~np.isin(judged, subsets[trial])
+            errors[trial] = np.bincount(given[wrong], minlength=n_classes) / n_judged
+            n_new = np.bincount(given[new], minlength=n_classes)
+            n_wrong = np.bincount(given[new & wrong], minlength=n_classes)
+            unseen[trial] = np.where(n_new > 0, n_wrong / np.maximum(n_new, 1), errors[trial])
+
+    run_pieces(work, n_trials, 8, effective_n_jobs(model.n_jobs), None)
+    return errors, unseen
+
+
+def quantile_ranks(n: int, level: float, confidence: float) -> tuple[int, int]:
+    """Return the places, from 0 on, of the order statistics that limit a quantile; -1 or n if none does.
+
+    K of n values lie below the quantile, and K is binomial; so the k-th smallest is above it with
+    probability P[K < k], and below it with P[K >= k].
+
+    Examples
+    --------
+    >>> quantile_ranks(100, 0.9, 0.9)
+    (84, 95)
+    """
+    tail = (1.0 - confidence) / 2.0
+    low = int(binom.ppf(tail, n, level)) - 1
+    high = int(binom.ppf(1.0 - tail, n, level))
+    return low, high

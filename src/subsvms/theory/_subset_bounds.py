@@ -1,0 +1,246 @@
+"""What a random subset of corrupted data holds: Appendix B and Lemma 7 of the paper.
+
+A table has two classes, A with a share beta <= 1/2 of the rows, and B. An adversary flips rho beta l of its
+l labels: the share alpha of them from B to A, the rest from A to B. A subset is s draws, each from the rows
+*given* A with probability p and from those given B with probability 1 - p. Then, in one draw,
+
+    P(a_g) = p (1 - (1-alpha) rho) / (1 + alpha rho - (1-alpha) rho)        a clean row of A
+    P(b_g) = (1-p) (1 - beta - alpha rho beta) / (1 - beta - alpha rho beta + (1-alpha) rho beta)
+
+and eta is the probability that the subset has fewer than r/2 clean rows of A, or of B. Whatever the
+adversary does, P(a_g) >= p / (1+rho) and P(b_g) >= (1-p) / (1+rho).
+
+"Fewer than r/2" is at most k = ceil(r/2) - 1, so an odd r counts as r + 1. Three things differ from the
+paper: the first term of its Hoeffding bound has 1 - rho where 1 + rho is meant; its factors 1/2 make that
+bound false, as P[Bin(10, 1/2) <= 5] = 0.62; and its third derivative is with respect to beta. None of them
+moves the minimiser, so Lemma 7 stands. In fact its size is where the right bound at p = 1/2 falls below one.
+"""
+
+from math import ceil, exp, floor, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binom
+
+from subsvms._validation import check_range, check_subset
+
+
+class DrawProbabilities(NamedTuple):
+    """What one draw yields; the four add up to one."""
+
+    a_good: float  # a row given A that is of A
+    a_bad: float  # a row given A that is of B
+    b_good: float
+    b_bad: float
+
+
+def draw_probabilities(rho: float, alpha: float, beta: float, p: float = 0.5) -> DrawProbabilities:
+    """Return the probabilities of drawing a clean or a wrong row of each class (Appendix B).
+
+    Parameters
+    ----------
+    rho : float
+        Flips as a share of class A, at least 0 and less than 1.
+    alpha : float
+        Share of the flips that is taken from the larger class B, from 0 to 1.
+    beta : float
+        Share of class A among the clean labels, more than 0 and at most 1/2.
+    p : float, default=0.5
+        Probability that a draw is from the rows given A, between 0 and 1. Definition 5 says "from the
+        smaller class", so for p other than 1/2 this assumes that A stays the smaller class.
+
+    Examples
+    --------
+    >>> draw = draw_probabilities(rho=0.75, alpha=1.0, beta=0.25)  # the smaller class is flooded
+    >>> [round(value, 3) for value in draw]
+    [0.286, 0.214, 0.5, 0.0]
+    """
+    check_range("rho", rho, 0, 1, "[)")
+    check_range("alpha", alpha, 0, 1, "[]")
+    check_range("beta", beta, 0, 0.5, "(]")
+    check_range("p", p, 0, 1, "()")
+    a_good, a_bad = beta - (1 - alpha) * rho * beta, alpha * rho * beta
+    b_good, b_bad = 1 - beta - alpha * rho * beta, (1 - alpha) * rho * beta
+    a, b = a_good + a_bad, b_good + b_bad
+    return DrawProbabilities(p * a_good / a, p * a_bad / a, (1 - p) * b_good / b, (1 - p) * b_bad / b)
+
+
+def worst_draw_probabilities(rho: float, p: float = 0.5) -> tuple[float, float]:
+    """Return the least P(a_g) and P(b_g) that an adversary can reach (Appendix B).
+
+    The first is reached by alpha = 1 with any beta, the second by alpha = 0 with beta = 1/2; never both at
+    once, so what is built on both is a bound and not a value.
+
+    Parameters
+    ----------
+    rho, p : float
+        As in `draw_probabilities`.
+
+    Examples
+    --------
+    >>> worst_draw_probabilities(rho=0.6)
+    (0.3125, 0.3125)
+    """
+    check_range("rho", rho, 0, 1, "[)")
+    check_range("p", p, 0, 1, "()")
+    return p / (1 + rho), (1 - p) / (1 + rho)
+
+
+def eta_exact(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float = 0.5) -> float:
+    """Return the probability that a subset has fewer than r/2 clean rows of A, or of B: counted, no bound.
+
+    Clean rows of A, clean rows of B and wrong rows are trinomial; the event is a union.
+
+    Parameters
+    ----------
+    s : int
+        Draws in a subset.
+    r : int
+        Clean rows wanted, half of each class; at most s.
+    rho, alpha, beta, p
+        As in `draw_probabilities`.
+
+    Examples
+    --------
+    >>> round(eta_exact(54, 16, rho=0.75, alpha=0.5, beta=0.25), 5)
+    0.00166
+    """
+    few = check_subset(s, r) - 1
+    draw = draw_probabilities(rho, alpha, beta, p)
+    counts = np.arange(few + 1)
+    a = binom.pmf(counts, s, draw.a_good)
+    both = np.sum(a * binom.cdf(few, s - counts, min(draw.b_good / (1 - draw.a_good), 1.0)))
+    return float(binom.cdf(few, s, draw.a_good) + binom.cdf(few, s, draw.b_good) - both)
+
+
+def eta_sum(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float = 0.5) -> float:
+    """Return the paper's two binomial sums (Appendix B, first inequality), at least eta.
+
+    Subsets with too few clean rows of both classes are counted twice.
+
+    Parameters
+    ----------
+    s, r, rho, alpha, beta, p
+        As in `eta_exact`.
+
+    Examples
+    --------
+    >>> round(eta_sum(54, 16, rho=0.75, alpha=0.5, beta=0.25), 5)
+    0.00166
+    """
+    few = check_subset(s, r) - 1
+    draw = draw_probabilities(rho, alpha, beta, p)
+    return float(binom.cdf(few, s, draw.a_good) + binom.cdf(few, s, draw.b_good))
+
+
+def eta_worst(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
+    """Return the two binomial sums at the worst of all adversaries (Appendix B, second inequality).
+
+    It bounds `eta_sum` for every alpha and beta. Assumes that class A is drawn with probability p.
+
+    Parameters
+    ----------
+    s, r, rho, p
+        As in `eta_exact`.
+
+    Examples
+    --------
+    >>> round(eta_worst(54, 16, rho=0.75), 4)
+    0.0113
+    """
+    few = check_subset(s, r) - 1
+    return float(sum(binom.cdf(few, s, q) for q in worst_draw_probabilities(rho, p)))
+
+
+def eta_hoeffding(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
+    """Return Hoeffding's bound on `eta_worst`, corrected (Appendix B, third inequality).
+
+    Each tail P[Bin(s, q) <= k] is at most exp(-2 (s q - k)^2 / s) where s q > k, and at most 1 elsewhere.
+
+    Parameters
+    ----------
+    s, r, rho, p
+        As in `eta_exact`.
+
+    Returns
+    -------
+    float
+        Up to 2; one or more says nothing.
+
+    Examples
+    --------
+    >>> round(eta_hoeffding(54, 16, rho=0.75), 3)
+    0.144
+    """
+    few = check_subset(s, r) - 1
+    excess = [s * q - few for q in worst_draw_probabilities(rho, p)]
+    return sum(exp(-2 * t * t / s) if t > 0 else 1.0 for t in excess)
+
+
+def smallest_size_lemma_7(r: int) -> int:
+    """Return the smallest s for which p = 1/2 is the best choice against any adversary (Lemma 7).
+
+    s >= 2r + 4 sqrt(r log 2 + log^2 2 - log 4) + log 16 - 4, which is `smallest_size` at rho = 1. "Best"
+    means that it minimises `eta_hoeffding`; nothing is said of eta itself.
+
+    Parameters
+    ----------
+    r : int
+        Clean rows wanted, half of each class.
+
+    Examples
+    --------
+    >>> smallest_size_lemma_7(16)
+    44
+    """
+    r = 2 * check_subset(None, r)
+    return ceil(2 * r + 4 * sqrt(r * log(2) + log(2) ** 2 - log(4)) + log(16) - 4)
+
+
+def smallest_size(r: int, rho: float) -> int:
+    """Return the smallest s for which p = 1/2 minimises `eta_hoeffding` at this rho (Appendix B, last line).
+
+    There the bound at p = 1/2 falls to one, which is what is left for p near 0 or 1, where one of the two
+    tails says nothing and the other vanishes (nearly, for very small s: the condition is sufficient, and
+    necessary but for those). For a smaller s no p gives a bound below one.
+
+    Parameters
+    ----------
+    r : int
+        Clean rows wanted, half of each class.
+    rho : float
+        Flips as a share of the smaller class, at least 0 and less than 1.
+
+    Examples
+    --------
+    >>> smallest_size(16, rho=0.0), smallest_size(16, rho=0.75)
+    (20, 38)
+    """
+    r = 2 * check_subset(None, r)
+    check_range("rho", rho, 0, 1, "[)")
+    root = sqrt(log(2) * (log(2) + 2 * r + rho * log(2) - 4) / (1 + rho))
+    return max(ceil((1 + rho) * (r - 2 + (1 + rho) * (log(2) + root))), r)
+
+
+def smallest_size_local(r: int, rho: float) -> int:
+    """Return the smallest s for which `eta_hoeffding` has a *local* minimum at p = 1/2 (Appendix B).
+
+    The weaker condition: the second derivative is positive there. (The paper allows zero, as for r = 4,
+    s = 4, rho = 0; that is a maximum.) A p far from 1/2 can still be better.
+
+    Parameters
+    ----------
+    r : int
+        Clean rows wanted, half of each class.
+    rho : float
+        Flips as a share of the smaller class, at least 0 and less than 1.
+
+    Examples
+    --------
+    >>> smallest_size_local(16, rho=0.75), smallest_size(16, rho=0.75)
+    (35, 38)
+    """
+    r = 2 * check_subset(None, r)
+    check_range("rho", rho, 0, 1, "[)")
+    root = sqrt((4 * r + rho - 7) / (1 + rho))
+    return max(floor((1 + rho) * (r - 2 + (1 + rho) * (1 + root) / 2) + 1e-9) + 1, r)

@@ -1,0 +1,298 @@
+"""How often an SVM of a corrupted subset errs, and how often the vote of J of them: Theorems 3 and 6.
+
+An SVM is trained on s draws from the corrupted table. With probability 1 - eta they hold r/2 clean rows of
+each class; then, by Theorem 3, its error rate on further such draws is, with probability 1 - delta, at most
+
+    epsilon = c/s ((R^2 + 4 R^2 (s - r)) / margin^2 log^2 s + log(1/delta)).
+
+On rows drawn uniformly that is at most epsilon / p*, p* = min(p, 1-p) (Appendix A), and against the *clean*
+labels at most epsilon / p* + rho beta, where rho beta is the share of wrong labels. In all, an SVM errs with
+probability at most
+
+    phi = (1 - eta - delta) (epsilon / p* + rho beta) + eta + delta,
+
+and if phi < 1/2 a majority of J SVMs errs with probability at most exp(-2 J (1/2 - phi)^2).
+
+Four warnings. The constant c is not known: the theorem says that there is one. The last step takes phi, the
+error rate averaged over rows, as if it held for each row; a row that most SVMs get wrong stays wrong whatever
+J is. And equation (3) of the paper has half of the second term that phi < 1/2 asks for (p* is 1/2, so it
+counts twice); here everything is computed from phi itself. Last, where the paper puts theta for a part of
+epsilon (`epsilon_if_regular`) it takes a limit of an error rate for a term of a bound on it.
+"""
+
+from math import ceil, exp, inf, log
+
+from scipy.special import betainc
+
+from subsvms._validation import check_count, check_range, check_subset
+
+FARTHEST = 10**15  # rows; whoever needs more has no use for the number
+
+
+def generalisation_bound(
+    n: int, *, R: float, margin: float, delta: float, c: float, slack: float = 0.0
+) -> float:
+    """Bound the error rate of a linear function on data like its n training rows (Theorem 3).
+
+    c/n ((R^2 + |xi|^2) / margin^2 log^2 n + log(1/delta)), with probability 1 - delta (Cristianini and
+    Shawe-Taylor, 2000, Theorem 4.22).
+
+    Parameters
+    ----------
+    n : int
+        Training rows, drawn independently.
+    R : float
+        Radius of a ball around the origin that holds the data, in the kernel's space; 1 for rbf.
+    margin : float
+        The margin that the slack refers to, more than 0.
+    delta : float
+        Probability that the bound fails, more than 0 and less than 1/2.
+    c : float
+        The theorem's constant. Nobody has stated its value; 1 is a hopeful guess.
+    slack : float, default=0.0
+        |xi|^2: the squared amounts by which rows miss the margin, added up.
+
+    Examples
+    --------
+    >>> round(generalisation_bound(10_000, R=1.0, margin=0.5, delta=0.05, c=1.0), 3)
+    0.034
+    """
+    check_count("n", n)
+    check_range("R", R, 0, inf, "()")
+    check_range("margin", margin, 0, inf, "()")
+    check_range("delta", delta, 0, 0.5, "()")
+    check_range("c", c, 0, inf, "()")
+    check_range("slack", slack, 0, inf, "[)")
+    return c / n * ((R**2 + slack) / margin**2 * log(n) ** 2 + log(1 / delta))
+
+
+def regular_size(theta: float, *, R: float, margin: float, delta: float, c: float) -> int:
+    """Return an r at which separable data are regular, from Theorem 3 (Lemma 2).
+
+    The smallest r such that for it and every larger size the bound, without slack, is at most theta. For
+    real tables this r is huge; `estimate_regularity` measures a useful one.
+
+    Parameters
+    ----------
+    theta : float
+        Error rate to reach, more than 0 and less than 1/2.
+    R, margin, delta, c
+        As in `generalisation_bound`.
+
+    Examples
+    --------
+    >>> regular_size(0.25, R=1.0, margin=0.5, delta=0.05, c=1.0)
+    699
+    """
+    check_range("theta", theta, 0, 0.5, "()")
+
+    def is_enough(r):
+        return generalisation_bound(r, R=R, margin=margin, delta=delta, c=c) <= theta
+
+    low, high = 1, 16  # log^2 r / r rises up to r = e^2 and falls from there on: all beyond 8 is monotone
+    while not is_enough(high):
+        low, high = high, 2 * high
+        if high > FARTHEST:
+            raise ValueError(
+                f"No r up to {FARTHEST:g} rows brings the bound to theta = {theta!r}: use a larger margin."
+            )
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if middle >= 8 and is_enough(middle) else (middle, high)
+    while high > 1 and is_enough(high - 1):  # below e^2 the bound rises with r, so step by step
+        high -= 1
+    return high
+
+
+def epsilon(s: int, r: int, *, R: float, margin: float, delta: float, c: float) -> float:
+    """Bound the error rate of an SVM on draws like its own s, of which r are clean (Section 3.1).
+
+    Theorem 3 with |xi|^2 = 4 R^2 (s - r): each of the other rows misses the margin by at most 2R. Assumes
+    that the clean data are separable with this margin.
+
+    Parameters
+    ----------
+    s, r : int
+        Rows in the subset, and how many of them are clean; r is at most s.
+    R, margin, delta, c
+        As in `generalisation_bound`.
+
+    Examples
+    --------
+    >>> round(epsilon(54, 54, R=1.0, margin=0.5, delta=0.05, c=0.1), 3)
+    0.123
+    """
+    check_subset(s, r)
+    return generalisation_bound(s, R=R, margin=margin, delta=delta, c=c, slack=4 * R**2 * (s - r))
+
+
+def epsilon_if_regular(theta: float, s: int, r: int, *, R: float, margin: float, c: float) -> float:
+    """Bound the same error rate for data that are r-regular at (delta, theta) (Section 3.1, last display).
+
+    theta + c/s 4 R^2 (s - r) / margin^2 log^2 s: regularity stands for the part without slack. That step is
+    the paper's and no proof: Definition 1 limits an error rate, and not that part of Theorem 3's bound on it.
+
+    Parameters
+    ----------
+    theta : float
+        Error rate of regular data, at least 0 and less than 1/2.
+    s, r, R, margin, c
+        As in `epsilon`.
+
+    Examples
+    --------
+    >>> epsilon_if_regular(0.2, 16, 16, R=1.0, margin=0.5, c=1.0)
+    0.2
+    """
+    check_subset(s, r)
+    check_range("theta", theta, 0, 0.5, "[)")
+    check_range("R", R, 0, inf, "()")
+    check_range("margin", margin, 0, inf, "()")
+    check_range("c", c, 0, inf, "()")
+    return theta + c / s * 4 * R**2 * (s - r) / margin**2 * log(s) ** 2
+
+
+def uniform_error_rate(error_rate: float, p: float = 0.5) -> float:
+    """Bound the error rate on rows drawn uniformly by that on p-biased draws (Appendix A).
+
+    The p-biased rate is a mean of the two classes' rates with weights p and 1 - p, so neither class's rate
+    exceeds it divided by p* = min(p, 1-p), nor does any other mean of them. Reached where all errors are in
+    the class with the smaller weight and all rows are of that class.
+
+    Parameters
+    ----------
+    error_rate : float
+        On p-biased draws, at least 0.
+    p : float, default=0.5
+        Sampling bias, between 0 and 1.
+
+    Examples
+    --------
+    >>> uniform_error_rate(0.1), uniform_error_rate(0.1, p=0.2)
+    (0.2, 0.5)
+    """
+    check_range("error_rate", error_rate, 0, inf, "[)")
+    check_range("p", p, 0, 1, "()")
+    return error_rate / min(p, 1 - p)
+
+
+def phi(epsilon: float, *, eta: float, delta: float, error_rate: float, p: float = 0.5) -> float:
+    """Bound the probability that one SVM errs on a row drawn uniformly, against clean labels (Theorem 6).
+
+    Parameters
+    ----------
+    epsilon : float
+        Error rate on p-biased draws, as bounded or as measured; at least 0.
+    eta : float
+        Probability that a subset has too few clean rows, from 0 to 1.
+    delta : float
+        Probability that epsilon fails, at least 0 and less than 1/2.
+    error_rate : float
+        Share of wrong labels, rho beta, at least 0 and less than 1/2.
+    p : float, default=0.5
+        Sampling bias.
+
+    Returns
+    -------
+    float
+        At most 1. Half or more says nothing about the vote.
+
+    Examples
+    --------
+    >>> round(phi(0.05, eta=0.01, delta=0.01, error_rate=0.2), 3)
+    0.314
+    """
+    check_range("epsilon", epsilon, 0, inf, "[)")
+    check_range("error_rate", error_rate, 0, 0.5, "[)")
+    kept = _kept(eta, delta)
+    return min(kept * (uniform_error_rate(epsilon, p) + error_rate) + 1.0 - kept, 1.0)
+
+
+def tolerable_error_rate(epsilon: float, *, eta: float, delta: float, p: float = 0.5) -> float:
+    """Return the share of wrong labels below which phi < 1/2 (Theorem 6, computed from phi).
+
+    1 - epsilon / p* - 1 / (2 (1 - eta - delta)). Zero or less: nothing is guaranteed, not even with clean
+    labels.
+
+    Parameters
+    ----------
+    epsilon, eta, delta, p
+        As in `phi`.
+
+    Examples
+    --------
+    >>> round(tolerable_error_rate(0.05, eta=0.01, delta=0.01), 3)
+    0.39
+    """
+    check_range("epsilon", epsilon, 0, inf, "[)")
+    kept = _kept(eta, delta)
+    return 1.0 - uniform_error_rate(epsilon, p) - (1.0 / (2.0 * kept) if kept > 0 else inf)
+
+
+def _kept(eta, delta):
+    """Return the probability that neither assumption fails."""
+    check_range("eta", eta, 0, 1, "[]")
+    check_range("delta", delta, 0, 0.5, "[)")
+    return max(1.0 - eta - delta, 0.0)
+
+
+def vote_failure(J: int, phi: float) -> float:
+    """Bound the probability that the majority of J SVMs errs on a row: exp(-2 J (1/2 - phi)^2) (Theorem 6).
+
+    Assumes that each SVM errs on *this* row with probability at most phi, independently; phi of Theorem 6
+    is an average over rows. Ties count as errors.
+
+    Parameters
+    ----------
+    J : int
+        SVMs that vote.
+    phi : float
+        Probability that one of them errs, from 0 to 1.
+
+    Examples
+    --------
+    >>> round(vote_failure(100, 0.3), 5)
+    0.00034
+    """
+    check_count("J", J)
+    check_range("phi", phi, 0, 1, "[]")
+    return exp(-2 * J * (0.5 - phi) ** 2) if phi < 0.5 else 1.0
+
+
+def vote_failure_exact(J: int, phi: float) -> float:
+    """Return the same probability, counted: P[Bin(J, phi) >= J/2].
+
+    Parameters
+    ----------
+    J, phi
+        As in `vote_failure`.
+
+    Examples
+    --------
+    >>> round(vote_failure_exact(3, 0.1), 3)
+    0.028
+    """
+    check_count("J", J)
+    check_range("phi", phi, 0, 1, "[]")
+    most = ceil(J / 2) - 1  # errors that the vote survives
+    return float(betainc(most + 1, J - most, phi))
+
+
+def votes_needed(phi: float, failure: float) -> int:
+    """Return the smallest J for which `vote_failure` is at most `failure` (Theorem 6).
+
+    Parameters
+    ----------
+    phi : float
+        Probability that one SVM errs on the row, at least 0 and less than 1/2.
+    failure : float
+        Probability of error to allow, between 0 and 1.
+
+    Examples
+    --------
+    >>> votes_needed(0.3, 0.001)
+    87
+    """
+    check_range("phi", phi, 0, 0.5, "[)")
+    check_range("failure", failure, 0, 1, "()")
+    return max(ceil(log(1 / failure) / (2 * (0.5 - phi) ** 2)), 1)

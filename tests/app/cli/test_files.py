@@ -1,0 +1,180 @@
+"""The commands on files, as a person types them."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from subsvms.adversaries import ATTACKS
+from subsvms.app.cli.main import app
+from subsvms.app.tables.table import place_beside, read_table
+
+
+def run(*words, **options):
+    return CliRunner().invoke(app, [str(word) for word in words], **options)
+
+
+@pytest.fixture
+def loans(tmp_path):
+    """A table with text, numbers that look alike, odd names and two missing labels."""
+    rng = np.random.default_rng(0)
+    label = np.repeat(["no", "yes"], [120, 80]).astype(object)
+    frame = pd.DataFrame({
+        "id": [f"{i:05d}" for i in range(200)],
+        "amount, in €": (rng.normal(3 + 2 * (label == "yes"), 1)).round(2),
+        "sort": rng.choice(["a", "b", "c, d"], 200),
+        "default": label,
+    })  # fmt: skip
+    frame.loc[[5, 150], "default"] = None
+    path = tmp_path / "loans.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_corrupt_changes_as_many_labels_as_asked_and_nothing_else(loans, name):
+    before = loans.read_bytes()
+    result = run(
+        "corrupt", loans, "--label", "default", "--attack", name, "--error-rate", "0.1", "--seed", "1"
+    )
+    assert result.exit_code == 0, result.output
+    out = loans.with_name("loans.corrupted.csv")
+    old, new = (pd.read_csv(path, dtype=str) for path in (loans, out))
+    changed = old["default"].fillna("") != new["default"].fillna("")
+    assert changed.sum() == 19  # of 198 labels, never more than a tenth
+    pd.testing.assert_frame_equal(old.drop(columns="default"), new.drop(columns="default"))
+    assert new["default"].isna().sum() == 2
+    assert "19 of 198 labels (9.6%) are wrong now" in result.output and out.name in result.output
+    assert loans.read_bytes() == before
+
+
+def test_the_same_seed_corrupts_the_same_rows(loans, tmp_path):
+    texts = []
+    for i, seed in enumerate((3, 3, 4)):
+        out = tmp_path / f"{i}.csv"
+        assert run("corrupt", loans, "--label", "default", "--seed", seed, "--output", out).exit_code == 0
+        texts.append(out.read_text())
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_an_existing_file_is_not_replaced_unless_forced(loans):
+    words = ("corrupt", loans, "--label", "default")
+    out = loans.with_name("loans.corrupted.csv")
+    out.write_text("precious")
+    result = run(*words)
+    assert result.exit_code == 2 and "exists already" in result.output and out.read_text() == "precious"
+    assert run(*words, "--force").exit_code == 0 and out.read_text() != "precious"
+
+
+def test_the_input_is_never_the_output(loans):
+    before = loans.read_bytes()
+    result = run("corrupt", loans, "--label", "default", "--output", loans, "--force")
+    assert result.exit_code == 2 and loans.read_bytes() == before
+
+
+def test_a_direction_a_matrix_a_class_and_the_clean_labels(loans):
+    words = ("corrupt", loans, "--label", "default", "--force", "--clean-column", "truth")
+    out = loans.with_name("loans.corrupted.csv")
+
+    def moves(*more):
+        result = run(*words, *more)
+        assert result.exit_code == 0, result.output
+        frame = pd.read_csv(out, dtype=str).dropna(subset=["truth"])
+        assert list(frame.columns)[-2:] == ["default", "truth"]
+        wrong = frame[frame["default"] != frame["truth"]]
+        return wrong["truth"].value_counts().to_dict()
+
+    assert moves("--attack", "directed", "--rho", "0.5", "--alpha", "1") == {"no": 39}
+    assert moves("--attack", "class-conditional", "--matrix", "1 0; 0.5 0.5") == {"yes": 39}
+    assert moves("--attack", "region", "--class", "yes", "--error-rate", "0.05") == {"yes": 9}
+
+
+def test_standard_input_needs_an_output(loans, tmp_path):
+    text = loans.read_text()
+    result = run("corrupt", "-", "--label", "default", input=text)
+    assert result.exit_code == 2 and "--output" in result.output
+    out = tmp_path / "new.csv"
+    assert run("corrupt", "-", "--label", "default", "--output", out, input=text).exit_code == 0
+    assert out.exists()
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("a.csv", "a.corrupted.csv"),
+        ("a.csv.gz", "a.corrupted.csv.gz"),
+        ("v1.2.x.csv", "v1.2.x.corrupted.csv"),
+        ("loans.v1.csv.gz", "loans.v1.corrupted.csv.gz"),
+        ("loans.data", "loans.data.corrupted.csv"),
+    ],
+)
+def test_the_default_output_lies_beside_the_file(loans, tmp_path, name, expected):
+    import gzip
+
+    data = loans.read_bytes()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert place_beside(read_table(tmp_path / name, "default"), "corrupted") == tmp_path / expected
+
+
+def test_odd_files_can_be_read_with_the_options_that_messages_name(tmp_path):
+    path = tmp_path / "old.csv"
+    labels = ["?" if i % 10 == 0 else ("ja", "nein")[i % 2] for i in range(60)]
+    rows = [f"{i % 7}|{i % 3}|{label}" for i, label in enumerate(labels)]
+    path.write_bytes("\n".join(["Größe|b|y", *rows]).encode("latin-1"))
+    result = run("corrupt", path, "--label", "y")
+    assert result.exit_code == 2 and "encoding" in result.output
+    options = ("--encoding", "latin-1", "--separator", "|", "--missing-label", "?")
+    result = run("corrupt", path, "--label", "y", *options)
+    assert result.exit_code == 0 and "5 of 54 labels" in result.output, result.output
+    assert "Größe" in (tmp_path / "old.corrupted.csv").read_text("latin-1")
+
+
+BAD = [
+    (["--class", "yes"], "A class goes with the attack region only"),
+    (["--attack", "magic"], "must be one of directed, uniform"),
+    (["--error-rate", "1.5"], "error_rate must be at least 0 and less than 1; got 1.5"),
+    (["--error-rate", "0.1", "--rho", "0.1"], "error_rate"),
+    (["--rho", "1"], "rho must be at least 0 and less than 1"),
+    (["--attack", "region", "--error-rate", "0.9"], "119"),
+    (["--attack", "region", "--class", "maybe"], "must be one of those in column 'default', no, yes"),
+    (["--attack", "class-conditional", "--matrix", "a b"], "The matrix must be numbers"),
+    (["--attack", "boundary", "--exclude", "srot"], "did you mean 'sort'"),
+    (["--format", "xls"], "xls"),
+]
+
+
+@pytest.mark.parametrize("more, message", BAD)
+def test_a_mistake_is_one_sentence_exit_code_2_and_no_file(loans, more, message):
+    result = run("corrupt", loans, "--label", "default", *more)
+    assert result.exit_code == 2 and message in result.output and "Traceback" not in result.output
+    assert os.listdir(loans.parent) == ["loans.csv"]
+
+
+def test_a_missing_label_column_is_named_with_what_is_there(loans):
+    for command in ("corrupt", "plan"):
+        result = run(command, loans, "--label", "defalt")
+        assert result.exit_code == 2 and "did you mean 'default'" in result.output
+
+
+def test_plan_says_what_to_do_and_what_it_means(loans):
+    result = run("plan", loans, "--label", "default", "--max-error-rate", "0.05")
+    assert result.exit_code == 0, result.output
+    for words in ("200 rows, 2 classes", "'id'", "Train ", "Guaranteed:", "Estimated:", "Assumed:", "5.0%"):
+        assert words in result.output
+    assert os.listdir(loans.parent) == ["loans.csv"]
+
+
+def test_plan_answers_machines_too(loans):
+    result = run("plan", loans, "--label", "default", "--json", "--seed", "2")
+    answer = json.loads(result.output)
+    assert answer["n_estimators"] >= 200 and 2 <= answer["subsample_size"] <= 198
+    assert answer["guaranteed"] and answer["assumed"] and 0 < answer["phi"] <= 1
+
+
+@pytest.mark.parametrize("more", [["--max-error-rate", "0.5"], ["--failure", "0"], ["--only", "nothing"]])
+def test_plan_refuses_what_makes_no_sense(loans, more):
+    result = run("plan", loans, "--label", "default", *more)
+    assert result.exit_code == 2 and result.output.startswith("subsvms: ")

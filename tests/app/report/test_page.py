@@ -1,0 +1,555 @@
+import copy
+import doctest
+import re
+import shutil
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from subsvms import adversaries, correct_labels
+from subsvms.app.report import charts as charts_module
+from subsvms.app.report import cut, draw_charts, give_verdict, render_report, write_count, write_percent
+from subsvms.app.report.charts import INK, LONGEST_NAME, MOST_CLASSES, N_TICKS
+from subsvms.displays._base import COLOURS
+from subsvms.displays._noise import _luminance
+
+VOID = {"meta", "link"}
+NASTY = [
+    "<script>ran = 1</script>",
+    "<img src=x onerror='ran = 1'>",
+    '" onmouseover="ran = 1" x="',
+    "</style></title></svg><b>",
+    "<!-- --> ]]> &lt; &amp &#60;",
+    "{{ 7 * 7 }} {% for %}",
+    "\x00\x1b[31m\ud800\ufffe\r\n\u202e",
+    "javascript:ran=1",
+]
+CLASSES = {
+    "hostile": ["</text><script>ran = 1</script>", "$x^2$ & <b>'\""],
+    "unprintable": ["a\x00\x1bb\nc", "\ud800\ufffe"],
+    "foreign": ["日本語", "العربية हिन्दी 🙂"],
+    "long": ["species of the north " * 50, "species of the south " * 50],
+    "empty": ["", " "],
+    "numbers": [0, 1],
+    "booleans": [False, True],
+}
+
+
+def make_witness(row):
+    return {"row": row, "label": "yes", "share": 0.1, "values": ["41", "nurse"]}
+
+
+def make_summary(**changes):
+    class_line = {"rows": 250, "rate": 0.01, "rate_low": 0.0, "rate_high": 0.02, "estimated_wrong": 24}
+    group_line = {"rows": 100, "flagged": 3, "share": 0.03, "low": 0.01, "high": 0.09, "expected_wrong": 3.5}
+    row = {
+        "row": 17, "given": "no", "suggested": "yes", "confidence": 0.98, "quality": 0.02, "vote_share": 0.97,
+        "withstands": 4, "action": "fix", "reason": "fix: 97% of 947 SVMs vote 'yes'",
+        "values": [["age", "39"], ["job", "cook"]],
+        "supporting": [make_witness(5), make_witness(6)], "opposing": [make_witness(7)],
+    }  # fmt: skip
+    summary = {
+        "title": "loans.csv", "label": "default", "version": "0.1.0", "finished": "2026-11-15T12:00:00+00:00",
+        "rows": 32561, "labelled": 32561, "missing": 3, "features": 123, "columns_used": 14,
+        "rule": "posterior", "action": "fix", "flagged": 812, "changed": 812, "held_back": 31,
+        "error_rate": 0.031, "error_rate_interval": [0.02, 0.05], "explained": True,
+        "expected_precision": 0.93,
+        "words": ["About 3.1 % of the labels look wrong.", "812 were changed."],
+        "notes": ["The votes contradict a third of the labels."],
+        "next": ["Look at the rows below.", "Use corrected.csv."],
+        "classes": [{"name": name, **class_line, "flagged": 9, "changed": 8} for name in ("no", "yes")],
+        "moves": [{"given": "no", "suggested": "yes", "rows": 100}],
+        "groups": [
+            {"column": "annotator", "lines": [{"value": v, **group_line} for v in ("anna", "bo")], "more": 2}
+        ],
+        "worst": [copy.deepcopy(row) | {"row": number} for number in range(12)], "n_worst": 812,
+        "parameters": [["rule", "posterior"], ["seed", "0"]], "digest": "a1b2",
+        "versions": [["numpy", "2.1"]], "seconds": [["reading", 0.4], ["voting", 3.1]],
+        "files": [["corrected.csv", "the table with corrected labels"]],
+    }  # fmt: skip
+    return summary | changes
+
+
+def replace_text(value, write, skip=("rule", "action")):
+    """Return a summary with every text in it written anew, and these texts."""
+    texts = []
+
+    def visit(part, key=None):
+        if isinstance(part, dict):
+            return {name: visit(inner, name) for name, inner in part.items()}
+        if isinstance(part, list):
+            return [visit(inner) for inner in part]
+        if isinstance(part, str) and key not in skip:
+            texts.append(write(len(texts)))
+            return texts[-1]
+        return part
+
+    return visit(copy.deepcopy(value)), texts
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: its tags in order, their attributes, its text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text, self.open = [], "", []
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+    @property
+    def shape(self):
+        return [
+            (tag, {name: None if name == "aria-label" else value for name, value in attributes.items()})
+            for tag, attributes in self.tags
+        ]
+
+    def find(self, name):
+        return [attributes[name] for _, attributes in self.tags if name in attributes]
+
+
+def plain_text(html):
+    return re.sub(r"\s+", " ", Page(html).text)
+
+
+@pytest.fixture(scope="module")
+def correction():
+    return correct_blobs(["no", "yes"])
+
+
+@pytest.fixture(scope="module")
+def charts(correction):
+    return draw_charts(correction)
+
+
+def correct_blobs(names, seed=0, n=400, **parameters):
+    rng = np.random.default_rng(seed)
+    clean = rng.integers(len(names), size=n)
+    X = rng.normal(0.5, 0.5, (len(names), 4))[clean] + rng.normal(0, 0.12, (n, 4))
+    given = adversaries.uniform_flips(clean, error_rate=0.15, random_state=seed).labels
+    labels = np.array(names, dtype=object)[given] if isinstance(names[0], str) else np.array(names)[given]
+    return correct_labels(X, labels, n_estimators=100, random_state=seed, **parameters)
+
+
+# The page
+
+
+def test_a_summary_is_told_in_the_order_a_reader_needs_it(charts):
+    text = plain_text(render_report(make_summary(), charts))
+    told = [
+        "Wrong labels in the column default", "812 of 32,561 labels look wrong and were corrected.",
+        "About 3.1 % of the labels look wrong. 812 were changed.", "812 of 32,561", "3.1 % 2.0 to 5.0 %",
+        "Read this before you use the result", "What to do next", "Files beside this page",
+        "Wrong labels by class", "Which labels are mixed up", "How the SVMs voted",
+        "How much the verdicts withstand", "Where the wrong labels come from", "By annotator",
+        "Rows to look at first", "The 12 most suspicious of 812 rows.", "Row 0", "Very likely: the",
+        "fix: 97% of 947 SVMs", "For the record", "a1b2", "2026-11-15 12:00 UTC",
+    ]  # fmt: skip
+    place = 0
+    for words in told:
+        assert words in text[place:], words
+        place = text.index(words, place)
+
+
+@pytest.mark.parametrize("nasty", NASTY)
+def test_nothing_in_a_summary_becomes_a_tag_or_an_attribute(nasty, charts):
+    harmless, _ = replace_text(make_summary(), lambda number: f"x¤{number}")
+    hostile, texts = replace_text(make_summary(), lambda number: f"{nasty}¤{number}")
+    page = Page(render_report(hostile, charts))
+    assert page.shape == Page(render_report(harmless, charts)).shape
+    for text in texts:
+        assert cut(text, 1000) in page.text
+
+
+@given(text=st.text(st.characters(), max_size=40))
+@example(text="&")
+def test_any_text_is_shown_as_it_is(text):
+    harmless, _ = replace_text(make_summary(), lambda number: f"x¤{number}")
+    hostile, texts = replace_text(make_summary(), lambda number: f"{text}¤{number}")
+    html = render_report(hostile, {})
+    html.encode()
+    page = Page(html)
+    assert page.shape == Page(render_report(harmless, {})).shape
+    for written in texts:
+        assert cut(written, 1000) in page.text
+
+
+@given(value=st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.integers())
+@example(value=10**400)
+def test_values_of_any_kind_can_be_printed(value):
+    def put(part):
+        if isinstance(part, dict):
+            return {name: put(inner) for name, inner in part.items()}
+        return [put(inner) for inner in part] if isinstance(part, list) else value
+
+    Page(render_report(put(make_summary()), {}))
+
+
+def test_what_is_missing_is_left_out():
+    page = Page(render_report({}, {}))
+    assert "None" not in page.text and "Undefined" not in page.text
+    for name in make_summary():
+        rest = {key: value for key, value in make_summary().items() if key != name}
+        assert "Undefined" not in Page(render_report(rest, {})).text
+
+
+def test_the_page_asks_for_nothing_from_outside(charts):
+    html = render_report(make_summary(), charts)
+    for outside in ("http:", "https:", "//", "@import", "src=", "javascript:", "<script", "<iframe", "xlink"):
+        assert outside not in html
+    assert set(re.findall(r"url\(.", html)) <= {"url(#"}
+    page = Page(html)
+    assert all(link.startswith("#") or link == "data:," for link in page.find("href"))
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:" in page.find("content")
+    assert ("meta", {"name": "referrer", "content": "no-referrer"}) in page.tags
+    assert html.startswith("<!DOCTYPE html>")
+
+
+def test_the_same_summary_gives_the_same_page(correction, charts):
+    assert draw_charts(correction) == charts
+    assert render_report(make_summary(), charts) == render_report(make_summary(), charts)
+
+
+def test_ids_are_unique_and_links_lead_somewhere(charts):
+    for shown in ({}, charts):
+        page = Page(render_report(make_summary(), shown))
+        ids = page.find("id")
+        assert len(set(ids)) == len(ids)
+        targets = [link[1:] for link in page.find("href") if link.startswith("#")]
+        assert set(targets + page.find("aria-labelledby")) <= set(ids)
+        assert set(re.findall(r"url\(#([^)]+)\)", render_report(make_summary(), shown))) <= set(ids)
+
+
+def test_the_page_can_be_read_aloud(charts):
+    page = Page(render_report(make_summary(), charts))
+    names = [tag for tag, _ in page.tags]
+    assert [names.count(tag) for tag in ("main", "header", "footer", "nav", "h1")] == [1] * 5
+    levels = [int(tag[1]) for tag in names if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    for tag, attributes in page.tags:
+        if tag == "th":
+            assert attributes["scope"] in {"row", "col", "colgroup"}
+        if tag in {"section", "nav"}:
+            assert "aria-labelledby" in attributes or "aria-label" in attributes
+        if tag == "svg":
+            assert attributes["role"] == "img" and len(attributes["aria-label"]) > 50
+        if attributes.get("tabindex"):
+            assert attributes["role"] == "region" and attributes["aria-label"]
+
+
+def test_long_cells_do_not_make_a_long_page():
+    brief = len(render_report(make_summary(), {}))
+    long, texts = replace_text(make_summary(), lambda number: f"{number}" + "<" * 100_000)
+    html = render_report(long, {})
+    assert "…" in html
+    assert len(html) < brief + len(texts) * 1000 * len("&lt;")
+    cell = make_summary()
+    cell["worst"][0]["values"][1][1] = "x" * 10_000_000
+    assert len(render_report(cell, {})) < brief + 1000
+
+
+def test_wide_and_long_tables_are_cut():
+    row = make_summary()["worst"][0]
+    row |= {"values": [[f"column {i}", "0"] for i in range(500)]}
+    for side in ("supporting", "opposing"):
+        row[side] = [{"row": 1, "label": "yes", "share": 0.1, "values": ["0"] * 500}] * 9
+    html = render_report(make_summary(worst=[row] * 70, n_worst=70), {})
+    assert "460 more columns are not shown" in html
+    assert html.count('<details class="card"') == 50
+    lines = [{"value": f"v{i}", "rows": 1, "share": 0.5} for i in range(1000)]
+    html = render_report(make_summary(groups=[{"column": "day", "lines": lines, "more": 7}]), {})
+    assert "188 more values" in html and "807 further values are not shown" in html
+
+
+def test_a_witness_that_lacks_a_value_does_not_shift_the_others():
+    row = make_summary()["worst"][0]
+    row["supporting"] = [{"row": 1, "label": "yes"}, make_witness(2)]
+    page = render_report(make_summary(worst=[row]), {})
+    assert "↑" in page and page.count('<span class="mark">≠</span>&nbsp;nurse') == 2
+
+
+def test_differing_values_are_marked_and_equal_ones_are_not():
+    row = make_summary()["worst"][0]
+    row["values"] = [["age", "39"], ["sum", "39"], ["job", "cook"], ["note", "x" * 400 + "a"]]
+    row["supporting"] = [{"row": 1, "label": "yes", "values": ["39.0", "38", "Cook", "x" * 400 + "b"]}]
+    row["opposing"] = []
+    html = render_report(make_summary(worst=[row]), {})
+    assert re.findall(r'<td class="(same|differs)', html) == ["same", "differs", "differs", "differs"]
+
+
+# Few and many
+
+
+def test_nothing_to_fix_reads_well():
+    quiet = make_summary(
+        flagged=0, changed=0, held_back=0, missing=0, error_rate=0.0, error_rate_interval=[0.0, 0.01],
+        expected_precision=None, notes=[], next=[], moves=[], groups=[], worst=[], n_worst=0,
+    )  # fmt: skip
+    html = render_report(quiet, {})
+    text = plain_text(html)
+    assert "Nothing to fix: none of 32,561 labels looks wrong enough to change." in text
+    assert "No label was flagged." in text and "No row is suspicious." in text
+    for absent in ("Read this before", "Where the wrong labels come from", "Held back", "not known"):
+        assert absent not in text
+    assert 'href="#groups"' not in html
+
+
+def test_one_row_reads_well():
+    row = make_summary()["worst"][:1]
+    text = plain_text(render_report(make_summary(rows=1, labelled=1, flagged=1, worst=row, n_worst=1), {}))
+    assert "1 of 1 labels looks wrong and was corrected." in text
+    assert "The one suspicious row." in text
+
+
+def test_two_hundred_classes_read_well():
+    line = make_summary()["classes"][0]
+    classes = [line | {"name": f"class {i}", "estimated_wrong": i} for i in range(200)]
+    moves = [{"given": f"class {i}", "suggested": "class 0", "rows": 9} for i in range(100)]
+    text = plain_text(render_report(make_summary(classes=classes, moves=moves), {}))
+    assert "With 200 classes the noise matrix would be too small to read." in text
+    assert "188 more classes" in text and "92 smaller moves are not shown" in text
+    assert text.index("class 199") < text.index("class 100")  # the noisiest first
+
+
+def test_labels_that_the_votes_do_not_explain_have_no_rates():
+    unknown = make_summary(explained=False, flagged=0, error_rate=0.0, error_rate_interval=[0.0, 1.0])
+    text = plain_text(render_report(unknown, {}))
+    assert "The columns do not explain the labels, so none was changed." in text
+    assert "there is no estimate of which are mixed up" in text
+    assert "Mislabelled" not in text
+
+
+@pytest.mark.parametrize("action", ["fix", "drop", "weight", "review", "other"])
+def test_the_verdict_says_what_was_done(action):
+    words = {
+        "fix": "corrected",
+        "drop": "left out",
+        "weight": "less",
+        "review": "reviewed",
+        "other": "wrong.",
+    }
+    for flagged in (1, 2):
+        verdict = give_verdict({"flagged": flagged, "labelled": 5, "action": action})
+        assert words[action] in verdict and verdict.startswith(f"{flagged} of 5 labels look")
+
+
+@given(share=st.floats(0, 1))
+def test_a_share_is_never_rounded_to_all_or_nothing(share):
+    written = write_percent(share)
+    assert (written == "0\xa0%") == (share == 0)
+    assert (written == "100\xa0%") == (share == 1)
+    number = float(re.sub(r"[^\d.]", "", written))
+    assert abs(number - 100 * share) <= 0.5
+
+
+@given(st.integers(0, 10**12))
+def test_counts_have_commas(count):
+    assert write_count(count) == f"{count:,}"
+
+
+# The charts
+
+
+def test_the_charts_are_those_of_the_correction(charts, correction):
+    assert list(charts) == ["noise", "votes", "certified"]
+    first, last = correction.noise.matrix[0, 0], correction.noise.matrix[1, 1]
+    for kept in (first, last):
+        assert f"{100 * kept:.1f}\xa0%" in charts["noise"]
+    assert "flagged below" in charts["votes"] or "flagged above" in charts["votes"]
+    assert f"the surest {correction.withstands.max()}" in charts["certified"]
+
+
+def test_charts_take_their_ink_from_the_page(charts):
+    for svg in charts.values():
+        styles = [attributes["style"] for tag, attributes in Page(svg).tags if tag == "text"]
+        assert styles and all("fill: currentColor" in style for style in styles)
+        assert INK not in svg
+        colours = set(re.findall(r"#[0-9a-f]{6}", svg))
+        assert colours <= {colour.lower() for colour in COLOURS[:2]}
+        assert "<style" not in svg and "<image" not in svg and "<metadata" not in svg
+        assert re.match(r'<svg viewBox="0 0 [\d.]+ [\d.]+" width="100%"', svg)
+        assert "DejaVu" not in svg
+
+
+def test_charts_do_not_depend_on_the_users_style_nor_change_it(charts, correction):
+    figures = plt.get_fignums()
+    with plt.style.context("dark_background"):
+        plt.rcParams["font.size"] = 30
+        before = dict(matplotlib.rcParams)
+        assert draw_charts(correction) == charts
+        assert dict(matplotlib.rcParams) == before
+    assert plt.get_fignums() == figures
+
+
+@pytest.mark.parametrize("names", CLASSES.values(), ids=CLASSES)
+def test_class_names_of_any_kind_can_be_drawn(names):
+    drawn = draw_charts(correct_blobs(names))
+    allowed = {"svg", "g", "path", "text", "use", "defs", "clippath", "rect", "pattern"}
+    for svg in drawn.values():
+        assert {tag for tag, _ in Page(svg).tags} <= allowed
+    written = Page(drawn["noise"]).text
+    for name in names:
+        assert charts_module._shorten(str(name)) in written
+
+
+def test_long_names_lose_their_middle():
+    name = "product_category_shoes"
+    short = charts_module._shorten(name)
+    assert len(short) == LONGEST_NAME and short.startswith("product") and short.endswith("shoes")
+    assert charts_module._shorten("x" * LONGEST_NAME) == "x" * LONGEST_NAME
+
+
+def test_many_classes_have_no_matrix_but_votes():
+    names = [f"class {i}" for i in range(MOST_CLASSES + 1)]
+    drawn = draw_charts(correct_blobs(names, n=1300))
+    assert "noise" not in drawn and "votes" in drawn
+    assert "noise" in draw_charts(correct_blobs(names[:-1], n=1200))
+
+
+def test_labels_without_sense_have_no_matrix(seed):
+    rng = np.random.default_rng(seed)
+    with pytest.warns(match="do not predict"):
+        found = correct_labels(
+            rng.normal(size=(80, 3)), rng.integers(2, size=80), n_estimators=50, random_state=0
+        )
+    assert "noise" not in draw_charts(found)
+
+
+def test_flagged_rows_without_a_threshold_stay_few_ticks(seed):
+    found = correct_blobs(["a", "b", "c"], seed=seed, n=900, rule="majority")
+    svg = draw_charts(found)["votes"]
+    assert svg.count("<use") <= 2 * N_TICKS + 50
+    assert "<script" not in svg
+
+
+def test_rows_without_label_are_left_out_of_the_charts(correction):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.array(["a", "b", None], dtype=object), 100)
+    X = rng.normal(0.3 + 0.4 * (labels == "b")[:, None], 0.1, (300, 3))
+    drawn = draw_charts(correct_labels(X, labels, n_estimators=100, random_state=0))
+    assert "Rows labelled 'b': 100," in drawn["votes"]
+
+
+# Colours
+
+
+def contrast(first, second):
+    dark, light = sorted(_luminance(matplotlib.colors.to_rgba(colour)) for colour in (first, second))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def read_palettes():
+    css = (files("subsvms.app.report") / "templates/report.css").read_text(encoding="utf-8")
+    return [
+        dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+        for block in re.findall(r":root \{(.+?)\}", css, re.S)
+    ]
+
+
+@pytest.mark.parametrize("palette", read_palettes(), ids=["light", "dark", "print"])
+def test_contrast_is_enough_on_light_and_dark_pages(palette):
+    for paper in ("paper", "panel", "faint"):
+        for ink in ("ink", "soft", "link"):
+            assert contrast(palette[ink], palette[paper]) >= 4.5, (ink, paper)
+    assert contrast(palette["ink"], palette["warn-panel"]) >= 4.5
+    for mark in (palette["warn"], palette["accent"], *COLOURS[:2]):
+        assert contrast(mark, palette["panel"]) >= 3
+    assert contrast(palette["warn"], palette["panel"]) >= 4.5
+    for fill in COLOURS[:2]:  # of the fullest cell of the matrix
+        mix = charts_module.DEEPEST
+        paper, paint = (np.array(matplotlib.colors.to_rgb(c)) for c in (palette["panel"], fill))
+        assert contrast(palette["ink"], tuple(mix * paint + (1 - mix) * paper)) >= 4.5
+
+
+def test_the_examples_of_the_charts_run():
+    assert doctest.testmod(charts_module).failed == 0
+
+
+# A real browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def hostile_page():
+    rows = make_summary()["worst"]
+    for row, nasty in zip(rows, NASTY, strict=False):
+        row["values"] = [[nasty, nasty * 3], ["long", "x" * 1000], ["text", "several words " * 100]]
+        row["given"] = row["suggested"] = nasty
+        for witness in (*row["supporting"], *row["opposing"]):
+            witness["values"] = [nasty, "y" * 1000, "other words " * 100]
+    found = correct_blobs(CLASSES["hostile"])
+    hostile, _ = replace_text(make_summary(), lambda number: NASTY[number % len(NASTY)] + "W" * 200)
+    classes = hostile["classes"] * 20
+    return render_report(hostile | {"worst": rows, "classes": classes}, draw_charts(found))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_a_browser_shows_the_page_and_nothing_else_happens(browser, tmp_path, scheme, width):
+    path = tmp_path / "report.html"
+    path.write_text(hostile_page(), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    said, asked = [], []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    assert set(asked) <= {path.as_uri(), "data:,"}
+    assert page.evaluate("typeof ran") == "undefined"
+    for opened in (False, True):
+        if opened:
+            page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+        wide, seen = page.evaluate(
+            "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        )
+        assert wide <= seen
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == {
+        "light": "rgb(250, 250, 248)", "dark": "rgb(20, 23, 27)"
+    }[scheme]  # fmt: skip
+    assert said == []
+    page.close()
+
+
+@pytest.mark.slow
+def test_on_paper_everything_is_unfolded_and_light(browser, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text(render_report(make_summary(), {}), encoding="utf-8")
+    page = browser.new_page(color_scheme="dark")
+    page.goto(path.as_uri())
+    last = page.locator(".card table").last
+    assert not last.is_visible()
+    page.emulate_media(media="print")
+    assert last.is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.close()

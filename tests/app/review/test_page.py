@@ -1,0 +1,564 @@
+"""The review page in a real browser, against a real server."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+from loans import make_rows, write
+
+from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.folder import DECISIONS
+from subsvms.app.runs.job import do_job
+from subsvms.app.runs.run import Options
+
+pytestmark = pytest.mark.slow
+SERVE = (
+    "import sys; from subsvms.app.review import serve; "
+    "serve(sys.argv[1], port=int(sys.argv[2]), ready=lambda address, desk: print(address, flush=True))"
+)
+HOSTILE = [
+    "<script>ran = 1</script>", "<img src=x onerror='ran = 1'>", '" onmouseover="ran = 1" x="', "x" * 5000,
+    "several words " * 400, "{{ 7 * 7 }}", "\u202e\u0627\u0644 \U0001f642", "called back",
+]  # fmt: skip
+COLOURS = ["paper", "panel", "ink", "soft", "link", "warn", "chosen", "faint", "accent", "on-accent"]
+WAIT = 15_000  # milliseconds; the machine may be busy
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a run on a hostile table with three classes."""
+    place = tmp_path_factory.mktemp("review")
+    rows, _ = make_rows()
+    for number, row in enumerate(rows):
+        row["<b>note</b>"] = HOSTILE[number % len(HOSTILE)]
+    for row in rows[:12]:
+        row["default"] = "<i>maybe</i>"
+    table = write(place / "loans & <b>more.csv", rows)
+    return do_job(str(table), Options(label="default", svms=200), n_jobs=1)["folder"]
+
+
+@pytest.fixture
+def folder(finished):
+    """That folder before anything was decided."""
+    for name in os.listdir(finished):
+        if name.startswith(DECISIONS):
+            os.remove(os.path.join(finished, name))
+    return finished
+
+
+@contextmanager
+def serving(folder, port=9300):
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVE, folder, str(port)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+            process.wait(20)
+
+
+@pytest.fixture
+def server(folder):
+    with serving(folder) as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def until(page, condition, *values):
+    """Wait until an expression holds; the page's policy forbids it to wait for strings of code itself."""
+    end = time.monotonic() + WAIT / 1000
+    while not page.evaluate(condition, *values):
+        assert time.monotonic() < end, f"{condition} {values}"
+        page.wait_for_timeout(30)
+
+
+class Reviewer:
+    """A person at a browser: what they see and do, and what went wrong meanwhile."""
+
+    def __init__(self, browser, address, name="Ann", width=1200, height=800, scheme="light"):
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        self.context.set_default_timeout(WAIT)
+        if name:
+            self.context.add_init_script(
+                f"localStorage.getItem('subsvms.name') || localStorage.setItem('subsvms.name', '{name}')"
+            )
+        self.address, self.faults, self.asked = address, [], []
+        self.page = self.open_tab()
+
+    def open_tab(self, words=""):
+        page = self.context.new_page()
+        page.on("console", lambda message: self.faults.append(message.text))
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.goto(self.address + words)
+        until(page, "document.getElementById('shown').textContent.trim() !== ''")
+        if page.viewport_size["width"] > 760:
+            page.wait_for_selector("#detail-title, body.empty")
+        return page
+
+    def press(self, *keys):
+        """Press keys as a person does: after the page has taken in the one before."""
+        for key in keys:
+            self.settle()
+            self.page.keyboard.press(key)
+            self.page.wait_for_timeout(50)
+            self.settle()
+
+    def settle(self):
+        """Wait until a decision is stored and the next issue is there."""
+        until(self.page, "!document.body.classList.contains('busy')")
+
+    def see(self, selector, words, page=None):
+        """Wait until a part of the page holds these words."""
+        until(
+            page or self.page,
+            "([selector, words]) => [...document.querySelectorAll(selector)]"
+            ".some(part => part.textContent.replaceAll('\\u00a0', ' ').includes(words))",
+            [selector, words],
+        )
+
+    @property
+    def row(self):
+        """The row that is looked at."""
+        self.settle()
+        return int(re.search(r"Row ([\d,]+)", self.page.inner_text("#issue")).group(1).replace(",", ""))
+
+    @property
+    def rows(self):
+        """The rows of the list, as far as they are shown."""
+        self.settle()
+        return [
+            int(row)
+            for row in self.page.eval_on_selector_all(
+                "#lines button", "all => all.map(one => one.dataset.row)"
+            )
+        ]
+
+    def check(self):
+        """Nothing failed, no other host was asked, and no cell of the table ran."""
+        assert self.faults == []
+        origin = self.address.split("/")[2]
+        assert {url.split("/")[2] for url in self.asked if not url.startswith("data:")} == {origin}
+        assert all(page.evaluate("typeof ran") == "undefined" for page in self.context.pages)
+
+
+@pytest.fixture
+def review(browser, server):
+    """Make reviewers, and at the end look at what happened to them."""
+    reviewers = []
+
+    def come(**options):
+        reviewers.append(Reviewer(browser, server, **options))
+        return reviewers[-1]
+
+    yield come
+    for reviewer in reviewers:
+        reviewer.check()
+        reviewer.context.close()
+
+
+def stored(folder):
+    """What the file of decisions holds, as row: (verdict, label, who)."""
+    book = Decisions(os.path.join(folder, DECISIONS))
+    try:
+        latest = {row: stack[-1] for row, stack in book.stacks.items() if stack}
+        return {row: (one.verdict, one.label, one.who) for row, one in latest.items()}
+    finally:
+        book.close()
+
+
+def total(ann):
+    ann.settle()
+    return int(ann.page.inner_text("#shown").split()[0].replace(",", ""))
+
+
+def overflow(page):
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def test_the_page_opens_at_the_worst_issue_and_says_why(review):
+    ann = review()
+    assert ann.row == ann.rows[0]
+    assert len(ann.rows) == 50 < total(ann)
+    words = ann.page.inner_text("#issue")
+    for told in ("SVMs vote", "wrong label", "Speak for"):
+        assert told in words
+    while "Speak against" not in words:  # all rows of a rare class may be suspicious themselves
+        ann.press("j")
+        ann.settle()
+        words = ann.page.inner_text("#issue")
+    assert ann.page.locator(".compare .differing").count() > 0
+    assert "loans & <b>more.csv" in ann.page.inner_text("h1")
+    ann.see("#counts", f"0 of {total(ann)} decided")
+
+
+def test_keys_decide_and_the_next_open_issue_follows(review, folder):
+    ann = review()
+    first, second, third, fourth = ann.rows[:4]
+    given, suggested = ann.page.locator("#issue h2 bdi").all_inner_texts()
+    ann.press("a")
+    ann.see("#said", f"Row {first}: you accepted the suggestion “{suggested}”")
+    assert ann.row == second
+    ann.press("k", "s")
+    assert ann.row == fourth
+    assert {row: verdict for row, (verdict, _, _) in stored(folder).items()} == {
+        first: "accept", second: "keep", third: "skip",
+    }  # fmt: skip
+    assert stored(folder)[first] == ("accept", suggested, "Ann")
+    assert not {first, second, third} & set(ann.rows)
+    ann.see("#counts", f"2 of {total(ann) + 3} decided, 1 skipped")
+    ann.see("#agreement", "You and others accepted 1 of 2 suggestions: ")
+    ann.see("#agreement", " % of such suggestions are expected to be right.")
+
+
+def test_buttons_do_what_the_keys_do(review, folder):
+    ann = review()
+    first, second = ann.rows[:2]
+    ann.page.click("text=Keep as given")
+    ann.see("#issue", f"Row {second}")
+    assert stored(folder)[first][0] == "keep"
+    ann.page.click("#undo")
+    ann.see("#issue", f"Row {first}")
+    assert stored(folder) == {}
+
+
+def test_undo_takes_back_and_shows_the_row_again(review, folder):
+    ann = review()
+    first = ann.rows[0]
+    ann.press("a", "u")
+    ann.see("#said", f"Row {first} is as before")
+    assert ann.row == first and ann.rows[0] == first and stored(folder) == {}
+    ann.press("k", "Control+z")
+    assert ann.row == first and stored(folder) == {}
+
+
+def test_keys_are_silent_while_typing_and_with_other_modifiers(review, folder):
+    ann = review()
+    ann.press("/")
+    ann.page.keyboard.type("akslu")
+    ann.see("#nothing", "Nothing is left in this filter.")
+    assert ann.page.input_value("#search") == "akslu"
+    ann.page.click("text=Clear the filter")
+    ann.see("#issue", "Row")
+    ann.press("Control+a", "Alt+k", "Meta+s")
+    assert stored(folder) == {}
+    ann.press("?")
+    ann.press("a")
+    assert ann.page.is_visible("#help-dialog") and stored(folder) == {}
+
+
+def test_arrows_and_j_walk_through_the_list_and_its_pages(review):
+    ann = review()
+    rows = ann.rows
+    ann.press("j", "ArrowDown", "ArrowUp")
+    ann.see("#issue", f"Row {rows[1]}:")
+    ann.press("ArrowUp", "ArrowUp")
+    ann.see("#said", "This is the first one.")
+    ann.page.click(f"[data-row='{rows[-1]}']")
+    ann.press("j")
+    until(ann.page, "document.getElementById('page').value === '2'")
+    assert not set(rows) & set(ann.rows)
+    ann.press("ArrowUp")
+    ann.see("#issue", f"Row {rows[-1]}:")
+    ann.page.fill("#page", "2")
+    ann.page.keyboard.press("Enter")
+    until(ann.page, "document.getElementById('page-on').disabled")
+
+
+def test_filters_narrow_the_list_and_a_reload_keeps_them(review):
+    ann = review()
+    everything = total(ann)
+    ann.page.select_option("#given", "yes")
+    ann.page.select_option("#column", "colour")
+    ann.page.wait_for_selector("#value:enabled")
+    ann.page.select_option("#value", "blue")
+    ann.page.fill("#search", "BOB")
+    until(
+        ann.page,
+        "[...document.querySelectorAll('.labels')].every(line => line.textContent.startsWith('yes'))"
+        " && location.hash.includes('search=BOB')",
+    )
+    narrowed, rows = total(ann), ann.rows
+    assert 0 < narrowed < everything
+    values = dict(
+        zip(
+            *(
+                ann.page.locator(f".compare tbody {part}").all_inner_texts()
+                for part in ("th", "td:nth-child(2)")
+            ),
+            strict=True,
+        )
+    )
+    assert values["colour"] == "blue" and values["who"] == "bob"
+    ann.page.reload()
+    ann.see("#shown", f"{narrowed} open row")
+    assert ann.rows == rows and ann.page.input_value("#value") == "blue"
+    ann.page.click("#clear")
+    ann.see("#shown", f"{everything} open rows")
+    ann.page.fill("#high", "65")
+    until(ann.page, f"!document.getElementById('shown').textContent.startsWith('{everything} ')")
+    assert 0 < total(ann) < everything
+
+
+def test_sorting_by_row_sorts(review):
+    ann = review()
+    ann.page.select_option("#sort", "row")
+    until(ann.page, "location.hash.includes('sort=row')")
+    assert ann.rows == sorted(ann.rows)
+
+
+def test_all_of_a_filter_are_decided_after_a_question_and_undone_at_once(review, folder):
+    ann = review()
+    everything = total(ann)
+    ann.page.select_option("#given", "no")
+    until(ann.page, "location.hash.includes('given=no')")
+    n = total(ann)
+    ann.page.click("#all summary")
+    ann.page.click(f"text=Accept all {n}")
+    ann.see("#all-dialog", f"{n} rows will get the suggested label")
+    ann.see("#all-dialog", "given “no”")
+    ann.page.click("#all-dialog >> text=Cancel")
+    assert stored(folder) == {}
+    ann.page.click("#all summary")
+    ann.page.click(f"text=Accept all {n}")
+    ann.page.click("#all-yes")
+    ann.see("#said", f"{n} rows decided.")
+    ann.see("#nothing", "Nothing is left in this filter.")
+    assert len(stored(folder)) == n and {verdict for verdict, _, _ in stored(folder).values()} == {"accept"}
+    ann.see("#counts", f"{n} of {everything} decided")
+    ann.press("u")
+    ann.see("#said", f"{n} rows are as before.")
+    assert stored(folder) == {} and total(ann) == n
+
+
+def test_another_label_can_be_given_to_one_row_or_to_all(review, folder):
+    ann = review()
+    everything = total(ann)
+    ann.page.select_option("#given", "yes")
+    until(ann.page, "location.hash.includes('given=yes')")
+    ann.see("#issue h2", "yes → no")
+    first = ann.rows[0]
+    ann.settle()
+    ann.page.keyboard.press("l")
+    ann.page.select_option("#label", "<i>maybe</i>")
+    ann.page.click("text=Use this label")
+    ann.see("#said", f"Row {first}: you gave it the label “<i>maybe</i>”.")
+    assert stored(folder) == {first: ("label", "<i>maybe</i>", "Ann")}
+    second = ann.row
+    suggested = ann.page.locator("#issue h2 bdi").all_inner_texts()[1]
+    ann.settle()
+    ann.page.keyboard.press("l")
+    ann.page.select_option("#label", suggested)
+    ann.page.click("text=Use this label")
+    ann.see("#said", f"Row {second}: you accepted the suggestion")
+    ann.page.click("#clear")
+    ann.see("#shown", f"{everything - 2} open rows")
+    ann.page.click("#all summary")
+    ann.page.click("text=Label all")
+    ann.page.select_option("#all-label", "no")
+    ann.page.click("#all-yes")
+    ann.see("#nothing", f"All {everything} decided.")
+    ann.see("#nothing code", "subsvms apply '")
+    assert {label for row, (_, label, _) in stored(folder).items() if row not in (first, second)} == {"no"}
+
+
+def test_a_name_is_asked_for_once_before_the_first_decision(review, folder):
+    bob = review(name="")
+    first = bob.rows[0]
+    bob.page.keyboard.press("a")
+    bob.page.wait_for_selector("#name-dialog[open]")
+    bob.page.keyboard.press("Escape")
+    bob.see("#said", "Nothing was decided")
+    assert stored(folder) == {} and bob.row == first
+    bob.settle()
+    bob.page.keyboard.press("a")
+    bob.page.fill("#name", "  Bob <b> ")
+    bob.page.keyboard.press("Enter")
+    bob.see("#said", f"Row {first}: you accepted")
+    bob.see("#person", "Deciding as Bob <b>")
+    assert stored(folder)[first][2] == "Bob <b>"
+    bob.settle()
+    bob.page.reload()
+    bob.see("#issue", "Row")
+    bob.press("k")
+    assert len(stored(folder)) == 2
+
+
+def test_two_people_see_what_the_other_decides(review, folder):
+    ann, bob = review(), review(name="Bob")
+    first, second = ann.rows[:2]
+    assert bob.row == first
+    ann.press("a")
+    bob.see(".decision", "Ann accepted the suggestion")
+    bob.see("#said", "Ann accepted the suggestion")
+    bob.see("#counts", "1 of ")
+    bob.page.wait_for_selector(f"[data-row='{first}']", state="detached")
+    bob.press("k")  # may still differ
+    ann.page.select_option("#status", "all")
+    ann.page.click(f"[data-row='{first}']")
+    ann.see(".decision", "Bob kept the label")
+    ann.see(f"[data-row='{first}'] .mark", "= kept by Bob")
+    ann.see(".history", "Ann accepted the suggestion")
+    assert bob.row == second
+    tab = ann.open_tab("#status=decided")
+    assert tab.locator("#lines button").count() == 1
+
+
+def test_a_reload_keeps_what_was_decided(review):
+    ann = review()
+    first = ann.rows[0]
+    ann.press("a")
+    ann.page.reload()
+    ann.see("#counts", "1 of ")
+    ann.page.select_option("#status", "decided")
+    ann.see(f"[data-row='{first}'] .mark", "✓ accepted by Ann")
+
+
+def test_in_the_list_of_all_a_decision_leaves_a_mark_and_moves_on(review):
+    ann = review()
+    ann.page.select_option("#status", "all")
+    until(ann.page, "location.hash.includes('status=all')")
+    first, second, third = ann.rows[:3]
+    ann.page.click(f"[data-row='{second}']")
+    ann.see("#issue", f"Row {second}:")
+    ann.press("s")
+    ann.see(f"[data-row='{second}'] .mark", "↷ skipped by Ann")
+    assert ann.row == third
+    ann.page.click(f"[data-row='{first}']")
+    ann.see("#issue", f"Row {first}:")
+    ann.press("a")
+    assert ann.row == third  # the second is not open
+
+
+def test_nothing_is_marked_when_the_server_is_lost_and_work_goes_on_when_it_is_back(browser, folder):
+    with serving(folder) as (address, process):
+        ann = Reviewer(browser, address)
+        first = ann.row
+        ann.page.route("**/api/**", lambda route: route.abort())
+        ann.press("a")
+        ann.see("#said", "The server does not answer: this is not known to be stored.")
+        ann.see("#lost:not([hidden])", "The server does not answer.")
+        assert ann.row == first and ann.page.locator(".decision").count() == 0
+        ann.page.unroute("**/api/**")
+        ann.page.wait_for_selector("#lost", state="hidden")
+        ann.press("a")
+        ann.see("#said", f"Row {first}: you accepted")
+        process.terminate()
+        process.wait(20)
+        ann.see("#lost:not([hidden])", "The server does not answer.")
+        ann.press("a")
+        ann.context.close()
+    assert set(stored(folder)) == {first}
+
+
+def test_a_refused_decision_is_told_and_not_marked(browser, folder):
+    with serving(folder) as (address, _):
+        ann = Reviewer(browser, address)
+        first = ann.row
+        answer = {"status": 503, "json": {"error": "The decisions cannot be written: nothing was stored."}}
+        ann.page.route("**/api/decide", lambda route: route.fulfill(**answer))
+        ann.press("a")
+        ann.see("#said.wrong", "nothing was stored")
+        assert ann.row == first and ann.page.locator(".decision").count() == 0
+        ann.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 768, 1200])
+def test_the_page_fits_the_screen_and_follows_the_scheme(review, scheme, width):
+    ann = review(width=width, scheme=scheme)
+    assert overflow(ann.page) <= 0
+    rows = ann.rows
+    for row in rows[: len(HOSTILE)]:
+        ann.page.click(f"[data-row='{row}']")
+        ann.see("#issue", f"Row {row}:")
+        assert overflow(ann.page) <= 0
+        if width == 360:
+            ann.page.wait_for_selector("#back", state="visible")
+            box = ann.page.locator("[data-verdict=accept]").bounding_box()
+            assert box["y"] + box["height"] <= 800 and box["height"] >= 40
+            assert not ann.page.is_visible("#lines")
+            ann.page.click("#back")
+    assert ann.page.evaluate("getComputedStyle(document.body).backgroundColor") == {
+        "light": "rgb(250, 250, 248)", "dark": "rgb(20, 23, 27)"
+    }[scheme]  # fmt: skip
+
+
+def test_a_phone_decides_with_buttons_and_moves_on(review, folder):
+    ann = review(width=360, height=700)
+    first, second = ann.rows[:2]
+    ann.page.click(f"[data-row='{first}']")
+    ann.page.click("text=Accept suggestion")
+    ann.see("#issue", f"Row {second}:")
+    assert stored(folder)[first][0] == "accept"
+    ann.page.click("text=Back to the list")
+    assert ann.page.is_visible("#lines") and not ann.page.is_visible("#issue")
+
+
+def test_every_control_has_a_name_and_text_has_contrast(review):
+    for scheme in ("light", "dark"):
+        ann = review(scheme=scheme)
+        nameless = ann.page.evaluate(
+            "[...document.querySelectorAll('button, select, input, summary, progress')]"
+            ".filter(part => !part.labels?.length && !part.ariaLabel && !part.textContent.trim())"
+            ".map(part => part.outerHTML)"
+        )
+        assert nameless == []
+        assert ann.page.locator("header, main, footer, [role=search]").count() == 4
+        assert ann.page.get_attribute("#said", "aria-live") == "polite"
+        colours = ann.page.evaluate(
+            "names => Object.fromEntries(names.map(name => "
+            "[name, getComputedStyle(document.documentElement).getPropertyValue('--' + name)]))",
+            COLOURS,
+        )
+        grounds = ("paper", "panel", "chosen", "faint")
+        pairs = [(text, ground) for text in ("ink", "soft", "link") for ground in grounds]
+        for text, ground in [*pairs, ("warn", "paper"), ("warn", "panel"), ("on-accent", "accent")]:
+            assert contrast(colours[text], colours[ground]) >= 4.5, (scheme, text, ground)
+
+
+def contrast(one, other):
+    """The contrast of two colours as WCAG 2 defines it."""
+
+    def luminance(colour):
+        parts = [int(colour.strip()[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_a_run_without_issues_says_so(browser, folder):
+    with serving(folder) as (address, _):
+        ann = Reviewer(browser, address)
+        nothing = {"last": 0, "rows": [], "issues": 0, "decided": 0, "skipped": 0, "judged": 0, "accepted": 0}
+        ann.page.route("**/api/state?*", lambda route: route.fulfill(json=nothing))
+        ann.page.route(
+            "**/api/issues?*", lambda route: route.fulfill(json={"total": 0, "offset": 0, "issues": []})
+        )
+        ann.page.goto("about:blank")
+        ann.page.goto(address)
+        ann.see("#nothing", "looks suspicious: there is nothing to review.")
+        ann.context.close()

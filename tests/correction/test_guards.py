@@ -1,0 +1,126 @@
+"""The test that tells wrong labels from classes that overlap."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
+
+from subsvms import SubSVMClassifier, adversaries, correct_labels
+from subsvms.correction._guards import DOUBTED, MOST_ROWS, Guards, find_distinct, is_too_coarse, tell_apart
+from subsvms.correction._rule import Judgement
+from subsvms.exceptions import LabelNoiseWarning
+
+
+def make_model(**params):
+    return SubSVMClassifier(n_estimators=100, **params)
+
+
+def make_sides(seed, gap, n=300):
+    rng = np.random.default_rng(seed)
+    X = rng.random((2 * n, 5))
+    X[:n, 0] += gap
+    return X, np.arange(n), np.arange(n, 2 * n)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "precomputed"])
+def test_rows_of_two_distributions_are_told_apart(seed, kind):
+    X, one, other = make_sides(seed, gap=0.5)
+    model = make_model(kernel="precomputed" if kind == "precomputed" else "rbf")
+    table = {"dense": X, "csr": sparse.csr_array(X), "precomputed": rbf_kernel(X, gamma=0.2)}[kind]
+    assert tell_apart(model, table, one, other, seed=seed)
+
+
+def test_rows_of_one_distribution_are_not_told_apart():
+    found = [tell_apart(make_model(), *make_sides(seed, gap=0.0), seed=seed) for seed in range(20)]
+    assert np.sum(found) <= 1
+
+
+def test_a_large_table_is_sampled(seed):
+    X, one, other = make_sides(seed, gap=0.5, n=2 * MOST_ROWS)
+    assert tell_apart(make_model(), X, one, other, seed=seed)
+
+
+def judge(flagged, suggested, n):
+    nothing = np.zeros(n)
+    return Judgement(np.zeros((n, 2)), suggested, flagged, suggested, nothing, nothing, np.full(n, ""))
+
+
+def test_labels_are_spared_where_their_rows_differ_and_only_there(seed):
+    """Rows 0 to 299 look unlike those labelled 1; rows 300 to 599 look like them."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((900, 5))
+    X[:300, 0] += 0.7
+    given = np.repeat([0, 1], [600, 300])
+    values = np.zeros((900, 2))
+    for rows, spared in ((np.arange(300), True), (np.arange(300, 600), False)):
+        flagged = np.zeros(900, dtype=bool)
+        flagged[rows] = True
+        judgement = judge(flagged, np.where(flagged, 1, given), 900)
+        distinct = find_distinct(make_model(), X, given, values, judgement, seed=seed)
+        assert distinct == ((1,) if spared else ())
+        kept = Guards(distinct=distinct).spare(judgement, given)
+        assert_array_equal(kept.flagged, flagged & (not spared))
+
+
+def test_a_handful_is_let_through_and_a_crowd_without_fellows_is_not():
+    X = np.random.default_rng(0).random((60, 3))
+    given, values = np.zeros(60, dtype=int), np.zeros((60, 2))
+    for n, spared in ((4, False), (30, True)):
+        flagged = np.arange(60) < n
+        judgement = judge(flagged, flagged.astype(int), 60)
+        assert find_distinct(make_model(), X, given, values, judgement, seed=0) == ((1,) if spared else ())
+
+
+def make_chessboard(seed, n=1000):
+    """Two features that decide, field by field, and two that do not: beyond tiny, wide SVMs."""
+    X = np.random.default_rng(seed).random((n, 4))
+    return X, (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
+
+
+def test_a_vote_that_cannot_see_a_chessboard_changes_nothing(seed):
+    X, clean = make_chessboard(seed + 3)
+    for given in (clean, adversaries.uniform_flips(clean, error_rate=0.1, random_state=seed).labels):
+        with pytest.warns(LabelNoiseWarning):
+            correction = correct_labels(X, given, random_state=seed)
+        assert not correction.changed.any()
+
+
+def test_each_kept_change_is_told_why():
+    flagged, suggested = np.array([True, True, True, False]), np.array([0, 1, 1, 1])
+    guards = Guards(distinct=(0,), untested=(1,))
+    judgement = guards.spare(judge(flagged, suggested, 4), np.array([1, 0, 0, 1]))
+    assert judgement.halt.tolist() == ["told apart", "untested", "untested", ""]
+    assert not judgement.flagged.any()
+    told_apart, untested = judgement.notes
+    assert told_apart.startswith("1 labels") and "the features tell" in told_apart
+    assert untested.startswith("2 labels") and "larger pool" in untested
+
+
+def test_what_guards_deny():
+    assert not Guards().denied and not Guards(untested=(0, 1)).denied
+    assert Guards(distinct=(0,)).denied and Guards(coarse=True).denied
+
+
+@pytest.mark.filterwarnings("ignore::subsvms.LabelNoiseWarning")
+def test_heavy_noise_is_no_chessboard(seed):
+    """Labels that no SVM can learn well, because they are wrong, are still corrected."""
+    rng = np.random.default_rng(seed)
+    clean = np.arange(600) % 2
+    X = rng.normal(0.4 * clean[:, None], 0.25, (600, 6))
+    given = adversaries.uniform_flips(clean, error_rate=0.36, random_state=seed).labels
+    model = SubSVMClassifier(random_state=seed).fit(X, given)
+    assert not is_too_coarse(model, X, given, 5.0, seed=seed)
+    correction = correct_labels(X, given, random_state=seed)
+    assert np.sum(correction.labels != clean) < 0.7 * np.sum(given != clean)
+
+
+def test_only_a_weak_vote_is_doubted():
+    X, given = make_chessboard(3)
+    model = make_model(random_state=0).fit(X, given)
+    assert is_too_coarse(model, X, given, 4.0, seed=0)
+    assert not is_too_coarse(model, X, given, DOUBTED, seed=0)
+    linear = make_model(kernel="linear", random_state=0).fit(X, given)
+    assert is_too_coarse(linear, sparse.csr_array(X), given, 4.0, seed=0)
+    own = make_model(kernel="precomputed", random_state=0).fit(rbf_kernel(X), given)
+    assert not is_too_coarse(own, rbf_kernel(X), given, 4.0, seed=0)

@@ -1,0 +1,210 @@
+"""Noise rates, against data made so that the truth is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import check_grad
+from scipy.stats import mannwhitneyu
+
+from subsvms.correction._noise import (
+    estimate_noise,
+    evidence_needed,
+    extreme_rates,
+    extreme_sizes,
+    is_solvable,
+    rank_evidence,
+    top_rows,
+    true_shares,
+)
+from subsvms.correction._noise_curve import LIFT, Bins, bin_values, curve_loss, fit_curve, profile_limit
+
+
+def make_votes(seed, n=4000, share=0.4, gap=1.2, rates=(0.0, 0.0)):
+    """Return u, given labels and true labels of two classes whose u overlap little."""
+    rng = np.random.default_rng(seed)
+    true = (rng.random(n) < share).astype(int)
+    u = np.clip(rng.normal(gap * (true - 0.5), 0.25), -1, 1)
+    flipped = rng.random(n) < np.where(true == 1, rates[1], rates[0])
+    return u, np.where(flipped, 1 - true, true), true
+
+
+def estimate(u, given):
+    return estimate_noise(np.stack([-u, u], axis=1), given, np.array(["no", "yes"]))
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.0), (0.2, 0.0), (0.0, 0.5), (0.1, 0.3), (0.3, 0.3)])
+def test_rates_are_found_and_seldom_too_large(seed, rates):
+    u, given, _ = make_votes(seed, rates=rates)
+    noise = estimate(u, given)
+    assert np.all(noise.rates <= np.array(rates) + 0.03)
+    assert np.all(noise.rates >= 0.5 * np.array(rates))  # on the safe side, but not useless
+
+
+def test_a_rate_is_moved_towards_its_lower_end(seed, monkeypatch):
+    u, given, _ = make_votes(seed, n=600, rates=(0.1, 0.3))
+    careful = estimate(u, given)
+    monkeypatch.setattr("subsvms.correction._noise.CAUTION", 0.0)
+    plain = estimate(u, given)
+    low = careful.rate_interval[:, 0]
+    assert_allclose(careful.rates, plain.rates - 0.2 * (plain.rates - low))
+    assert np.all(careful.rates < plain.rates)
+
+
+def test_the_interval_holds_the_estimate_and_lies_where_the_rate_does(seed):
+    u, given, _ = make_votes(seed, rates=(0.1, 0.3))
+    noise = estimate(u, given)
+    low, high = noise.rate_interval.T
+    assert np.all((low <= noise.rates) & (noise.rates <= high))
+    assert np.all((low < [0.1, 0.3]) & (high > [0.07, 0.21]))
+    assert noise.error_rate_interval[0] <= noise.error_rate <= noise.error_rate_interval[1]
+
+
+def test_the_interval_covers_the_rate_in_most_tables(seed):
+    rates = np.array([0.1, 0.3])
+    covered = []
+    for number in range(15):
+        u, given, _ = make_votes([seed, number], n=2000, rates=rates)
+        low, high = estimate(u, given).rate_interval.T
+        covered.append((low <= rates) & (rates <= high))
+    assert np.all(np.mean(covered, axis=0) >= 0.6)  # 0.9 on average; 15 tables scatter
+
+
+def test_the_paper_s_numbers_follow_from_rates_and_shares():
+    u, given, true = make_votes(0, share=0.25, rates=(0.0, 0.4))
+    noise = estimate(u, given)
+    assert noise.beta == pytest.approx(0.25, abs=0.03)
+    assert 0.28 < noise.rho < 0.44
+    assert noise.error_rate == pytest.approx(noise.rho * noise.beta)
+    assert noise.alpha == pytest.approx(0.0, abs=0.05)  # all wrong labels strip the smaller class
+    assert 0.7 * np.mean(given != true) < noise.error_rate < 1.1 * np.mean(given != true)
+
+
+def test_without_noise_alpha_is_not_a_number():
+    u, given, _ = make_votes(0)
+    assert estimate(u, given).error_rate < 0.01
+    clean = estimate_noise(np.stack([-u, u], axis=1), (u > 0).astype(int), np.array([0, 1]))
+    assert clean.error_rate == 0 and np.isnan(clean.alpha)
+
+
+def test_a_rare_class_that_is_impure_at_its_top_is_not_taken_for_noisy(seed):
+    """A fifth of the surest rows are of the other class by nature; bounded lift allows that to 3 %."""
+    rng = np.random.default_rng(seed)
+    n = 5000
+    u = rng.uniform(-1, 1, n)
+    positive = rng.random(n) < np.where(u > 0.95, 0.8, 0.005)
+    assert estimate(u, positive.astype(int)).rates[1] < 0.2
+    free = extreme_rates(u, positive, odds=1.0)[0]  # without the bound it would be thought noisy
+    assert free > extreme_rates(u, positive, odds=positive.mean())[0]
+
+
+def test_labels_that_nothing_explains_have_no_readable_rate(seed):
+    rng = np.random.default_rng(seed)
+    u = rng.uniform(-1, 1, 1000)
+    noise = estimate(u, (rng.random(1000) < 0.3).astype(int))
+    assert not noise.explained and noise.evidence.max() < evidence_needed(2)
+    assert np.all(noise.rates == 0) and np.all(noise.rate_interval == [0, 1])
+
+
+def test_swapping_the_classes_swaps_the_rates(seed):
+    u, given, _ = make_votes(seed, rates=(0.1, 0.3))
+    there, back = estimate(u, given), estimate(-u, 1 - given)
+    assert_allclose(there.rates, back.rates[::-1], atol=1e-3)  # optimiser's tolerance
+
+
+def test_the_order_of_rows_does_not_matter(seed):
+    u, given, _ = make_votes(seed, n=1000, rates=(0.1, 0.3))
+    order = np.random.default_rng(seed).permutation(len(u))
+    assert_allclose(estimate(u, given).matrix, estimate(u[order], given[order]).matrix, atol=1e-6)
+
+
+def test_several_classes_are_told_where_their_labels_went(seed):
+    rng = np.random.default_rng(seed)
+    n, n_classes = 6000, 4
+    true = rng.integers(n_classes, size=n)
+    values = np.clip(rng.normal(1.2 * np.eye(n_classes)[true] - 0.6, 0.2), -1, 1)
+    matrix = np.eye(n_classes)
+    matrix[0] = 0.6, 0.3, 0.1, 0.0
+    labels = np.array([rng.choice(n_classes, p=matrix[t]) for t in true])
+    noise = estimate_noise(values, labels, np.arange(n_classes))
+    assert_allclose(noise.matrix, matrix, atol=0.12)
+    assert noise.matrix[0, 1] > 2 * noise.matrix[0, 2] > 0
+    assert_allclose(noise.matrix.sum(axis=1), 1.0)
+    assert_allclose(noise.shares, np.bincount(true) / n, atol=0.06)
+
+
+def test_evidence_is_the_statistic_of_mann_and_whitney(seed):
+    rng = np.random.default_rng(seed)
+    u, is_given = rng.integers(20, size=300) / 20, rng.random(300) < 0.3
+    p = mannwhitneyu(u[is_given], u[~is_given], alternative="greater", use_continuity=False).pvalue
+    from scipy.stats import norm
+
+    assert norm.sf(rank_evidence(u, is_given)) == pytest.approx(p, rel=1e-6)
+
+
+def test_sizes_of_the_extremes_grow_and_end_with_the_table():
+    for n in (1, 9, 10, 11, 1000, 12345):
+        sizes = extreme_sizes(n)
+        assert sizes[-1] == n and np.all(np.diff(sizes) > 0) and sizes[0] == min(n, 10)
+
+
+def test_top_rows_are_those_with_the_largest_value():
+    u = np.random.default_rng(0).uniform(-1, 1, 500)
+    top = top_rows(u, u > 0.2)
+    assert set(top) == set(np.argsort(-u)[: len(top)])
+
+
+@given(top=st.floats(-2, 5), bottom=st.floats(-5, 2), e=st.floats(0.01, 0.45), f=st.floats(0.01, 0.45))
+def test_the_slope_of_the_loss_is_its_slope(top, bottom, e, f):
+    rng = np.random.default_rng(0)
+    n_rows = rng.integers(1, 9, 40).astype(float)
+    bins = Bins(np.linspace(0, 1, 40), n_rows, np.floor(n_rows * rng.random(40)), 0.0, np.log(LIFT))
+    point = np.array([top, bottom, e, f])
+    error = check_grad(lambda t: curve_loss(t, bins)[0], lambda t: curve_loss(t, bins)[1], point)
+    assert error < 1e-5
+
+
+def test_no_other_curve_fits_better(seed):
+    """Against a coarse search over the whole box."""
+    u, given, _ = make_votes(seed, n=800, rates=(0.1, 0.3))
+    bins = bin_values(u, given == 1, 1.0)
+    best = fit_curve(bins)
+    rng = np.random.default_rng(seed)
+    for _ in range(1000):
+        point = rng.uniform(
+            [bins.logit - 2, bins.logit - np.log(LIFT), 0, 0], [bins.highest, bins.logit + 2, 0.9, 0.9]
+        )
+        if point[2] + point[3] < 0.95:
+            assert curve_loss(point, bins)[0] * bins.n_rows.sum() >= best.loss - 1e-3
+
+
+def test_the_lower_limit_is_where_the_likelihood_says(seed):
+    """Against a fine grid of rates."""
+    u, given, _ = make_votes(seed, n=800, rates=(0.1, 0.3))
+    bins = bin_values(u, given == 1, 1.0)
+    curve = fit_curve(bins)
+    low = profile_limit(bins, curve)
+    allowed = curve.loss + 1.353  # half the 90 % quantile of chi-square with one degree of freedom
+    inside = [e for e in np.linspace(0, curve.e, 100) if fit_curve(bins, e=e).loss <= allowed]
+    assert low == pytest.approx(min(inside), abs=0.01)
+
+
+def test_shares_are_solved_from_what_is_given(seed):
+    rng = np.random.default_rng(seed)
+    matrix = rng.dirichlet(np.ones(4), 4) * 0.4 + 0.6 * np.eye(4)
+    shares = rng.dirichlet(np.ones(4))
+    assert_allclose(true_shares(shares @ matrix, matrix), shares, atol=1e-9)
+
+
+def test_a_matrix_that_does_not_tell_classes_apart_is_not_solved():
+    assert is_solvable(np.eye(3))
+    assert not is_solvable(np.full((2, 2), 0.5))
+    assert not is_solvable(np.array([[0.4, 0.6], [0.6, 0.4]]))
+    assert true_shares(np.array([0.3, 0.7]), np.full((2, 2), 0.5)).tolist() == [0.3, 0.7]
+
+
+def test_an_estimate_prints_itself():
+    u, given, _ = make_votes(0, rates=(0.0, 0.3))
+    text = str(estimate(u, given))
+    assert "of the labels are thought wrong" in text and "of true 'yes'" in text

@@ -1,0 +1,298 @@
+import threading
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import minmax_scale
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from subsvms import SubSVMClassifier, adversaries
+from subsvms.ensemble._training import find_gamma
+
+NOT_A_KERNEL = (
+    "the check hands an estimator that takes a kernel matrix a table of 80 rows and 2 columns; "
+    "scikit-learn's own SVC(kernel='precomputed') is spared because it has no predict_proba"
+)
+
+
+def expected_failures(estimator):
+    if estimator.kernel == "precomputed":
+        return {"check_decision_proba_consistency": NOT_A_KERNEL}
+    return {}
+
+
+# Some checks set max_iter=1000, which unscaled features at C=1e5 do reach; some hand over unscaled features.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The rbf kernel between two rows:UserWarning")
+@parametrize_with_checks(
+    [
+        SubSVMClassifier(n_estimators=100),
+        SubSVMClassifier(n_estimators=50, kernel="linear", loss="hinge", C=1.0),
+        SubSVMClassifier(n_estimators=50, kernel="poly", gamma="scale", coef0=1.0, C=1.0),
+        SubSVMClassifier(n_estimators=50, kernel="precomputed"),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_it_keeps_scikit_learns_promises(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return minmax_scale(X), y
+
+
+def make_table(seed, n=200, n_classes=2):
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(n) % n_classes)
+    return rng.normal(size=(n, 5)) + labels[:, None], labels
+
+
+def quick(**params):
+    return SubSVMClassifier(n_estimators=60, random_state=0).set_params(**params)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_it_withstands_the_papers_attack(cancer, alpha, seed):
+    X, clean = cancer
+    given_labels = adversaries.directed_flips(clean, rho=0.6, alpha=alpha, random_state=seed).labels
+    model = SubSVMClassifier(random_state=seed).fit(X, given_labels)
+    assert np.mean(given_labels == clean) < 0.8
+    assert model.score(X, clean) > 0.88
+
+
+def test_several_classes_withstand_random_labels(seed):
+    X, clean = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    given_labels = np.where(rng.random(len(clean)) < 0.4, rng.integers(0, 10, len(clean)), clean)
+    model = quick(n_jobs=2).fit(X / 16, given_labels)
+    assert np.mean(given_labels == clean) < 0.7
+    assert model.score(X / 16, clean) > 0.9
+
+
+def test_the_attributes_are_those_promised():
+    X, y = make_table(0, n_classes=2)
+    model = quick().fit(X, y)
+    size = round(np.log(200) ** 2)
+    assert model.subsets_.shape == model.dual_coef_.shape == (60, size)
+    assert model.intercept_.shape == model.duality_gap_.shape == (60,)
+    assert model.oob_vote_share_.shape == model.oob_mean_value_.shape == (200, 2)
+    assert model.duality_gap_.max() <= model.tol
+    assert model.n_features_in_ == 5
+
+
+def test_the_attributes_of_several_classes():
+    X, y = make_table(0, n_classes=4)
+    model = quick().fit(X, y)
+    size = round(2 * np.log(200) ** 2)
+    assert model.subsets_.shape == (60, size)
+    assert model.dual_coef_.shape == (60, 3, size)
+    assert model.intercept_.shape == model.duality_gap_.shape == (60, 6)
+
+
+def test_the_attributes_explain_the_decisions(seed):
+    """f_j(x) can be rebuilt from what the model shows."""
+    X, y = make_table(seed)
+    model = quick().fit(X, y)
+    K = rbf_kernel(X, gamma=1 / 5)
+    f = np.stack([K[:, rows] @ c for rows, c in zip(model.subsets_, model.dual_coef_, strict=True)])
+    votes = model.count_votes(X)
+    assert_allclose(
+        votes.mean_value[:, 1], np.clip(f + model.intercept_[:, None], -1, 1).mean(axis=0), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_margins_and_predictions_agree(n_classes, seed):
+    X, y = make_table(seed, n_classes=n_classes)
+    model = quick(n_estimators=61).fit(X, y)
+    share, margin = model.predict_proba(X), model.decision_function(X)
+    assert_allclose(share.sum(axis=1), 1)
+    assert np.all(np.abs(margin) <= 1)
+    if n_classes == 2:
+        assert_allclose(margin, share[:, 1] - share[:, 0])
+    else:
+        assert_array_equal(np.argmax(margin, axis=1), np.argmax(share, axis=1))
+        best = np.sort(share, axis=1)
+        assert_allclose(margin.max(axis=1), best[:, -1] - best[:, -2])
+    untied = np.sort(share, axis=1)[:, -1] > np.sort(share, axis=1)[:, -2]
+    assert untied.mean() > 0.9
+    assert_array_equal(model.predict(X)[untied], model.classes_[np.argmax(share, axis=1)][untied])
+
+
+def test_out_of_bag_labels_keep_what_nobody_can_say():
+    """A row that every SVM saw has no out-of-bag vote, and a tie is no verdict."""
+    X = np.arange(20.0)[:, None] / 20
+    y = np.array([0] * 18 + [1] * 2)
+    model = quick(n_estimators=4, subsample_size=20).fit(X, y)
+    share = model.oob_vote_share_
+    unsure = np.isnan(share[:, 0]) | (share[:, 0] == 0.5)
+    assert np.isnan(share[:, 0]).any()
+    assert_array_equal(model.oob_labels_[unsure], y[unsure])
+    assert_array_equal(model.oob_labels_[~unsure], np.argmax(share[~unsure], axis=1))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_unscaled_features_are_warned_of(kind):
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(UserWarning, match="scale the features, for example with MinMaxScaler"):
+        quick().fit(kind(X), y)
+    quick().fit(kind(minmax_scale(X)), y)
+    quick(gamma="scale").fit(kind(X), y)
+
+
+def test_a_tied_vote_goes_to_the_class_given_more_often():
+    X, y = make_table(0)
+    y[: np.argmax(np.cumsum(y == 0) > 30)] = 1  # class 1 is larger now
+    model = quick(n_estimators=2).fit(X, y)
+    tied = model.predict_proba(X)[:, 0] == 0.5
+    assert tied.any()
+    assert np.all(model.predict(X)[tied] == 1)
+
+
+@pytest.mark.parametrize("params", [{}, {"kernel": "linear"}, {"loss": "hinge", "C": 1.0}])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_threads_change_no_bit(params, n_classes, seed):
+    X, y = make_table(seed, n_classes=n_classes)
+    one, two = (quick(n_jobs=n, **params).fit(X, y) for n in (1, 2))
+    assert_array_equal(one.oob_mean_value_, two.oob_mean_value_)
+    assert_array_equal(one.count_votes(X).sums, two.count_votes(X).sums)
+
+
+def test_several_python_threads_may_fit_at_once():
+    X, y = make_table(0)
+    expected = quick().fit(X, y).oob_mean_value_
+    models = [quick(n_jobs=2) for _ in range(6)]
+    threads = [threading.Thread(target=model.fit, args=(X, y)) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for model in models:
+        assert_array_equal(model.oob_mean_value_, expected)
+
+
+@pytest.mark.parametrize("density", [0.05, 0.5])
+def test_dense_and_csr_agree(density, seed):
+    rng = np.random.default_rng(seed)
+    X = sparse.random(300, 80, density=density, format="csr", random_state=rng)
+    y = np.asarray(X.sum(axis=1)).ravel() > density * 40
+    dense, csr = quick().fit(X.toarray(), y), quick().fit(X, y)
+    assert_allclose(dense.oob_mean_value_, csr.oob_mean_value_, atol=1e-5)
+    assert_array_equal(dense.predict(X), csr.predict(X.toarray()))
+
+
+def test_single_precision_input_gives_nearly_the_same():
+    X, y = make_table(0)
+    double, single = quick().fit(X, y), quick().fit(X.astype(np.float32), y)
+    assert_allclose(double.oob_mean_value_, single.oob_mean_value_, atol=1e-3)
+
+
+def test_a_precomputed_kernel_gives_the_same():
+    X, y = make_table(0)
+    K = rbf_kernel(X, gamma=1 / 5)
+    from_gram = quick(kernel="precomputed").fit(K, y)
+    assert_allclose(from_gram.oob_mean_value_, quick().fit(X, y).oob_mean_value_, atol=1e-4)
+    new = rbf_kernel(X[:10] + 0.1, X, gamma=1 / 5)
+    assert_array_equal(from_gram.predict(new), quick().fit(X, y).predict(X[:10] + 0.1))
+
+
+@given(seed=st.integers(0, 10**6))
+def test_renaming_the_classes_renames_the_predictions(seed):
+    """Exactly the same subsets; the solver's steps differ, so votes within tol of zero may too."""
+    X, y = make_table(seed)
+    one = quick().fit(X, np.array(["a", "b"])[y])
+    other = quick().fit(X, np.array(["z", "c"])[y])  # the order of the names is reversed
+    assert_array_equal(one.subsets_, other.subsets_)
+    assert_allclose(one.oob_mean_value_, other.oob_mean_value_[:, ::-1], atol=1e-3)
+
+
+@given(seed=st.integers(0, 10**6), times=st.integers(2, 3))
+def test_rows_that_occur_twice_get_the_same_vote_twice(seed, times):
+    X, y = make_table(seed, n=60)
+    model = quick().fit(np.tile(X, (times, 1)), np.tile(y, times))
+    votes = model.count_votes(np.tile(X, (times, 1)))
+    assert_array_equal(votes.sums[:60], votes.sums[-60:])
+
+
+@pytest.mark.parametrize("names", [["ham", "spam"], [-1, 1], [False, True], [3, 7], ["é", "ß"]], ids=str)
+@pytest.mark.parametrize("dtype", [None, object])
+def test_labels_of_any_kind_come_back(names, dtype):
+    X, numbers = make_table(0)
+    y = np.array(names, dtype=dtype)[numbers]
+    if dtype is object and not isinstance(names[0], str):
+        y = y.astype(type(names[0]))  # scikit-learn knows no classes that are objects but not text
+    predicted = quick().fit(X, y).predict(X)
+    assert predicted.dtype == y.dtype
+    assert np.mean(predicted == y) > 0.9
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_data_frames_bring_their_column_names(frame):
+    X, y = make_table(0)
+    columns = list("pqrst")
+    table = frame(dict(zip(columns, X.T, strict=True)))
+    series = pd.Series(y) if frame is pd.DataFrame else pl.Series(y)
+    model = quick().fit(table, series)
+    assert_array_equal(model.feature_names_in_, columns)
+    assert_array_equal(model.predict(table), quick().fit(X, y).predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table[columns[::-1]])
+
+
+def test_input_is_never_changed():
+    X, y = make_table(0)
+    csr = sparse.csr_array(X)
+    csr.indices[:2] = csr.indices[1::-1].copy()  # unsorted, as users' matrices are
+    csr.has_sorted_indices = csr.has_canonical_format = False
+    before = X.copy(), y.copy(), csr.data.copy(), csr.indices.copy()
+    X.setflags(write=False)
+    quick().fit(X, y).predict(X)
+    quick().fit(csr, y).predict(csr)
+    for now, then in zip((X, y, csr.data, csr.indices), before, strict=True):
+        assert_array_equal(now, then)
+
+
+def test_a_failed_fit_leaves_nothing_half_fitted():
+    X, y = make_table(0)
+    fresh = quick()
+    with pytest.raises(ValueError, match="two classes"):
+        fresh.fit(X, np.zeros(len(y)))
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+    assert not hasattr(fresh, "n_features_in_")
+
+    fitted = quick().fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.fit(np.full((10, 3), np.nan), y[:10])
+    with pytest.raises(ValueError, match="two classes"):
+        fitted.fit(X[:, :3], np.zeros(len(y)))
+    assert fitted.n_features_in_ == 5
+    assert fitted.score(X, y) > 0.9
+
+
+def test_gamma_is_that_of_svc():
+    X, _ = make_table(0)
+    assert find_gamma("auto", X) == 1 / 5
+    assert_allclose(find_gamma("scale", X), 1 / (5 * X.var()))
+    assert_allclose(find_gamma("scale", sparse.csr_array(X)), 1 / (5 * X.var()))
+    assert find_gamma("scale", np.ones((3, 2))) == 1.0
+    assert find_gamma(0.7, X) == 0.7
+
+
+def test_it_lives_in_a_grid_search():
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(quick(), {"C": [1.0, 100.0], "kernel": ["rbf", "linear"]}, cv=3)
+    assert search.fit(minmax_scale(X), y).best_score_ > 0.9
+    assert clone(search.best_estimator_).get_params() == search.best_estimator_.get_params()

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from subsvms.ensemble._sampling import BLOCK, class_probabilities, draw_block, draw_subsets, subset_size
+
+SURE = 1e-6  # a right sampler fails a test this rarely
+
+
+def make_labels(*sizes):
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+@pytest.mark.parametrize("n_samples, log, log_squared", [(1605, 7, 54), (9888, 9, 85), (1000, 7, 48)])
+def test_sizes_are_the_papers(n_samples, log, log_squared):
+    assert subset_size("log", n_samples) == log
+    assert subset_size("log_squared", n_samples) == log_squared
+
+
+def test_every_pair_of_several_classes_gets_the_papers_size():
+    assert subset_size("log_squared", 10_000, n_classes=10) == 424  # 5 times 84.83
+
+
+def test_subsets_stop_growing_with_ten_classes():
+    assert subset_size("log_squared", 10_000, n_classes=60) == subset_size("log_squared", 10_000, 10)
+
+
+def test_sizes_stay_between_two_and_the_table():
+    assert subset_size("log", 3) == 2
+    assert subset_size("log_squared", 20, n_classes=10) == 20
+
+
+@pytest.mark.parametrize("rule", ["cubic", 1, -5, 101])
+def test_other_sizes_are_refused_in_words(rule):
+    with pytest.raises(ValueError, match="subsample_size must"):
+        subset_size(rule, 100)
+
+
+@given(sizes=st.lists(st.integers(1, 1000), min_size=2, max_size=6), p=st.floats(0.01, 0.99))
+def test_class_probabilities_add_up_to_one(sizes, p):
+    try:
+        chances = class_probabilities(sizes, p)
+    except ValueError:
+        assert len(sizes) > 2  # between two classes any p is possible
+    else:
+        assert np.isclose(chances.sum(), 1) and chances.min() > 0
+
+
+@given(sizes=st.lists(st.integers(1, 1000), min_size=2, max_size=6))
+def test_one_half_is_balanced_and_the_minoritys_share_is_uniform(sizes):
+    shares = np.array(sizes) / sum(sizes)
+    np.testing.assert_allclose(class_probabilities(sizes, 0.5), 1 / len(sizes))
+    if len(sizes) > 2 or sizes[0] != sizes[1]:
+        np.testing.assert_allclose(class_probabilities(sizes, shares.min()), shares)
+
+
+@given(smaller=st.integers(1, 500), more=st.integers(1, 500), p=st.floats(0.01, 0.99))
+def test_two_classes_follow_definition_5(smaller, more, p):
+    np.testing.assert_allclose(class_probabilities([smaller, smaller + more], p), [p, 1 - p])
+    np.testing.assert_allclose(class_probabilities([smaller + more, smaller], p), [1 - p, p])
+
+
+@pytest.mark.parametrize("p", [0, 1, -0.1, 1.5])
+def test_a_bias_outside_zero_and_one_is_refused(p):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        class_probabilities([3, 4], p)
+
+
+def test_a_bias_that_starves_a_class_is_refused():
+    with pytest.raises(ValueError, match="no chance"):
+        class_probabilities([900, 50, 50], 0.99)
+
+
+@pytest.mark.parametrize("sizes", [(90, 10), (50, 50), (60, 30, 10)])
+@pytest.mark.parametrize("p", [0.5, 0.3])
+def test_rows_are_drawn_as_often_as_definition_5_says(sizes, p, seed):
+    labels = make_labels(*sizes)
+    subsets = draw_subsets(labels, 2000, 20, p, seed=seed)
+    expected = (class_probabilities(sizes, p) / sizes)[labels] * subsets.size
+    assert chisquare(np.bincount(subsets.ravel(), minlength=len(labels)), expected).pvalue > SURE
+
+
+def test_the_minoritys_share_draws_every_row_alike(seed):
+    labels = make_labels(170, 30)
+    counts = np.bincount(draw_subsets(labels, 2000, 20, p=0.15, seed=seed).ravel(), minlength=200)
+    assert chisquare(counts).pvalue > SURE
+
+
+def test_draws_of_a_subset_are_independent(seed):
+    """Neighbouring draws fall on the same row as often as independent ones would."""
+    subsets = draw_subsets(make_labels(10, 10), 4000, 10, seed=seed)
+    same = np.sum(subsets[:, 1:] == subsets[:, :-1])
+    n = subsets[:, 1:].size
+    assert abs(same - n / 20) < 5 * np.sqrt(n / 20)
+
+
+def test_a_block_is_the_same_however_one_comes_to_it(seed):
+    labels = make_labels(30, 70)
+    subsets = draw_subsets(labels, 3 * BLOCK - 5, 9, seed=seed)
+    np.testing.assert_array_equal(subsets[: BLOCK + 3], draw_subsets(labels, BLOCK + 3, 9, seed=seed))
+    np.testing.assert_array_equal(subsets[BLOCK : 2 * BLOCK], draw_block(labels, 9, 0.5, 1, seed=seed))
+
+
+def test_seeds_and_blocks_differ(seed):
+    labels = make_labels(30, 70)
+    first = draw_block(labels, 9, 0.5, 0, seed=seed)
+    assert np.mean(first == draw_block(labels, 9, 0.5, 1, seed=seed)) < 0.1
+    assert np.mean(first == draw_block(labels, 9, 0.5, 0, seed=seed + 1)) < 0.1
+
+
+@pytest.mark.parametrize("sizes", [(30, 70), (50, 50), (20, 30, 50)])
+def test_renaming_the_classes_changes_no_subset(sizes, seed):
+    labels = np.random.default_rng(seed).permutation(make_labels(*sizes))
+    renamed = np.roll(np.arange(len(sizes)), 1)[labels]
+    np.testing.assert_array_equal(
+        draw_subsets(labels, 50, 9, 0.3, seed=seed), draw_subsets(renamed, 50, 9, 0.3, seed=seed)
+    )

@@ -1,0 +1,235 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import count_ballots, kernel_matrix
+from scipy import sparse
+
+from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._sampling import draw_subsets
+from subsvms.ensemble._solver import Solution, solve_subsets
+from subsvms.ensemble._votes import (
+    LANES,
+    Votes,
+    count_training_votes,
+    count_votes,
+    gather_voters,
+    lanes_for,
+    vote_precision,
+)
+
+KERNELS = {
+    "rbf": Kernel.named("rbf", 0.3),
+    "linear": Kernel.named("linear"),
+    "poly": Kernel.named("poly", 0.5, coef0=1.0, degree=2),
+}
+
+
+def make_ensemble(seed, n=60, d=6, n_classes=2, kernel=KERNELS["rbf"], n_subsets=25, density=1.0):
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(n) % n_classes)
+    X = (rng.normal(size=(n, d)) + 0.5 * labels[:, None]) * (rng.random((n, d)) < density)
+    subsets = draw_subsets(labels, n_subsets, 8 * n_classes // 2, seed=seed)
+    solution = solve_subsets(X, labels, subsets, kernel=kernel, C=10.0)
+    voters = gather_voters(X, solution, np.bincount(labels), kernel)
+    return X, labels, subsets, solution, voters
+
+
+def assert_same_votes(one, other):
+    assert_array_equal(one.counts, other.counts)
+    assert_array_equal(one.sums, other.sums)
+    assert_array_equal(one.n_voters, other.n_voters)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_votes_are_what_counting_one_by_one_gives(name, n_classes, seed):
+    """Sums to 1e-3 of 25 SVMs' values: the vote runs in single precision."""
+    X, labels, subsets, solution, voters = make_ensemble(seed, n_classes=n_classes, kernel=KERNELS[name])
+    K = kernel_matrix(name, X, X, *KERNELS[name][1:])
+    decisions = (solution.as_matrix(len(X)) @ K).reshape(25, -1, len(X)) + solution.intercept[..., None]
+    seen = np.zeros((25, len(X)), dtype=bool)
+    seen[np.arange(25)[:, None], subsets] = True
+    votes, oob = count_training_votes(voters, X, subsets)
+    for ours, counted in ((votes, np.ones_like(seen)), (oob, ~seen)):
+        counts, sums = count_ballots(decisions, solution.pairs, np.bincount(labels), counted)
+        assert_array_equal(ours.counts, counts)
+        assert_allclose(ours.sums, sums, atol=1e-3)
+        assert_array_equal(ours.n_voters, counted.sum(axis=0))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_rows", [1, 7, LANES, LANES + 1, 1500])
+def test_threads_and_block_sizes_change_no_bit(n_classes, n_rows):
+    _, _, _, _, voters = make_ensemble(0, n_classes=n_classes)
+    X = np.random.default_rng(1).normal(size=(n_rows, 6))
+    whole = count_votes(voters, X)
+    for options in (dict(n_jobs=2), dict(lanes=8), dict(lanes=16, n_jobs=3), dict(lanes=64)):
+        assert_same_votes(count_votes(voters, X, **options), whole)
+
+
+@given(cuts=st.lists(st.integers(0, 300), max_size=4))
+def test_batches_equal_the_whole(cuts):
+    _, _, _, _, voters = make_ensemble(0)
+    X = np.random.default_rng(2).normal(size=(300, 6))
+    whole = count_votes(voters, X)
+    for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 300], strict=True):
+        part = count_votes(voters, X[first:last])
+        assert_array_equal(part.sums, whole.sums[first:last])
+        assert_array_equal(part.counts, whole.counts[first:last])
+
+
+@given(seed=st.integers(0, 10**6))
+def test_the_order_of_rows_does_not_matter(seed):
+    _, _, _, _, voters = make_ensemble(0, n_classes=3)
+    rng = np.random.default_rng(seed)
+    X, order = rng.normal(size=(150, 6)), rng.permutation(150)
+    votes, shuffled = count_votes(voters, X), count_votes(voters, X[order])
+    assert_array_equal(votes.sums[order], shuffled.sums)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_dense_and_csr_rows_get_the_same_votes(name, density, seed):
+    X, _, subsets, _, voters = make_ensemble(seed, kernel=KERNELS[name], d=30, density=density)
+    dense = count_training_votes(voters, X, subsets)
+    for kind in (sparse.csr_array, sparse.csr_matrix):
+        csr = count_training_votes(voters, kind(X), subsets)
+        for one, other in zip(dense, csr, strict=True):
+            assert_same_votes(one, other)
+
+
+def test_a_precomputed_kernel_gets_the_same_votes(seed):
+    X, labels, subsets, _, voters = make_ensemble(seed)
+    K = kernel_matrix("rbf", X, X, 0.3)
+    kernel = Kernel.named("precomputed")
+    solution = solve_subsets(K, labels, subsets, kernel=kernel, C=10.0)
+    from_gram = count_training_votes(gather_voters(K, solution, np.bincount(labels), kernel), K, subsets)
+    for one, other in zip(count_training_votes(voters, X, subsets), from_gram, strict=True):
+        assert_allclose(one.mean_value, other.mean_value, atol=1e-4)
+
+
+def test_features_that_no_training_row_has_change_the_distance_only(seed):
+    """A feature absent from training is dropped from the tables, but counts in |x - z|^2."""
+    X, labels, subsets, _, _ = make_ensemble(seed)
+    wide = np.hstack([X, np.zeros((len(X), 1))])
+    solution = solve_subsets(wide, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
+    voters = gather_voters(wide, solution, np.bincount(labels), KERNELS["rbf"])
+    far = wide.copy()
+    far[:, -1] = 1.0
+    K = kernel_matrix("rbf", far, wide, 0.3)
+    f = (solution.as_matrix(len(X)) @ K.T) + solution.intercept
+    assert_allclose(count_votes(voters, far).sums[:, 1], np.clip(f, -1, 1).sum(axis=0), atol=1e-3)
+
+
+def hand_made_voters(intercepts, sizes):
+    """Make an ensemble whose SVMs have no coefficients: each says its intercept everywhere."""
+    b = np.array(intercepts, dtype=float)[:, None]
+    n = len(b)
+    nothing = Solution(
+        np.array([[0, 1]]), np.zeros(n + 1, int), np.zeros(0, int), np.zeros(0), b, 0 * b, 0 * b
+    )
+    return gather_voters(np.zeros((2, 1)), nothing, np.array(sizes), KERNELS["rbf"])
+
+
+def test_an_svm_that_is_undecided_votes_for_the_larger_class():
+    for sizes, larger in (([3, 9], 1), ([9, 3], 0)):
+        votes = count_votes(hand_made_voters([0.0], sizes), np.zeros((1, 1)))
+        assert votes.counts[0, larger] == 1
+
+
+def test_ties_of_the_vote_go_to_the_larger_class_or_the_given_label():
+    votes = count_votes(hand_made_voters([0.5, -0.5], [3, 9]), np.zeros((2, 1)))
+    assert_array_equal(votes.counts, [[1, 1], [1, 1]])
+    assert_array_equal(votes.winners([3, 9]), [1, 1])
+    assert_array_equal(votes.winners([9, 3]), [0, 0])
+    assert_array_equal(votes.winners([5, 5]), [0, 0])
+    assert_array_equal(votes.winners([3, 9], given=np.array([0, 1])), [0, 1])
+
+
+def test_a_given_label_outside_a_tie_does_not_win_it():
+    votes = Votes(np.array([[2, 2, 1]]), np.zeros((1, 3)), np.array([5]))
+    assert votes.winners([1, 2, 9], given=np.array([2])) == 1
+    assert votes.winners([1, 2, 9], given=np.array([0])) == 0
+
+
+def test_a_class_without_rows_can_still_win_and_a_loser_cannot():
+    votes = Votes(np.array([[1, 3]]), np.zeros((1, 2)), np.array([4]))
+    assert votes.winners([5, 0]) == 1
+
+
+def test_values_are_clipped_before_they_are_averaged():
+    votes = count_votes(hand_made_voters([7.0, -0.5], [3, 9]), np.zeros((1, 1)))
+    assert_allclose(votes.mean_value, [[-0.25, 0.25]])
+
+
+def test_a_row_that_every_svm_saw_has_no_out_of_bag_vote():
+    X, labels = np.array([[0.0], [1.0], [0.9]]), np.array([0, 1, 1])
+    subsets = np.array([[0, 1], [0, 2]])
+    solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"])
+    voters = gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"])
+    _, oob = count_training_votes(voters, X, subsets)
+    assert_array_equal(oob.n_voters, [0, 1, 1])
+    assert np.isnan(oob.share[0]).all() and np.isnan(oob.mean_value[0]).all()
+    assert_array_equal(oob.share[1:], [[0, 1], [0, 1]])
+
+
+def test_votes_of_two_ensembles_add_up():
+    X, labels, subsets, _, _ = make_ensemble(0)
+    halves = []
+    for part in (subsets[:10], subsets[10:]):
+        solution = solve_subsets(X, labels, part, kernel=KERNELS["rbf"], C=10.0)
+        halves.append(count_votes(gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"]), X))
+    solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
+    whole = count_votes(gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"]), X)
+    both = halves[0] + halves[1]
+    assert_array_equal(both.counts, whole.counts)
+    assert_allclose(both.sums, whole.sums, atol=1e-9)
+
+
+@pytest.mark.parametrize("offset, precision", [(0.0, np.float32), (1e4, np.float64)])
+def test_an_offset_of_the_data_does_not_drown_the_vote(offset, precision, seed):
+    """|x|^2 + |z|^2 - 2 x'z cancels in single precision once |x| is large."""
+    X, labels, subsets, _, voters = make_ensemble(seed)
+    assert voters.intercept.dtype == np.float32
+    solution = solve_subsets(X + offset, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
+    moved = gather_voters(X + offset, solution, np.bincount(labels), KERNELS["rbf"])
+    assert moved.intercept.dtype == precision
+    ours, expected = (count_votes(v, Z) for v, Z in ((moved, X + offset), (voters, X)))
+    assert_allclose(ours.mean_value, expected.mean_value, atol=1e-3)
+
+
+def test_large_coefficients_are_voted_in_double_precision():
+    """Rows of both classes at nearly the same place need coefficients near C."""
+    X = np.linspace(0, 1, 40)[:, None] * 1e-3
+    labels = np.arange(40) % 2
+    subsets = draw_subsets(labels, 20, 10, seed=0)
+    for C, precision in ((1.0, np.float32), (1e6, np.float64)):
+        solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], C=C)
+        assert vote_precision(X, solution.as_matrix(40), KERNELS["rbf"]) is precision
+
+
+def test_huge_values_in_new_rows_are_merely_far_away():
+    _, _, _, solution, voters = make_ensemble(0)
+    votes = count_votes(voters, np.full((1, 6), 1e300))
+    assert_allclose(votes.sums[0, 1], np.clip(solution.intercept, -1, 1).sum(), rtol=1e-5)
+
+
+def test_huge_training_values_are_cut_alike_in_training_and_in_the_vote():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) * 1e100
+    labels = (X[:, 0] > 0).astype(int)
+    subsets = draw_subsets(labels, 20, 10, seed=0)
+    kernel = KERNELS["linear"]
+    solution = solve_subsets(X, labels, subsets, kernel=kernel, C=1e-30)
+    votes = count_votes(gather_voters(X, solution, np.bincount(labels), kernel), X)
+    f = solution.as_matrix(40) @ (np.clip(X, -1e15, 1e15) @ np.clip(X, -1e15, 1e15).T) + solution.intercept
+    assert_allclose(votes.sums[:, 1], np.clip(f, -1, 1).sum(axis=0), atol=1e-3)
+
+
+def test_the_memory_of_a_block_is_bounded():
+    _, _, _, _, voters = make_ensemble(0)
+    assert lanes_for(voters) == LANES
+    wide = voters._replace(lists=voters.lists._replace(n_columns=1_000_000))
+    assert lanes_for(wide) == 8

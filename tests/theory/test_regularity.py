@@ -1,0 +1,176 @@
+import matplotlib
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import binom
+from sklearn.datasets import load_iris
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import minmax_scale
+from sklearn.svm import SVC
+
+from subsvms import SubSVMClassifier, adversaries
+from subsvms.datasets import make_separable_gaussians
+from subsvms.displays import RegularityDisplay
+from subsvms.ensemble._sampling import draw_subsets
+from subsvms.theory import estimate_regularity
+from subsvms.theory._regularity import MOST_ROWS, default_sizes, pick_rows, quantile_ranks
+
+matplotlib.use("Agg")
+
+
+def overlap(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) < n // 4).astype(int)
+    return rng.normal(0.35 * y[:, None], 0.25, (n, 3)), y
+
+
+@pytest.mark.parametrize("p", [0.5, 0.3])
+def test_error_rates_are_those_of_svms_trained_one_by_one(p, seed):
+    """Against scikit-learn's SVC on the same subsets; the classes weigh p and 1 - p."""
+    X, y = overlap(seed=seed)
+    options = dict(sampling_bias=p, loss="hinge", C=1.0, tol=1e-5)
+    ours = estimate_regularity(X, y, sizes=[20], n_trials=30, random_state=seed, **options)
+    drawn = np.random.RandomState(seed).randint(2**31 - 1)
+    errors = []
+    for subset in draw_subsets(y, 30, 20, p, seed=drawn):
+        drawn_labels = y[subset]  # one class alone is voted for everywhere
+        one = len(set(drawn_labels)) == 1
+        svm = None if one else SVC(C=1.0, gamma=1 / 3, tol=1e-5).fit(X[subset], drawn_labels)
+        wrong = (np.full(len(y), drawn_labels[0]) if one else svm.predict(X)) != y
+        errors.append((1 - p) * wrong[y == 0].mean() + p * wrong[y == 1].mean())
+    np.testing.assert_allclose(ours.errors[0], np.sort(errors), atol=1.5 * p / 75)  # a row near zero
+
+
+def test_theta_is_the_quantile_of_the_trials():
+    X, y = overlap()
+    found = estimate_regularity(X, y, sizes=[10, 30], n_trials=100, delta=0.1, random_state=0)
+    np.testing.assert_array_equal(found.theta, found.errors[:, 89])
+    assert np.all(np.mean(found.errors <= found.theta[:, None], axis=1) >= 0.9)
+    assert np.all(found.interval[:, 0] <= found.theta) and np.all(found.theta <= found.interval[:, 1])
+
+
+@pytest.mark.parametrize("n, level", [(50, 0.9), (200, 0.9), (200, 0.6)])
+def test_the_interval_covers_the_quantile_and_a_narrower_one_does_not(n, level):
+    low, high = quantile_ranks(n, level, 0.9)
+    below = lambda k: binom.cdf(k, n, level)  # noqa: E731
+    assert below(low) <= 0.05 < below(low + 1)
+    assert high == n or below(high) >= 0.95 > below(high - 1)
+
+
+def test_too_few_trials_have_no_upper_limit_and_so_no_regular_size():
+    X, y = make_separable_gaussians(200, random_state=0)
+    found = estimate_regularity(X, y, sizes=[30], n_trials=10, random_state=0)
+    assert np.isnan(found.interval[0, 1]) and found.smallest_size is None
+
+
+def test_the_smallest_size_is_regular_and_so_are_all_larger_ones():
+    X, y = make_separable_gaussians(400, 4, random_state=0)
+    found = estimate_regularity(X, y, theta=0.1, random_state=0)
+    r = found.smallest_size
+    later = found.sizes >= r
+    assert np.all(found.interval[later, 1] <= 0.1) and np.all(later[np.argmax(later) :])
+    assert found.interval[~later, 1][-1] > 0.1
+    assert f"Regular from r = {r} on" in str(found)
+
+
+def test_noise_is_not_regular_and_says_so():
+    rng = np.random.default_rng(0)
+    found = estimate_regularity(rng.random((200, 3)), rng.integers(0, 2, 200), random_state=0)
+    assert found.smallest_size is None
+    assert "Not regular" in str(found)
+
+
+def test_corrupted_labels_show_and_the_bound_on_clean_ones_holds(seed):
+    """Judged by the clean labels, SVMs that saw corrupted ones err no more than `clean_theta` allows."""
+    X, clean = make_separable_gaussians(500, 2, beta=0.3, random_state=seed)
+    given = adversaries.directed_flips(clean, rho=0.4, alpha=0.5, random_state=seed).labels
+    wrong = np.mean(given != clean)
+    options = dict(sizes=[30], n_trials=60, random_state=seed)
+    found = estimate_regularity(X, given, **options)
+    assert found.theta[0] > estimate_regularity(X, clean, **options).theta[0]
+    drawn = np.random.RandomState(seed).randint(2**31 - 1)
+    errors = []
+    for subset in draw_subsets(given, 60, 30, seed=drawn):
+        svm = SVC(C=100.0, gamma=0.5).fit(X[subset], given[subset])
+        mistaken = svm.predict(X) != clean
+        errors.append(np.mean([mistaken[given == c].mean() for c in (0, 1)]))
+    assert np.quantile(errors, 0.9) <= found.clean_theta(wrong)[0]
+    heaviest = np.max(
+        0.5 / np.bincount(given) * len(given)
+    )  # how much likelier than uniformly a row is drawn
+    assert found.clean_theta(wrong)[0] == pytest.approx(found.interval[0, 1] + wrong * heaviest)
+    assert "wrong" in str(found)
+
+
+def test_the_mean_error_on_uniform_rows_is_the_mean_of_the_votes():
+    X, y = overlap()
+    found = estimate_regularity(X, y, sizes=[20], n_trials=256, random_state=5)
+    model = SubSVMClassifier(n_estimators=256, subsample_size=20, random_state=5).fit(X, y)
+    shares = model.predict_proba(X)
+    assert found.uniform_errors[0] == pytest.approx(1 - shares[np.arange(len(y)), y].mean())
+
+
+def test_rows_that_an_svm_has_seen_do_not_count_as_unseen():
+    """Labels without sense are learnt by heart: right on rows that were seen, a coin on the others."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((40, 30)), np.arange(40) % 2
+    found = estimate_regularity(X, y, sizes=[30], n_trials=100, random_state=0)
+    assert found.unseen_errors[0] > 0.4 and found.uniform_errors[0] < 0.35
+    model = SubSVMClassifier(n_estimators=100, subsample_size=30, random_state=0).fit(X, y)
+    unseen = 1 - np.average(model.oob_vote_share_[np.arange(40), y], weights=model.oob_votes_.n_voters)
+    assert found.unseen_errors[0] == pytest.approx(unseen, abs=0.03)
+
+
+def test_every_form_of_table_and_several_classes():
+    X, y = load_iris(return_X_y=True)
+    X = minmax_scale(X)
+    names = np.array(["a", "b", "c"])[y]
+    options = dict(sizes=[12, 40], n_trials=40, random_state=0)
+    plain = estimate_regularity(X, names, **options)
+    assert plain.class_errors.shape == (2, 3) and plain.theta[1] < plain.theta[0] < 0.7
+    for table, more in ((sparse.csr_array(X), {}), (rbf_kernel(X, gamma=0.25), dict(kernel="precomputed"))):
+        other = estimate_regularity(table, names, **options, **more)
+        np.testing.assert_allclose(other.errors, plain.errors, atol=2 / 150)
+    np.testing.assert_array_equal(plain.errors, estimate_regularity(X, names, n_jobs=2, **options).errors)
+
+
+def test_large_tables_are_judged_by_a_part_of_each_class():
+    labels = np.repeat([0, 1], [MOST_ROWS + 500, 30])
+    rows = pick_rows(labels, np.random.RandomState(0))
+    assert np.bincount(labels[rows]).tolist() == [MOST_ROWS, 30] and np.all(np.diff(rows) > 0)
+
+
+@pytest.mark.parametrize("n", [5, 60, 1605, 100_000])
+def test_default_sizes_fit_the_table(n):
+    sizes = default_sizes(n)
+    assert sizes[0] >= 2 and sizes[-1] <= n and np.all(np.diff(sizes) > 0)
+
+
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        (dict(delta=0.5), "delta must be more than 0 and less than 0.5; got 0.5"),
+        (dict(theta=0.6), "theta must be more than 0 and less than 0.5"),
+        (dict(confidence=1.0), "confidence must be more than 0 and less than 1"),
+        (dict(n_trials=0), "n_trials must be a whole number, at least 1"),
+        (dict(sizes=[1, 5]), "sizes must be whole numbers from 2 to the number of rows, 300"),
+        (dict(sizes=[400]), "sizes must be whole numbers from 2"),
+        (dict(sizes=[]), "sizes must be whole numbers"),
+        (dict(sizes=[4.5]), "sizes must be whole numbers"),
+        (dict(C=-1.0), "'C' parameter"),
+    ],
+)
+def test_values_out_of_range_are_refused(bad, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_regularity(*overlap(), **bad)
+
+
+def test_the_display_draws_the_curve_its_band_and_the_threshold():
+    found = estimate_regularity(*overlap(), sizes=[8, 16, 32], n_trials=40, random_state=0)
+    display = RegularityDisplay.from_regularity(found, name="made")
+    np.testing.assert_array_equal(display.line_.get_xydata(), np.stack([found.sizes, found.theta], 1))
+    assert display.threshold_.get_ydata()[0] == found.threshold
+    assert "made" in display.ax_.get_legend().get_texts()[0].get_text()
+    second = RegularityDisplay.from_regularity(found, ax=display.ax_)
+    assert second.line_.get_color() != display.line_.get_color()
+    matplotlib.pyplot.close(display.figure_)
