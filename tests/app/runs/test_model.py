@@ -321,9 +321,9 @@ def test_the_model_of_a_run_is_the_classifier_that_judged(tmp_path):
     path = write(tmp_path / "t.csv", draw_columns())
     run = correct_table(read_table(path, "label"), Options("label", svms=40))
     model = Model.of(run)
-    assert model.classifier is run.corrector.model_ and model.label == "label"
+    assert model.classifier is run.model and model.label == "label"
     save_model(model, tmp_path / "model")
-    wanted = run.corrector.model_.predict(run.features.X)
+    wanted = run.model.predict(run.features.X)
     assert predict_file(tmp_path / "model", path).labels.tolist() == wanted.tolist()
 
 

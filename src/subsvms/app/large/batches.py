@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.features.make import Features, make_features
+from subsvms.app.features.make import make_features
 from subsvms.app.large.draw import Drawing
 from subsvms.app.large.early_exit import Exits, count_until_settled, plan_exits
 from subsvms.app.runs.run import Options, Run, make_corrector
@@ -20,7 +20,6 @@ from subsvms.app.tables.csv_text import Delimited
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.certificates import CONFIDENCE, count_withstood
-from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._guards import Guards
 from subsvms.correction._judge import appraise
 from subsvms.correction._result import Correction
@@ -224,10 +223,8 @@ def learn(
         )  # fmt: skip
         batches = replace(batches, exits=exits)
     correction = batches.conclude(given[sample], votes, fetched.rows[sample])
-    return Learned(
-        batches, build_run(options, table, made, corrector, model, correction), fetched.rows[sample],
-        appraisal.notes,
-    )  # fmt: skip
+    run = Run(options, table, made, None, None, model, correction, Tally.of(correction))
+    return Learned(batches, run, fetched.rows[sample], appraisal.notes)
 
 
 def votes_on_sample(
@@ -239,16 +236,3 @@ def votes_on_sample(
     theirs = count_votes(model.voters_, X[others], n_jobs=n_jobs)
     position = np.where(in_pool[sample], place[sample], np.cumsum(~in_pool[sample]) - 1 + in_pool.sum())
     return model.oob_votes_.join(theirs).take(position)
-
-
-def build_run(
-    options: Options,
-    table: LabelledTable,
-    made: Features,
-    corrector: LabelCorrector,
-    model: SubSVMClassifier,
-    correction: Correction,
-) -> Run:
-    """Return what was found in the sample as a run of its own."""
-    corrector.model_, corrector.classes_, corrector.correction_ = model, model.classes_, correction
-    return Run(options, table, made, None, None, corrector, Tally.of(correction))

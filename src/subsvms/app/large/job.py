@@ -295,7 +295,7 @@ def summarise_parts(finding: Finding, notes: tuple[str, ...], clock: Clock) -> d
     summary["notes"] = [*told, *(note for note in run.notes if note not in run.correction.notes)]
     summary["parameters"] += [
         ["rows that all is learned from", f"{len(run.correction):,}"],
-        ["rows that SVMs are trained on", f"{len(run.corrector.model_.oob_winners_):,}"],
+        ["rows that SVMs are trained on", f"{len(run.model.oob_winners_):,}"],
     ]
     return summary | {"files": [], "next": say_next(summary)}
 

@@ -99,8 +99,8 @@ def limit_changes(source: Source, learned: Learned, engine: Engine, **more: Any)
     cutoff = find_cutoff(score, quality, rows, allowed)
     corrector = replace(corrector, cutoff=cutoff)
     sample = learned.run.correction
-    learned.run.corrector.correction_ = corrector.conclude(sample.given, sample.votes, learned.rows)
-    return replace(learned, corrector=corrector)
+    judged = corrector.conclude(sample.given, sample.votes, learned.rows)
+    return replace(learned, corrector=corrector, run=replace(learned.run, correction=judged))
 
 
 @dataclass(frozen=True, eq=False)

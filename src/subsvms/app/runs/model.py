@@ -65,7 +65,7 @@ class Model:
     @classmethod
     def of(cls, run: Run) -> "Model":
         """Return the classifier that judged the labels of a file."""
-        return cls(run.corrector.model_, run.features.transformer, run.options.label, run.table.digest)
+        return cls(run.model, run.features.transformer, run.options.label, run.table.digest)
 
     @property
     def kind(self) -> str:

@@ -20,6 +20,7 @@ from subsvms.app.tables.files import digest_file, show, suggest
 from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._result import Correction
+from subsvms.ensemble import SubSVMClassifier
 from subsvms.exceptions import LabelNoiseWarning, TableError
 
 CHOICES = {
@@ -96,14 +97,10 @@ class Run:
     features: Features
     features_path: Path | None  # embeddings that stood in for the columns
     features_digest: str | None  # SHA-256 of that file
-    corrector: LabelCorrector
+    model: SubSVMClassifier  # that voted
+    correction: Correction  # what was found out about each label
     tally: Tally
     seconds: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def correction(self) -> Correction:
-        """What was found out about each label."""
-        return self.corrector.correction_
 
     @property
     def groups(self) -> dict[str, tuple[Group, ...]]:
@@ -178,10 +175,12 @@ def correct_table(
         corrector.fit(made.X, table.labels, place_verified(options.verified, table))
     clock.lap("voting")
     members = {name: group.read(table.columns[name]) for name, group in groups.items()}
-    tally = Tally.of(corrector.correction_, members)
+    correction = corrector.correction_
     path = None if features is None else Path(features)
     digest = None if path is None else digest_file(path)
-    return Run(options, table, made, path, digest, corrector, tally, clock.laps)
+    return Run(
+        options, table, made, path, digest, corrector.model_, correction, Tally.of(correction, members), clock.laps
+    )  # fmt: skip
 
 
 def make_corrector(options: Options, n_jobs: int | None) -> LabelCorrector:

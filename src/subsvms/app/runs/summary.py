@@ -227,7 +227,7 @@ def cut(text: str) -> str:
 
 def list_parameters(run: Run) -> list[list[str]]:
     """Return what the run was asked to do, and what followed from it."""
-    model, options, most = run.corrector.model_, run.options, run.options.max_error_rate
+    model, options, most = run.model, run.options, run.options.max_error_rate
     asked = {
         "rule": options.rule,
         "action": options.action,
