@@ -226,7 +226,7 @@ def warn_unscaled(X: Table, gamma: float) -> None:
             f"The rbf kernel between two rows is about exp(-{exponent:.3g}), so the SVMs cannot tell near "
             "from far: scale the features, for example with MinMaxScaler, or use gamma='scale'.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=7,  # the line that calls fit
         )
 
 

@@ -13,7 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subsvms._progress import CallbackSupportMixin, Progress
-from subsvms._validation import check_cost, check_table
+from subsvms._typing import Table
+from subsvms._validation import check_cost, check_labels, check_table
 from subsvms.ensemble._sampling import draw_subsets, subset_size
 from subsvms.ensemble._training import pose_problem, train_svms
 from subsvms.ensemble._votes import Votes, count_training_votes, count_votes, gather_voters
@@ -202,24 +203,25 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self : SubSVMClassifier
         """
         with restore_on_failure(self):
-            self._fit(X, y)
-        return self
+            table = check_table(self, X, reset=True)
+            return self._fit_numbered(table, *check_labels(y, table.shape[0]))
 
-    def _fit(self, X, y):
-        problem = pose_problem(self, X, y)
-        X, classes, labels, kernel = problem.X, problem.classes, problem.labels, problem.kernel
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _fit_numbered(self, table: Table, classes: np.ndarray, labels: np.ndarray) -> "SubSVMClassifier":
+        """Fit to what `check_table` and `check_labels` returned; the caller sets `n_features_in_`."""
+        problem = pose_problem(self, table, classes, labels)
         size = subset_size(self.subsample_size, len(labels), len(classes))
         check_cost(self.n_estimators, len(classes), size)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         n_jobs = effective_n_jobs(self.n_jobs)
-        progress = Progress(self, n_stages=2, X=X, y=y)
+        progress = Progress(self, n_stages=2, X=table, y=classes[labels])
 
         subsets = draw_subsets(labels, self.n_estimators, size, self.sampling_bias, seed=seed)
         solution = train_svms(self, problem, subsets, on_progress=progress.stage("training SVMs"))
         sizes = np.bincount(labels)
-        voters = gather_voters(X, solution, sizes, kernel)
+        voters = gather_voters(table, solution, sizes, problem.kernel)
         _, oob_votes = count_training_votes(
-            voters, X, subsets, n_jobs=n_jobs, on_progress=progress.stage("voting on rows")
+            voters, table, subsets, n_jobs=n_jobs, on_progress=progress.stage("voting on rows")
         )
 
         binary = len(classes) == 2
@@ -234,6 +236,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.class_sizes_ = sizes
         self.voters_ = voters
         progress.end()
+        return self
 
     @property
     def oob_labels_(self) -> np.ndarray:

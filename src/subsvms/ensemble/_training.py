@@ -7,7 +7,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from subsvms._typing import OnProgress, Table
-from subsvms._validation import check_class_weight, check_labels, check_square, check_table, warn_unscaled
+from subsvms._validation import check_class_weight, check_square, warn_unscaled
 from subsvms.ensemble._rows import Kernel
 from subsvms.ensemble._solver import Solution, solve_subsets
 
@@ -22,23 +22,22 @@ class Problem(NamedTuple):
     kernel: Kernel
 
 
-def pose_problem(estimator: Any, X: Any, y: Any) -> Problem:
-    """Check X and y, and settle what the estimator's parameters leave to the data.
+def pose_problem(estimator: Any, table: Table, classes: np.ndarray, labels: np.ndarray) -> Problem:
+    """Settle what the estimator's parameters leave to the data.
 
     Parameters
     ----------
     estimator : SubSVMClassifier
-        Its number of features is set.
-    X, y
-        As in its `fit`.
+    table : ndarray or CSR matrix of shape (n_samples, n_features)
+        As `check_table` returns it.
+    classes, labels : ndarray
+        As `check_labels` returns them.
     """
-    table = check_table(estimator, X, reset=True)
-    classes, labels = check_labels(y, table.shape[0])
     weight = check_class_weight(estimator.class_weight, classes, labels)
     if estimator.kernel == "precomputed":
         check_square(table)
     gamma = find_gamma(estimator.gamma, table)
-    if estimator.kernel == "rbf" and estimator.gamma == "auto":  # who chose a width knows the data
+    if estimator.kernel == "rbf" and estimator.gamma == "auto":  # a width chosen by hand is not questioned
         warn_unscaled(table, gamma)
     kernel = Kernel.named(estimator.kernel, gamma, estimator.coef0, estimator.degree)
     return Problem(table, classes, labels, weight, kernel)

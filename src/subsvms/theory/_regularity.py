@@ -24,7 +24,7 @@ from scipy.stats import binom
 from sklearn.utils import check_random_state
 
 from subsvms._threads import run_pieces
-from subsvms._validation import check_count, check_range
+from subsvms._validation import check_count, check_labels, check_range, check_table
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import class_probabilities, draw_subsets, subset_size
 from subsvms.ensemble._training import Problem, pose_problem, train_svms
@@ -161,7 +161,8 @@ def estimate_regularity(
         raise InputError(f"Sizes and trials are set by sizes and n_trials: leave {given[0]} out.")
     model = SubSVMClassifier(n_estimators=n_trials, **parameters)
     model._validate_params()
-    problem = pose_problem(model, X, y)
+    table = check_table(model, X, reset=True)
+    problem = pose_problem(model, table, *check_labels(y, table.shape[0]))
     n_samples, n_classes = len(problem.labels), len(problem.classes)
     tried = default_sizes(n_samples, n_classes) if sizes is None else check_sizes(sizes, n_samples)
     rng = check_random_state(random_state)
