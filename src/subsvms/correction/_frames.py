@@ -1,4 +1,4 @@
-"""Tables in the library that the user's own came in: pandas with its index, or polars."""
+"""Data frames in the library that the user's own came in: pandas with its index, or polars."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,10 +13,17 @@ Library = Literal["pandas", "polars"]
 
 @dataclass(frozen=True)
 class FrameStyle:
-    """Which library the user works with, and how the rows are called there."""
+    """Which library the user works with, and what the rows are called there.
 
-    library: Library | None = None  # "pandas", "polars", or None for arrays and lists
-    index: Any = None  # the index of a pandas object
+    Attributes
+    ----------
+    library : {"pandas", "polars"} or None
+        None for arrays and lists.
+    index : pandas.Index or None
+    """
+
+    library: Library | None = None
+    index: Any = None
 
 
 def find_style(*tables: Any) -> FrameStyle:
@@ -35,9 +42,9 @@ def find_style(*tables: Any) -> FrameStyle:
     return FrameStyle()
 
 
-def row_names(style: FrameStyle, rows: np.ndarray) -> list:
+def name_rows(style: FrameStyle, rows: list[int]) -> list:
     """Return what the user calls these rows: index labels, or numbers."""
-    return rows.tolist() if style.index is None else style.index[rows].tolist()
+    return rows if style.index is None else style.index[rows].tolist()
 
 
 def build_frame(columns: dict[str, Any], style: FrameStyle) -> Any:

@@ -1,19 +1,20 @@
-"""Tell wrong labels from classes that overlap in a way the votes do not see.
+"""Distinguish wrong labels from classes that overlap in a way that the votes do not see.
 
-Noise by class is blind to everything but the class. So among rows with like votes, those that are *given*
-class b and those that are given another label but would be changed to b are drawn from one distribution, if
-the change is right: no classifier can tell them apart. If one can, the votes were too coarse, and the labels
+Noise by class depends on nothing but the class. So among rows with similar votes, those that are *given*
+class b and those that are given another label but would be changed to b follow one distribution, if the
+change is right: no classifier can tell them apart. If one can, the votes were too coarse, and the labels
 stand. This is a classifier two-sample test (Lopez-Paz and Oquab, ICLR 2017). Its classifier is again an
 ensemble, trained on these rows alone and with larger subsets, so that it looks closer than the vote did; its
 statistic is that of Mann and Whitney on its out-of-bag values.
 
-A vote can also be too coarse everywhere: classes that lie like the fields of a chessboard are beyond tiny,
-wide SVMs. Their votes then predict the labels weakly, as they do under heavy noise. But noise hides labels
-from every SVM. So where votes are weak, larger subsets and a narrower kernel are tried on the whole table; if
-they predict the given labels clearly better, it is the vote that is wrong, and not the labels.
+A vote can also be too coarse everywhere: classes that alternate like the squares of a chessboard are beyond
+tiny, wide SVMs. Their votes then predict the labels weakly, as they do under heavy noise. But noise hides
+labels from every SVM. So where votes are weak, larger subsets and a narrower kernel are tried on the whole
+table; if they predict the given labels clearly better, the vote is wrong, and not the labels.
 """
 
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,16 +22,16 @@ from sklearn.base import clone
 
 from subsvms._typing import Table
 from subsvms.correction._noise import FEWEST, rank_evidence
-from subsvms.correction._rule import Judgement, spare
+from subsvms.correction._rule import Halt, Judgement, keep_labels
+from subsvms.correction._words import COARSE, format_spared
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
 
 N_SVMS, SUBSET = 200, 300  # of the test; enough for ranks, and five times what the vote's SVMs see
-MOST_ROWS = 1000  # of each side
+LARGEST_SIDE = 1000  # rows
 APART = 3.0  # standard deviations above chance
-AREA = (
-    0.6  # under the ROC curve; right changes still differ a little, as some of those rows are not of class b
-)
+# Area under the ROC curve; right changes still differ a little, as some of those rows are not of class b.
+AREA = 0.6
 
 DOUBTED = 8.0  # standard deviations of evidence below which the vote itself is checked
 NARROWER = 10.0  # times gamma
@@ -38,28 +39,48 @@ BETTER, SURPLUS = 1.3, 1.0  # factor and standard deviations by which closer SVM
 
 
 class Guards(NamedTuple):
-    """What the closer look found."""
+    """What the closer look found.
 
-    coarse: bool = False  # the vote is too coarse: nothing may change
-    distinct: tuple[int, ...] = ()  # classes that rows would join from which the features tell them apart
-    untested: tuple[int, ...] = ()  # classes that too few rows would join to tell
+    Attributes
+    ----------
+    coarse : bool
+        Whether the vote is too coarse: then nothing may change.
+    distinct : tuple of int
+        Classes whose rows the features distinguish from those that would join them.
+    untested : tuple of int
+        Classes that too few rows would join to test it.
+    """
+
+    coarse: bool = False
+    distinct: tuple[int, ...] = ()
+    untested: tuple[int, ...] = ()
 
     @property
     def denied(self) -> bool:
-        """Whether the noise that was estimated explains the labels only in part, or not at all."""
+        """Whether the estimated noise explains the labels only in part, or not at all."""
         return self.coarse or bool(self.distinct)
 
-    def spare(self, judgement: Judgement, given: np.ndarray) -> Judgement:
-        """Return the judgement without the changes that the votes are too coarse to support."""
+    def apply(self, judgement: Judgement, given: np.ndarray) -> Judgement:
+        """Return the judgement without the changes that the votes are too coarse to support, and notes."""
         if self.coarse:
-            return spare(judgement, given, np.ones(len(given), dtype=bool), "coarse")
-        for classes, halt in ((self.distinct, "told apart"), (self.untested, "untested")):
+            everywhere = np.ones(len(given), dtype=bool)
+            return _keep(judgement, given, everywhere, Halt.COARSE)
+        for classes, halt in ((self.distinct, Halt.TOLD_APART), (self.untested, Halt.UNTESTED)):
             kept = judgement.flagged & np.isin(judgement.suggested, classes)
-            judgement = spare(judgement, given, kept, halt)
+            judgement = _keep(judgement, given, kept, halt)
         return judgement
 
 
-def look_twice(
+def _keep(judgement, given, rows, halt):
+    """Return the judgement with these rows kept as they are, and a note that says why."""
+    n_rows = int(np.sum(rows & (given >= 0)))
+    if n_rows == 0:
+        return judgement
+    note = COARSE if halt == Halt.COARSE else format_spared(n_rows, halt)
+    return replace(keep_labels(judgement, given, rows, halt), notes=(*judgement.notes, note))
+
+
+def check_changes(
     model: SubSVMClassifier,
     X: Table,
     given: np.ndarray,
@@ -74,20 +95,15 @@ def look_twice(
 
     Parameters
     ----------
-    model : SubSVMClassifier
-        The ensemble that voted, fitted.
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The table; the kernel matrix where the kernel is precomputed.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
-    votes : Votes
+    model, X, given, votes
+        As in `judge_labels`.
     judgement : Judgement
     evidence : float
         As in `is_too_coarse`.
     seed : int
     sampled : bool, default=False
-        Whether these rows are a sample of a table. What a sample has too few changes of to test may be
-        thousands in the table, and is then kept as it is.
+        Whether these rows are a sample of a table. Changes that are too few in the sample to be tested may
+        be thousands in the table; those labels are kept.
     """
     moves = np.bincount(judgement.suggested[judgement.flagged], minlength=votes.counts.shape[1])
     untested = tuple(np.flatnonzero(moves < FEWEST).tolist()) if sampled else ()
@@ -129,15 +145,15 @@ def is_too_coarse(
     gamma = model.voters_.kernel.gamma if model.kernel == "rbf" else 1.0 / X.shape[1]
     votes = look_closer(model, X, given, seed, kernel="rbf", gamma=NARROWER * gamma)
     asked = votes.n_voters > 0
-    closer = max(
+    evidence_closer = max(
         rank_evidence(votes.mean_value[asked, c], given[asked] == c) for c in range(votes.counts.shape[1])
     )
-    return bool(closer > BETTER * evidence + SURPLUS)
+    return bool(evidence_closer > BETTER * evidence + SURPLUS)
 
 
 def look_closer(model: SubSVMClassifier, X: Table, labels: np.ndarray, seed: int, **changes) -> Votes:
     """Return out-of-bag votes of an ensemble like `model`, but with larger subsets."""
-    witness = clone(model).set_params(
+    closer = clone(model).set_params(
         n_estimators=N_SVMS,
         subsample_size=min(len(labels) // 2, SUBSET),
         sampling_bias=0.5,
@@ -148,7 +164,7 @@ def look_closer(model: SubSVMClassifier, X: Table, labels: np.ndarray, seed: int
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an SVM that stops early still ranks
-        return witness.fit(X, labels).oob_votes_
+        return closer.fit(X, labels).oob_votes_
 
 
 def find_distinct(
@@ -160,16 +176,12 @@ def find_distinct(
     *,
     seed: int,
 ) -> tuple[int, ...]:
-    """Return the classes that flagged rows would join whose rows can be told from them: their labels stay.
+    """Return the classes whose own rows can be distinguished from the flagged rows that would join them.
 
     Parameters
     ----------
-    model : SubSVMClassifier
-        The ensemble that voted; its kernel and losses are used again.
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The table; the kernel matrix where the kernel is precomputed.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
+    model, X, given
+        As in `judge_labels`.
     values : ndarray of shape (n_rows, n_classes)
         Mean values of the votes.
     judgement : Judgement
@@ -182,16 +194,16 @@ def find_distinct(
             continue
         least = values[joining, b].min()
         there = np.flatnonzero((given == b) & ~judgement.flagged & (values[:, b] >= least))
-        if len(there) < FEWEST or tell_apart(model, X, joining, there, seed=seed):
+        if len(there) < FEWEST or can_separate(model, X, joining, there, seed=seed):
             distinct.append(int(b))
     return tuple(distinct)
 
 
-def tell_apart(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.ndarray, *, seed: int) -> bool:
-    """Return whether the features tell two sets of rows apart: by more than chance, and clearly."""
+def can_separate(model: SubSVMClassifier, X: Table, one: np.ndarray, other: np.ndarray, *, seed: int) -> bool:
+    """Return whether the features separate two sets of rows, clearly and by more than chance."""
     rng = np.random.default_rng(seed)
     sides = [
-        rows if len(rows) <= MOST_ROWS else rng.choice(rows, MOST_ROWS, replace=False)
+        rows if len(rows) <= LARGEST_SIDE else rng.choice(rows, LARGEST_SIDE, replace=False)
         for rows in (one, other)
     ]
     rows = np.concatenate(sides)

@@ -1,4 +1,7 @@
-"""From votes to a judgement: the noise, the rule that follows from it, and a second look at its changes."""
+"""From votes to a judgement of a whole table: the noise, the rule that follows from it, and its guards.
+
+Labels are judged once. Where a guard contradicts the noise estimate, they are only ranked again.
+"""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -8,57 +11,140 @@ from sklearn.utils import check_random_state
 
 from subsvms._progress import announce, one_stage
 from subsvms._typing import Table
-from subsvms.correction._guards import Guards, look_twice
-from subsvms.correction._noise import estimate_noise
-from subsvms.correction._rule import Judgement, Rule, Settings, learn_rule
-from subsvms.correction._verdicts import judge_table
+from subsvms.correction._guards import Guards, check_changes
+from subsvms.correction._noise import FEWEST, estimate_noise, is_solvable, rank_evidence
+from subsvms.correction._rule import Judgement, Rule, Settings, apply_rule, learn_rule, limit_changes
+from subsvms.correction._words import BEYOND, HARDLY_TOLD_APART, REVERSED, UNEXPLAINED, format_scarce
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
 
+# Shares of the labels of a table, and of a class, that the vote contradicts and above which a note warns.
+OF_TABLE, OF_CLASS = 1 / 3, 1 / 2
+AGAINST, STRETCH = -4.0, 0.08  # standard deviations, share of rows: clean mushrooms have a stretch of 0.05
+DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch spans
 
-class Appraisal(NamedTuple):
-    """What was learned from the votes on a table, or on a sample of it."""
+
+class Verdict(NamedTuple):
+    """What was learned from the votes on a table, or on a sample of it.
+
+    Attributes
+    ----------
+    rule : Rule
+    guards : Guards
+    judgement : Judgement
+        Of these rows.
+    notes : tuple of str
+        On the votes, without those of the guards.
+    """
 
     rule: Rule
     guards: Guards
-    judgement: Judgement  # of these rows
-    notes: tuple[str, ...]  # on the votes, without those of the guards
+    judgement: Judgement
+    notes: tuple[str, ...]
 
 
-def appraise(
+def judge_labels(
     model: SubSVMClassifier,
     X: Table,
     given: np.ndarray,
     votes: Votes,
     settings: Settings,
     sizes: np.ndarray | None = None,
-) -> Appraisal:
-    """Learn from votes what is thought of the labels.
+) -> Verdict:
+    """Judge every given label of a table, and propose labels for rows without one.
 
     Parameters
     ----------
-    model, X, given
-        As in `subsvms.correction._guards.look_twice`.
+    model : SubSVMClassifier
+        The ensemble that voted, fitted.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        The table; the kernel matrix where the kernel is precomputed.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
     votes : Votes
-        Of SVMs that did not see the row.
+        Of SVMs that were not trained on the row.
     settings : Settings
     sizes : ndarray of int of shape (n_classes,), optional
-        Rows of each class in the table, if these are a sample of it.
+        Rows of each class in the table, if these rows are a sample of it.
     """
     announce("judging labels")
     judged = np.flatnonzero((given >= 0) & (votes.n_voters > 0))
     noise = estimate_noise(votes.mean_value[judged], given[judged], model.classes_)
     rule = learn_rule(votes, given, noise, settings, sizes)
-    judgement = judge_table(rule, votes, given)
+    free = apply_rule(rule, votes, given)
+    judgement = limit_changes(free, given, settings.max_error_rate)
     guards = Guards()
     if settings.rule == "posterior":
         seed = check_random_state(model.random_state).randint(2**31 - 1)
         with one_stage("checking that no change does harm"):
-            guards = look_twice(
+            guards = check_changes(
                 model, X, given, votes, judgement, noise.evidence.max(), seed=seed,
                 sampled=bool(rule.sizes.sum() > rule.seen.sum()),
             )  # fmt: skip
     if guards.denied:
         rule = replace(rule, denied=True)
-        judgement = judge_table(rule, votes, given)
-    return Appraisal(rule, guards, guards.spare(judgement, given), judgement.notes)
+        ranked = replace(free, quality=rule.rank(votes, given, free.posterior))
+        judgement = limit_changes(ranked, given, settings.max_error_rate)
+    notes = gather_notes(rule, votes, given)
+    return Verdict(rule, guards, guards.apply(replace(judgement, notes=notes), given), notes)
+
+
+def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]:
+    """Return what the user must know before using the result, a sentence or two each."""
+    noise, sizes = rule.noise, rule.sizes
+    notes = [
+        format_scarce(str(name), int(seen), int(size))
+        for name, seen, size in zip(noise.classes, rule.seen, sizes, strict=True)
+        if seen < FEWEST
+    ]
+    if not noise.explained:
+        return (*notes, UNEXPLAINED)
+    if not is_solvable(noise.matrix):
+        notes.append(HARDLY_TOLD_APART)
+    judged = (given >= 0) & (votes.n_voters > 0)
+    against = judged & (votes.winners(sizes, given) != given)
+    for c, name in enumerate(noise.classes):
+        own = against[judged & (given == c)]
+        share = np.mean(own) if rule.seen[c] >= FEWEST and len(own) else 0.0
+        if share > OF_CLASS:
+            whose = f"the majority ({share:.0%}) of the rows labelled {str(name)!r}"
+            notes.append(f"The vote contradicts {whose}. {BEYOND}")
+    if against.sum() > OF_TABLE * judged.sum():
+        notes.append(f"The vote contradicts {against.sum() / judged.sum():.0%} of all labels. {BEYOND}")
+    if len(sizes) == 2:
+        values = votes.mean_value[judged]
+        stretch = find_reversal(values[:, 1], given[judged] == 1, rule.expect_given(values)[:, 1])
+        if stretch > 0:
+            where = f"Where the votes are divided, in {stretch:.0%} of the rows"
+            notes.append(f"{where}, labels run against them. {REVERSED}")
+    return tuple(notes)
+
+
+def find_reversal(u: np.ndarray, is_given: np.ndarray, eta: np.ndarray) -> float:
+    """Return the share of rows in a stretch around u = 0 along which labels run against the votes, or 0.
+
+    Isotonic regression is flat where the labels fall while u grows. A flat step that spans zero, with ranks
+    that say more than chance, is what flips of the rows nearest the border leave behind.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n_rows,)
+        Mean values of the second of two classes.
+    is_given : ndarray of bool of shape (n_rows,)
+        Whether the row is given this class.
+    eta : ndarray of shape (n_rows,)
+
+    Examples
+    --------
+    >>> from sklearn.isotonic import IsotonicRegression
+    >>> u = np.linspace(-1, 1, 400)
+    >>> is_given = (u > 0) != (abs(u) < 0.2)  # flipped near the border
+    >>> find_reversal(u, is_given, IsotonicRegression().fit(u, is_given).predict(u))
+    0.2
+    """
+    low, high = DIVIDED
+    middle = eta[np.argmin(np.abs(u))]
+    step = np.flatnonzero(np.isclose(eta, middle))
+    if u[step].min() > low or u[step].max() < high or len(step) < STRETCH * len(u):
+        return 0.0
+    return len(step) / len(u) if rank_evidence(u[step], is_given[step]) < AGAINST else 0.0

@@ -4,11 +4,11 @@ Every row carries an *action*:
 
 - ``keep``     the label stands;
 - ``fix``      it is replaced by the suggested one;
-- ``drop``     the row is thought wrong and left out by `fit_resample`;
-- ``weight``   it stays, with the weight that its label deserves;
+- ``drop``     the label is thought wrong, and `fit_resample` leaves the row out;
+- ``weight``   the row stays, weighted by the probability of its label;
 - ``review``   it is flagged for a person, and nothing else;
 - ``missing``  there was no label: the suggested one is filled in. Such rows are never counted as noise;
-- ``verified`` a person decided, and what they decided is the label.
+- ``verified`` a person decided, and that is the label.
 """
 
 from dataclasses import dataclass
@@ -16,27 +16,53 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.correction._frames import FrameStyle, build_frame, row_names
+from subsvms.correction._frames import FrameStyle, build_frame, name_rows
 from subsvms.correction._noise import NoiseEstimate
-from subsvms.correction._pulls import Witnesses
-from subsvms.correction._rule import HALTS, Judgement, Settings
+from subsvms.correction._rule import Halt, Judgement, Settings
+from subsvms.correction._witnesses import Witnesses
+from subsvms.correction._words import format_reason
 from subsvms.ensemble._votes import Votes
 
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """What was found out about each label, and what is done about it. Rows are in the user's order."""
+    """What is thought of each label, and what is done about it. Rows are in the user's order.
 
-    classes: np.ndarray  # (n_classes,)
-    given: np.ndarray  # (n_rows,), class numbers; -1 where there was no label
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 where there was no label.
+    judgement : Judgement
+        Probabilities and suggestions, row by row.
+    votes : Votes
+        Out-of-bag; of all SVMs for rows without a label.
+    noise : NoiseEstimate
+        How often each class is given another label.
+    withstands : ndarray of int of shape (n_rows,)
+        Number of changed labels that the winner of the vote on this row certainly survives.
+    certainty : float
+        Confidence of each of these certificates.
+    settings : Settings
+        What the user asked for.
+    witnesses : Witnesses or None
+        Rows to compare the flagged rows with.
+    verified : ndarray of int of shape (n_rows,) or None
+        Class numbers that people decided; -1 where nobody did.
+    style : FrameStyle
+        The data frame library that the user's table came in.
+    """
+
+    classes: np.ndarray
+    given: np.ndarray
     judgement: Judgement
-    votes: Votes  # out-of-bag; of all SVMs for rows without a label
+    votes: Votes
     noise: NoiseEstimate
-    withstands: np.ndarray  # (n_rows,), label changes that the vote's verdict certainly survives
-    certainty: float  # confidence of each of these certificates
+    withstands: np.ndarray
+    certainty: float
     settings: Settings
-    witnesses: Witnesses | None = None  # of the flagged rows
-    verified: np.ndarray | None = None  # (n_rows,), class numbers that people decided; -1 where nobody did
+    witnesses: Witnesses | None = None
+    verified: np.ndarray | None = None
     style: FrameStyle = FrameStyle()
 
     def __len__(self) -> int:
@@ -82,8 +108,8 @@ class Correction:
     def label_quality(self) -> np.ndarray:
         """How well the given label stands, from 0 to 1, to rank labels by; NaN without one.
 
-        About the probability that the label is right, if no class is surely free of noise; where a second
-        look denied the noise that was estimated, one that rests more on the votes.
+        About the probability that the label is right, if no class is certain to be free of noise; where a
+        guard contradicts the noise estimate, it rests more on the votes.
         """
         return self.judgement.quality
 
@@ -118,12 +144,12 @@ class Correction:
     def sample_weight(self) -> np.ndarray:
         """Weight of each row, flagged or not: the probability of its label if the action is "weight".
 
-        One where something else than the rule kept the label (`HALTS`), unless that is the user's limit on
-        changes, and where a person decided.
+        It is one where something other than the rule or the user's limit on changes kept the label, and
+        where a person decided.
         """
         weight = np.where(self.kept, 1.0, 0.0)
         if self.settings.action == "weight":
-            free = np.isin(self.judgement.halt, ("", "capped"))
+            free = np.isin(self.judgement.halt, (Halt.NONE, Halt.CAPPED))
             weight = np.where(free, self._own_posterior(), 1.0)
             weight = np.where(self.missing, self.confidence, weight)
         return np.where(self.decided, 1.0, weight)
@@ -157,7 +183,6 @@ class Correction:
     def explain(self, rows: np.ndarray) -> list[str]:
         """Return the reasons of some rows only, in words."""
         names = [repr(name) for name in self.classes.tolist()]
-        judged = self.judgement
         compared = self.compared[rows]
         columns = (
             self.given[rows],
@@ -165,39 +190,13 @@ class Correction:
             self.votes.n_voters[rows],
             self.votes.counts[rows].argmax(axis=1),
             self.votes.counts[rows].max(axis=1),
-            judged.posterior[rows, np.maximum(self.given[rows], 0)],
-            judged.posterior[rows, compared],
+            self.judgement.posterior[rows, np.maximum(self.given[rows], 0)],
+            self.judgement.posterior[rows, compared],
             self.action[rows],
-            judged.halt[rows],
+            self.judgement.halt[rows],
         )
-        return [self._say(names, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-
-    def _say(self, names, given, compared, n_voters, winner, n_votes, p_given, p_other, action, halt):
-        if action == "verified":
-            return f"verified: a person decided; {vote_in_words(names, n_voters, winner, n_votes)}"
-        if n_voters == 0:
-            return f"{action}: {HALTS['unasked']}"
-        vote = vote_in_words(names, n_voters, winner, n_votes)
-        chance = f"probability of {names[compared]} is {p_other:.3f}"
-        if action == "missing":
-            return f"missing: no label was given; {vote}; {chance}"
-        settings = self.settings
-        if action != "keep":
-            limit = f"above {settings.min_confidence:g}"
-            if settings.rule == "majority":
-                limit = f"but most votes decide{self._needed_share()}"
-            return f"{action}: {vote}, the label is {names[given]}; {chance}, {limit}"
-        limit = f"a change needs more than {settings.min_confidence:g} for {names[compared]}"
-        if settings.min_confidence < 0.5:
-            limit += f" and more than for {names[given]}"
-        if settings.rule == "majority":
-            limit = f"a change needs most votes for another label{self._needed_share()}"
-        own = f"probability of {names[given]} is {p_given:.3f}"
-        return f"keep: {vote}; {own}, {chance}; {HALTS.get(halt, limit)}"
-
-    def _needed_share(self):
-        share = self.settings.min_confidence
-        return f", more than {share:g} of them" if share > 0.5 else ""
+        facts = zip(*(column.tolist() for column in columns), strict=True)
+        return [format_reason(self.settings, names, *row) for row in facts]
 
     def to_frame(self, *, witnesses: bool = False) -> Any:
         """Return a data frame with a line for each row: pandas with the user's index, or polars.
@@ -205,14 +204,15 @@ class Correction:
         Parameters
         ----------
         witnesses : bool, default=False
-            Whether to add the columns `supporting` and `opposing`: for a flagged row the rows that speak most
-            for the suggested label, and against it.
+            Whether to add the columns `supporting` and `opposing`: for a flagged row the nearest unsuspicious
+            rows with the suggested label, and with the given one.
 
         Returns
         -------
         DataFrame
             Of the library that X or y came in; of pandas, or else polars, for arrays. `withstands` is about
-            the winner of the vote, not `suggested_label`, where the rule keeps a label against the vote.
+            the winner of the vote, which is not `suggested_label` where the rule keeps a label against the
+            vote.
         """
         given = self.classes[self.given].astype(object)
         given[self.missing] = None
@@ -239,13 +239,6 @@ class Correction:
         for name in ("supporting", "opposing"):
             lists: list[list] = [[] for _ in range(len(self))]
             for row, found in zip(self.witnesses.rows, getattr(self.witnesses, name), strict=True):
-                lists[row] = row_names(self.style, found[found >= 0])
+                lists[row] = name_rows(self.style, found)
             columns[name] = lists
         return columns
-
-
-def vote_in_words(names: list[str], n_voters: int, winner: int, n_votes: int) -> str:
-    """Return how a vote went."""
-    if n_voters == 0:
-        return "no SVM can judge it"
-    return f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"

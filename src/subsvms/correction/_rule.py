@@ -1,96 +1,138 @@
-"""Judge the given labels: which are thought wrong, and what they should be.
+"""Judge given labels one by one: which are thought wrong, and what they should be.
 
-For a row with out-of-bag mean values u and given label g, let eta_c(u) = P(given c | u), the isotonic
-regression of "given c" on u_c, and T the noise matrix. Then
-
-    q = eta T^-1, cut to be shares                       P(true c | u), for two classes
-    q = the softmax that came with T (subsvms.correction._noise_softmax)   for three and more
-    P(true c | u, g) = q_c T[c, g] / sum_d q_d T[d, g]   the posterior
-
-The rule "posterior" changes a label where this probability of another class exceeds `min_confidence`: with
+The rule "posterior" changes a label where the probability of another class exceeds `min_confidence`: with
 0.5 that leaves the fewest wrong labels in expectation. The rule "majority" is the paper's: the class with
 most out-of-bag votes. It needs no estimate, but counts rare and common classes alike and harms clean labels.
 
-Some things stop either rule. A row that every SVM has seen keeps its label: nobody unbiased can judge it. A
-class with fewer than `FEWEST` rows is neither taken from nor given to. If the votes do not predict the
-labels, nothing changes; if they do so only weakly, no label changes that most SVMs support, for the rates
-are then too uncertain to overrule them. And `max_error_rate` is the largest share of rows to change, surest
-first. The rule "posterior" also spares rows that `_guards` tells from those they would join.
+Some things stop either rule (`Halt`). A row that every SVM was trained on keeps its label: none of them can
+judge it. No label is changed from or to a class with fewer than `FEWEST` rows. If the votes do not predict
+the labels, nothing changes; if they do so only weakly, no label changes that most SVMs support, because the
+rates are then too uncertain to overrule them. `max_error_rate` is the largest share of labels to change,
+surest first. The rule "posterior" also keeps the labels that `_guards` finds reason to keep.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from subsvms.correction._noise import FEWEST, SOLVABLE, NoiseEstimate, cut_to_shares, is_solvable, least_lead
+from subsvms.correction._noise import FEWEST, NoiseEstimate
+from subsvms.correction._posterior import calibrate, compute_posterior, rank_quality
 from subsvms.ensemble._votes import Votes, pick_best
 
-IMPOSSIBLE = 1e-12  # a probability; what rests on less rests on rounding
-RANK_NOISE, RANK_WEIGHT, RANK_TIES = 0.05, 0.2, 1e-3  # see `rank_quality`
-RANK_ROOM = 0.9  # share of the noise that could be added before labels say too little
-DENIED_NOISE = 0.3  # in their stead, and of weight one, where the estimate was denied
-
-COARSE = (
-    "SVMs that look closer, with more rows and a narrower kernel, predict the labels clearly better than the "
-    "vote does: the classes are more intricate than the vote can see, so no label was changed. A larger "
-    "gamma, a larger subsample_size or better features may help."
-)
-HALTS = {
-    "unasked": "every SVM was trained on this row, so none of them can judge it",
-    "unexplained": "the features do not predict the labels, so none is changed",
-    "small": f"a class with fewer than {FEWEST} rows is left alone",
-    "supported": "most SVMs support the label, and they predict labels too weakly to be overruled",
-    "capped": "max_error_rate allows no more changes",
-    "coarse": "SVMs that look closer predict the labels better than these votes, so none is changed",
-    "told apart": "the features tell this row from those it would join",
-    "untested": "the sample has too few such changes to check them",
-    "verified": "a person decided",
-}
-SPARED = {  # of these halts, why whole groups of changes are kept from happening
-    "told apart": "the features tell their rows from those they would join, so the classes overlap there, "
-    "and the labels need not be wrong.",
-    "untested": "the sample that all is learned from has too few such changes to check them; a larger pool "
-    "(--pool-size) has more.",
-}
 WEAK = 5.0  # standard deviations of evidence below which a vote for the given label is not overruled
+
+
+class Halt(IntEnum):
+    """What kept a label, if it was not the rule itself; `_words` has the reasons in words."""
+
+    NONE = 0
+    UNASKED = 1
+    UNEXPLAINED = 2
+    SMALL = 3
+    SUPPORTED = 4
+    CAPPED = 5
+    COARSE = 6
+    TOLD_APART = 7
+    UNTESTED = 8
+    VERIFIED = 9
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asked for."""
+    """What the user asked for.
 
-    rule: str = "posterior"  # or "majority"
-    action: str = "fix"  # or "drop", "weight", "review"
+    Attributes
+    ----------
+    rule : {"posterior", "majority"}
+    action : {"fix", "drop", "weight", "review"}
+    max_error_rate : float or None
+    min_confidence : float
+    """
+
+    rule: str = "posterior"
+    action: str = "fix"
     max_error_rate: float | None = None
     min_confidence: float = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What is thought of each label. A row without a given label (-1) is judged by its vote alone."""
+    """What is thought of each label. A row without a given label (-1) is judged by its votes alone.
 
-    posterior: np.ndarray  # (n_rows, n_classes), probability of each class
-    suggested: np.ndarray  # (n_rows,), class numbers; the given label unless `flagged`, or capped
-    flagged: np.ndarray  # (n_rows,), bool: the label is thought wrong, and may be changed
-    rival: np.ndarray  # (n_rows,), the best class but the given one
-    score: np.ndarray  # (n_rows,), what the best class rests on: its probability, or its share of the votes
-    quality: np.ndarray  # (n_rows,), 0 to 1: how well the given label stands; NaN without one
-    halt: np.ndarray  # (n_rows,), a key of `HALTS`: what else kept a label; "" for the rule itself
-    notes: tuple[str, ...] = ()  # what the user must know
+    Attributes
+    ----------
+    posterior : ndarray of shape (n_rows, n_classes)
+        Probability of each class.
+    suggested : ndarray of int of shape (n_rows,)
+        Class numbers; the given label unless it is flagged, or kept by `max_error_rate` alone.
+    flagged : ndarray of bool of shape (n_rows,)
+        Whether the label is thought wrong, and may be changed.
+    rival : ndarray of int of shape (n_rows,)
+        The best class other than the given one.
+    score : ndarray of shape (n_rows,)
+        What the best class rests on: its probability, or its share of the votes.
+    quality : ndarray of shape (n_rows,)
+        How well the given label stands, from 0 to 1; NaN without one.
+    halt : ndarray of int8 of shape (n_rows,)
+        What kept the label (`Halt`), if not the rule itself.
+    notes : tuple of str
+        What the user must know.
+    """
+
+    posterior: np.ndarray
+    suggested: np.ndarray
+    flagged: np.ndarray
+    rival: np.ndarray
+    score: np.ndarray
+    quality: np.ndarray
+    halt: np.ndarray
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """What the votes on a table, or on a sample of it, have taught: it judges any row of that table."""
+    """What was learned from the votes on a table, or on a sample of it: it judges any row of that table.
 
-    curves: tuple[IsotonicRegression, ...]  # of each class: P(given c | u_c); none where there is a softmax
+    Attributes
+    ----------
+    curves : tuple of IsotonicRegression
+        For each class P(given c | u_c); none where `noise` has a softmax.
+    noise : NoiseEstimate
+    sizes : ndarray of int of shape (n_classes,)
+        Rows of the table that are given each class.
+    seen : ndarray of int of shape (n_classes,)
+        Those of them that this was learned from.
+    settings : Settings
+    denied : bool
+        Whether a guard contradicts the noise estimate: then the ranks rest on it less.
+    """
+
+    curves: tuple[IsotonicRegression, ...]
     noise: NoiseEstimate
-    sizes: np.ndarray  # (n_classes,), rows of the table that are given each class
-    seen: np.ndarray  # (n_classes,), those of them that this was learned from
+    sizes: np.ndarray
+    seen: np.ndarray
     settings: Settings
-    denied: bool = False  # a second look denied the noise: ranks rest on it less
+    denied: bool = False
+
+    def expect_given(self, values: np.ndarray) -> np.ndarray:
+        """Return P(given c | u) of two classes, and q, P(true c | u), of more, from mean values."""
+        if self.noise.softmax is None:
+            return calibrate(self.curves, values)
+        return self.noise.softmax.shares(values)
+
+    def rank(self, votes: Votes, given: np.ndarray, posterior: np.ndarray) -> np.ndarray:
+        """Return how well each given label stands; `posterior` is that of `apply_rule`."""
+        asked = votes.n_voters > 0
+        values = np.where(asked[:, None], votes.mean_value, 0.0)
+        quality = rank_quality(
+            values, self.expect_given(values), self.noise.matrix, posterior, given,
+            solved=self.noise.softmax is not None, denied=self.denied,
+        )  # fmt: skip
+        quality[(given >= 0) & ~asked] = 1.0
+        return quality
 
 
 def learn_rule(
@@ -100,7 +142,7 @@ def learn_rule(
     settings: Settings,
     sizes: np.ndarray | None = None,
 ) -> Rule:
-    """Learn how votes and labels go together.
+    """Learn how votes and given labels are related.
 
     Parameters
     ----------
@@ -111,7 +153,7 @@ def learn_rule(
     noise : NoiseEstimate
     settings : Settings
     sizes : ndarray of int of shape (n_classes,), optional
-        Rows of each class in the table, if these are a sample of it.
+        Rows of each class in the table, if these rows are a sample of it.
     """
     used = (votes.n_voters > 0) & (given >= 0)
     curves = tuple(
@@ -145,12 +187,9 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     asked = votes.n_voters > 0
     known = given >= 0
     values = np.where(asked[:, None], votes.mean_value, 0.0)
-    several = noise.softmax is not None
-    eta = expect_given(rule, values)
-    posterior = find_posterior(eta, noise.matrix, given, solved=several)
+    solved = noise.softmax is not None
+    posterior = compute_posterior(rule.expect_given(values), noise.matrix, given, solved=solved)
     posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
-    quality = rank_quality(values, eta, noise.matrix, posterior, given, solved=several, denied=rule.denied)
-    quality[known & ~asked] = 1.0
 
     scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else posterior, 0.0)
     best = pick_best(scores, sizes, given)
@@ -164,161 +203,76 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     unexplained = np.full(len(given), not noise.explained)
     supported = wanted & (votes.winners(sizes, given) == given) & (noise.evidence.max() < WEAK)
     conditions = [~asked, unexplained, small[given] | small[best], supported]
-    halt = np.select(conditions, ["unasked", "unexplained", "small", "supported"], "")
-    flagged = wanted & (halt == "")
+    halts = [np.int8(halt) for halt in (Halt.UNASKED, Halt.UNEXPLAINED, Halt.SMALL, Halt.SUPPORTED)]
+    halt = np.select(conditions, halts, np.int8(Halt.NONE))
+    flagged = wanted & (halt == Halt.NONE)
     return Judgement(
         posterior=posterior,
         suggested=np.where(flagged | ~known, best, given),
         flagged=flagged,
         rival=pick_best(others, sizes),
         score=score,
-        quality=quality,
+        quality=rule.rank(votes, given, posterior),
         halt=halt,
     )
 
 
-def say_spared(n_rows: int, halt: str) -> str:
-    """Return a note on labels that were kept because changes like theirs fail a test, or cannot be tested."""
-    return f"{n_rows} labels that the votes contradict were kept: {SPARED[halt]}"
-
-
-def spare(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: str) -> Judgement:
-    """Return the judgement with these rows kept as they are, and a note that says why.
-
-    Parameters
-    ----------
-    judgement : Judgement
-    given : ndarray of int of shape (n_rows,)
-    rows : ndarray of bool of shape (n_rows,)
-        Rows without a label are not touched.
-    halt : {"told apart", "untested", "coarse"}
-    """
+def keep_labels(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: Halt) -> Judgement:
+    """Return the judgement with the labels of these rows (bool) kept as given, for this reason."""
     rows = rows & (given >= 0)
-    if not rows.any():
-        return judgement
-    note = COARSE if halt == "coarse" else say_spared(int(rows.sum()), halt)
     return replace(
         judgement,
         suggested=np.where(rows, given, judgement.suggested),
         flagged=judgement.flagged & ~rows,
-        halt=np.where(rows, halt, judgement.halt),
-        notes=(*judgement.notes, note),
+        halt=np.where(rows, np.int8(halt), judgement.halt),
     )
 
 
-def expect_given(rule: Rule, values: np.ndarray) -> np.ndarray:
-    """Return eta from mean values: P(*given* c) of two classes; of more, where a softmax has it, q."""
-    if rule.noise.softmax is None:
-        return calibrate(rule.curves, values)
-    return rule.noise.softmax.shares(values)
+# The limit on changes
 
 
-def calibrate(curves: Sequence[IsotonicRegression], values: np.ndarray) -> np.ndarray:
-    """Return eta: for each row the probability of each *given* label, growing with the class's value.
+class Cutoff(NamedTuple):
+    """The last label that `max_error_rate` allows to change, surest first; equal ones by row number."""
 
-    Parameters
-    ----------
-    curves : sequence of IsotonicRegression
-        One for each class, fitted.
-    values : ndarray of shape (n_rows, n_classes)
+    score: float
+    quality: float
+    row: int
 
-    Examples
-    --------
-    >>> u, given = np.array([-0.9, -0.5, 0.1, 0.3, 0.8]), np.array([0, 0, 1, 0, 1])
-    >>> curves = [IsotonicRegression().fit(sign * u, given == c) for c, sign in enumerate((-1, 1))]
-    >>> calibrate(curves, np.stack([-u, u], 1))[:, 1]
-    array([0. , 0. , 0.5, 0.5, 1. ])
-    """
-    eta = np.empty(values.shape)
-    for c, curve in enumerate(curves):
-        eta[:, c] = curve.predict(values[:, c])
-    empty = eta.sum(axis=1) == 0  # possible for three classes and more: no class's curve has risen yet
-    eta[empty] = 1.0
-    return cut_to_shares(eta)
+    def apply(self, judgement: Judgement, rows: np.ndarray) -> Judgement:
+        """Return the judgement with the labels beyond the last one kept; `rows` are row numbers."""
+        score, quality = judgement.score, judgement.quality
+        tied = (quality < self.quality) | ((quality == self.quality) & (rows <= self.row))
+        free = judgement.flagged & ((score > self.score) | ((score == self.score) & tied))
+        capped = judgement.flagged & ~free
+        return replace(judgement, flagged=free, halt=np.where(capped, np.int8(Halt.CAPPED), judgement.halt))
 
 
-def find_posterior(
-    eta: np.ndarray, matrix: np.ndarray, given: np.ndarray, *, solved: bool = False
-) -> np.ndarray:
-    """Return the probability of each true class, given the votes and the given label.
+def limit_changes(judgement: Judgement, given: np.ndarray, max_error_rate: float | None) -> Judgement:
+    """Return the judgement with at most the allowed share of the labels flagged, surest first."""
+    if max_error_rate is None:
+        return judgement
+    rows = np.flatnonzero(judgement.flagged)
+    allowed = count_allowed(max_error_rate, int(np.sum(given >= 0)))
+    cutoff = find_cutoff(judgement.score[rows], judgement.quality[rows], rows, allowed)
+    return judgement if cutoff is None else cutoff.apply(judgement, np.arange(len(given)))
 
-    Parameters
-    ----------
-    eta : ndarray of shape (n_rows, n_classes)
-        Probability of each given label.
-    matrix : ndarray of shape (n_classes, n_classes)
-        T[c, d] = P(given d | true c).
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
-    solved : bool
-        Whether `eta` is q, the probability of each true class, already.
+
+def find_cutoff(score: np.ndarray, quality: np.ndarray, rows: np.ndarray, allowed: int) -> Cutoff | None:
+    """Return where changes end, from all flagged rows of a table; None if all of them may change.
 
     Examples
     --------
-    >>> matrix = np.array([[1.0, 0.0], [0.4, 0.6]])  # two in five of class 1 are given 0
-    >>> eta = np.array([[0.4, 0.6], [0.4, 0.6]])  # here all rows are of class 1
-    >>> find_posterior(eta, matrix, np.array([1, 0]))
-    array([[0., 1.],
-           [0., 1.]])
+    >>> find_cutoff(np.array([0.6, 0.9, 0.8]), np.array([0.4, 0.1, 0.2]), np.array([0, 1, 2]), 2)
+    Cutoff(score=0.8, quality=0.2, row=2)
     """
-    known = given >= 0
-    sure = np.eye(len(matrix))[np.maximum(given, 0)]
-    if not is_solvable(matrix):  # the given labels say nothing about the true ones: leave them
-        return np.where(known[:, None], sure, eta)
-    q = eta
-    if not solved:
-        inverse = np.linalg.inv(matrix)
-        # Not eta @ inverse: BLAS adds up in an order that depends on the number of rows.
-        q = cut_to_shares(sum(eta[:, [c]] * inverse[c] for c in range(len(matrix))))
-    joint = np.where(known[:, None], q * matrix[:, np.maximum(given, 0)].T, q)
-    total = joint.sum(axis=1, keepdims=True)
-    possible = total > IMPOSSIBLE  # elsewhere votes and label exclude each other
-    return np.where(possible, joint / np.where(possible, total, 1.0), sure)
+    if len(rows) <= allowed:
+        return None
+    if allowed == 0:
+        return Cutoff(np.inf, -np.inf, -1)
+    last = np.lexsort((rows, quality, -score))[allowed - 1]
+    return Cutoff(float(score[last]), float(quality[last]), int(rows[last]))
 
 
-def rank_quality(
-    values: np.ndarray,
-    eta: np.ndarray,
-    matrix: np.ndarray,
-    posterior: np.ndarray,
-    given: np.ndarray,
-    *,
-    solved: bool = False,
-    denied: bool = False,
-) -> np.ndarray:
-    """Return how well each given label stands: its posterior, averaged over two beliefs about the noise.
-
-    By the first belief, of weight 1 - `RANK_WEIGHT`, the noise is as estimated. By the second every class
-    has a little more of it, `RANK_NOISE` spread evenly: no rate is known to be nothing. So a label that the
-    votes contradict ranks low in a class that is thought free of noise, too, where the first belief alone
-    calls every label right. If a second look denied the noise, there is the second belief alone, with much
-    more that is spread evenly: then the votes count for more, and the rates for less. `RANK_TIES` of the
-    quality is the mean value itself, since eta has flat steps and every row is to have a rank.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_classes)
-        Mean values.
-    eta, matrix, given, solved
-        As in `find_posterior`.
-    posterior : ndarray of shape (n_rows, n_classes)
-        What that returns for them: the first belief.
-    denied : bool
-        Whether the labels are known to follow other laws than this noise.
-
-    Examples
-    --------
-    >>> values = np.array([[0.6, -0.6], [0.6, -0.6], [-0.8, 0.8]])
-    >>> eta = np.array([[0.9, 0.1], [0.9, 0.1], [0.05, 0.95]])
-    >>> given, none = np.array([0, 1, 1]), np.eye(2)  # no noise was found
-    >>> rank_quality(values, eta, none, find_posterior(eta, none, given), given).round(3)
-    array([0.999, 0.953, 1.   ])
-    """
-    noise, weight = (DENIED_NOISE, 1.0) if denied else (RANK_NOISE, RANK_WEIGHT)
-    room = 1.0 - SOLVABLE / max(least_lead(matrix), SOLVABLE)
-    noise = min(noise, RANK_ROOM * room)
-    noisier = (1.0 - noise) * matrix + noise / len(matrix)
-    mixed = (1.0 - weight) * posterior + weight * find_posterior(eta, noisier, given, solved=solved)
-    mixed = (1.0 - RANK_TIES) * mixed + RANK_TIES * (1.0 + values) / 2.0
-    quality = mixed[np.arange(len(given)), np.maximum(given, 0)]
-    return np.where(given >= 0, quality, np.nan)
+def count_allowed(max_error_rate: float, n_labels: int) -> int:
+    """Return how many labels may change."""
+    return int(np.floor(max_error_rate * n_labels + 1e-9))

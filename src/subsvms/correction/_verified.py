@@ -1,22 +1,25 @@
-"""Take in what people verified: it stands, and makes the rule more careful about the other rows."""
+"""Apply what people verified: it stands, and makes the rule more careful about the other rows."""
 
 from dataclasses import replace
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import poisson
 
-from subsvms.correction._rule import Judgement, Settings
+from subsvms.correction._rule import Halt, Judgement, Settings
 
-MOST_SURE = 0.98  # belief in a wrong label that people are compared with: one surprise in fifty is none
-CHANCE = 0.1  # of as many refusals or more, at which they say nothing against the rule
+SUREST = 0.98  # beliefs in a wrong label are cut here: one refusal in fifty is no surprise
+CHANCE = 0.1  # a number of refusals this probable, or more, says nothing against the rule
 
 
-def trust(judgement: Judgement, given: np.ndarray, verified: np.ndarray, settings: Settings) -> Judgement:
-    """Return the judgement in which verified rows are settled, and others are seen in their light.
+def apply_verified(
+    judgement: Judgement, given: np.ndarray, verified: np.ndarray, settings: Settings
+) -> Judgement:
+    """Return the judgement in which verified rows are settled, and others are judged in their light.
 
-    It comes after all else: verified rows are not drawn at random but the most doubtful ones, and a rule that
-    no longer saw them would take the rest for clean.
+    It comes last: verified rows are not a random sample but the most doubtful ones, and a rule that no longer
+    saw them would take the rest for clean.
 
     Parameters
     ----------
@@ -37,7 +40,7 @@ def trust(judgement: Judgement, given: np.ndarray, verified: np.ndarray, setting
         suggested=np.where(kept, given, judgement.suggested),
         flagged=flagged,
         quality=np.where(decided & (given >= 0), verified == given, judgement.quality),
-        halt=np.where(decided, "verified", judgement.halt),
+        halt=np.where(decided, np.int8(Halt.VERIFIED), judgement.halt),
     )
 
 
@@ -50,9 +53,9 @@ def temper(posterior: np.ndarray, given: np.ndarray, verified: np.ndarray) -> np
         sum z log s(logit w + b) + (1 - z) log(1 - s(logit w + b)) - b^2 / 2
 
     is the most probable one under a standard normal prior. Only b < 0 is used: what people decide may stop
-    changes, and never starts one. Nor do a few refusals that the posteriors foretell: b = 0 if at least as
-    many as there are come with probability `CHANCE` or more, by Poisson's law with the mean sum(1 - w).
-    Posteriors of verified rows become certain.
+    changes but never starts one. As few refusals as the posteriors predict stop nothing: b = 0 if at least
+    as many as there are have probability `CHANCE` or more under a Poisson distribution with mean
+    sum(1 - w). The posteriors of verified rows become certain.
 
     Parameters
     ----------
@@ -63,7 +66,7 @@ def temper(posterior: np.ndarray, given: np.ndarray, verified: np.ndarray) -> np
     rows, own = np.arange(len(given)), np.maximum(given, 0)
     known = given >= 0
     wrong = 1.0 - posterior[rows, own]
-    believed = np.clip(wrong, 1.0 - MOST_SURE, MOST_SURE)
+    believed = np.clip(wrong, 1.0 - SUREST, SUREST)
     asked = np.flatnonzero((verified >= 0) & known)
     found_wrong = verified[asked] != given[asked]
     by_chance = poisson.sf(np.sum(~found_wrong) - 1, np.sum(1.0 - believed[asked]))
@@ -79,10 +82,5 @@ def temper(posterior: np.ndarray, given: np.ndarray, verified: np.ndarray) -> np
 
 
 def find_shift(wrong: np.ndarray, found_wrong: np.ndarray) -> float:
-    """Return the most probable shift of logits, by bisection of the derivative, which falls with b."""
-    low, high = -20.0, 20.0
-    for _ in range(60):
-        b = (low + high) / 2
-        slope = np.sum(found_wrong - expit(logit(wrong) + b)) - b
-        low, high = (b, high) if slope > 0 else (low, b)
-    return (low + high) / 2
+    """Return the most probable shift of logits: the root of the derivative, which decreases in b."""
+    return brentq(lambda b: np.sum(found_wrong - expit(logit(wrong) + b)) - b, -20.0, 20.0, xtol=1e-15)

@@ -1,9 +1,8 @@
-"""The nearest rows that speak for and against a suggestion, for people to compare with.
+"""The nearest rows that speak for and against a suggested label, for people to compare with.
 
-`_pulls` names the rows that pull the SVMs hardest. With a wide kernel those are a few extreme
-rows, the same for every issue and often wrong themselves: they explain the vote, and do not help a person.
-Here "for" are the nearest rows that carry the suggested label, and "against" those that carry the given
-one, each among the rows that are not suspicious themselves.
+"For" are the nearest rows that carry the suggested label, and "against" those that carry the given one, each
+among the rows that are not suspicious themselves. (The rows that pull the SVMs hardest would explain the
+vote, but with a wide kernel they are a few extreme rows, the same for every issue, and help nobody.)
 """
 
 from dataclasses import dataclass
@@ -13,65 +12,82 @@ from sklearn.neighbors import NearestNeighbors
 
 from subsvms._typing import Table
 
-MOST_ASKED = 2000  # issues, worst first, that get neighbours; the time grows with their number and the table
+LARGEST_LIST = 2000  # suspicious rows, worst first, that get witnesses; time grows with them and the table
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
-    """Rows to compare with, nearest first."""
+class Witnesses:
+    """Rows to compare suspicious rows with.
 
-    supporting: list[list[int]]  # row numbers from 0, for each issue; none beyond the first MOST_ASKED
+    Attributes
+    ----------
+    rows : ndarray of int of shape (n_suspicious,)
+        The suspicious rows, worst first.
+    supporting, opposing : list of list of int
+        For each of them the rows that speak for the suggested label, and against it, nearest first; none
+        beyond the first `LARGEST_LIST`.
+    """
+
+    rows: np.ndarray
+    supporting: list[list[int]]
     opposing: list[list[int]]
 
 
-def find_neighbours(
+def find_witnesses(
     X: Table,
-    labels: np.ndarray,
+    given: np.ndarray,
     rows: np.ndarray,
-    proposed: np.ndarray,
+    suggested: np.ndarray,
     *,
-    n_neighbours: int = 3,
-) -> Neighbours:
-    """Return the nearest unsuspicious rows of the proposed class, and of the others or the given one.
+    n_witnesses: int = 3,
+    precomputed: bool = False,
+) -> Witnesses:
+    """Return the nearest unsuspicious rows of the suggested class, and of the given one (or any other).
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-    labels : ndarray of int of shape (n_rows,)
-        Given class numbers, -1 where there is none.
-    rows : ndarray of int of shape (n_issues,)
+        The table, or the kernel matrix.
+    given : ndarray of int of shape (n_rows,)
+        Class numbers, -1 for a row without a label.
+    rows : ndarray of int of shape (n_suspicious,)
         Suspicious rows, worst first.
-    proposed : ndarray of int of shape (n_issues,)
+    suggested : ndarray of int of shape (n_suspicious,)
         The class suggested for each.
-    n_neighbours : int, default=3
+    n_witnesses : int, default=3
+    precomputed : bool, default=False
+        Whether X is a kernel matrix.
 
     Examples
     --------
     >>> X = np.array([[0.0], [0.1], [0.2], [0.17], [0.8], [0.9], [1.0]])
-    >>> labels = np.array([0, 0, 0, 1, 1, 1, 1])  # the fourth looks wrong
-    >>> found = find_neighbours(X, labels, np.array([3]), np.array([0]), n_neighbours=2)
+    >>> given = np.array([0, 0, 0, 1, 1, 1, 1])  # the fourth looks wrong
+    >>> found = find_witnesses(X, given, np.array([3]), np.array([0]), n_witnesses=2)
     >>> found.supporting, found.opposing
     ([[2, 1]], [[4, 5]])
     """
-    trusted = labels >= 0
+    trusted = given >= 0
     trusted[rows] = False
-    asked = rows[:MOST_ASKED]
+    asked = rows[:LARGEST_LIST]
     supporting: list[list[int]] = [[] for _ in rows]
     opposing: list[list[int]] = [[] for _ in rows]
-    wanted = np.stack([proposed[: len(asked)], labels[asked]], axis=1)
-    for suggested, given in np.unique(wanted, axis=0).tolist():
-        places = np.flatnonzero((wanted == (suggested, given)).all(axis=1))
-        others = trusted & (labels == given if given >= 0 else labels != suggested)
-        for side, pool in ((supporting, trusted & (labels == suggested)), (opposing, others)):
-            for place, found in zip(places, _nearest(X, asked[places], pool, n_neighbours), strict=True):
+    wanted = np.stack([suggested[: len(asked)], given[asked]], axis=1)
+    for new, old in np.unique(wanted, axis=0).tolist():
+        places = np.flatnonzero((wanted == (new, old)).all(axis=1))
+        others = trusted & (given == old if old >= 0 else given != new)
+        for side, pool in ((supporting, trusted & (given == new)), (opposing, others)):
+            nearest = _nearest(X, asked[places], np.flatnonzero(pool), n_witnesses, precomputed)
+            for place, found in zip(places, nearest, strict=True):
                 side[place] = found
-    return Neighbours(supporting, opposing)
+    return Witnesses(rows, supporting, opposing)
 
 
-def _nearest(X, asked, pool, n):
-    candidates = np.flatnonzero(pool)
-    n = min(n, len(candidates))
+def _nearest(X, asked, pool, n, precomputed):
+    n = min(n, len(pool))
     if n == 0:
         return [[] for _ in asked]
-    finder = NearestNeighbors(n_neighbors=n, algorithm="brute").fit(X[candidates])
-    return candidates[finder.kneighbors(X[asked], return_distance=False)].tolist()
+    if precomputed:  # |x - z|^2 = k(x, x) + k(z, z) - 2 k(x, z), of which k(x, x) changes no order
+        distance = np.diag(X)[pool] - 2.0 * X[np.ix_(asked, pool)]
+        return pool[np.argsort(distance, axis=1, kind="stable")[:, :n]].tolist()
+    finder = NearestNeighbors(n_neighbors=n, algorithm="brute").fit(X[pool])
+    return pool[finder.kneighbors(X[asked], return_distance=False)].tolist()

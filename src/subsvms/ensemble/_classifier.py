@@ -208,7 +208,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit_numbered(self, table: Table, classes: np.ndarray, labels: np.ndarray) -> "SubSVMClassifier":
-        """Fit to what `check_table` and `check_labels` returned; the caller sets `n_features_in_`."""
+        """Fit to what `check_table` and `check_labels` returned."""
+        self.n_features_in_ = table.shape[1]
         problem = pose_problem(self, table, classes, labels)
         size = subset_size(self.subsample_size, len(labels), len(classes))
         check_cost(self.n_estimators, len(classes), size)

@@ -14,17 +14,17 @@ import numpy as np
 from subsvms.app.features.make import make_features
 from subsvms.app.large.draw import Drawing
 from subsvms.app.large.early_exit import Exits, count_until_settled, plan_exits
-from subsvms.app.runs.run import Options, Run, make_corrector
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.run import Run, make_estimator
 from subsvms.app.runs.tally import Grouping, Tally, learn_grouping
 from subsvms.app.tables.csv_text import Delimited
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._guards import Guards
-from subsvms.correction._judge import appraise
+from subsvms.correction._judge import judge_labels
 from subsvms.correction._result import Correction
-from subsvms.correction._rule import Rule, apply_rule
-from subsvms.correction._verdicts import Cutoff
+from subsvms.correction._rule import Cutoff, Rule, Settings, apply_rule
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 from subsvms.ensemble._votes import Voters, Votes, count_votes
@@ -114,7 +114,7 @@ class BatchCorrector:
         judgement = apply_rule(self.rule, votes, given)
         if self.cutoff is not None and rows is not None:
             judgement = self.cutoff.apply(judgement, rows)
-        judgement = self.guards.spare(judgement, given)
+        judgement = self.guards.apply(judgement, given)
         trained = np.full(len(given), -1)
         _, found = self.find_in_pool(rows)
         trained[found] = given[found]
@@ -200,31 +200,29 @@ def learn(
     X = made.transformer.transform(make_labelled(columns, labels.column, separator))
 
     pool = np.flatnonzero(fetched.in_pool)
-    corrector = make_corrector(options, n_jobs)
     n_rows = min(int(drawing.sizes.sum()), drawing.n_sample)  # not the pool's, which follows from the labels
-    size = subset_size(options.subset_size, n_rows, len(labels.classes))
-    names_of = SubSVMClassifier._parameter_constraints
-    parameters = {name: getattr(corrector, name) for name in names_of} | {"subsample_size": size}
-    model = SubSVMClassifier(**parameters).fit(X[pool], labels.classes[given[pool]])
+    size = subset_size(options.subsample_size, n_rows, len(labels.classes))
+    model = make_estimator(options, n_jobs).set_params(subsample_size=size)
+    model._fit_numbered(X[pool], labels.classes, given[pool])
 
     votes = votes_on_sample(model, X, fetched.in_pool, sample, n_jobs)
-    settings = corrector.settings
-    appraisal = appraise(model, X[sample], given[sample], votes, settings, drawing.sizes)
+    settings = Settings(options.rule, options.action, options.max_error_rate, options.min_confidence)
+    verdict = judge_labels(model, X[sample], given[sample], votes, settings, drawing.sizes)
     batches = BatchCorrector(
         options=options, labels=labels, features=made.transformer,
-        separator=separator, voters=model.voters_, rule=appraisal.rule, guards=appraisal.guards,
+        separator=separator, voters=model.voters_, rule=verdict.rule, guards=verdict.guards,
         pool_rows=fetched.rows[pool], pool_votes=model.oob_votes_, pool_sizes=model.class_sizes_,
         subset_size=size, capped=drawing.capped, groupings=groupings,
     )  # fmt: skip
     if options.action != "weight" and not options.by:  # which are about every row
         exits = plan_exits(
-            model.voters_, appraisal.rule, X[sample], given[sample], appraisal.judgement,
+            model.voters_, verdict.rule, X[sample], given[sample], verdict.judgement,
             confidence=options.early_exit, stages=stages,
         )  # fmt: skip
         batches = replace(batches, exits=exits)
     correction = batches.conclude(given[sample], votes, fetched.rows[sample])
     run = Run(options, table, made, None, None, model, correction, Tally.of(correction))
-    return Learned(batches, run, fetched.rows[sample], appraisal.notes)
+    return Learned(batches, run, fetched.rows[sample], verdict.notes)
 
 
 def votes_on_sample(

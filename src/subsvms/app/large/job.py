@@ -29,11 +29,13 @@ from subsvms.app.runs.folder import UNFINISHED, resume_folder
 from subsvms.app.runs.job import CORRECTED as ABOUT
 from subsvms.app.runs.job import REPORT, check_unchanged, say_next
 from subsvms.app.runs.model import Model, save_model
+from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import make_record, relative, write_record
-from subsvms.app.runs.run import Clock, Options
+from subsvms.app.runs.run import Clock
 from subsvms.app.runs.summary import describe_worst, find_version, gather
 from subsvms.app.tables.files import PACKED, check_target, digest_file, split_suffix
-from subsvms.correction._rule import say_spared
+from subsvms.correction._rule import Halt
+from subsvms.correction._words import format_spared
 from subsvms.exceptions import TableError
 
 STAGED, SEPARATOR = "input", "separator.txt"
@@ -289,7 +291,7 @@ def summarise_parts(finding: Finding, notes: tuple[str, ...], clock: Clock) -> d
     run.seconds.update(clock.laps)
     worst = describe_worst(finding.closer, finding.issues, finding.numbers)
     summary = gather(run, worst, finding.n_issues)
-    spared = [say_spared(n_rows, halt) for halt, n_rows in run.tally.spared.items() if n_rows]
+    spared = [format_spared(n_rows, Halt[name]) for name, n_rows in run.tally.spared.items() if n_rows]
     of_guards = [note for note in run.correction.notes if note not in notes and not spared]
     told = [*notes, *spared, *of_guards]
     summary["notes"] = [*told, *(note for note in run.notes if note not in run.correction.notes)]

@@ -33,8 +33,8 @@ from subsvms.app.large.sources import Source
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import Tally
-from subsvms.correction._verdicts import count_allowed, find_cutoff
-from subsvms.correction._witnesses import find_neighbours
+from subsvms.correction._rule import count_allowed, find_cutoff
+from subsvms.correction._witnesses import find_witnesses
 
 
 def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **more: Any) -> Part:
@@ -140,7 +140,7 @@ def conclude(learned: Learned, whole: Part, *, n_jobs: int = 1) -> Finding:
     X = corrector.features.transform(make_labelled(columns, corrector.labels.column, corrector.separator))
     issues = Issues(
         correction, chosen, correction.compared[chosen], correction.explain(chosen),
-        find_neighbours(X, correction.given, chosen, correction.compared[chosen]),
+        find_witnesses(X, correction.given, chosen, correction.compared[chosen]),
     )  # fmt: skip
     doubtful = describe(corrector, columns, correction, chosen[kinds == PLAIN], numbers)
     n_issues = tally.n_flagged + tally.held_back + len(doubtful) + tally.rows - tally.labelled

@@ -12,7 +12,7 @@ import numpy as np
 
 from subsvms._typing import Table
 from subsvms.correction._result import Correction
-from subsvms.correction._witnesses import Neighbours, find_neighbours
+from subsvms.correction._witnesses import Witnesses, find_witnesses
 
 LEAST = 50  # with fewer flagged or held back, the most doubtful of the others are listed, too
 DIGITS = 4  # of probabilities in a file; more would say nothing
@@ -27,7 +27,7 @@ class Issues:
     rows: np.ndarray  # (n_issues,), row numbers from 0
     proposed: np.ndarray  # (n_issues,), class numbers: what speaks against the given label
     reason: list[str]
-    neighbours: Neighbours  # rows to compare with
+    neighbours: Witnesses  # rows to compare with
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -118,7 +118,7 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     parts[2] = parts[2][:n_more]
     rows = np.concatenate(parts)
     proposed = correction.compared[rows]
-    neighbours = find_neighbours(X, correction.given, rows, proposed)
+    neighbours = find_witnesses(X, correction.given, rows, proposed)
     return Issues(correction, rows, proposed, correction.explain(rows), neighbours)
 
 

@@ -1,6 +1,6 @@
-"""One run over a table: the table, what was asked, and what was found. Nothing is written here.
+"""One run over a table: read it, judge its labels, and keep what was found. Nothing is written here.
 
-A run is determined by its options and the bytes of its files; how many threads did the work changes no bit.
+A run is determined by its options and the bytes of its files; the number of threads changes no bit.
 """
 
 import re
@@ -13,92 +13,53 @@ from typing import Any
 import numpy as np
 
 from subsvms._progress import announce
-from subsvms._validation import check_count, check_range
 from subsvms.app.features.make import DROPPED, Features, make_features
+from subsvms.app.runs.options import Options
 from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
-from subsvms.app.tables.files import digest_file, show, suggest
+from subsvms.app.tables.files import digest_file, show
 from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._result import Correction
 from subsvms.ensemble import SubSVMClassifier
 from subsvms.exceptions import LabelNoiseWarning, TableError
 
-CHOICES = {
-    "rule": ("posterior", "majority"),
-    "action": ("fix", "drop", "weight", "review"),
-    "kernel": ("rbf", "linear", "poly"),
-}
-SIZES = ("log", "log_squared")
 LABELLERS = re.compile(
     r"annotat|label+er|\brater|_rater|coder|worker|reviewer|operator|(?:label+ed|checked|entered|coded|rated)_?by",
     re.IGNORECASE,
-)  # columns that tell who made a label
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a run depends on, besides the bytes of its files."""
-
-    label: str
-    rule: str = "posterior"
-    action: str = "fix"
-    max_error_rate: float | None = None
-    min_confidence: float = 0.5
-    svms: int = 1000
-    subset_size: str | int = "log_squared"
-    kernel: str = "rbf"
-    seed: int = 0
-    exclude: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
-    format: str | None = None
-    encoding: str | None = None
-    separator: str | None = None
-    missing_label: tuple[str, ...] = ()
-    verified: tuple[tuple[int, Any], ...] = ()  # (row, counted from 1; label) that people decided
-    early_exit: float | None = None  # confidence with which votes on a row may end early, in a run in parts
-    pool_size: int | None = None  # of a run in parts: SVMs are trained on twice as many rows at most
-
-    def __post_init__(self) -> None:
-        for name, known in CHOICES.items():
-            value = getattr(self, name)
-            if value not in known:
-                hint = suggest(str(value), known) or "."
-                raise TableError(f"--{name} must be one of {', '.join(known)}; got {value!r}{hint}")
-        if self.max_error_rate is not None:
-            check_range("--max-error-rate", self.max_error_rate, 0, 1)
-        check_range("--min-confidence", self.min_confidence, 0, 1)
-        check_count("--svms", self.svms)
-        check_count("--seed", self.seed, 0)
-        if self.early_exit is not None:
-            check_range("--early-exit", self.early_exit, 0.5, 1, "[)")
-        if self.pool_size is not None:
-            check_count("--pool-size", self.pool_size, 100)
-        if self.subset_size not in SIZES:
-            if isinstance(self.subset_size, str):
-                raise TableError(
-                    f"--subset-size must be log, log_squared or a whole number; got {self.subset_size!r}."
-                )
-            check_count("--subset-size", self.subset_size, 2)
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """What `read_table` takes."""
-        names = ("format", "encoding", "separator")
-        return {name: getattr(self, name) for name in names} | {"missing_labels": self.missing_label}
+)  # columns that say who made a label
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run read, and what it found."""
+    """What a run read, and what it found.
+
+    Attributes
+    ----------
+    options : Options
+    table : LabelledTable
+    features : Features
+        That were made from the table's columns or from embeddings.
+    features_path : Path or None
+        The file of embeddings that replaced the columns.
+    features_digest : str or None
+        SHA-256 of that file.
+    model : SubSVMClassifier
+        The one that voted.
+    correction : Correction
+        What was found about each label.
+    tally : Tally
+        The same, counted.
+    seconds : dict of str to float
+        How long each stage took.
+    """
 
     options: Options
     table: LabelledTable
     features: Features
-    features_path: Path | None  # embeddings that stood in for the columns
-    features_digest: str | None  # SHA-256 of that file
-    model: SubSVMClassifier  # that voted
-    correction: Correction  # what was found out about each label
+    features_path: Path | None
+    features_digest: str | None
+    model: SubSVMClassifier
+    correction: Correction
     tally: Tally
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -109,12 +70,12 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user must know before using the result, of labels first, then of columns."""
+        """What the user must know before using the result: about labels first, then about columns."""
         odd = (note for note in self.features.notes if not note.startswith(DROPPED))
         who = [name for name in dict.fromkeys(self.features.sources) if LABELLERS.search(name)]
         hint = (
-            f"The column {show(name)} may tell who labelled a row, and was used: errors that follow it look "
-            "right; name it with --by to see them."
+            f"The column {show(name)} may say who labelled a row, and it was used as a feature, so the errors "
+            "of one person can look right: name it with --by to see them."
             for name in who
             if name in self.table.columns.column_names
         )
@@ -122,7 +83,7 @@ class Run:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What became of columns that are no features."""
+        """What happened to the columns that are not features."""
         dropped = (note for note in self.features.notes if note.startswith(DROPPED))
         used = (f"{DROPPED}the column {show(name)} groups the rows." for name in self.options.by)
         return (*dropped, *used)
@@ -138,7 +99,7 @@ def correct_table(
     table : LabelledTable
     options : Options
     features : path-like, optional
-        An .npy or .npz file of embeddings that stands in for the columns.
+        An .npy or .npz file of embeddings to use in place of the columns.
     n_jobs : int, optional
         Threads; -1 for all cores.
 
@@ -169,7 +130,10 @@ def correct_table(
     exclude = options.exclude if features is not None else (*options.exclude, *options.by)
     made = make_features(table, exclude=exclude, only=options.only, features=features)
     clock.lap("features")
-    corrector = make_corrector(options, n_jobs)
+    corrector = LabelCorrector(
+        make_estimator(options, n_jobs), rule=options.rule, action=options.action, n_witnesses=0,
+        max_error_rate=options.max_error_rate, min_confidence=options.min_confidence,
+    )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)  # they are the run's notes
         corrector.fit(made.X, table.labels, place_verified(options.verified, table))
@@ -178,22 +142,20 @@ def correct_table(
     correction = corrector.correction_
     path = None if features is None else Path(features)
     digest = None if path is None else digest_file(path)
-    return Run(
-        options, table, made, path, digest, corrector.model_, correction, Tally.of(correction, members), clock.laps
-    )  # fmt: skip
+    tally = Tally.of(correction, members)
+    return Run(options, table, made, path, digest, corrector.model_, correction, tally, clock.laps)
 
 
-def make_corrector(options: Options, n_jobs: int | None) -> LabelCorrector:
-    """Return the corrector that a run asks for, not fitted."""
-    return LabelCorrector(
-        rule=options.rule, action=options.action, max_error_rate=options.max_error_rate,
-        min_confidence=options.min_confidence, n_estimators=options.svms, subsample_size=options.subset_size,
-        kernel=options.kernel, random_state=options.seed, n_jobs=n_jobs, n_witnesses=0,
+def make_estimator(options: Options, n_jobs: int | None) -> SubSVMClassifier:
+    """Return the ensemble that the options ask for, not fitted."""
+    return SubSVMClassifier(
+        n_estimators=options.n_estimators, subsample_size=options.subsample_size, kernel=options.kernel,
+        random_state=options.random_state, n_jobs=n_jobs,
     )  # fmt: skip
 
 
 def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) -> np.ndarray | None:
-    """Return verified labels in the place of their rows; None if there are none."""
+    """Return the verified labels, one for each row and None where there is none; None without any."""
     if not verified:
         return None
     labels = np.full(len(table), None, dtype=object)
@@ -205,14 +167,14 @@ def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) 
 
 
 class Clock:
-    """Seconds of each part of a run."""
+    """Measures the seconds that each stage of a run takes."""
 
     def __init__(self) -> None:
         self.laps: dict[str, float] = {}
         self.last = time.perf_counter()
 
     def lap(self, name: str) -> None:
-        """Note how long the part took that ends now."""
+        """Record the seconds of the stage that ends now."""
         now = time.perf_counter()
         self.laps[name] = round(now - self.last, 3)
         self.last = now

@@ -12,7 +12,7 @@ from subsvms.app.tables.csv_text import Delimited
 from subsvms.app.tables.files import show, suggest
 from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._result import Correction
-from subsvms.correction._rule import SPARED
+from subsvms.correction._words import SPARED
 from subsvms.exceptions import TableError
 
 FEW = 24  # groups that are still easily read; dates are taken coarser, and numbers cut, above it
@@ -161,7 +161,7 @@ class Tally:
     verified: int
     dropped: int
     held_back: int  # another label is more probable, but the rule kept the given one
-    spared: dict[str, int]  # by halt: of changes that failed a test, or could not be tested
+    spared: dict[str, int]  # by name of the Halt: of changes that failed a test, or could not be tested
     given: list[int]  # by class
     flagged: list[int]  # by given class
     changed: list[int]
@@ -189,7 +189,7 @@ class Tally:
             verified=int(correction.decided.sum()),
             dropped=int(np.sum(~correction.kept)),
             held_back=int(correction.held_back.sum()),
-            spared={halt: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
+            spared={halt.name: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
             given=np.bincount(correction.given[known], minlength=k).tolist(),
             flagged=np.bincount(own, minlength=k).tolist(),
             changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),

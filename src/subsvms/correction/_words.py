@@ -1,0 +1,120 @@
+"""What a correction says in words: why a label was kept or changed, and what the user must know."""
+
+from subsvms.correction._noise import FEWEST
+from subsvms.correction._rule import Halt, Settings
+
+HALTS = {
+    Halt.UNASKED: "every SVM was trained on this row, so none of them can judge it",
+    Halt.UNEXPLAINED: "the features do not predict the labels, so none is changed",
+    Halt.SMALL: f"a class with fewer than {FEWEST} rows is left alone",
+    Halt.SUPPORTED: "most SVMs support the label, and they predict labels too weakly to be overruled",
+    Halt.CAPPED: "max_error_rate allows no more changes",
+    Halt.COARSE: "SVMs that look closer predict the labels better than these votes, so none is changed",
+    Halt.TOLD_APART: "the features tell this row from those it would join",
+    Halt.UNTESTED: "the sample has too few such changes to check them",
+    Halt.VERIFIED: "a person decided",
+}
+COARSE = (
+    "SVMs that look closer, with more rows and a narrower kernel, predict the labels clearly better than the "
+    "vote does: the classes are more intricate than the vote can see, so no label was changed. A larger "
+    "gamma, a larger subsample_size or better features may help."
+)
+SPARED = {  # why a guard kept a whole group of labels
+    Halt.TOLD_APART: "the features distinguish their rows from those they would join, so the classes overlap "
+    "there, and the labels need not be wrong.",
+    Halt.UNTESTED: "the sample that everything is learned from has too few such changes to check them; a "
+    "larger pool (--pool-size) has more.",
+}
+UNEXPLAINED = (
+    "The features do not predict the labels: out of bag the votes agree with them no better than chance, so "
+    "no label was changed. Check that X holds what the labels were made from, and that its features are "
+    "scaled; it may also be that noise has drowned a rare class."
+)
+HARDLY_TOLD_APART = "The labels are so noisy that they hardly distinguish the classes: no label was changed."
+BEYOND = (
+    "If more than half of the labels are wrong, the votes side with the wrong ones, and nothing in the table "
+    "can show it: look at some of these rows before you use the result."
+)
+REVERSED = (
+    "Either labels were changed along the border between the classes, or the border is more intricate than "
+    "the SVMs can see; the rule 'posterior' leaves such labels. If you know that the classes are well "
+    "separated, use rule='majority' with max_error_rate."
+)
+
+
+def format_spared(n_rows: int, halt: Halt) -> str:
+    """Return a note on labels that a guard kept."""
+    return f"{n_rows} labels that the votes contradict were kept: {SPARED[halt]}"
+
+
+def format_scarce(name: str, seen: int, size: int) -> str:
+    """Return a note on a class with too few rows to be judged."""
+    if seen < size:
+        return (
+            f"Class {name!r} has {size} labelled rows, but only {seen} in the sample that everything is "
+            "learned from: no label was changed from or to it; a larger pool (--pool-size) has more."
+        )
+    return (
+        f"Class {name!r} has {size} labelled row{'' if size == 1 else 's'}; with fewer than {FEWEST} its "
+        "noise cannot be estimated, so no label was changed from or to it."
+    )
+
+
+def format_vote(names: list[str], n_voters: int, winner: int, n_votes: int) -> str:
+    """Return how a vote went."""
+    if n_voters == 0:
+        return "no SVM can judge it"
+    return f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"
+
+
+def format_reason(
+    settings: Settings,
+    names: list[str],
+    given: int,
+    compared: int,
+    n_voters: int,
+    winner: int,
+    n_votes: int,
+    p_given: float,
+    p_compared: float,
+    action: str,
+    halt: int,
+) -> str:
+    """Return why a label was kept or changed: the vote, the probability and the threshold of its row.
+
+    Parameters
+    ----------
+    settings : Settings
+    names : list of str
+        Of the classes.
+    given, compared : int
+        Class numbers of the label (-1 without one), and of the class that speaks against it.
+    n_voters, winner, n_votes : int
+        SVMs that voted, the class with most votes, and how many it has.
+    p_given, p_compared : float
+        Probabilities of the two classes.
+    action : str
+        What is done about the row.
+    halt : int
+        A `Halt`.
+    """
+    vote = format_vote(names, n_voters, winner, n_votes)
+    if action == "verified":
+        return f"verified: a person decided; {vote}"
+    if n_voters == 0:
+        return f"{action}: {HALTS[Halt.UNASKED]}"
+    chance = f"probability of {names[compared]} is {p_compared:.3f}"
+    if action == "missing":
+        return f"missing: no label was given; {vote}; {chance}"
+    least = settings.min_confidence
+    share = f", more than {least:g} of them" if least > 0.5 else ""
+    if action != "keep":
+        limit = f"but most votes decide{share}" if settings.rule == "majority" else f"above {least:g}"
+        return f"{action}: {vote}, the label is {names[given]}; {chance}, {limit}"
+    limit = f"a change needs more than {least:g} for {names[compared]}"
+    if least < 0.5:
+        limit += f" and more than for {names[given]}"
+    if settings.rule == "majority":
+        limit = f"a change needs most votes for another label{share}"
+    own = f"probability of {names[given]} is {p_given:.3f}"
+    return f"keep: {vote}; {own}, {chance}; {HALTS[Halt(halt)] if halt else limit}"
