@@ -25,7 +25,8 @@ import numpy as np
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.outputs import make_record, write_issues, write_record
-from subsvms.app.runs.run import Options, correct_table
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.run import correct_table
 from subsvms.app.runs.summary import summarise
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import read_table
@@ -72,7 +73,7 @@ def make_folder(place, n_issues):
     lines = [f"{i % 97},{rng.integers(1000)},{'red' if i % 3 else 'blue'},{y}" for i, y in enumerate(given)]
     path = place / "big.csv"
     path.write_text("\n".join(["a,b,colour,y", *lines]))
-    table, options = read_table(path, "y"), Options("y", svms=20)
+    table, options = read_table(path, "y"), Options("y", n_estimators=20)
     run = correct_table(table, options)
     rows, none = np.arange(n_issues), [[] for _ in range(n_issues)]
     reason = ["made for this measurement"] * n_issues

@@ -38,7 +38,8 @@ from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, VOTES
 from subsvms.app.large.passes import correct_units
 from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
-from subsvms.app.runs.run import Options, correct_table
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.run import correct_table
 from subsvms.app.tables.table import read_table
 
 RESULTS = Path(__file__).parent / "results"
@@ -162,7 +163,7 @@ def measure_cost(n_columns, pool_size, n_svms, kernel, *, stages=(1.0,), early_e
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.parquet"
         write_rows(BLOCK, path, n_columns=n_columns)
-        options = Options("y", exclude=("true",), svms=n_svms, kernel=kernel, early_exit=early_exit)
+        options = Options("y", exclude=("true",), n_estimators=n_svms, kernel=kernel, early_exit=early_exit)
         source = open_source(path, "y")
         engine = LocalEngine(1, len(source.units))
         learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=1, stages=stages)

@@ -9,7 +9,7 @@ from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, VOTES
 from subsvms.app.large.passes import conclude, correct_units, limit_changes
 from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
-from subsvms.app.runs.run import Options
+from subsvms.app.runs.options import Options
 
 
 def make_columns(n, *, seed=0, wrong=0.1, share=0.5, n_classes=2):
@@ -41,7 +41,7 @@ def write_files(columns, folder, n_files=3, row_group_size=1000):
 
 def correct_in_parts(where, work, options=None, *, pool_size=10_000, engine=None, stages=None, **more):
     """Do both passes; return what was learned, what was found, and the written rows."""
-    options = options or Options("label", exclude=("true",), svms=100)
+    options = options or Options("label", exclude=("true",), n_estimators=100)
     source = open_source(where, options.label)
     engine = engine or LocalEngine(2, len(source.units))
     for name in (CORRECTED, ISSUES, DONE, VOTES):

@@ -14,14 +14,15 @@ from pyarrow import parquet
 from subsvms.app.large.early_exit import Exits
 from subsvms.app.large.sources import open_source
 from subsvms.app.runs.issues import find_issues
-from subsvms.app.runs.run import Options, correct_table
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.run import correct_table
 from subsvms.app.tables.table import read_table
 from subsvms.correction._rule import find_posterior
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import InputError, TableError
 from subsvms.scale import correct_batch, correct_batches, fit_batches
 
-OPTIONS = Options("label", exclude=("true",), svms=100)
+OPTIONS = Options("label", exclude=("true",), n_estimators=100)
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +287,7 @@ def test_any_program_can_hand_over_batches(folder, tmp_path):
             lambda batches=batches: iter(batches),
             "label",
             exclude=("true", "number"),
-            svms=100,
+            n_estimators=100,
             pool_size=300,
         )
         corrector = pickle.loads(pickle.dumps(corrector))

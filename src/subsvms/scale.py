@@ -9,7 +9,7 @@ from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.parts import put_corrected
 from subsvms.app.large.sources import Batches
 from subsvms.app.large.survey import learn_from
-from subsvms.app.runs.run import Options
+from subsvms.app.runs.options import Options
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.table import number_name
 from subsvms.exceptions import InputError
@@ -32,8 +32,8 @@ def fit_batches(
     n_jobs : int, default=1
         Threads.
     **options
-        Those of `subsvms correct`, such as `rule`, `action`, `svms`, `kernel`, `seed`, `exclude`, `only`
-        and `pool_size`.
+        Fields of `subsvms.app.runs.options.Options`, such as `rule`, `action`, `n_estimators`, `kernel`,
+        `random_state`, `exclude`, `only` and `pool_size`.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def fit_batches(
     >>> given = np.where(np.arange(2000) % 10 == 0, "yes", clean)  # a tenth of the rows, half of them wrong
     >>> table = pa.table({"number": np.arange(2000), "value": values, "label": given.tolist()})
     >>> batches = table.to_batches(max_chunksize=300)
-    >>> corrector = fit_batches(lambda: batches, "label", exclude=("number",), svms=200)
+    >>> corrector = fit_batches(lambda: batches, "label", exclude=("number",), n_estimators=200)
     >>> corrected = pa.Table.from_batches(correct_batches(corrector, batches, "number"))
     >>> (given != clean).sum() > 2 * (corrected["label"].to_numpy() != clean).sum()
     np.True_

@@ -13,12 +13,12 @@ import pytest
 from large_tables import correct_in_parts, make_columns, write_files
 
 from subsvms.app.large.engines import DaskEngine
-from subsvms.app.runs.run import Options
+from subsvms.app.runs.options import Options
 
 distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
-OPTIONS = Options("label", exclude=("true",), svms=40)
+OPTIONS = Options("label", exclude=("true",), n_estimators=40)
 N_ROWS = 200_000
 COMMON = ["--label", "label", "--exclude", "true", "--svms", "200", "--pool-size", "2000"]
 

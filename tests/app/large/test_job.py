@@ -21,10 +21,10 @@ from subsvms.app.cli.main import app
 from subsvms.app.large import job as job_in_parts
 from subsvms.app.large.job import do_job_in_parts, fits_in_memory
 from subsvms.app.runs.outputs import read_record
-from subsvms.app.runs.run import Options
+from subsvms.app.runs.options import Options
 from subsvms.exceptions import TableError
 
-OPTIONS = Options("label", exclude=("true",), svms=60, pool_size=500)
+OPTIONS = Options("label", exclude=("true",), n_estimators=60, pool_size=500)
 COMMON = ["--label", "label", "--exclude", "true", "--svms", "60", "--pool-size", "500"]
 
 
@@ -241,7 +241,7 @@ def test_another_plan_starts_over(folder, tmp_path, monkeypatch):
         do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
     (tmp_path / "x.unfinished/corrected/part-000000.parquet").write_text("of the other plan")
     monkeypatch.setattr(scale, "do_part", real)
-    other = Options("label", exclude=("true",), svms=60, pool_size=500, seed=3)
+    other = Options("label", exclude=("true",), n_estimators=60, pool_size=500, random_state=3)
     told = []
     with listening(lambda stage, *_: told.append(stage)):
         do_job_in_parts(str(folder), other, output=tmp_path / "x")
@@ -258,7 +258,7 @@ def test_labels_of_any_type_survive_a_stop(tmp_path, monkeypatch):
     place = columns.column_names.index("label")
     made = columns.set_column(place, "label", pa.array(codes, pa.decimal128(5, 0)))
     folder = write_files(made.rename_columns([*made.column_names[:-1], "row"]), tmp_path / "big")
-    options = Options("label", exclude=("row",), svms=60, pool_size=500)
+    options = Options("label", exclude=("row",), n_estimators=60, pool_size=500)
     real = scale.do_part
     monkeypatch.setattr(scale, "do_part", lambda work, unit: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -283,7 +283,7 @@ def test_a_worker_of_an_earlier_run_writes_nothing_into_this_one(folder, tmp_pat
     with pytest.raises(ZeroDivisionError):
         do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
     monkeypatch.setattr(scale, "do_part", lambda work, unit: 1 / 0)
-    other = Options("label", exclude=("true",), svms=60, pool_size=500, seed=3)
+    other = Options("label", exclude=("true",), n_estimators=60, pool_size=500, random_state=3)
     with pytest.raises(ZeroDivisionError):
         do_job_in_parts(str(folder), other, output=tmp_path / "x")
     with pytest.raises(TableError, match="another took its place"):

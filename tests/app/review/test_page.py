@@ -15,7 +15,7 @@ from loans import make_rows, write
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.folder import DECISIONS
 from subsvms.app.runs.job import do_job
-from subsvms.app.runs.run import Options
+from subsvms.app.runs.options import Options
 
 pytestmark = pytest.mark.slow
 SERVE = (
@@ -40,7 +40,7 @@ def finished(tmp_path_factory):
     for row in rows[:12]:
         row["default"] = "<i>maybe</i>"
     table = write(place / "loans & <b>more.csv", rows)
-    return do_job(str(table), Options(label="default", svms=200), n_jobs=1)["folder"]
+    return do_job(str(table), Options(label="default", n_estimators=200), n_jobs=1)["folder"]
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from subsvms.app.cli.main import app
 from subsvms.app.runs import job
 from subsvms.app.runs.issues import disarm, find_issues
 from subsvms.app.runs.outputs import read_record
-from subsvms.app.runs.run import Options, correct_table
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.run import correct_table
 from subsvms.app.runs.summary import LONGEST, summarise
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
@@ -334,7 +335,7 @@ def test_a_summary_is_plain_and_cut_short(tmp_path):
     for row in rows:
         row["note"] = "word " * 1000 + row["colour"]
     table = read_table(write(tmp_path / "t.csv", rows), "default")
-    run = correct_table(table, Options("default", svms=200))
+    run = correct_table(table, Options("default", n_estimators=200))
     summary = summarise(run, find_issues(run.correction, run.features.X))
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     values = [value for row in summary["worst"] for _, value in row["values"]]
@@ -459,7 +460,7 @@ def test_held_back_means_that_another_label_is_more_probable(tmp_path):
     X = rng.normal(np.array([[0, 0], [2, 0], [1, 2]])[clean], 0.8)
     lines = [f"{a:.3f},{b:.3f},c{label}" for (a, b), label in zip(X, given, strict=True)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,y", *lines]))
-    run = correct_table(read_table(tmp_path / "t.csv", "y"), Options("y", svms=200, min_confidence=0.9))
+    run = correct_table(read_table(tmp_path / "t.csv", "y"), Options("y", n_estimators=200, min_confidence=0.9))
     issues = find_issues(run.correction, run.features.X)
     posterior = run.correction.judgement.posterior[issues.rows]
     own = posterior[np.arange(len(issues)), run.correction.given[issues.rows]]
@@ -496,7 +497,7 @@ def test_a_column_that_tells_who_labelled_is_pointed_out(tmp_path):
     path = write(tmp_path / "t.csv", rows)
     words = ("correct", path, "--label", "default", "--json", "--dry-run", *QUICK)
     assert any(
-        "'annotator' may tell who labelled" in note for note in json.loads(call(*words).stdout)["notes"]
+        "'annotator' may say who labelled" in note for note in json.loads(call(*words).stdout)["notes"]
     )
     assert json.loads(call(*words, "--by", "annotator").stdout)["notes"] == []
 

@@ -18,7 +18,8 @@ from subsvms import SubSVMClassifier
 from subsvms import _states as states
 from subsvms.app.features.make import make_features
 from subsvms.app.runs.model import Model, load_model, predict_file, save_model
-from subsvms.app.runs.run import Options, correct_table
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.run import correct_table
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import InputError, TableError
 
@@ -319,7 +320,7 @@ def test_what_was_predicted_is_told(trained, tmp_path):
 
 def test_the_model_of_a_run_is_the_classifier_that_judged(tmp_path):
     path = write(tmp_path / "t.csv", draw_columns())
-    run = correct_table(read_table(path, "label"), Options("label", svms=40))
+    run = correct_table(read_table(path, "label"), Options("label", n_estimators=40))
     model = Model.of(run)
     assert model.classifier is run.model and model.label == "label"
     save_model(model, tmp_path / "model")

@@ -24,7 +24,7 @@ from subsvms.app.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from subsvms.app.runs.run import Options
+    from subsvms.app.runs.options import Options
 
 
 @app.command(epilog="Example: subsvms correct loans.csv --label default --by annotator --seed 1")
@@ -118,7 +118,7 @@ def correct(
         from subsvms.app.cli.terminal import show_summary, showing_progress
         from subsvms.app.large.job import do_job_in_parts
         from subsvms.app.runs.job import do_job, read_verified, repeat_options
-        from subsvms.app.runs.run import Options
+        from subsvms.app.runs.options import Options
 
         where: str | list[str]
         expected = base = None
@@ -131,8 +131,8 @@ def correct(
             verified: tuple = ()
             if decisions is not None:
                 verified, expected = read_verified(decisions, column)
-            options = Options(
-                column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
+            options = Options.from_flags(
+                label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
                 min_confidence=min_confidence, svms=svms, subset_size=parse_size(subset_size), kernel=kernel,
                 seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
                 encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),

@@ -17,7 +17,7 @@ from subsvms.app.large.batches import Fetched, Learned, learn
 from subsvms.app.large.draw import NOBODY, POOL_SIZE, Census, Drawing, draw, take_census
 from subsvms.app.large.engines import Engine
 from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
-from subsvms.app.runs.run import Options
+from subsvms.app.runs.options import Options
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, plain_type, read_meaning
 from subsvms.app.tables.table import number_name
@@ -93,7 +93,7 @@ def survey_source(
     source: Source | Batches, options: Options, engine: Engine, *, pool_size: int, batch_rows: int | None
 ) -> tuple[Labels, Drawing, str]:
     """Count the labels and draw the pool; return what labels mean, the drawing, and the input's digest."""
-    survey = Survey(source, options.label, options.seed, pool_size, batch_rows)
+    survey = Survey(source, options.label, options.random_state, pool_size, batch_rows)
     census, done = NOBODY, 0
     for found in engine.map(count_unit, survey, source.units):
         census, done = census.merge(found, pool_size), done + 1
@@ -105,7 +105,7 @@ def survey_source(
         is_text=source.separator is not None, missing=options.missing_label,
     )  # fmt: skip
     digests = dict(engine.map(digest_path, None, source.paths))
-    drawing = draw(census, labels.numbers, seed=options.seed, pool_size=pool_size)
+    drawing = draw(census, labels.numbers, seed=options.random_state, pool_size=pool_size)
     return labels, drawing, join_digests([digests[path] for path in source.paths])
 
 

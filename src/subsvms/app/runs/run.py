@@ -74,8 +74,8 @@ class Run:
         odd = (note for note in self.features.notes if not note.startswith(DROPPED))
         who = [name for name in dict.fromkeys(self.features.sources) if LABELLERS.search(name)]
         hint = (
-            f"The column {show(name)} may say who labelled a row, and it was used as a feature, so the errors "
-            "of one person can look right: name it with --by to see them."
+            f"The column {show(name)} may say who labelled a row, and it was used as a feature, so errors of "
+            "one person can look right: name it with --by to see them."
             for name in who
             if name in self.table.columns.column_names
         )

@@ -1,0 +1,116 @@
+"""What a run is asked to do, checked once. Messages name the flags of the command line."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from subsvms._validation import check_count, check_range
+from subsvms.app.tables.files import suggest
+from subsvms.exceptions import TableError
+
+CHOICES = {
+    "rule": ("posterior", "majority"),
+    "action": ("fix", "drop", "weight", "review"),
+    "kernel": ("rbf", "linear", "poly"),
+}
+SIZES = ("log", "log_squared")
+# Fields that have scikit-learn's name here and a shorter one on the command line and in records of format 1.
+FLAGS = {"n_estimators": "svms", "subsample_size": "subset_size", "random_state": "seed"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a run depends on, besides the bytes of its files.
+
+    Attributes
+    ----------
+    label : str
+        Name of the label column.
+    rule : {"posterior", "majority"}
+    action : {"fix", "drop", "weight", "review"}
+        What happens to labels that are probably wrong.
+    max_error_rate : float or None
+        The largest share of the labels that may change.
+    min_confidence : float
+        A label changes only if another one is more probable than this.
+    n_estimators : int
+        How many SVMs vote (--svms).
+    subsample_size : {"log", "log_squared"} or int
+        Rows that each SVM is trained on (--subset-size).
+    kernel : {"rbf", "linear", "poly"}
+    random_state : int
+        The seed (--seed).
+    exclude, only : tuple of str
+        Columns that are not features; the only columns that are.
+    by : tuple of str
+        Columns to report the noise by. They are not features.
+    format, encoding, separator : str or None
+        How to read the file; None to detect it.
+    missing_label : tuple of str
+        Labels that mean "not labelled".
+    verified : tuple of (int, label)
+        Rows, counted from 1, and the labels that people decided they have.
+    early_exit : float or None
+        In parts: confidence with which the votes on a row may end early.
+    pool_size : int or None
+        In parts: SVMs are trained on at most twice as many rows. None for a run in memory.
+    """
+
+    label: str
+    rule: str = "posterior"
+    action: str = "fix"
+    max_error_rate: float | None = None
+    min_confidence: float = 0.5
+    n_estimators: int = 1000
+    subsample_size: str | int = "log_squared"
+    kernel: str = "rbf"
+    random_state: int = 0
+    exclude: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    format: str | None = None
+    encoding: str | None = None
+    separator: str | None = None
+    missing_label: tuple[str, ...] = ()
+    verified: tuple[tuple[int, Any], ...] = ()
+    early_exit: float | None = None
+    pool_size: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, known in CHOICES.items():
+            value = getattr(self, name)
+            if value not in known:
+                hint = suggest(str(value), known) or "."
+                raise TableError(f"--{name} must be one of {', '.join(known)}; got {value!r}{hint}")
+        if self.max_error_rate is not None:
+            check_range("--max-error-rate", self.max_error_rate, 0, 1)
+        check_range("--min-confidence", self.min_confidence, 0, 1)
+        check_count("--svms", self.n_estimators)
+        check_count("--seed", self.random_state, 0)
+        if self.early_exit is not None:
+            check_range("--early-exit", self.early_exit, 0.5, 1, "[)")
+        if self.pool_size is not None:
+            check_count("--pool-size", self.pool_size, 100)
+        if self.subsample_size not in SIZES:
+            if isinstance(self.subsample_size, str):
+                raise TableError(
+                    f"--subset-size must be log, log_squared or a whole number; got {self.subsample_size!r}."
+                )
+            check_count("--subset-size", self.subsample_size, 2)
+
+    @classmethod
+    def from_flags(cls, **flags: Any) -> "Options":
+        """Return the options that these flags ask for: `svms=500` is `n_estimators=500`.
+
+        Examples
+        --------
+        >>> Options.from_flags(label="default", svms=500, seed=1).random_state
+        1
+        """
+        fields = {flag: field for field, flag in FLAGS.items()}
+        return cls(**{fields.get(name, name): value for name, value in flags.items()})
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What `read_table` takes."""
+        names = ("format", "encoding", "separator")
+        return {name: getattr(self, name) for name in names} | {"missing_labels": self.missing_label}
