@@ -4,6 +4,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    # If two processes add to one cache of compiled code at once, numba may mix up their files.
+    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parent.parent / ".pytest_cache" / "numba" / worker)
+
 # The first example of a test compiles; on CI the same examples are tried every time.
 settings.register_profile("local", deadline=None, max_examples=30)
 settings.register_profile("ci", deadline=None, max_examples=30, derandomize=True)

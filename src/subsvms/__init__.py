@@ -1,10 +1,11 @@
 """Find wrong labels in a table, fix those that can be fixed, and classify in spite of the others.
 
-Names are imported when they are first asked for: who only wants the help of a command should not wait for
-scikit-learn and SciPy, and Ctrl-C is heard from the first moment.
+Names are imported when they are first used: the help of a command does not wait for scikit-learn and SciPy,
+and Ctrl-C works from the first moment.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see
@@ -40,6 +41,8 @@ __all__ = [
     "scale",
     "theory",
 ]
+if find_spec("pyarrow") is None:  # without subsvms[app]: help(subsvms) and import * ask for every name
+    __all__.remove("scale")
 
 
 def __getattr__(name: str) -> Any:

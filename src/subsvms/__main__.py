@@ -4,7 +4,12 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is still being loaded is a sentence, too."""
+    """Run the command line; a missing extra, or Ctrl-C while it is still loading, gives one sentence."""
+    try:
+        import subsvms.app  # noqa: F401
+    except ImportError as error:
+        print(f"subsvms: {error}", file=sys.stderr)
+        sys.exit(2)
     try:
         from subsvms.app.cli.main import app
 

@@ -1,1 +1,8 @@
-"""What needs `subsvms[app]`: tables from files, the report, the review page and the command line."""
+"""The application: tables, features, runs, report, review and the command line. It needs subsvms[app]."""
+
+from subsvms._extras import require_extra
+
+require_extra(
+    "This part of subsvms", "app", "filelock", "jinja2", "matplotlib", "pandas", "psutil", "pyarrow", "rich",
+    "skrub", "starlette", "typer", "uvicorn",
+)  # fmt: skip
