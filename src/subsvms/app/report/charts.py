@@ -1,47 +1,26 @@
-"""Draw a correction as inline SVG that takes its ink from the page around it.
+"""Draw a correction as inline SVG that takes its text colour from the page around it.
 
-The displays of `subsvms.displays` draw; here they are made small enough for a phone, and what they drew is
-rewritten. Text, axes and grid are drawn in one colour that nothing else has, and that becomes `currentColor`:
-so a picture is readable on a light page and on a dark one. Ids that something refers to are numbered after
-the picture's name, the others go, and so does the style sheet that would reach out of the picture. The same
-correction gives the same bytes.
+A chart is laid out as a dictionary of plain values; the templates `matrix.svg` and `steps.svg` draw it, 340
+units wide, so that its text can be read on a phone. Text, axes and grid are drawn in `currentColor`, so a
+chart is readable on a light page and on a dark one. The same correction gives the same bytes.
 """
 
-import io
-import re
-import warnings
-from dataclasses import replace
+import unicodedata
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 
-from subsvms.correction._noise import NoiseEstimate
+from subsvms.app.report.page import UNPRINTABLE, open_templates
 from subsvms.correction._result import Correction
-from subsvms.displays import CertifiedCurveDisplay, NoiseMatrixDisplay, VotesDisplay
+from subsvms.displays import find_thresholds
 from subsvms.displays._base import COLOURS
 
-MOST_CLASSES = 12  # in the matrix; the numbers of more are too small to read on a phone
-FEW_CLASSES = 5  # that leave room for per cent signs in the cells
-LONGEST_NAME = 16  # characters of a class's name; the middle goes, for names often begin alike
-WIDTH = 4.6  # inches of 72 units: as wide as a phone, where text is then as large as its size says
-INK = "#010203"  # stands for the page's own ink
-FAINT = 0.15  # opacity of lines that only guide the eye
-DEEPEST = 0.6  # opacity of a full cell; ink on it has a contrast above 4.5 on light and dark pages
-N_BINS = 40  # of the votes
-N_TICKS = 400  # places for flagged rows; more cannot be told apart
-STYLE = {
-    "svg.fonttype": "none", "svg.hashsalt": "subsvms", "text.parse_math": False,
-    "font.size": 9.5, "font.sans-serif": ["DejaVu Sans"],
-    "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK,
-    "axes.facecolor": "none", "figure.facecolor": "none", "savefig.facecolor": "none",
-    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.8, "hatch.linewidth": 0.8,
-    "legend.frameon": False, "legend.fontsize": 9.0, "figure.constrained_layout.use": True,
-}  # fmt: skip
-NO_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
-REFERENCE = re.compile(r"(?<=#)[\w-]+")  # the target of a link, a clip or a hatch; or a colour
-NUMBER = re.compile(r"-?\d+\.\d{3,}")
-UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not in XML, or C1
+MAX_CLASSES = 12  # in the matrix; with more, the numbers are too small to read on a phone
+FEW_CLASSES = 5  # few enough for decimals and per cent signs in the cells
+MAX_NAME = 16  # characters of a class's name; the middle is cut, as names often begin alike
+DEEPEST = 0.6  # opacity of a full cell; text on it has a contrast above 4.5 on light and dark pages
+N_BINS = 40  # of the votes; an even number, so that none crosses zero
+N_MARKS = 400  # positions for flagged rows; more could not be told apart
 
 
 def draw_charts(correction: Correction) -> dict[str, str]:
@@ -54,98 +33,125 @@ def draw_charts(correction: Correction) -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Inline SVG, with a description for those who do not see it: "noise", "votes" and "certified". One that
-        would show nothing is left out: the noise of labels that the votes do not explain, the matrix of more
-        than 12 classes, votes on no row, certificates that withstand nothing.
+        Inline SVG with a description for screen readers: "noise", "votes" and "certified". A chart that would
+        show nothing is left out: the noise if the votes do not explain the labels, the matrix of more than 12
+        classes, the votes if there are none, the certificates if no verdict withstands a change.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from subsvms import correct_labels
+    >>> from subsvms import SubSVMClassifier, correct_labels
     >>> from subsvms.app.report import draw_charts
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["cat", "dog"], 100)
     >>> X = rng.normal(0.3 + 0.4 * (y == "dog")[:, None], 0.12, (200, 4))
-    >>> charts = draw_charts(correct_labels(X, y, n_estimators=100, random_state=0))
+    >>> correction = correct_labels(X, y, estimator=SubSVMClassifier(n_estimators=100), random_state=0)
+    >>> charts = draw_charts(correction)
     >>> list(charts), charts["votes"][:18]
     (['noise', 'votes', 'certified'], '<svg viewBox="0 0 ')
     """
-    from matplotlib import style
-
-    shown = _with_short_names(correction)
-    drawn = {}
-    with style.context(["default", STYLE]), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser has fonts and letters of its own
-        warnings.filterwarnings("ignore", "Matplotlib currently does not support .* natively")
-        if shown.noise.explained and len(shown.classes) <= MOST_CLASSES:
-            drawn["noise"] = _to_svg(_draw_noise(shown.noise), "noise", _describe_noise(shown.noise))
-        if np.isfinite(shown.votes.mean_value[~shown.missing]).any():
-            busiest = _find_busiest(shown)
-            drawn["votes"] = _to_svg(_draw_votes(shown, busiest), "votes", _describe_votes(shown, busiest))
-        if shown.withstands.any():
-            drawn["certified"] = _to_svg(_draw_certified(shown), "certified", _describe_certified(shown))
-    return drawn
+    names = [shorten(name) if isinstance(name, str) else name for name in correction.classes.tolist()]
+    charts = {}
+    if correction.noise.explained and len(names) <= MAX_CLASSES:
+        charts["noise"] = render("matrix.svg", lay_out_noise(correction.noise.matrix, names))
+    if np.isfinite(correction.votes.mean_value[~correction.missing]).any():
+        charts["votes"] = render("steps.svg", lay_out_votes(correction, names))
+    if correction.withstands.any():
+        charts["certified"] = render("steps.svg", lay_out_certified(correction))
+    return charts
 
 
-def _with_short_names(correction: Correction) -> Correction:
-    """Return the correction with names that can be drawn; numbers stay numbers."""
-    names = [_shorten(name) if isinstance(name, str) else name for name in correction.classes.tolist()]
-    classes = np.array(names, dtype=object)
-    return replace(correction, classes=classes, noise=replace(correction.noise, classes=classes))
+def render(template: str, chart: dict[str, Any]) -> str:
+    """Return the SVG of a chart."""
+    return open_templates().get_template(template).render(chart)
 
 
-def _shorten(name):
+def shorten(name: str) -> str:
+    """Return the name of a class without its middle if it is long.
+
+    Examples
+    --------
+    >>> shorten("product_category_shoes")
+    'product_c…_shoes'
+    """
     name = " ".join(UNPRINTABLE.sub("�", name).split())
-    head = LONGEST_NAME * 3 // 5
-    return name if len(name) <= LONGEST_NAME else f"{name[:head]}…{name[head + 1 - LONGEST_NAME :]}"
-
-
-def _open_figure(height):
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, height))
-    return figure, figure.subplots()
+    head = MAX_NAME * 3 // 5
+    return name if len(name) <= MAX_NAME else f"{name[:head]}…{name[head + 1 - MAX_NAME :]}"
 
 
 # The noise matrix
 
 
-def _draw_noise(noise: NoiseEstimate) -> Any:
-    from matplotlib.patches import Rectangle
-
-    n_classes = len(noise.classes)
-    figure, ax = _open_figure(2.4 + 0.2 * n_classes)
-    display = NoiseMatrixDisplay(noise.matrix, noise.classes)
-    display.plot(ax=ax, colorbar=False, text_kw={"color": INK})
-    texts: Any = display.text_
-    display.im_.remove()  # an image has no place for the page's own colour: draw each cell instead
-    for (line, column), share in np.ndenumerate(noise.matrix):
-        colour = COLOURS[int(line != column)], DEEPEST * float(np.clip(share, 0.0, 1.0)) ** 0.5
-        corner = column - 0.5, line - 0.5
-        ax.add_patch(Rectangle(corner, 1, 1, facecolor=colour, edgecolor=(INK, 2 * FAINT), linewidth=0.8))
-        text = texts[line, column]
-        text.set_text(f"{100 * share:.1f}\xa0%" if n_classes <= FEW_CLASSES else f"{100 * share:.0f}")
-        text.set_fontweight("bold" if line == column else "normal")
-    ax.spines[:].set_visible(False)
-    ax.tick_params(length=0)
-    ax.set_anchor("W")
-    unit = ", in %" if n_classes > FEW_CLASSES else ""
-    ax.set(xlabel=f"label given{unit}", ylabel="true class")
-    return figure
+def lay_out_noise(matrix: np.ndarray, names: list[Any]) -> dict[str, Any]:
+    """Return the noise matrix: the classes, and the cells line by line."""
+    about = ["The noise matrix: which labels the rows of each true class are given."]
+    about += [f"Of true {name!r}, {matrix[i, i]:.1%} keep their label." for i, name in enumerate(names)]
+    style, unit = ("{:.1f}\xa0%", "") if len(names) <= FEW_CLASSES else ("{:.0f}", ", in %")
+    return {
+        "about": " ".join(about), "names": [str(name) for name in names], "colours": COLOURS,
+        "texts": [style.format(100 * share) for share in matrix.ravel()],
+        "depths": DEEPEST * np.sqrt(np.clip(matrix.ravel(), 0.0, 1.0)),
+        "name_width": max(measure(str(name)) for name in names), "xlabel": f"label given{unit}",
+    }  # fmt: skip
 
 
-def _describe_noise(noise: NoiseEstimate) -> str:
-    lines = ["The noise matrix: which labels the rows of each true class are given."]
-    for name, kept in zip(noise.classes, np.diag(noise.matrix), strict=True):
-        lines.append(f"Of true {name!r}, {kept:.1%} keep their label.")
-    return " ".join(lines)
+def measure(text: str) -> float:
+    """Return about how wide text of size 11 is; East Asian characters are squares."""
+    return sum(11.0 if unicodedata.east_asian_width(letter) in "WF" else 6.4 for letter in text)
 
 
 # The votes
 
 
-def _find_busiest(correction: Correction) -> int:
-    """Return the class that most flagged rows leave or join, or most rows have; of two, the second."""
+def lay_out_votes(correction: Correction, names: list[Any]) -> dict[str, Any]:
+    """Return the votes on one class: histograms of the rows with another label, and of those with its own."""
+    number = choose_class(correction)
+    values, given, name = correction.votes.mean_value[:, number], correction.given, repr(names[number])
+    proposed = np.where(correction.flagged, correction.judgement.suggested, given)
+    own, known = given == number, np.isfinite(values) & (given >= 0)
+    flagged = (proposed != given) & (own | (proposed == number))
+    thresholds = find_thresholds(values, own, flagged, used=given >= 0)
+    two = len(names) == 2
+    labels = f"labelled {names[1 - number]!r}" if two else "labelled another class", f"labelled {name}"
+    flags = "flagged" if two else f"flagged as {name}", "flagged"
+    about = [f"Histograms of the mean vote on {name}, from -1, all against it, to 1, all for it."]
+    layers = []
+    for side, rows in enumerate((known & ~own, known & own)):
+        area, *flag = lay_out_side(values[rows], flagged[rows], thresholds[side], side, flags[side])
+        layers += [area | {"label": labels[side]}, *flag]
+        if rows.any():
+            half = f"half of them lie below {np.median(values[rows]):.2f}"
+            found = flag[0]["label"] if flag else "none flagged"
+            about.append(f"Rows {labels[side]}: {rows.sum()}, {half}; {found}.")
+    middle = "majority, about 0" if two else "neither for nor against"
+    top = 1.05 * (max(layer["levels"].max() for layer in layers if "levels" in layer) or 1.0)
+    return {
+        "name": "votes", "about": " ".join(about), "fill": 0.4, "colours": COLOURS,
+        "layers": [*layers, {"kind": "middle", "label": middle, "place": 0.5}],
+        "ends": np.arange(1, N_BINS + 1) / N_BINS, "top_share": top,
+        "xlabel": f"mean vote on {name} (−1 against, 1 for)", "ylabel": "share of the rows",
+        "xticks": [(i / 4, text) for i, text in enumerate(("−1", "−0.5", "0", "0.5", "1"))],
+        "yticks": choose_ticks(top, 0.001),
+    }  # fmt: skip
+
+
+def lay_out_side(values, flagged, threshold, side: int, words: str) -> list[dict[str, Any]]:
+    """Return a histogram of votes, and the threshold of flagged rows or, if there is none, their marks."""
+    shares = np.histogram(values, N_BINS, (-1.0, 1.0))[0] / max(len(values), 1)
+    layers: list[dict[str, Any]] = [{"kind": "area", "side": side, "levels": shares}]
+    found = values[flagged]
+    count = f"{len(found)} row{'s' * (len(found) != 1)}"
+    if np.isfinite(threshold):
+        label = f"{words} {('above', 'below')[side]} {threshold:.2f}: {count}"
+        layers.append({"kind": "line", "side": side, "label": label, "place": (threshold + 1) / 2})
+    elif len(found):
+        places = np.unique(np.round((found + 1) / 2 * N_MARKS)) / N_MARKS
+        layers.append({"kind": "marks", "side": side, "label": f"{words}: {count}", "places": places})
+    return layers
+
+
+def choose_class(correction: Correction) -> int:
+    """Return the class that most flagged rows leave or join, or the largest; of two classes, the second."""
     n_classes = len(correction.classes)
     if n_classes == 2:
         return 1
@@ -154,125 +160,37 @@ def _find_busiest(correction: Correction) -> int:
     return int(np.bincount(concerned, minlength=n_classes).argmax())
 
 
-def _draw_votes(correction: Correction, number: int) -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    figure, ax = _open_figure(3.5)
-    display = VotesDisplay.from_correction(
-        correction, class_number=number, ax=ax, bins=N_BINS, density=True
-    )  # fmt: skip
-    display.legend_.remove()  # a phone is too narrow for two columns: one goes above the picture
-    _fill_histograms(display.histograms_)
-    below = _lay_out_ticks(display.ticks_)
-    top = max(bars.get_xy()[:, 1].max() for bars in display.histograms_) or 1.0
-    for line in (*display.lines_, display.middle_):
-        if line is not None:
-            line.set_ydata([below, 1.0])
-    display.middle_.set_color(INK)
-    ax.set_ylim(-1.05 * top * below / (1 - below), 1.05 * top)
-    shares = np.asarray(MaxNLocator(4).tick_values(0.0, top * 2 / N_BINS))  # density times width of a bar
-    shares = shares[(shares >= 0.0) & (shares <= 1.05 * top * 2 / N_BINS)]
-    ax.set_yticks(shares * N_BINS / 2, [f"{100 * share:g}\xa0%" for share in shares])
-    name = repr(correction.classes[number])
-    ax.set(xlabel=f"mean vote on {name} (−1 against, 1 for)", ylabel="share of the rows")
-    handles, labels = ax.get_legend_handles_labels()
-    told = [i for i, label in enumerate(labels) if label != "none flagged"]
-    figure.legend(
-        [handles[i] for i in told], [labels[i] for i in told], loc="outside upper left", borderpad=0.0
-    )
-    return figure
-
-
-def _fill_histograms(histograms):
-    """Tell the two apart without colour: one is filled, one is hatched."""
-    for bars, colour, fill, hatch in zip(histograms, COLOURS[:2], (0.4, 0.0), ("", "////"), strict=True):
-        bars.set(alpha=None, facecolor=(colour, fill), edgecolor=colour, linewidth=1.4, hatch=hatch)
-
-
-def _lay_out_ticks(ticks) -> float:
-    """Put the ticks of flagged rows below the histograms; return the share of the axes they need."""
-    for side, marks in enumerate(ticks):
-        if marks is not None:
-            places = np.unique(np.round(marks.get_xdata() * N_TICKS / 2)) * 2 / N_TICKS
-            marks.set_data(places, np.full(len(places), 0.03 + 0.06 * side))
-    return 0.12 if any(marks is not None for marks in ticks) else 0.0
-
-
-def _describe_votes(correction: Correction, number: int) -> str:
-    values, name = correction.votes.mean_value[:, number], repr(correction.classes[number])
-    lines = [f"Histograms of the mean vote on {name}, from -1, all against it, to 1, all for it."]
-    own = correction.given == number
-    for rows, whose in ((own, f"labelled {name}"), (~own & ~correction.missing, "labelled otherwise")):
-        known = rows & np.isfinite(values)
-        if known.any():
-            n_flagged = int(np.sum(known & correction.flagged))
-            half = f"half of them lie below {np.median(values[known]):.2f}"
-            lines.append(f"Rows {whose}: {known.sum()}, {half}; {n_flagged} are flagged.")
-    return " ".join(lines)
-
-
 # The certificates
 
 
-def _draw_certified(correction: Correction) -> Any:
-    from matplotlib.ticker import PercentFormatter
-
-    figure, ax = _open_figure(2.8)
-    display = CertifiedCurveDisplay.from_correction(correction, ax=ax)
-    x, y = display.line_.get_data()
-    ax.fill_between(x, y, step="mid", color=COLOURS[0], alpha=0.15, linewidth=0)
-    ax.grid(color=INK, alpha=FAINT, linewidth=0.8)
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol="\xa0%"))
-    ax.set(xlabel="further labels (or whole rows) changed", ylabel="verdicts that stand")
-    return figure
-
-
-def _describe_certified(correction: Correction) -> str:
-    withstood = correction.withstands
-    return (
-        "How many verdicts are certain to stand, by the number of further labels that change. "
-        f"{np.mean(withstood >= 1):.0%} of them withstand one change, half of them at least "
-        f"{int(np.median(withstood))}, the surest {withstood.max()}; each with confidence "
-        f"{100 * correction.certainty:g}%."
+def lay_out_certified(correction: Correction) -> dict[str, Any]:
+    """Return the share of the verdicts that withstand each number of changes."""
+    withstood, label = correction.withstands, f"each with confidence {100 * correction.certainty:g}%"
+    last = int(withstood.max()) + 1
+    shares = np.bincount(withstood, minlength=last + 1)[::-1].cumsum()[::-1] / len(withstood)
+    about = (
+        "The share of verdicts that are certain to stand, by the number of further labels that change. "
+        f"{shares[1]:.0%} withstand one change, half of them at least {int(np.median(withstood))}, the most "
+        f"certain {last - 1}; {label}."
     )
-
-
-# SVG
-
-
-def _to_svg(figure: Any, name: str, description: str) -> str:
-    """Return a figure as SVG to be put into a page."""
-    file = io.StringIO()
-    figure.savefig(file, format="svg", metadata=NO_METADATA)
-    svg = ElementTree.fromstring(file.getvalue())
-    for parent in list(svg.iter()):
-        for child in [child for child in parent if child.tag.endswith("}style")]:
-            parent.remove(child)  # its rules would hold for the whole page
-    parts = list(svg.iter())
-    known = {part.attrib["id"] for part in parts if "id" in part.attrib}
-    values = " ".join(value for part in parts for value in part.attrib.values())
-    used = dict.fromkeys(target for target in REFERENCE.findall(values) if target in known)
-    ids = {target: f"{name}-{number}" for number, target in enumerate(used)}
-    for part in parts:
-        part.tag = part.tag.rpartition("}")[2]  # HTML knows SVG without its namespace
-        part.attrib = dict(_rewrite(part.attrib, ids))
-        part.text, part.tail = part.text if part.tag == "text" else None, None
-    svg.attrib = {
-        "viewBox": svg.attrib["viewBox"], "width": "100%", "role": "img", "aria-label": description,
-        "font-family": "system-ui, sans-serif", "stroke-linejoin": "round",
+    return {
+        "name": "certified", "about": about, "top_share": 1.0, "fill": 0.15, "colours": COLOURS,
+        "layers": [{"kind": "area", "side": 0, "label": label, "levels": shares}],
+        "ends": np.minimum(np.arange(last + 1) + 0.5, last) / last,  # level around whole numbers
+        "xlabel": "further labels (or whole rows) changed", "ylabel": "verdicts that stand",
+        "xticks": [(number / last, f"{number:g}") for number in choose_ticks(last, 1)],
+        "yticks": choose_ticks(1.0, 0.1),
     }  # fmt: skip
-    return ElementTree.tostring(svg, encoding="unicode")
 
 
-def _rewrite(attributes, ids):
-    for name, value in attributes.items():
-        name = name.rpartition("}")[2]
-        if name == "id":
-            if value in ids:
-                yield name, ids[value]
-            continue
-        value = REFERENCE.sub(lambda found: ids.get(found[0], found[0]), value)
-        value = NUMBER.sub(lambda found: f"{float(found[0]):.2f}", value)  # a hundredth of a pixel is enough
-        if name == "style":
-            value = value.replace("'DejaVu Sans'", "system-ui").replace(INK, "currentColor")
-        yield name, value
+def choose_ticks(top: float, smallest: float) -> list[float]:
+    """Return at most six round numbers from 0 to `top`.
+
+    Examples
+    --------
+    >>> choose_ticks(0.14, smallest=0.01), choose_ticks(4, smallest=1)
+    ([0.0, 0.05, 0.1], [0, 1, 2, 3, 4])
+    """
+    steps = (digit * smallest * 10**power for power in range(12) for digit in (1, 2, 5))
+    step = next(step for step in steps if top / step < 6)
+    return [i * step for i in range(int(top / step) + 1)]

@@ -1,0 +1,20 @@
+import numpy as np
+import pytest
+
+from subsvms import SubSVMClassifier, adversaries, correct_labels
+from subsvms.app.report import draw_charts
+
+
+@pytest.fixture(scope="session")
+def correction():
+    rng = np.random.default_rng(0)
+    clean = rng.integers(2, size=400)
+    X = rng.normal(0.5, 0.5, (2, 4))[clean] + rng.normal(0, 0.12, (400, 4))
+    given = adversaries.uniform_flips(clean, error_rate=0.15, random_state=0).labels
+    labels = np.array(["no", "yes"], dtype=object)[given]
+    return correct_labels(X, labels, estimator=SubSVMClassifier(n_estimators=100), random_state=0)
+
+
+@pytest.fixture(scope="session")
+def charts(correction):
+    return draw_charts(correction)

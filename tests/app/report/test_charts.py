@@ -1,0 +1,133 @@
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from web_pages import Page
+
+from subsvms.app.report.charts import (
+    MAX_CLASSES,
+    MAX_NAME,
+    N_MARKS,
+    choose_ticks,
+    draw_charts,
+    lay_out_noise,
+    lay_out_side,
+    render,
+    shorten,
+)
+from subsvms.displays._base import COLOURS
+
+NAMES = {
+    "hostile": ["</text><script>ran = 1</script>", "$x^2$ & <b>'\""],
+    "unprintable": ["a\x00\x1bb\nc", "\ud800\ufffe"],
+    "foreign": ["日本語", "العربية हिन्दी 🙂"],
+    "long": ["species of the north " * 50, "species of the south " * 50],
+    "empty": ["", " "],
+    "numbers": [0, 1],
+    "booleans": [False, True],
+}
+
+
+def rename(correction, names):
+    return replace(correction, classes=np.array(names, dtype=object))
+
+
+def test_charts_show_the_numbers_of_the_correction(charts, correction):
+    assert list(charts) == ["noise", "votes", "certified"]
+    written = re.findall(r">([\d.]+)\xa0%<", charts["noise"])
+    assert written == [f"{100 * share:.1f}" for share in correction.noise.matrix.ravel()]
+    for label in ("labelled 'no'", "flagged above", "labelled 'yes'", "flagged below", "majority, about 0"):
+        assert label in Page(charts["votes"]).text
+    n_flagged = sum(int(count) for count in re.findall(r"-?[\d.]+: (\d+) rows</text>", charts["votes"]))
+    assert n_flagged == correction.flagged.sum()
+    assert f"the most certain {correction.withstands.max()};" in charts["certified"]
+
+
+def test_a_histogram_is_as_high_as_the_shares_of_rows(correction):
+    values = correction.votes.mean_value[correction.given == 1, 1]
+    (area,) = lay_out_side(values, np.zeros(len(values), dtype=bool), np.nan, 1, "flagged")
+    assert area["levels"].sum() == pytest.approx(1.0)
+    assert area["levels"][-8:].sum() == pytest.approx(np.mean(values >= 0.6))  # eight bins of 0.05
+
+
+def test_charts_take_their_text_colour_from_the_page(charts):
+    for svg in charts.values():
+        page = Page(svg)
+        assert re.match(r'<svg viewBox="0 0 340 [\d.]+" width="100%"', svg)
+        assert page.tags[0][1]["fill"] == "currentColor"
+        assert all("fill" not in attributes for tag, attributes in page.tags if tag == "text")
+        assert set(re.findall(r"#[0-9A-F]{6}", svg)) <= set(COLOURS[:2])
+        assert "<style" not in svg and "<image" not in svg
+
+
+def test_charts_need_no_matplotlib(correction, charts, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert draw_charts(correction) == charts
+
+
+@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+def test_class_names_of_any_kind_can_be_drawn(names, correction):
+    drawn = draw_charts(rename(correction, names))
+    for svg in drawn.values():
+        assert {tag for tag, _ in Page(svg).tags} <= {"svg", "g", "path", "text", "rect", "pattern"}
+    for name in names:
+        assert shorten(str(name)) in Page(drawn["noise"]).text
+        assert repr(shorten(name) if isinstance(name, str) else name) in Page(drawn["votes"]).text
+
+
+def test_long_names_lose_their_middle():
+    short = shorten("product_category_shoes")
+    assert len(short) == MAX_NAME and short.startswith("product") and short.endswith("shoes")
+    assert shorten("x" * MAX_NAME) == "x" * MAX_NAME
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 6, MAX_CLASSES])
+@pytest.mark.parametrize("name", ["a", "x" * MAX_NAME])
+def test_a_matrix_stays_inside_its_chart(n_classes, name):
+    svg = render("matrix.svg", lay_out_noise(np.eye(n_classes), [name] * n_classes))
+    page = Page(svg)
+    width, height = map(float, page.tags[0][1]["viewbox"].split()[2:])
+    cells = [attributes for tag, attributes in page.tags if tag == "rect"]
+    assert len(cells) == n_classes**2
+    for cell in cells:
+        assert 0 <= float(cell["x"]) and float(cell["x"]) + float(cell["width"]) <= width
+        assert 0 <= float(cell["y"]) and float(cell["y"]) + float(cell["height"]) <= height
+    assert ("rotate(-45)" in svg) == (name != "a")
+
+
+def test_many_classes_have_votes_but_no_matrix(correction):
+    names = [f"class {i}" for i in range(MAX_CLASSES + 1)]
+    assert list(draw_charts(rename(correction, names))) == ["votes", "certified"]
+
+
+def test_labels_that_the_votes_do_not_explain_have_no_matrix(correction):
+    unexplained = replace(correction, noise=replace(correction.noise, evidence=np.zeros(2)))
+    assert list(draw_charts(unexplained)) == ["votes", "certified"]
+
+
+def test_verdicts_that_withstand_nothing_have_no_curve(correction):
+    assert "certified" not in draw_charts(
+        replace(correction, withstands=np.zeros(len(correction), dtype=int))
+    )
+
+
+def test_flagged_rows_without_a_threshold_are_marked_a_few_hundred_times_at_most():
+    values = np.random.default_rng(0).uniform(-1, 1, 10_000)
+    _, marks = lay_out_side(values, np.ones(len(values), dtype=bool), np.nan, 0, "flagged")
+    assert marks["label"] == "flagged: 10000 rows" and len(marks["places"]) == N_MARKS + 1
+    assert np.abs(np.sort(marks["places"]) - np.linspace(0, 1, N_MARKS + 1)).max() < 1e-9
+
+
+def test_rows_without_a_label_are_left_out_of_the_charts(correction):
+    given = correction.given.copy()
+    given[:100] = -1
+    n_yes = int(np.sum(given == 1))
+    assert f"Rows labelled &#39;yes&#39;: {n_yes}," in draw_charts(replace(correction, given=given))["votes"]
+
+
+@pytest.mark.parametrize("top", [0.011, 0.07, 0.35, 1.0])
+def test_ticks_are_few_and_reach_far(top):
+    ticks = choose_ticks(top, 0.001)
+    assert 3 <= len(ticks) <= 6 and ticks[0] == 0 and 0.5 * top < ticks[-1] <= top
