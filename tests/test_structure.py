@@ -8,6 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 import subsvms
 
 SOURCE = Path(subsvms.__file__).parent
-GROUND = "exceptions _typing _validation _intervals _threads _progress _atomic _states metrics"
+GROUND = "exceptions _extras _typing _validation _intervals _threads _progress _atomic _states metrics"
 LIBRARY = "ensemble certificates theory correction displays adversaries datasets"
 MAY_USE = {  # each room, and the rooms it may import from, besides the ground and itself
     **dict.fromkeys(GROUND.split(), ""),
@@ -43,29 +44,49 @@ def find_room(module):
     return next((r for n in (2, 1) if (r := ".".join(parts[:n])) in MAY_USE), None)
 
 
+def list_imports(source):
+    """Return what each module of the package imports from it, anywhere in its code: {module: names}."""
+    imports = {}
+    for path in source.rglob("*.py"):
+        module = ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
+        names = []
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                names += [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+        imports[module] = [name.removeprefix("subsvms.") for name in names if name.startswith("subsvms.")]
+    return imports
+
+
 def find_forbidden(source):
     """Return the imports that break the contract, as (module, imported)."""
     found = []
-    for path in source.rglob("*.py"):
-        module = ".".join(path.relative_to(source).with_suffix("").parts).removesuffix(".__init__")
-        room = find_room(module)
+    for module, names in list_imports(source).items():
         if module in {"__init__", "__main__", "app"}:
             continue
+        room = find_room(module)
         allowed = {room, *GROUND.split(), *MAY_USE[room].split()}
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom):
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-            else:
-                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            used = [name.removeprefix("subsvms.") for name in names if name.startswith("subsvms.")]
-            found += [
-                (module, name) for name in used if name != "__version__" and find_room(name) not in allowed
-            ]
+        found += [(module, n) for n in names if n != "__version__" and find_room(n) not in allowed]
     return found
+
+
+def sort_modules(source):
+    """Return the modules, each after those that it imports; raise a CycleError if there is no such order."""
+    imports = list_imports(source)
+    homes = {
+        module: {name if name in imports else name.rpartition(".")[0] for name in names} - {module}
+        for module, names in imports.items()
+    }
+    return list(TopologicalSorter(homes).static_order())
 
 
 def test_imports_point_down():
     assert find_forbidden(SOURCE) == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert len(sort_modules(SOURCE)) > 80
 
 
 @pytest.mark.parametrize(
@@ -83,12 +104,18 @@ def test_an_import_that_points_up_is_found(tmp_path, line):
     assert [module for module, _ in find_forbidden(tmp_path)] == ["ensemble._votes"]
 
 
+def test_a_circle_is_found(tmp_path):
+    (tmp_path / "ensemble").mkdir()
+    (tmp_path / "ensemble" / "_votes.py").write_text("from subsvms.ensemble._solver import solve\n")
+    (tmp_path / "ensemble" / "_solver.py").write_text("def f():\n    from subsvms.ensemble import _votes\n")
+    with pytest.raises(CycleError):
+        sort_modules(tmp_path)
+
+
 def test_only_solver_and_votes_touch_compiled_code():
     for path in SOURCE.rglob("*.py"):
         if path.parent.name != "_compiled" and path.stem not in {"_solver", "_votes"}:
-            assert not re.search(
-                r"^\s*(from subsvms.*_compiled|import numba|from numba)", path.read_text(), re.M
-            )
+            assert not re.search(r"^\s*(from subsvms.*_compiled|(import|from) numba)", path.read_text(), re.M)
 
 
 PUBLIC = {  # what users may count on: changing it is a change of the interface
@@ -113,7 +140,8 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
         CertifiedCurveDisplay NoiseMatrixDisplay RegularityDisplay VotesDisplay find_thresholds
     """,
     "subsvms.ensemble": """
-        SubSVMClassifier Votes load save
+        SubSVMClassifier Votes class_probabilities draw_subsets load save solve_shared solve_subsets
+        subset_size
     """,
     "subsvms.exceptions": """
         InputError LabelNoiseWarning TableError
@@ -141,11 +169,7 @@ def test_the_public_names_are_these(module):
 @pytest.mark.parametrize("module", PUBLIC)
 def test_every_public_function_and_estimator_has_an_example(module):
     home = importlib.import_module(module)
-    shown_elsewhere = {
-        "load",
-        "correct_batches",
-        "correct_batch",
-    }  # by the examples of `save` and `fit_batches`
+    shown_elsewhere = {"load", "correct_batches", "correct_batch"}  # in the examples of save and fit_batches
     for name in set(home.__all__) - shown_elsewhere:
         thing = getattr(home, name)
         if inspect.isfunction(thing) or hasattr(thing, "fit"):
@@ -171,6 +195,6 @@ def test_the_experiments_use_public_names_only():
 
 
 def test_importing_does_not_import_numba():
-    """It takes a third of a second, and who only loads labels or asks for help should not wait."""
+    """It takes a third of a second, which `subsvms --help` should not wait for."""
     code = "import sys, subsvms; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
