@@ -1,7 +1,9 @@
-"""The paper's theory, computable: one function per statement, and what is built on them.
+"""The paper's theory: one function per statement, and what is built on them.
 
-`subsvms.theory._subset_bounds` has Appendix B and Lemma 7, `subsvms.theory._vote_bounds` Theorems 3 and 6,
-`subsvms.theory._regularity` measures Definition 1, and `subsvms.theory._planning` recommends an ensemble.
+- `_subset_bounds`: how many clean rows a random subset has (Appendix B and Lemma 7);
+- `_vote_bounds`: how often one SVM errs, and how often a vote does (Theorems 3 and 6);
+- `_regularity`: how few rows teach an SVM enough, measured on a table (Definition 1);
+- `_planning`: how many SVMs to train, on how many rows each.
 """
 
 from subsvms.theory._planning import Plan, plan

@@ -1,16 +1,16 @@
-"""Choose how many SVMs of how many rows, before a long run: what is guaranteed, estimated and assumed.
+"""Choose the number of SVMs and the size of their subsets before a long run.
 
 With at most a share e of wrong labels, an SVM that disagrees with a share d of the given labels disagrees
 with at most phi = d + e of the clean ones. d is measured, for several sizes s, on rows that an SVM was not
-trained on, as a correction judges a row by such SVMs; so neither eta, delta nor the unknown constant c of
-Theorem 6 is needed. If phi < 1/2,
+trained on, because a correction judges each row by such SVMs; so neither eta, delta nor the unknown constant
+c of Theorem 6 is needed. If phi < 1/2, the vote of
 
     J(s) = log(1 / failure) / (2 (1/2 - phi(s))^2)
 
-votes fail with at most that probability on a row that is no harder than the average one (Theorem 6). The
-smaller a subset, the fewer wrong labels an adversary can put into it, and the more its certificates are
-worth; so the smallest size is recommended that keeps nine tenths of the distance 1/2 - phi of the best. For
-two classes it is at least Lemma 7's size for the smallest r at which the table is regular, if there is one.
+SVMs fails with at most that probability on a row that is no harder than the average one (Theorem 6). The
+smaller a subset, the fewer wrong labels an adversary can put into it, and the stronger its certificates; so
+the recommended size is the smallest that keeps nine tenths of the best size's distance 1/2 - phi. For two
+classes it is at least Lemma 7's size for the smallest r at which the table is regular, if there is one.
 J(s) is divided by the share of the SVMs that have not seen a row.
 """
 
@@ -22,10 +22,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.utils import (
-    _safe_indexing,
-    check_random_state,
-)  # the former is what scikit-learn's own folds use
+from sklearn.utils import _safe_indexing, check_random_state  # the first one as in scikit-learn's own folds
 
 from subsvms._validation import check_labels, check_range
 from subsvms.certificates import CONFIDENCE, count_withstood
@@ -39,32 +36,49 @@ from subsvms.theory._vote_bounds import vote_failure, votes_needed
 
 N_TRIALS = 100  # SVMs of each size; their mean disagreement is then known to about a hundredth
 LEVEL = 0.95  # confidence of the upper limits to phi, of all sizes together
-FEWEST, USUAL = 200, 1000  # SVMs: vote shares are then known to 0.04; and the number without a plan
-MOST = 10_000  # SVMs that are recommended; if phi is hardly below 1/2, more would be needed than is sensible
-PROMISED = {"n_estimators", "subsample_size"}  # what a plan recommends, so nobody hands it over
-KEPT = 0.9  # of the distance from 1/2 that the best size has
-FEWEST_ROWS = 5  # of a class; of fewer nothing can be measured
-PILOTS = (64, 192)  # SVMs of the two runs that measure the cost
-PILOT_ROWS = 20_000  # of a larger table; the cost of a vote is taken to grow with the rows
+FEWEST, USUAL = 200, 1000  # SVMs: 200 give vote shares to 0.04; 1000 is the number without a plan
+MOST_SVMS = 10_000  # SVMs to recommend; if phi is hardly below 1/2, more would be needed than is sensible
+RECOMMENDED = {"n_estimators", "subsample_size"}
+KEPT = 0.9  # of the best size's distance from 1/2
+FEWEST_ROWS = 5  # of a class; with fewer nothing can be measured
+PILOTS = (64, 192)  # SVMs in the two runs that measure the cost
+PILOT_ROWS = 20_000  # drawn from a larger table; the cost of a vote is assumed to grow with the rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """A recommended ensemble, and what is known about it beforehand."""
+    """A recommended ensemble, and what is known about it beforehand. Printed, it explains itself.
+
+    Attributes
+    ----------
+    subsample_size, n_estimators : int
+        Rows in a subset, and number of SVMs.
+    seconds : float
+        Expected time to fit, on this machine.
+    phi : float
+        Upper limit of how often an SVM of that size errs against the clean labels. If it is 1/2 or more,
+        nothing is promised of the vote.
+    votes_needed : int or None
+        SVMs needed for the wanted failure; None if phi is 1/2 or more.
+    regularity : Regularity
+        The measurement that the plan is based on.
+    max_error_rate, failure : float
+        As given to `plan`.
+    guaranteed, estimated, assumed : tuple of str
+        Sentences: what holds whatever the data, what was measured on this table, and what has to be believed.
+    """
 
     subsample_size: int
     n_estimators: int
-    seconds: float  # expected for fitting, on this machine
-    phi: (
-        float  # limit to how often an SVM of that size errs against the clean labels; 1/2 or more: no promise
-    )
-    votes_needed: int | None  # SVMs for the wanted failure; None if phi is 1/2 or more
+    seconds: float
+    phi: float
+    votes_needed: int | None
     regularity: Regularity
     max_error_rate: float
     failure: float
-    guaranteed: tuple[str, ...]  # true whatever the data
-    estimated: tuple[str, ...]  # measured on this table
-    assumed: tuple[str, ...]  # believed
+    guaranteed: tuple[str, ...]
+    estimated: tuple[str, ...]
+    assumed: tuple[str, ...]
 
     def __repr__(self) -> str:
         parts = [f"{name}={value}" for name, value in self.parameters.items()]
@@ -72,7 +86,7 @@ class Plan:
 
     @property
     def parameters(self) -> Mapping[str, int]:
-        """What to hand to `SubSVMClassifier` or `LabelCorrector`."""
+        """The recommended parameters of `SubSVMClassifier`."""
         return {"n_estimators": self.n_estimators, "subsample_size": self.subsample_size}
 
     def __str__(self) -> str:
@@ -98,20 +112,21 @@ def plan(
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
         Finite numbers, each feature with a range of about one.
     y : array-like of shape (n_samples,)
-        The given labels, wrong ones among them.
+        The given labels, some of which may be wrong.
     max_error_rate : float, default=0.1
         Largest share of wrong labels, the paper's rho beta; at least 0 and less than 1/2.
     failure : float, default=0.01
-        Probability that the vote on a row, no harder than the average one, is wrong; between 0 and 1.
+        Accepted probability that the vote is wrong on a row that is no harder than the average one; between
+        0 and 1.
     random_state : int, RandomState instance or None, default=None
-        The recommendation depends on it, much where phi is near 1/2; the seconds depend on the machine.
+        The recommendation depends on it, strongly where phi is near 1/2; the seconds depend on the machine.
     **parameters
-        Those of `SubSVMClassifier` that will be used, such as kernel, gamma, C or n_jobs.
+        Other parameters of the `SubSVMClassifier` that will be trained, such as kernel, gamma, C or n_jobs.
 
     Returns
     -------
     Plan
-        Print it. `plan.parameters` goes into `SubSVMClassifier` and `LabelCorrector`.
+        Print it to read it; `SubSVMClassifier(**plan.parameters)` is the recommended ensemble.
 
     Examples
     --------
@@ -124,8 +139,8 @@ def plan(
     """
     check_range("max_error_rate", max_error_rate, 0, 0.5, "[)")
     check_range("failure", failure, 0, 1, "()")
-    if given := sorted(PROMISED & set(parameters)):
-        raise InputError(f"A plan recommends {given[0]}, so it takes none: leave {given[0]} out.")
+    if given := sorted(RECOMMENDED & set(parameters)):
+        raise InputError(f"A plan recommends {given[0]}, so it cannot be given: leave {given[0]} out.")
     rng = check_random_state(random_state)
     classes, labels = check_labels(y, X.shape[0] if hasattr(X, "shape") else len(X))
     counts = np.bincount(labels)
@@ -134,18 +149,18 @@ def plan(
     measured = estimate_regularity(
         X, y, sizes=sizes.tolist(), n_trials=N_TRIALS, random_state=rng.randint(2**31 - 1), **parameters
     )
-    rho = find_rho(max_error_rate, counts / counts.sum())
+    rho = largest_rho(max_error_rate, counts / counts.sum())
     limits = disagreement_limits(measured) + max_error_rate
     if counts.min() < FEWEST_ROWS:
         limits = np.ones(len(limits))
     r = measured.smallest_size
-    least = smallest_size(r, rho) if r is not None and has_lemma(measured, rho) else 2
+    least = smallest_size(r, rho) if r is not None and lemma_7_applies(measured, rho) else 2
     size = choose_size(measured.sizes, limits, least, usual)
     phi = float(min(limits[measured.sizes == size][0], 1.0))
     needed = None
     if phi < 0.5:
         needed = int(np.ceil(votes_needed(phi, failure) / unseen_share(size, counts, measured.chances)))
-    n_svms = USUAL if needed is None or needed > MOST else max(needed, FEWEST)
+    n_svms = USUAL if needed is None or needed > MOST_SVMS else max(needed, FEWEST)
     model = SubSVMClassifier(**(parameters | {"n_estimators": n_svms, "subsample_size": size}))
     seconds = expect_seconds(model, X, labels, rng.randint(2**31 - 1))
     return Plan(
@@ -157,22 +172,22 @@ def plan(
         regularity=measured,
         max_error_rate=max_error_rate,
         failure=failure,
-        guaranteed=tuple(say_guaranteed(model, needed, phi, failure, rho, measured, counts)),
-        estimated=tuple(say_estimated(size, phi, seconds, measured, max_error_rate)),
-        assumed=tuple(say_assumed(needed, rho, max_error_rate, counts)),
+        guaranteed=tuple(format_guaranteed(model, needed, phi, failure, rho, measured, counts)),
+        estimated=tuple(format_estimated(size, phi, seconds, measured, max_error_rate)),
+        assumed=tuple(format_assumed(needed, rho, max_error_rate, counts)),
     )
 
 
-def find_rho(max_error_rate: float, shares: np.ndarray) -> float:
-    """Return the largest rho that so many wrong labels can mean; 1 if they could be a whole class.
+def largest_rho(max_error_rate: float, shares: np.ndarray) -> float:
+    """Return the largest rho that this share of wrong labels can mean; 1 if it could be a whole class.
 
-    The smallest class of the given labels may have gained all of them, so it had at most that many fewer.
+    All wrong labels may have been added to the class that is smallest among the given labels.
 
     Examples
     --------
-    >>> find_rho(0.25, np.array([0.5, 0.5])), find_rho(0.1, np.array([0.15, 0.85]))
+    >>> largest_rho(0.25, np.array([0.5, 0.5])), largest_rho(0.1, np.array([0.15, 0.85]))
     (1.0, 1.0)
-    >>> round(find_rho(0.1, np.array([0.3, 0.7])), 3)
+    >>> round(largest_rho(0.1, np.array([0.3, 0.7])), 3)
     0.5
     """
     left = shares.min() - max_error_rate
@@ -180,10 +195,10 @@ def find_rho(max_error_rate: float, shares: np.ndarray) -> float:
 
 
 def disagreement_limits(measured: Regularity) -> np.ndarray:
-    """Return for each size an upper limit to how often an SVM disagrees with a label it was not taught.
+    """Return for each size an upper limit of how often an SVM disagrees with the labels of unseen rows.
 
     Normal limits of a mean over SVMs, for all sizes at once (Bonferroni). Where errors were counted on a
-    part of the rows, all SVMs share its luck, which is added.
+    sample of the rows, the variance of the sample, which all SVMs share, is added.
     """
     n_trials = measured.errors.shape[1]
     by_rows = measured.unseen_errors * (1.0 - measured.unseen_errors) / measured.n_judged
@@ -192,13 +207,13 @@ def disagreement_limits(measured: Regularity) -> np.ndarray:
     return measured.unseen_errors + norm.isf((1.0 - LEVEL) / len(measured.sizes)) * spread
 
 
-def has_lemma(measured: Regularity, rho: float) -> bool:
-    """Tell whether Lemma 7 speaks of a table: two classes, regular, fewer wrong labels than a class."""
+def lemma_7_applies(measured: Regularity, rho: float) -> bool:
+    """Say if Lemma 7 applies: two classes, regular, fewer wrong labels than the smaller class has rows."""
     return len(measured.shares) == 2 and measured.smallest_size is not None and rho < 1
 
 
 def unseen_share(size: int, counts: np.ndarray, chances: np.ndarray) -> float:
-    """Return the share of the SVMs that have not drawn a row, for the row that is drawn most.
+    """Return the share of the SVMs that have not seen a row, for the row that is most likely to be drawn.
 
     Examples
     --------
@@ -214,13 +229,13 @@ def choose_size(sizes: np.ndarray, limits: np.ndarray, least: int, usual: int) -
     Parameters
     ----------
     sizes : ndarray of int of shape (n_sizes,)
-        Ascending, the usual size among them.
+        Ascending; they include the usual size.
     limits : ndarray of shape (n_sizes,)
-        phi of each.
+        phi of each size.
     least : int
-        Smallest size allowed; the largest one is taken if all are smaller.
+        Smallest size allowed; if all are smaller, the largest is returned.
     usual : int
-        What to return if no size promises anything.
+        What to return if phi is 1/2 or more for every allowed size.
 
     Examples
     --------
@@ -236,18 +251,18 @@ def choose_size(sizes: np.ndarray, limits: np.ndarray, least: int, usual: int) -
 
 
 def expect_seconds(model: SubSVMClassifier, X: Any, labels: np.ndarray, seed: int) -> float:
-    """Return how long `model` will take to fit, from two small runs on this machine."""
+    """Return the seconds that `model` will take to fit, from two small runs on this machine."""
     rows = np.arange(len(labels))
     if len(rows) > PILOT_ROWS and model.kernel != "precomputed":
         rows = np.sort(np.random.default_rng(seed).choice(rows, PILOT_ROWS, replace=False))
-        rows = np.union1d(rows, np.unique(labels, return_index=True)[1])  # every class, at least once
+        rows = np.union1d(rows, np.unique(labels, return_index=True)[1])  # every class at least once
     table, part = _safe_indexing(X, rows), labels[rows]
     settings = model.get_params() | {"random_state": seed, "verbose": 0}
     spent = []
-    for n in (PILOTS[0], *PILOTS):  # the first run compiles, or wakes the machine
+    for n in (PILOTS[0], *PILOTS):  # the first run compiles and warms up
         began = time.perf_counter()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the measurement before has told
+            warnings.simplefilter("ignore")  # the measurement has warned already
             SubSVMClassifier(**(settings | {"n_estimators": n})).fit(table, part)
         spent.append(time.perf_counter() - began)
     each = max(spent[2] - spent[1], 0.0) / (PILOTS[1] - PILOTS[0])
@@ -255,39 +270,39 @@ def expect_seconds(model: SubSVMClassifier, X: Any, labels: np.ndarray, seed: in
     return (fixed + each * model.n_estimators) * len(labels) / len(rows)
 
 
-def say_guaranteed(model, needed, phi, failure, rho, measured, counts) -> list[str]:
-    """Return what holds whatever the data, in sentences."""
-    said = []
+def format_guaranteed(model, needed, phi, failure, rho, measured, counts) -> list[str]:
+    """Return sentences on what holds whatever the data."""
+    sentences = []
     n_svms, size = model.n_estimators, model.subsample_size
     if needed is not None:
-        reached = f"{failure:g}; {needed} would do"
+        reached = f"{failure:g}; {needed} SVMs would be enough"
         if needed > n_svms:
             asked = int(n_svms * unseen_share(size, counts, measured.chances))
             reached = f"{round_up(vote_failure(max(asked, 1), phi))}; for {failure:g} it would take {needed}"
-        said.append(
+        sentences.append(
             f"On a row on which a single SVM errs with probability at most {round_up(phi)}, the vote of "
-            f"those of {n_svms} that have not seen it errs with probability at most {reached} "
+            f"those of the {n_svms} SVMs that have not seen it errs with probability at most {reached} "
             "(Theorem 6, last step)."
         )
-    if has_lemma(measured, rho) and measured.smallest_size <= size:
+    if lemma_7_applies(measured, rho) and measured.smallest_size <= size:
         r = measured.smallest_size
         kept = 1.0 - min(eta_worst(size, r, rho=rho, p=model.sampling_bias), 1.0)
-        said.append(
-            f"Whoever chose the wrong labels, if they are at most {round_up(rho)} of the smaller class, a "
-            f"subset has {-(-r // 2)} clean rows of each class with probability {round_down(kept)} at least."
+        sentences.append(
+            f"If the wrong labels, whoever chose them, are at most {round_up(rho)} of the smaller class, a "
+            f"subset has {-(-r // 2)} clean rows of each class with probability at least {round_down(kept)}."
         )
     m = unanimous_withstands(model, counts)
     if m > 0:
-        said.append(
+        sentences.append(
             f"A unanimous vote of {n_svms} SVMs on a row keeps its winner if any {m} further labels change "
             f"(the certificate, with confidence {CONFIDENCE})."
         )
-    return said
+    return sentences
 
 
 def unanimous_withstands(model: SubSVMClassifier, counts: np.ndarray) -> int:
-    """Return how many changed labels every unanimous vote withstands, whatever the row's class."""
-    if model.class_weight == "balanced":  # then every SVM depends on the sizes of the classes
+    """Return how many changed labels a unanimous vote withstands, whatever the row's class."""
+    if model.class_weight == "balanced":  # every SVM depends on the sizes of the classes
         return 0
     every = np.arange(len(counts))
     n = np.full(len(counts), model.n_estimators)
@@ -297,7 +312,7 @@ def unanimous_withstands(model: SubSVMClassifier, counts: np.ndarray) -> int:
 
 
 def round_up(share: float) -> str:
-    """Return a limit with three digits that is no smaller than it is.
+    """Format a share with three digits, rounded up.
 
     Examples
     --------
@@ -308,45 +323,47 @@ def round_up(share: float) -> str:
 
 
 def round_down(share: float) -> str:
-    """Return a limit with three digits that is no larger than it is."""
+    """Format a share with three digits, rounded down."""
     return f"{np.floor(share * 1000 + 1e-9) / 1000:.3f}"
 
 
-def say_estimated(size, phi, seconds, measured, max_error_rate) -> list[str]:
-    """Return what was measured on this table, in sentences."""
+def format_estimated(size, phi, seconds, measured, max_error_rate) -> list[str]:
+    """Return sentences on what was measured on this table."""
     mean = measured.unseen_errors[measured.sizes == size][0]
     r = measured.smallest_size
     regular = (
-        f"An SVM of r = {r} rows errs at most {measured.threshold:g} on class-balanced draws, with "
-        f"probability {1 - measured.delta:g}: with labels as they are, the table is regular from there on."
+        f"An SVM trained on r = {r} rows has an error rate of at most {measured.threshold:g} on "
+        f"class-balanced draws with probability {1 - measured.delta:g}: by the given labels, the table is "
+        "regular from there on."
         if r is not None
-        else f"With labels as they are, the table is not regular at {measured.threshold:g} with up to "
+        else f"By the given labels, the table is not regular at {measured.threshold:g} with up to "
         f"{measured.sizes[-1]} rows."
     )
     return [
-        f"An SVM of {size} rows disagrees with {mean:.1%} of the given labels of rows it has not seen, so "
-        f"with a share of at most {round_up(phi)} of the clean ones if at most {max_error_rate:.1%} are "
-        f"wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of each size).",
+        f"An SVM trained on {size} rows disagrees with {mean:.1%} of the given labels of rows it has not "
+        f"seen, and so with a share of at most {round_up(phi)} of the clean ones if at most "
+        f"{max_error_rate:.1%} are wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of each "
+        "size).",
         regular,
         f"Fitting takes about {seconds:.2g} seconds on this machine.",
     ]
 
 
-def say_assumed(needed, rho, max_error_rate, counts) -> list[str]:
-    """Return what the user has to believe, in sentences."""
-    said = [f"At most {max_error_rate:.1%} of the given labels are wrong. Nothing in a table proves that."]
+def format_assumed(needed, rho, max_error_rate, counts) -> list[str]:
+    """Return sentences on what the user has to believe."""
+    sentences = [f"At most {max_error_rate:.1%} of the given labels are wrong. No table can prove that."]
     if needed is None:
-        said.append(
-            "Nothing is promised of the vote: an SVM may err on half of the rows or more. It can still be of "
-            "use; a smaller max_error_rate, or better features, would change that."
+        sentences.append(
+            "Nothing is promised about the vote, because an SVM may err on half of the rows or more. It can "
+            "still be useful; a smaller max_error_rate or better features would allow a promise."
         )
     else:
-        said.append(
+        sentences.append(
             "Each row is as easy as the average one: a row that most SVMs get wrong stays wrong, however "
-            "many vote. The paper makes the same step."
+            "many vote. The paper makes the same assumption."
         )
     if counts.min() < FEWEST_ROWS:
-        said.append(f"A class has fewer than {FEWEST_ROWS} rows, of which nothing can be measured.")
+        sentences.append(f"A class has fewer than {FEWEST_ROWS} rows: too few to measure anything.")
     if rho >= 1:
-        said.append("So many wrong labels could be a whole class, and then no method can find it again.")
-    return said
+        sentences.append("The wrong labels could be a whole class, and then no method can recover it.")
+    return sentences

@@ -2,11 +2,11 @@
 
 A table is r-regular at (delta, theta) if, with probability at least 1 - delta over r rows drawn from it, an
 SVM trained on them errs with probability at most theta on further draws. Draws are p-biased, as everywhere
-here. The table is the whole distribution, so an SVM's error rate is counted: with e_c the share of class c
-that it gets wrong, and pi_c the probability of class c in a draw, it is sum_c pi_c e_c. (Of a class with more
-than `MOST_ROWS` rows so many are drawn, and there it is estimated.) Random is which rows a subset has. Of
-`n_trials` subsets the (1 - delta) quantile of the error rates is the smallest theta, and order statistics
-limit it: the number of trials below the true quantile is binomial.
+here. The table is the whole distribution, so an SVM's error rate can be counted: with e_c the share of class
+c that it gets wrong, and pi_c the probability of class c in a draw, it is sum_c pi_c e_c. (It is estimated
+where a class has more than `MOST_ROWS` rows, of which that many are drawn.) Only the choice of the subset is
+random. The (1 - delta) quantile of the error rates of `n_trials` subsets estimates the smallest theta, and
+order statistics give its confidence interval: the number of trials below the true quantile is binomial.
 
 On corrupted labels the same numbers mean something else, and `Regularity` says so: SVMs are trained on
 wrong labels and judged by them. That is an estimate of epsilon in Theorem 6, and no longer regularity of the
@@ -32,38 +32,60 @@ from subsvms.ensemble._votes import count_votes, gather_voters
 from subsvms.exceptions import InputError
 
 SMALLEST, GROWTH, LARGEST = 4, 1.5, 2.0  # sizes tried by default: 4, 6, 9, ... up to twice log^2 l
-MOST_ROWS = 5000  # of each class on which error rates are counted; more are drawn from at random
+MOST_ROWS = 5000  # of each class on which error rates are counted; a larger class is sampled
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regularity:
-    """Error rates of SVMs that were trained on few rows."""
+    """Error rates of SVMs that were trained on few rows.
 
-    sizes: np.ndarray  # (n_sizes,), rows in a subset, ascending
-    theta: np.ndarray  # (n_sizes,), the (1 - delta) quantile of the error rates
-    interval: np.ndarray  # (n_sizes, 2), for theta; NaN for an end that so few trials cannot give
-    errors: np.ndarray  # (n_sizes, n_trials), p-biased error rates, ascending
-    class_errors: np.ndarray  # (n_sizes, n_classes), mean share of each class that an SVM gets wrong
-    unseen_errors: np.ndarray  # (n_sizes,), mean error rate on uniform rows that an SVM was not trained on
-    unseen_sd: np.ndarray  # (n_sizes,), how much that varies between SVMs
-    n_judged: int  # rows on which errors were counted
-    n_rows: int  # of the table
-    shares: np.ndarray  # (n_classes,), of the given labels
-    chances: np.ndarray  # (n_classes,), probability of each class in a draw
+    Attributes
+    ----------
+    sizes : ndarray of int of shape (n_sizes,)
+        Rows in a subset, ascending.
+    theta : ndarray of shape (n_sizes,)
+        The (1 - delta) quantile of the error rates.
+    interval : ndarray of shape (n_sizes, 2)
+        Confidence interval of theta; NaN for a limit that would need more trials.
+    errors : ndarray of shape (n_sizes, n_trials)
+        p-biased error rates, ascending.
+    class_errors : ndarray of shape (n_sizes, n_classes)
+        Mean share of each class that an SVM gets wrong.
+    unseen_errors, unseen_sd : ndarray of shape (n_sizes,)
+        Error rate on uniform rows that an SVM was not trained on: mean and standard deviation over SVMs.
+    n_judged, n_rows : int
+        Rows on which errors were counted, and rows of the table.
+    shares, chances : ndarray of shape (n_classes,)
+        Share of each class among the given labels, and its probability in a draw.
+    delta, threshold, confidence : float
+        As given: share of subsets that may do worse, theta that counts as regular, level of the interval.
+    """
+
+    sizes: np.ndarray
+    theta: np.ndarray
+    interval: np.ndarray
+    errors: np.ndarray
+    class_errors: np.ndarray
+    unseen_errors: np.ndarray
+    unseen_sd: np.ndarray
+    n_judged: int
+    n_rows: int
+    shares: np.ndarray
+    chances: np.ndarray
     delta: float
-    threshold: float  # theta that counts as regular
-    confidence: float  # of the interval
+    threshold: float
+    confidence: float
 
     def __repr__(self) -> str:
         return f"Regularity(sizes={self.sizes.tolist()}, theta={self.theta.round(3).tolist()})"
 
     @property
     def smallest_size(self) -> int | None:
-        """Smallest r at which the table is regular, as far as sizes were tried; None if at none.
+        """Smallest of the sizes r at which the table is regular, or None.
 
-        The upper end of the interval must be at most `threshold`, at this size and at all larger ones.
+        The upper end of the interval must be at most `threshold` at this size and at all larger ones.
         """
-        regular = self.interval[:, 1] <= self.threshold  # NaN is not
+        regular = self.interval[:, 1] <= self.threshold  # False for NaN
         later = np.logical_and.accumulate(regular[::-1])[::-1]
         return int(self.sizes[np.argmax(later)]) if later.any() else None
 
@@ -73,10 +95,10 @@ class Regularity:
         return self.class_errors @ self.shares
 
     def clean_theta(self, error_rate: float) -> np.ndarray:
-        """Limit theta against the clean labels, if at most this share of the given ones is wrong.
+        """Return an upper limit of theta by the clean labels, if at most this share of the given is wrong.
 
-        A wrong label is drawn with probability at most error_rate max_c pi_c / share_c, and only there can
-        an SVM look right and be wrong. That is added to the upper end of theta's interval.
+        A wrong label is drawn with probability at most error_rate max_c pi_c / share_c, and only there can an
+        SVM seem right and be wrong. That probability is added to the upper end of theta's interval.
 
         Parameters
         ----------
@@ -91,17 +113,14 @@ class Regularity:
         return np.minimum(self.interval[:, 1] + error_rate * np.max(self.chances / self.shares), 1.0)
 
     def __str__(self) -> str:
-        r, sure = self.smallest_size, f"with probability {1 - self.delta:g}"
+        r, limit = self.smallest_size, f"at most {self.threshold:g} with probability {1 - self.delta:g}"
         if r is None:
-            first = (
-                f"Not regular: with up to {self.sizes[-1]} rows an SVM's error rate is not at most "
-                f"{self.threshold:g} {sure}."
-            )
+            first = f"Not regular: with up to {self.sizes[-1]} rows, an SVM's error rate is not {limit}."
         else:
-            first = f"Regular from r = {r} on: an SVM of r rows errs at most {self.threshold:g} {sure}."
+            first = f"Regular from r = {r} on: the error rate of an SVM trained on r rows is {limit}."
         return (
-            f"{first} The labels were taken as they are: if some are wrong, SVMs were taught and judged by "
-            "them, and this is no property of the clean table but the error rate epsilon of Theorem 6."
+            f"{first} The labels were taken as they are: if some are wrong, SVMs were trained on and judged "
+            "by them, and this is not a property of the clean table but the error rate epsilon of Theorem 6."
         )
 
 
@@ -134,11 +153,11 @@ def estimate_regularity(
     theta : float, default=0.25
         Error rate that counts as regular, more than 0 and less than 1/2. Theorem 6 needs 2 theta < 1/2.
     confidence : float, default=0.9
-        Of the interval of each theta.
+        Confidence of the interval of each theta.
     random_state : int, RandomState instance or None, default=None
     **parameters
-        Those of `SubSVMClassifier` that shape an SVM: kernel, gamma, degree, coef0, C, loss, class_weight,
-        sampling_bias, tol, max_iter, n_jobs.
+        Parameters of `SubSVMClassifier` for a single SVM: kernel, gamma, degree, coef0, C, loss,
+        class_weight, sampling_bias, tol, max_iter, n_jobs.
 
     Returns
     -------
@@ -157,7 +176,7 @@ def estimate_regularity(
     check_range("delta", delta, 0, 0.5, "()")
     check_range("theta", theta, 0, 0.5, "()")
     check_range("confidence", confidence, 0, 1, "()")
-    if given := sorted({"n_estimators", "subsample_size", "random_state"} & set(parameters)):
+    if given := sorted({"n_estimators", "subsample_size"} & set(parameters)):
         raise InputError(f"Sizes and trials are set by sizes and n_trials: leave {given[0]} out.")
     model = SubSVMClassifier(n_estimators=n_trials, **parameters)
     model._validate_params()
@@ -210,7 +229,7 @@ def default_sizes(n_samples: int, n_classes: int = 2) -> np.ndarray:
 
 
 def check_sizes(sizes: ArrayLike, n_samples: int) -> np.ndarray:
-    """Return the sizes in order, each once."""
+    """Return the sizes sorted, without repetitions."""
     numbers = np.unique(np.asarray(sizes))
     if numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers[0] < 2 or numbers[-1] > n_samples:
         raise ValueError(
@@ -220,7 +239,7 @@ def check_sizes(sizes: ArrayLike, n_samples: int) -> np.ndarray:
 
 
 def pick_rows(labels: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Return the rows to count errors on: all, or `MOST_ROWS` of each class, in the order of the table."""
+    """Return the rows on which to count errors, at most `MOST_ROWS` of each class, in table order."""
     parts = []
     for c in range(labels.max() + 1):
         rows = np.flatnonzero(labels == c)
@@ -231,12 +250,12 @@ def pick_rows(labels: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
 def count_errors(
     model: SubSVMClassifier, problem: Problem, judged: np.ndarray, size: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the share of each class that each SVM gets wrong, of all rows and of those it has not seen.
+    """Return the share of each class that each SVM gets wrong, among all rows and among unseen ones.
 
     Returns
     -------
     errors, unseen : ndarray of shape (n_trials, n_classes)
-        Where an SVM has seen a whole class, all rows stand in for the unseen ones.
+        Where an SVM has seen a whole class, its error on all rows takes the place of the unseen one.
     """
     n_classes, n_trials = len(problem.classes), model.n_estimators
     subsets = draw_subsets(problem.labels, n_trials, size, model.sampling_bias, seed=seed)
@@ -260,7 +279,7 @@ def count_errors(
 
 
 def quantile_ranks(n: int, level: float, confidence: float) -> tuple[int, int]:
-    """Return the places, from 0 on, of the order statistics that limit a quantile; -1 or n if none does.
+    """Return the indices of the order statistics that bound a quantile; -1 or n where none does.
 
     K of n values lie below the quantile, and K is binomial; so the k-th smallest is above it with
     probability P[K < k], and below it with P[K >= k].

@@ -1,4 +1,4 @@
-"""What a random subset of corrupted data holds: Appendix B and Lemma 7 of the paper.
+"""How many clean rows a random subset of corrupted data holds: Appendix B and Lemma 7 of the paper.
 
 A table has two classes, A with a share beta <= 1/2 of the rows, and B. An adversary flips rho beta l of its
 l labels: the share alpha of them from B to A, the rest from A to B. A subset is s draws, each from the rows
@@ -12,8 +12,8 @@ adversary does, P(a_g) >= p / (1+rho) and P(b_g) >= (1-p) / (1+rho).
 
 "Fewer than r/2" is at most k = ceil(r/2) - 1, so an odd r counts as r + 1. Three things differ from the
 paper: the first term of its Hoeffding bound has 1 - rho where 1 + rho is meant; its factors 1/2 make that
-bound false, as P[Bin(10, 1/2) <= 5] = 0.62; and its third derivative is with respect to beta. None of them
-moves the minimiser, so Lemma 7 stands. In fact its size is where the right bound at p = 1/2 falls below one.
+bound false, as P[Bin(10, 1/2) <= 5] = 0.62 shows; and its third derivative is with respect to beta. None of
+them moves the minimiser, so Lemma 7 stands: its size is where the corrected bound at p = 1/2 falls below one.
 """
 
 from math import ceil, exp, floor, log, sqrt
@@ -26,10 +26,18 @@ from subsvms._validation import check_range, check_subset
 
 
 class DrawProbabilities(NamedTuple):
-    """What one draw yields; the four add up to one."""
+    """Probabilities of what one draw yields; the four sum to one.
 
-    a_good: float  # a row given A that is of A
-    a_bad: float  # a row given A that is of B
+    Attributes
+    ----------
+    a_good, a_bad : float
+        A row labelled A that belongs to A, and one that belongs to B.
+    b_good, b_bad : float
+        A row labelled B that belongs to B, and one that belongs to A.
+    """
+
+    a_good: float
+    a_bad: float
     b_good: float
     b_bad: float
 
@@ -42,7 +50,7 @@ def draw_probabilities(rho: float, alpha: float, beta: float, p: float = 0.5) ->
     rho : float
         Flips as a share of class A, at least 0 and less than 1.
     alpha : float
-        Share of the flips that is taken from the larger class B, from 0 to 1.
+        Share of the flips that are taken from the larger class B, from 0 to 1.
     beta : float
         Share of class A among the clean labels, more than 0 and at most 1/2.
     p : float, default=0.5
@@ -69,7 +77,7 @@ def worst_draw_probabilities(rho: float, p: float = 0.5) -> tuple[float, float]:
     """Return the least P(a_g) and P(b_g) that an adversary can reach (Appendix B).
 
     The first is reached by alpha = 1 with any beta, the second by alpha = 0 with beta = 1/2; never both at
-    once, so what is built on both is a bound and not a value.
+    once, so what is computed from both is a bound, not an exact value.
 
     Parameters
     ----------
@@ -87,9 +95,9 @@ def worst_draw_probabilities(rho: float, p: float = 0.5) -> tuple[float, float]:
 
 
 def eta_exact(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float = 0.5) -> float:
-    """Return the probability that a subset has fewer than r/2 clean rows of A, or of B: counted, no bound.
+    """Return the exact probability that a subset has fewer than r/2 clean rows of A, or of B.
 
-    Clean rows of A, clean rows of B and wrong rows are trinomial; the event is a union.
+    The numbers of clean rows of A, clean rows of B and wrong rows are trinomial.
 
     Parameters
     ----------
@@ -110,11 +118,11 @@ def eta_exact(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float
     counts = np.arange(few + 1)
     a = binom.pmf(counts, s, draw.a_good)
     both = np.sum(a * binom.cdf(few, s - counts, min(draw.b_good / (1 - draw.a_good), 1.0)))
-    return float(binom.cdf(few, s, draw.a_good) + binom.cdf(few, s, draw.b_good) - both)
+    return eta_sum(s, r, rho=rho, alpha=alpha, beta=beta, p=p) - float(both)
 
 
 def eta_sum(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float = 0.5) -> float:
-    """Return the paper's two binomial sums (Appendix B, first inequality), at least eta.
+    """Return the paper's two binomial sums, an upper bound on eta (Appendix B, first inequality).
 
     Subsets with too few clean rows of both classes are counted twice.
 
@@ -134,7 +142,7 @@ def eta_sum(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float =
 
 
 def eta_worst(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
-    """Return the two binomial sums at the worst of all adversaries (Appendix B, second inequality).
+    """Return the two binomial sums for the worst adversary (Appendix B, second inequality).
 
     It bounds `eta_sum` for every alpha and beta. Assumes that class A is drawn with probability p.
 
@@ -165,7 +173,7 @@ def eta_hoeffding(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
     Returns
     -------
     float
-        Up to 2; one or more says nothing.
+        At most 2; a bound of one or more says nothing.
 
     Examples
     --------
@@ -181,7 +189,7 @@ def smallest_size_lemma_7(r: int) -> int:
     """Return the smallest s for which p = 1/2 is the best choice against any adversary (Lemma 7).
 
     s >= 2r + 4 sqrt(r log 2 + log^2 2 - log 4) + log 16 - 4, which is `smallest_size` at rho = 1. "Best"
-    means that it minimises `eta_hoeffding`; nothing is said of eta itself.
+    means that it minimises `eta_hoeffding`; nothing is said about eta itself.
 
     Parameters
     ----------
@@ -200,9 +208,9 @@ def smallest_size_lemma_7(r: int) -> int:
 def smallest_size(r: int, rho: float) -> int:
     """Return the smallest s for which p = 1/2 minimises `eta_hoeffding` at this rho (Appendix B, last line).
 
-    There the bound at p = 1/2 falls to one, which is what is left for p near 0 or 1, where one of the two
-    tails says nothing and the other vanishes (nearly, for very small s: the condition is sufficient, and
-    necessary but for those). For a smaller s no p gives a bound below one.
+    There the bound at p = 1/2 falls to one, its value for p near 0 or 1, where one of the two tails is one
+    and the other vanishes. (For very small s it only nearly vanishes: the condition is always sufficient, and
+    necessary except there.) For a smaller s no p gives a bound below one.
 
     Parameters
     ----------
@@ -225,15 +233,13 @@ def smallest_size(r: int, rho: float) -> int:
 def smallest_size_local(r: int, rho: float) -> int:
     """Return the smallest s for which `eta_hoeffding` has a *local* minimum at p = 1/2 (Appendix B).
 
-    The weaker condition: the second derivative is positive there. (The paper allows zero, as for r = 4,
-    s = 4, rho = 0; that is a maximum.) A p far from 1/2 can still be better.
+    This is the weaker condition: the second derivative is positive there. (The paper also allows zero, as
+    for r = 4, s = 4, rho = 0; that is a maximum.) A p far from 1/2 can still be better.
 
     Parameters
     ----------
-    r : int
-        Clean rows wanted, half of each class.
-    rho : float
-        Flips as a share of the smaller class, at least 0 and less than 1.
+    r, rho
+        As in `smallest_size`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How often an SVM of a corrupted subset errs, and how often the vote of J of them: Theorems 3 and 6.
+"""How often an SVM trained on a corrupted subset errs, and how often a vote of J does: Theorems 3 and 6.
 
 An SVM is trained on s draws from the corrupted table. With probability 1 - eta they hold r/2 clean rows of
 each class; then, by Theorem 3, its error rate on further such draws is, with probability 1 - delta, at most
@@ -13,20 +13,21 @@ probability at most
 
 and if phi < 1/2 a majority of J SVMs errs with probability at most exp(-2 J (1/2 - phi)^2).
 
-Four warnings. The constant c is not known: the theorem says that there is one. The last step takes phi, the
-error rate averaged over rows, as if it held for each row; a row that most SVMs get wrong stays wrong whatever
-J is. And equation (3) of the paper has half of the second term that phi < 1/2 asks for (p* is 1/2, so it
-counts twice); here everything is computed from phi itself. Last, where the paper puts theta for a part of
-epsilon (`epsilon_if_regular`) it takes a limit of an error rate for a term of a bound on it.
+Four warnings. The constant c is not known; the theorem only says that there is one. The last step uses phi,
+the error rate averaged over rows, as if it held for each row; a row that most SVMs get wrong stays wrong
+whatever J is. Equation (3) of the paper has only half of the second term that phi < 1/2 requires (p* is 1/2,
+so it counts twice); here everything is computed from phi itself. Finally, where the paper substitutes theta
+for a part of epsilon (`epsilon_if_regular`), it uses a limit of an error rate as a term of a bound on it.
 """
 
+from bisect import bisect_left
 from math import ceil, exp, inf, log
 
 from scipy.special import betainc
 
 from subsvms._validation import check_count, check_range, check_subset
 
-FARTHEST = 10**15  # rows; whoever needs more has no use for the number
+FARTHEST = 10**15  # rows; a larger number would be of no use
 
 
 def generalisation_bound(
@@ -48,9 +49,9 @@ def generalisation_bound(
     delta : float
         Probability that the bound fails, more than 0 and less than 1/2.
     c : float
-        The theorem's constant. Nobody has stated its value; 1 is a hopeful guess.
+        The theorem's constant. Its value has never been stated; 1 is a hopeful guess.
     slack : float, default=0.0
-        |xi|^2: the squared amounts by which rows miss the margin, added up.
+        |xi|^2: the sum of the squared amounts by which rows miss the margin.
 
     Examples
     --------
@@ -69,8 +70,8 @@ def generalisation_bound(
 def regular_size(theta: float, *, R: float, margin: float, delta: float, c: float) -> int:
     """Return an r at which separable data are regular, from Theorem 3 (Lemma 2).
 
-    The smallest r such that for it and every larger size the bound, without slack, is at most theta. For
-    real tables this r is huge; `estimate_regularity` measures a useful one.
+    It is the smallest r such that the bound without slack is at most theta for r and every larger size. For
+    real tables it is huge; `estimate_regularity` measures a useful one.
 
     Parameters
     ----------
@@ -89,23 +90,18 @@ def regular_size(theta: float, *, R: float, margin: float, delta: float, c: floa
     def is_enough(r):
         return generalisation_bound(r, R=R, margin=margin, delta=delta, c=c) <= theta
 
-    low, high = 1, 16  # log^2 r / r rises up to r = e^2 and falls from there on: all beyond 8 is monotone
-    while not is_enough(high):
-        low, high = high, 2 * high
-        if high > FARTHEST:
-            raise ValueError(
-                f"No r up to {FARTHEST:g} rows brings the bound to theta = {theta!r}: use a larger margin."
-            )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if middle >= 8 and is_enough(middle) else (middle, high)
-    while high > 1 and is_enough(high - 1):  # below e^2 the bound rises with r, so step by step
-        high -= 1
-    return high
+    r = bisect_left(range(FARTHEST), True, lo=8, key=is_enough)  # log^2 r / r falls from r = e^2 on
+    if r == FARTHEST:
+        raise ValueError(
+            f"No r up to {FARTHEST:g} rows brings the bound to theta = {theta!r}: use a larger margin."
+        )
+    while r > 1 and is_enough(r - 1):  # below e^2 the bound need not fall: one step at a time
+        r -= 1
+    return r
 
 
 def epsilon(s: int, r: int, *, R: float, margin: float, delta: float, c: float) -> float:
-    """Bound the error rate of an SVM on draws like its own s, of which r are clean (Section 3.1).
+    """Bound the error rate of an SVM on draws like its s training rows, r of them clean (Section 3.1).
 
     Theorem 3 with |xi|^2 = 4 R^2 (s - r): each of the other rows misses the margin by at most 2R. Assumes
     that the clean data are separable with this margin.
@@ -129,8 +125,8 @@ def epsilon(s: int, r: int, *, R: float, margin: float, delta: float, c: float) 
 def epsilon_if_regular(theta: float, s: int, r: int, *, R: float, margin: float, c: float) -> float:
     """Bound the same error rate for data that are r-regular at (delta, theta) (Section 3.1, last display).
 
-    theta + c/s 4 R^2 (s - r) / margin^2 log^2 s: regularity stands for the part without slack. That step is
-    the paper's and no proof: Definition 1 limits an error rate, and not that part of Theorem 3's bound on it.
+    theta + c/s 4 R^2 (s - r) / margin^2 log^2 s: regularity replaces the part without slack. That step is
+    the paper's and is not a proof: Definition 1 limits an error rate, not that part of the bound on it.
 
     Parameters
     ----------
@@ -155,9 +151,9 @@ def epsilon_if_regular(theta: float, s: int, r: int, *, R: float, margin: float,
 def uniform_error_rate(error_rate: float, p: float = 0.5) -> float:
     """Bound the error rate on rows drawn uniformly by that on p-biased draws (Appendix A).
 
-    The p-biased rate is a mean of the two classes' rates with weights p and 1 - p, so neither class's rate
-    exceeds it divided by p* = min(p, 1-p), nor does any other mean of them. Reached where all errors are in
-    the class with the smaller weight and all rows are of that class.
+    The p-biased rate is a mean of the two classes' rates with weights p and 1 - p, so neither class's rate,
+    nor any other mean of the two, exceeds it divided by p* = min(p, 1-p). The bound is reached where all
+    errors are in the class with the smaller weight and all rows belong to that class.
 
     Parameters
     ----------
@@ -195,7 +191,7 @@ def phi(epsilon: float, *, eta: float, delta: float, error_rate: float, p: float
     Returns
     -------
     float
-        At most 1. Half or more says nothing about the vote.
+        At most 1; one half or more says nothing about the vote.
 
     Examples
     --------
@@ -211,8 +207,8 @@ def phi(epsilon: float, *, eta: float, delta: float, error_rate: float, p: float
 def tolerable_error_rate(epsilon: float, *, eta: float, delta: float, p: float = 0.5) -> float:
     """Return the share of wrong labels below which phi < 1/2 (Theorem 6, computed from phi).
 
-    1 - epsilon / p* - 1 / (2 (1 - eta - delta)). Zero or less: nothing is guaranteed, not even with clean
-    labels.
+    1 - epsilon / p* - 1 / (2 (1 - eta - delta)). If it is zero or less, nothing is guaranteed, not even with
+    clean labels.
 
     Parameters
     ----------
@@ -260,7 +256,7 @@ def vote_failure(J: int, phi: float) -> float:
 
 
 def vote_failure_exact(J: int, phi: float) -> float:
-    """Return the same probability, counted: P[Bin(J, phi) >= J/2].
+    """Return the exact probability P[Bin(J, phi) >= J/2] that the majority of J SVMs errs on a row.
 
     Parameters
     ----------
@@ -286,7 +282,7 @@ def votes_needed(phi: float, failure: float) -> int:
     phi : float
         Probability that one SVM errs on the row, at least 0 and less than 1/2.
     failure : float
-        Probability of error to allow, between 0 and 1.
+        Accepted probability that the vote errs, between 0 and 1.
 
     Examples
     --------
