@@ -1,17 +1,18 @@
 """Change labels the way an adversary would: clean labels in, corrupted labels out.
 
-All attacks share one budget, and spend it to the last row. It is given by at most one of
+All attacks share one budget and spend all of it. It is given by at most one of
 
-    error_rate   flips as a share of all rows, from 0 up to but not including 1, and
-    rho          flips as a share of the smallest class, from 0 up to but not including 1, as in the paper,
+    error_rate   flips as a share of all rows, at least 0 and less than 1, and
+    rho          flips as a share of the smallest class, at least 0 and less than 1, as in the paper,
 
 rounded down to whole rows. Where an attack takes it, and there are two classes,
 
-    alpha        from 0 to 1, is the direction: the share of the flips that is taken from the larger class,
-                 whose rows get the smaller class's label; the rest is taken from the smaller class, which is
-                 the first one where both are equal. None leaves the direction to the attack.
+    alpha        from 0 to 1, is the direction: the share of the flips that are taken from the larger class,
+                 whose rows get the smaller class's label; the rest are taken from the smaller class (the
+                 first one, if both are equal). None leaves the direction to the attack.
 
-A budget that a class cannot meet is an error.
+A budget that a class cannot meet is an error. `_budget` has the budget, `_greedy` the attack on SVMs
+themselves, and `_attacks` the six others and `attack`, which calls any of them by name.
 """
 
 from subsvms.adversaries._attacks import (

@@ -1,4 +1,8 @@
-"""The attacks but for the greedy one; the package's docstring says what they share."""
+"""Six attacks, and how to call one by its name; the package's docstring says what they share.
+
+Directed, uniform and class-conditional flips look at the labels only; boundary, surest and region flips also
+look at the features. The seventh attack, which looks at the SVM it harms, has a module of its own, `_greedy`.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -36,17 +40,17 @@ def directed_flips(
 ) -> Attack:
     """Flip labels at random in a chosen direction: the paper's attack (Section 4, Figure 1).
 
-    alpha = 0 strips the smaller class, and alpha = 1 floods it. (Section 4 of the paper says it the other
-    way round; its figure, its appendix and its tables say it so.)
+    alpha = 0 takes rows away from the smaller class, and alpha = 1 floods it with rows of the larger one.
+    (So it is in the paper's figure, appendix and tables; the text of its Section 4 says the opposite.)
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
         Clean labels of two classes.
     error_rate, rho : float, default=None
-        Budget, as a share of all rows or of the smaller class; without both, rho is 0.75.
+        Budget, as a share of all rows or of the smaller class; if neither is given, rho is 0.75.
     alpha : float, default=0.5
-        Direction: the share of the flips that is taken from the larger class.
+        Direction: the share of the flips that are taken from the larger class.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -72,16 +76,16 @@ def uniform_flips(
     alpha: Share = None,
     random_state: RandomState = None,
 ) -> Attack:
-    """Give some rows, chosen at random, another label, chosen at random: errors without a plan.
+    """Give rows chosen at random another label chosen at random: errors without a plan.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
         Clean labels of two classes or more.
     error_rate, rho : float, default=None
-        Budget, as a share of all rows or of the smallest class; without both, error_rate is 0.1.
+        Budget, as a share of all rows or of the smallest class; if neither is given, error_rate is 0.1.
     alpha : float, default=None
-        Direction, with two classes.
+        Direction, for two classes.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -105,22 +109,22 @@ def class_conditional_flips(
     rho: Share = None,
     random_state: RandomState = None,
 ) -> Attack:
-    """Confuse each class with the others at given rates: errors that know the class and nothing else.
+    """Confuse each class with the others at given rates: errors that depend on the class and nothing else.
 
     The counts are exact: a class with n rows loses floor(n (1 - T[c, c])) of them, chosen at random, to the
-    other classes in proportion (largest remainder). A budget scales what is off the diagonal by one factor.
+    other classes in proportion (largest remainder). A budget scales the off-diagonal entries by one factor.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
         Clean labels of two classes or more.
     matrix : array-like of shape (n_classes, n_classes), default=None
-        T[c, d], the chance that a row of class c is given class d, classes sorted; rows sum to one. By
+        T[c, d], the probability that a row of class c is labelled d, classes sorted; rows sum to one. By
         default each class is confused with the next, and the last with the first, at one rate: the pair
         flips of Han et al., "Co-teaching", NeurIPS 2018.
     error_rate, rho : float, default=None
-        Budget, as a share of all rows or of the smallest class. Without both the matrix stands as it is;
-        without a matrix, too, error_rate is 0.1.
+        Budget, as a share of all rows or of the smallest class. If neither is given, the matrix is used as it
+        is; if there is no matrix either, error_rate is 0.1.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -157,9 +161,9 @@ def boundary_flips(
     """Flip the labels of the rows nearest the boundary: errors where they are hardest to see.
 
     An SVM with the rbf kernel learns the clean labels, and the rows whose decision values are nearest zero
-    are flipped; equally near rows in the order of the table. With more than two classes, SVMs are trained
-    one against one: a row goes to the class that speaks most against its own, and its distance is the
-    decision value between these two. The time grows with the square of the number of rows, at least.
+    are flipped; ties are broken by the order of the table. With more than two classes, SVMs are trained one
+    against one: a row goes to the class that speaks most strongly against its own, and its distance is the
+    decision value between the two. The time grows at least with the square of the number of rows.
 
     Parameters
     ----------
@@ -170,7 +174,7 @@ def boundary_flips(
     error_rate, rho, alpha : float, default=None
         Budget and direction, as in `uniform_flips`.
     random_state : int, RandomState instance or None, default=None
-        Not used: nothing here is random. All attacks take it.
+        Not used, because nothing here is random; all attacks have it.
 
     Returns
     -------
@@ -198,8 +202,8 @@ def surest_flips(
 ) -> Attack:
     """Flip the labels of the rows deepest in their own class: errors that are easy to see, and weigh most.
 
-    The SVM is that of `boundary_flips`; the rows farthest from its boundary on their own side come first,
-    and those on the wrong side last. Labels go beyond the nearest boundary.
+    The SVM is that of `boundary_flips`; the rows farthest from its boundary on their own side are flipped
+    first, those on the wrong side last. Each gets the label beyond its nearest boundary.
 
     Parameters
     ----------
@@ -231,21 +235,21 @@ def region_flips(
     rho: Share = None,
     random_state: RandomState = None,
 ) -> Attack:
-    """Flip one region of one class: errors that stand together, and so vouch for each other.
+    """Flip one region of one class: errors that lie together and so support each other.
 
-    A row of the class is drawn as the centre. The rows of the class nearest to it (Euclidean, equally near
-    ones in the order of the table) get the label of the nearest row of another class.
+    A row of the class is drawn as the centre. The rows of the class nearest to it (in Euclidean distance,
+    ties broken by the order of the table) get the label of the nearest row of another class.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Finite numbers, scaled alike.
+        Finite numbers, all features on one scale.
     y : array-like of shape (n_samples,)
         Clean labels of two classes or more.
     label : label, default=None
-        The class; by default the largest, or the first of them.
+        The class; by default the largest (the first, if several are).
     error_rate, rho : float, default=None
-        Budget, as in `uniform_flips`; at most the rows of the class.
+        Budget, as in `uniform_flips`; at most all rows of the class.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -295,11 +299,11 @@ def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
     ----------
     name : str
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features) or None
-        None is enough for attacks that do not look at the features.
+        May be None for attacks that do not look at the features.
     y : array-like of shape (n_samples,)
         Clean labels.
     **budget
-        What the attack takes by name; None stands for its default.
+        Keyword arguments of the attack; None means its default.
 
     Returns
     -------
@@ -317,11 +321,11 @@ def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
     unknown = [option for option in options if option not in taken]
     if unknown:
         known = ", ".join(option for option in taken if option not in {"X", "y"})
-        raise InputError(f"The attack {name!r} takes {known}; got {', '.join(unknown)}: leave that out.")
+        raise InputError(f"The attack {name!r} takes {known}; got {', '.join(unknown)}: leave it out.")
     if "X" not in taken:
         return ATTACKS[name](y, **options)
     if X is None:
-        raise InputError(f"The attack {name!r} looks at the features; got no X: give the table, too.")
+        raise InputError(f"The attack {name!r} looks at the features; got no X: give the table as well.")
     return ATTACKS[name](X, y, **options)
 
 
@@ -329,7 +333,7 @@ def _flip_at_random(budget, random_state):
     rng = check_random_state(random_state)
     rows = np.concatenate([rng.choice(rows, n, replace=False) for rows, n in budget.groups])
     n_classes = len(budget.classes)
-    steps = rng.randint(1, n_classes, size=len(rows))  # round the circle of classes, never back home
+    steps = rng.randint(1, n_classes, size=len(rows))  # around the circle of classes, never back to its own
     return budget.flip(rows, (budget.numbers[rows] + steps) % n_classes)
 
 
@@ -342,7 +346,7 @@ def _flip_highest(X, budget, score):
 
 
 def _count_moves(budget, matrix, n_flips):
-    """Return how many rows go from each class (row) to each other one (column)."""
+    """Return how many rows move from each class (row) to each other class (column)."""
     sizes = np.bincount(budget.numbers)
     if matrix is None:
         leaving = np.roll(np.eye(len(sizes)), 1, axis=1)
@@ -357,7 +361,7 @@ def _count_moves(budget, matrix, n_flips):
         totals = _share_out(n_flips, expected)
         scaled = expected * (n_flips / max(expected.sum(), 1e-300))
         for number, n in enumerate(np.ceil(scaled.round(9))):
-            budget.group(number, int(n), "even out the matrix")
+            budget.group(number, int(n), "make the rows of the matrix more alike")
     return np.stack([_share_out(n, row) for n, row in zip(totals, leaving, strict=True)])
 
 
@@ -369,7 +373,7 @@ def _share_out(n, weights):
         raise InputError(f"matrix must flip some rows to be scaled to {n} flips; got only its diagonal.")
     exact = n * weights / weights.sum()
     counts = np.floor(exact + 1e-9).astype(int)
-    left = np.round(counts - exact, 9)  # so that rounding decides no tie
+    left = np.round(counts - exact, 9)  # so that rounding errors decide no ties
     counts[np.argsort(left, kind="stable")[: n - counts.sum()]] += 1
     return counts
 
@@ -378,10 +382,10 @@ def _check_matrix(matrix, n_classes):
     matrix = np.array(matrix, dtype=float)
     if matrix.shape != (n_classes, n_classes):
         raise InputError(
-            f"matrix must be {n_classes} by {n_classes}, as the classes; got shape {matrix.shape}."
+            f"matrix must have a row and a column for each of {n_classes} classes; got shape {matrix.shape}."
         )
     if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
-        raise InputError(f"matrix must hold chances, finite and not negative; got {matrix.tolist()}.")
+        raise InputError(f"matrix must hold probabilities, finite and not negative; got {matrix.tolist()}.")
     sums = matrix.sum(axis=1)
     if not np.allclose(sums, 1.0, rtol=0.0, atol=1e-8):
         raise InputError(f"Each row of matrix must sum to one; got {sums.tolist()}: divide it by its sum.")

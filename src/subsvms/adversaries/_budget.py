@@ -19,10 +19,18 @@ USUAL_RATE = 0.1  # of all rows, where an attack is given no budget
 
 
 class Attack(NamedTuple):
-    """Labels after an attack."""
+    """Labels after an attack.
 
-    labels: np.ndarray  # (n_samples,), like the clean ones
-    flipped: np.ndarray  # (n_samples,), bool
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,)
+        The corrupted labels, of the same type as the clean ones.
+    flipped : ndarray of bool of shape (n_samples,)
+        Which labels were changed.
+    """
+
+    labels: np.ndarray
+    flipped: np.ndarray
 
 
 class Budget(NamedTuple):
@@ -32,10 +40,10 @@ class Budget(NamedTuple):
     classes: np.ndarray  # (n_classes,), sorted
     numbers: np.ndarray  # (n_samples,), class numbers of the clean labels
     n_flips: int
-    groups: Groups  # one of all rows, or with a direction one of each class
+    groups: Groups  # one of all rows or, with a direction, one of each class
 
     def group(self, number: int, n_flips: int, remedy: str) -> tuple[np.ndarray, int]:
-        """Return the rows of a class and how many to flip, or raise an error if it has fewer."""
+        """Return the rows of a class and how many of them to flip; an error if there are fewer."""
         rows = np.flatnonzero(self.numbers == number)
         if n_flips > len(rows):
             raise InputError(
@@ -45,16 +53,16 @@ class Budget(NamedTuple):
         return rows, n_flips
 
     def flip(self, rows: np.ndarray, numbers: Any) -> Attack:
-        """Give the rows the labels of these class numbers."""
+        """Return the attack that gives these rows the labels of these class numbers."""
         flipped = np.zeros(len(self.clean), dtype=bool)
         flipped[rows] = True
-        changed = self.clean.copy()  # of the same type, so wide enough for any label
+        changed = self.clean.copy()  # of the same dtype, so wide enough for any label
         changed[rows] = self.classes[numbers]
         return Attack(changed, flipped)
 
 
 def count_flips(share: float, whole: int) -> int:
-    """Return a share of some rows in whole rows: rounded down, as a budget is never passed.
+    """Return a share of some rows in whole rows, rounded down, so that no budget is exceeded.
 
     Examples
     --------
@@ -65,7 +73,7 @@ def count_flips(share: float, whole: int) -> int:
 
 
 def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: Share = None) -> Budget:
-    """Return how many rows to flip, and from where: the one budget of all attacks.
+    """Return the budget of an attack: how many rows to flip, and of which classes.
 
     Examples
     --------
@@ -95,7 +103,7 @@ def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: 
         )
     if not (isinstance(alpha, Real) and 0 <= float(alpha) <= 1):
         raise InputError(
-            f"alpha must lie between 0 and 1; got {alpha!r}: 1 takes all flips from the larger class."
+            f"alpha must lie between 0 and 1; got {alpha!r}: with 1, all flips come from the larger class."
         )
     smaller = int(np.argmin(sizes))
     counts = {1 - smaller: round(alpha * n_flips), smaller: n_flips - round(alpha * n_flips)}
@@ -111,8 +119,8 @@ def _number_labels(attack, y):
         classes, numbers, sizes = np.unique(clean, return_inverse=True, return_counts=True)
     except TypeError:  # also what cannot be sorted, and pandas' NA
         raise InputError(
-            f"{attack} needs one label of one type for each row; got missing or mixed ones: "
-            "drop these rows or convert them."
+            f"{attack} needs a label for each row, all of one type; some are missing or of another type: "
+            "drop these rows or convert the labels."
         ) from None
     if len(classes) < 2:
         raise InputError(f"{attack} needs labels of at least two classes; got {len(classes)}.")
@@ -133,7 +141,7 @@ def check_features(X: Any, n_samples: int) -> Any:
 
 
 def take_highest(score: np.ndarray, groups: Groups) -> np.ndarray:
-    """Return the rows with the highest scores of each group; equal ones in the order of the table.
+    """Return the rows of each group that have the highest scores, ties broken by table order.
 
     Examples
     --------

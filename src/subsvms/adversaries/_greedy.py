@@ -1,4 +1,4 @@
-"""Choose the flips that do an SVM the most harm.
+"""Choose the flips that harm an SVM most.
 
 Row i has the clean label y_i and a rival r_i, the class beyond the nearest boundary of an SVM that learnt the
 clean labels. Where q_i = 1 the row gets its rival's label. f_q is the SVM that learns these tainted labels:
@@ -8,17 +8,17 @@ clean labels. Where q_i = 1 the row gets its rival's label. f_q is the SVM that 
 
 (Biggio, Nelson and Laskov, ACML 2011). Each q costs an SVM, and there are too many to try, so this is a local
 search. It starts with the surest flips, of all rows or of one class alone, and trades, round by round, the
-flips that serve least for the rows that would serve most. With m_i the margin of y_i under f_q, m0_i that
+least useful flips for the rows that would be most useful. With m_i the margin of y_i under f_q, m0_i that
 under the SVM of the clean labels, h(m) = max(0, 1 - m) the loss and s the logistic function, two scores take
 turns:
 
-    ease   [h(-m0_i) - h(m0_i)] - [h(-m_i) - h(m_i)], how much better the tainted SVM bears the flip than the
+    ease   [h(-m0_i) - h(m0_i)] - [h(-m_i) - h(m_i)], how much better the flip suits the tainted SVM than the
            clean one: the alternating scheme ALFA (Xiao, Xiao and Eckert, ECAI 2012);
     pull   a_i sum_j s'(m_j / w) K(x_i, x_j) ([y_j = y_i] - [y_j = r_i]), how strongly the flip pulls rows
            near the boundary to its wrong side: a step of gradient ascent, which alfa-cr takes on relaxed
-           labels (Xiao, Biggio et al., Neurocomputing 2015). By the optimality conditions the flip moves
-           a_i = [m_i < 1] + [m_i > -1] times C of multiplier: the row's for its own label goes, and that
-           against it comes.
+           labels (Xiao, Biggio et al., Neurocomputing 2015). By the optimality conditions the flip changes
+           the multipliers by a_i = [m_i < 1] + [m_i > -1] times C: the row's multiplier for its own label
+           vanishes, and one against it appears.
 
 A trade is kept if more rows are wrong after it; if neither score finds one, half as many rows are traded.
 """
@@ -45,18 +45,18 @@ from subsvms.adversaries._budget import (
 )
 from subsvms.exceptions import InputError
 
-BOUNDARY_C = 100.0  # that of the tiny SVMs: the attack and the defence see a similar boundary
-WIDTH = 0.3  # w: of the margins that count as near; at 1 or 3 the search ends earlier, in a worse place
-FIRST_TRADE = 4  # a quarter of the flips at first; a tenth found less, a half no more
-MOST_STARTS = 3  # all of them with two classes; the most harmful ones with more
-BATCH = 1000  # rows of the kernel matrix that are in memory at once
+BOUNDARY_C = 100.0  # as for the tiny SVMs, so that attack and defence see a similar boundary
+WIDTH = 0.3  # w, of the margins that count as near; with 1 or 3 the search ends earlier and finds less
+FIRST_TRADE = 4  # the first trade is a quarter of the flips; a tenth found less, a half found no more
+MOST_STARTS = 3  # all of them with two classes, the most harmful ones with more
+BATCH = 1000  # rows of the kernel matrix in memory at once
 
 
 class Verdict(NamedTuple):
-    """What an SVM thinks of the clean labels."""
+    """What an SVM makes of the clean labels."""
 
     margin: np.ndarray  # (n_samples,), decision value of the clean label against its rival
-    rival: np.ndarray  # (n_samples,), int, the class that speaks most against the clean label
+    rival: np.ndarray  # (n_samples,), int, the class that speaks most strongly against the clean label
     n_wrong: int  # rows that the SVM gives another label than the clean one
 
 
@@ -74,9 +74,9 @@ def greedy_flips(
 ) -> Attack:
     """Flip the labels that make an SVM err most: the attack on SVMs themselves.
 
-    A local search for the flips after which an SVM with the rbf kernel is wrong about the most clean labels;
-    its module states the problem and its sources. With more than two classes, each row can go to
-    the one that `adversaries.boundary_flips` gives it. The search finds much harm, not the most.
+    A local search for the flips after which an SVM with the rbf kernel gets the most clean labels wrong;
+    `adversaries/_greedy.py` states the problem and its sources. With more than two classes, a row can only go
+    to the class that `adversaries.boundary_flips` gives it. The search finds great harm, not the greatest.
 
     Up to 3 n_rounds SVMs are trained: a few seconds for 1000 rows, and four times that for twice as many.
 
@@ -85,13 +85,13 @@ def greedy_flips(
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     error_rate, rho, alpha, random_state
-        As in `adversaries.boundary_flips`. Without alpha all flips may come from one class.
+        As in `adversaries.boundary_flips`. Without alpha, all flips may come from one class.
     C : float, default=100.0
-        Of the SVM that is attacked.
+        Parameter of the SVM that is attacked.
     gamma : float or "auto", default="auto"
-        Of the SVM that is attacked; "auto" is 1 / n_features.
+        Parameter of the SVM that is attacked; "auto" is 1 / n_features.
     n_rounds : int, default=30
-        Most SVMs to train from each of the three starts.
+        Largest number of SVMs to train from each of the three starts.
 
     Returns
     -------
@@ -124,15 +124,12 @@ def choose_flips(
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    X, C, gamma, n_rounds
+        As in `greedy_flips`, checked.
     clean : ndarray of int of shape (n_samples,)
         Class numbers.
     groups : sequence of (ndarray of int, int)
-        Rows and how many of them to flip. If it is one group, the flips can also come from one class alone.
-    C, gamma : float
-        Of the SVM that is attacked.
-    n_rounds : int
-        Most SVMs to train from each start.
+        Rows and how many of them to flip. The flips of a single group may also come from one class alone.
 
     Examples
     --------
@@ -140,7 +137,7 @@ def choose_flips(
     >>> rows, new = choose_flips(X, clean, [(np.arange(40), 10)], C=100.0, gamma=1.0, n_rounds=30)
     >>> given = clean.copy()
     >>> given[rows] = new
-    >>> len(rows), judge(X, given, clean, C=100.0).n_wrong > 15  # that is, more than were flipped
+    >>> len(rows), judge(X, given, clean, C=100.0).n_wrong > 15  # more rows than were flipped
     (10, True)
     """
     start = judge(X, clean, clean, C=C, gamma=gamma)
@@ -155,7 +152,7 @@ def choose_flips(
         flipped = np.zeros(len(clean), dtype=bool)
         flipped[take_highest(start.margin, plan)] = True
         tries.append((victim.answer(flipped), flipped, plan))
-    tries.sort(key=lambda attempt: -attempt[0].n_wrong)  # stable: equal ones stay in order
+    tries.sort(key=lambda attempt: -attempt[0].n_wrong)  # stable, so ties stay in order
     found = [_search(victim, *attempt, n_rounds) for attempt in tries[:MOST_STARTS]]
     rows = np.flatnonzero(max(found, key=lambda attempt: attempt[0].n_wrong)[1])
     return rows, start.rival[rows]
@@ -166,7 +163,7 @@ class _Victim(NamedTuple):
 
     X: Any
     clean: np.ndarray
-    start: Verdict  # of the SVM of the clean labels
+    start: Verdict  # of the SVM that learnt the clean labels
     C: float
     gamma: float
 
@@ -176,7 +173,7 @@ class _Victim(NamedTuple):
         return judge(self.X, given, self.clean, C=self.C, gamma=self.gamma)
 
     def ease(self, margin):
-        """Return how much better each flip is borne than at the start."""
+        """Return how much better each flip suits the tainted SVM than the one of the clean labels."""
         before, now = (np.maximum(0, 1 + m) - np.maximum(0, 1 - m) for m in (self.start.margin, margin))
         return before - now
 
@@ -192,7 +189,7 @@ class _Victim(NamedTuple):
 
 
 def _search(victim, verdict, flipped, groups, n_rounds):
-    """Trade flips while that makes more rows wrong; return the verdict and the flips."""
+    """Trade flips as long as that makes more rows wrong; return the verdict and the flips."""
     rules = [victim.ease, victim.pull]
     size, turn, n_failed = max(int(np.sum(flipped)) // FIRST_TRADE, 1), 0, 0
     for _ in range(n_rounds):
@@ -211,7 +208,7 @@ def _search(victim, verdict, flipped, groups, n_rounds):
 
 
 def _trade(flipped, score, groups, size):
-    """Return the flips after about `size` of them were traded, from each group its share."""
+    """Return the flips after about `size` of them were traded, each group in proportion."""
     traded, n_flips = flipped.copy(), np.sum(flipped)
     for rows, n in groups:
         spent, free = rows[flipped[rows]], rows[~flipped[rows]]
@@ -228,7 +225,7 @@ def judge(X: Any, given: np.ndarray, clean: np.ndarray, *, C: float, gamma: floa
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
     given, clean : ndarray of int of shape (n_samples,)
-        Class numbers. A class can be missing from the given ones; its rows then have the margin -1.
+        Class numbers. If a class is missing from the given ones, its rows have the margin -1.
     C : float
     gamma : float, "auto" or "scale"
 
@@ -240,12 +237,12 @@ def judge(X: Any, given: np.ndarray, clean: np.ndarray, *, C: float, gamma: floa
     (1, array([1, 1, 1, 0, 0, 0]), True)
     """
     present = np.unique(given)
-    if len(present) == 1:  # nothing to train: this class everywhere
+    if len(present) == 1:  # nothing to train: this class wins everywhere
         right = clean == present[0]
         return Verdict(np.where(right, 1.0, -1.0), np.full(len(clean), present[0]), int(np.sum(~right)))
     svm = SVC(kernel="rbf", gamma=gamma, C=C, decision_function_shape="ovo").fit(X, given)
     values = svm.decision_function(X)
-    if len(present) == 2:  # here alone a positive value speaks for the second class of a pair
+    if len(present) == 2:  # only here does a positive value speak for the second class of the pair
         values = -values[:, None]
     margin = np.where(np.isin(clean, present), np.inf, -1.0)
     rival = np.full(len(clean), present[0])
