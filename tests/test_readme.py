@@ -21,7 +21,8 @@ def test_its_example_runs():
 def test_it_has_two_set_up_commands():
     commands = re.findall(r"^    (.*)$", README, re.MULTILINE)
     assert len(commands) == 2
-    assert commands[0].endswith("subsvms demo") and commands[1].endswith("-m pytest")
+    assert commands[0].endswith("'.[app]' && .venv/bin/subsvms demo")
+    assert commands[1].endswith("'.[test]' && .venv/bin/python -m pytest")
 
 
 def test_its_numbers_are_those_of_the_results():
