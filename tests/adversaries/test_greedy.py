@@ -107,10 +107,7 @@ def test_every_kind_of_table_is_taken():
     for table in (X.tolist(), pd.DataFrame(X), np.asfortranarray(X)):
         np.testing.assert_array_equal(greedy_flips(table, y).labels, expected)
     harm = count_wrong(X, expected, y)
-    for table in (
-        sparse.csr_matrix(X),
-        sparse.csc_array(X),
-    ):  # sums in another order may break ties otherwise
+    for table in (sparse.csr_matrix(X), sparse.csc_array(X)):  # summed in another order
         assert count_wrong(X, greedy_flips(table, y).labels, y) >= 0.8 * harm
 
 
