@@ -1,4 +1,10 @@
-"""CSV files as people write them, and worse."""
+"""CSV files as people write them, and worse; and what the tests of tables share."""
+
+import re
+
+import pytest
+
+from subsvms.exceptions import TableError
 
 NASTY = {
     "codes, spaces, signs": 'id,n,label,z\n007,1.50,yes, x\n08,=1+1,no,"-"\n09,+3,yes,@a\n',
@@ -15,9 +21,21 @@ NASTY = {
     "one column": 'label\nx\n"y"\n""\n',
     "spaces around": "a ,label\n 1, x\n2 ,y \n",
 }
+GOOD = "a,label\n1,x\n2,y\n"
 
 
 def write(folder, text, name="t.csv", encoding="utf-8"):
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
     return path
+
+
+def assert_refused(message, function, *args, **options):
+    """Check that a call is refused in one sentence that fits a terminal and contains the message."""
+    with pytest.raises(TableError) as error:
+        function(*args, **options)
+    said = str(error.value)
+    assert message in said
+    assert "\n" not in said and len(said) < 500
+    assert said[-1] in ".?" and not re.search(r"[a-z]\. [A-Z]", said)
+    return said

@@ -1,8 +1,8 @@
 """Text and dates as numbers: categories, letters and the calendar, as skrub learns them, in plain arrays.
 
-skrub's TableVectorizer chooses and learns. What it has learned is then taken out of it, and training rows,
-new rows, and new rows after a model was saved and loaded all go through the code here. So they get the same
-bits, and a saved model holds no object of another library.
+skrub's TableVectorizer chooses and learns. What it has learned is then copied into the classes here, which
+encode training rows and new rows alike, before and after a model is saved. So they get the same bits, and a
+saved model holds no objects of another library.
 """
 
 import warnings
@@ -13,16 +13,18 @@ import numpy as np
 
 from subsvms._states import State, is_array, is_number, require
 
-CATEGORIES = 40  # a column with as many distinct texts or more is encoded by its letters
+CATEGORIES = 40  # a column with at least this many distinct texts is encoded by its letters
 COMPONENTS = 30  # features of such a column
 NGRAMS = {"analyzer": "char_wb", "ngram_range": (3, 4)}  # letters that follow each other within a word
-CODE = np.float32  # as skrub has it; categories and letters hold no more
-ANY_DATE = np.datetime64("2000-01-01T01:00:00", "us")  # with an hour, so that skrub finds no days only
+CODE = np.float32  # as in skrub; categories and letters need no more
+ANY_DATE = np.datetime64(
+    "2000-01-01T01:00:00", "us"
+)  # with an hour, so that skrub does not take it for a day
 
 
 @dataclass(frozen=True)
 class Categories:
-    """A feature for each category that was seen."""
+    """One feature for each known category."""
 
     values: tuple[str | None, ...]  # None for missing values
 
@@ -34,7 +36,7 @@ class Categories:
         return tuple("missing" if value is None else value for value in self.values)
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """Return ones in the features of the rows' categories; in a row of an unknown one, zeros only."""
+        """Return 1 in the feature of each row's category and 0 elsewhere; an unknown category is all 0."""
         place = {value: j for j, value in enumerate(self.values)}
         found = np.array([place.get(value, -1) for value in values], dtype=np.int64)
         encoded = np.zeros((len(values), len(place)), dtype=CODE)
@@ -61,11 +63,21 @@ class Categories:
 
 @dataclass(frozen=True, eq=False)
 class Letters:
-    """The directions in which the letter n-grams of texts differ most: tf-idf times a few components."""
+    """The directions in which the letter n-grams of texts differ most: tf-idf times a few components.
+
+    Attributes
+    ----------
+    ngrams : tuple of str
+    idf : ndarray of shape (n_ngrams,), float64
+    components : ndarray of shape (n_features, n_ngrams), float32
+        Rows of the identity if there are few n-grams.
+    divisor : float
+        The scale of all features.
+    """
 
     ngrams: tuple[str, ...]
-    idf: np.ndarray  # (n_ngrams,)
-    components: np.ndarray  # (n_features, n_ngrams); of the identity if there is little text
+    idf: np.ndarray
+    components: np.ndarray
     divisor: float
 
     limited: ClassVar[bool] = True
@@ -77,14 +89,14 @@ class Letters:
         return tuple(str(j).zfill(len(str(n - 1))) for j in range(n))
 
     def encode(self, values: np.ndarray) -> np.ndarray:
-        """Return where texts lie; missing ones and those of unknown letters only are at zero."""
+        """Return the features of texts; missing texts, and those with unknown n-grams only, are at zero."""
         import pandas as pd
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         vectorizer = TfidfVectorizer(vocabulary=self.ngrams, **NGRAMS)
         vectorizer.idf_ = self.idf
         texts = np.array(["" if value is None else value for value in values], dtype=object)
-        places, distinct = pd.factorize(texts)  # names of cities, say, come again and again
+        places, distinct = pd.factorize(texts)  # names of cities, for example, repeat
         weights = vectorizer.transform(distinct).astype(CODE)
         return (weights @ self.components.T / CODE(self.divisor))[places]
 
@@ -93,7 +105,7 @@ class Letters:
         return encoded.mean(axis=0), 0.5 / np.sqrt(encoded.var(axis=0).sum())
 
     def to_state(self) -> State:
-        """Return what was learned; there are many n-grams, none with a line break, so they are an array."""
+        """Return what was learned; the many n-grams, none with a line break, are one array of bytes."""
         text = np.frombuffer("\n".join(self.ngrams).encode(), dtype=np.uint8)
         arrays = {"ngrams": text, "idf": self.idf, "components": self.components}
         return State({"coder": "letters", "divisor": self.divisor}, arrays)
@@ -114,9 +126,9 @@ class Letters:
 
 @dataclass(frozen=True)
 class Calendar:
-    """Year, month, day, weekday and perhaps hour of dates; all but the year lie on circles."""
+    """Year, month, day, weekday and perhaps hour of dates; all but the year are points on circles."""
 
-    resolution: str  # "hour", or "day" if there are days only
+    resolution: str  # "hour", or "day" if no date has a time
 
     limited: ClassVar[bool] = True
 
@@ -132,13 +144,13 @@ class Calendar:
         return self._fit().transform(pd.Series(values, name="date")).to_numpy(dtype=CODE)
 
     def _fit(self):
-        """Return skrub's encoder, which learns nothing but names."""
+        """Return skrub's encoder, which learns only names."""
         import pandas as pd
 
         return make_date_encoder(self.resolution).fit(pd.Series([ANY_DATE], name="date"))
 
     def weigh(self, encoded: np.ndarray) -> tuple[Any, Any]:
-        """Return center and scale of the features: a range of one in all."""
+        """Return center and scale of the features, so that together they have a range of one."""
         low, high = np.nanmin(encoded, axis=0), np.nanmax(encoded, axis=0)
         return (low + high) / 2.0, 1.0 / ((high - low) * np.sqrt(encoded.shape[1]))
 
@@ -177,12 +189,12 @@ def learn_coders(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
 
     if not columns:
         return {}
-    # Columns are called by their number, since skrub makes names from theirs; and text comes as categories,
-    # which skrub leaves alone where it would read other text as numbers or dates.
+    # Columns are named by number, because skrub builds names from theirs; and text is passed as categories,
+    # because skrub would parse plain text as numbers or dates.
     data = (pd.Categorical(values) if values.dtype == object else values for values in columns.values())
     frame = pd.DataFrame({str(i): values for i, values in enumerate(data)})
     vectorizer = make_vectorizer()
-    with warnings.catch_warnings():  # with fewer letter n-grams than components all of them are kept: no loss
+    with warnings.catch_warnings():  # with fewer n-grams than components all are kept: no loss
         warnings.filterwarnings("ignore", message="The matrix shape is", category=UserWarning)
         vectorizer.fit(frame)
     learned = vectorizer.transformers_
@@ -190,7 +202,7 @@ def learn_coders(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
 
 
 def make_vectorizer() -> Any:
-    """Return skrub's vectorizer, which never guesses what text means."""
+    """Return skrub's vectorizer, with the encoders used here."""
     from sklearn.preprocessing import OneHotEncoder
     from skrub import StringEncoder, TableVectorizer
 
@@ -214,7 +226,7 @@ def make_date_encoder(resolution: str) -> Any:
 
 def _extract(learned: Any) -> Coder:
     """Return what one of skrub's fitted encoders has learned."""
-    if learned is None:  # skrub drops a column that holds nothing
+    if learned is None:  # skrub drops an empty column
         return Categories(())
     if hasattr(learned, "categories_"):
         (values,) = learned.categories_

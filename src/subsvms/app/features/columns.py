@@ -1,9 +1,9 @@
-"""What the columns of a table mean: numbers, dates or text, and which of them are of no use or too good.
+"""What the columns of a table mean: numbers, dates or text, and which are useless or give the label away.
 
-Text is read as numbers if nearly all of it is; the rest then counts as missing, and is told. Codes such as
+Text is read as numbers if nearly all of it is; the rest then counts as missing, with a note. Codes such as
 007 stay text. A column is an identifier if none of its values occurs twice, and they are short text, or a
-running number (whole, and rising or falling down the table or without a gap), or whole and called so, as in
-customer_id. It gives the label away if it tells nearly all labels that guessing the commonest would miss.
+running number (whole, and increasing or decreasing down the table or without a gap), or whole with a name
+such as customer_id. It gives the label away if it determines nearly all labels outside the largest class.
 """
 
 import re
@@ -13,28 +13,40 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subsvms.app.tables.labels import MARKS
+from subsvms.app.tables.labels import MISSING_MARKS
 
-MOSTLY = 0.95  # share of the values that must be numbers in a column of numbers
-CODES = 0.01  # share of values like 007 from which on they are codes and no numbers
-FEWEST_ROWS = 20  # in fewer rows, that all values differ or fit the label says little
-SHORT_TEXT = 3.0  # words; reviews and remarks are longer, names and codes are not
-LEAK = 0.02  # share of the labels not of the commonest class that a leak leaves open
+MIN_NUMERIC = 0.95  # share of the values that must be numbers in a column of numbers
+CODES = 0.01  # share of values like 007 above which a column holds codes, not numbers
+MIN_ROWS = 20  # in fewer rows it means little that all values differ or match the labels
+SHORT_TEXT = 3.0  # words on average; reviews and comments are longer, names and codes are not
+LEAK = 0.02  # share of the labels outside the largest class that a leak may miss
 PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)$"
 DECIMAL_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$"
+PATTERNS = ("", PLAIN, THOUSANDS, DECIMAL_COMMA)  # of numbers; "" for typed columns
 CODE = r"^[+-]?0\d"
 IDENTIFIER_NAME = re.compile(r"(?:^|[^A-Za-z])(?:[iI][dD]|uuid|UUID|key|index|Index)$|[a-z]I[dD]$")
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """How the values of a column are to be read."""
+    """How to read the values of a column.
 
-    kind: str  # "number", "date" or "text"
-    pattern: str = ""  # which text is a number; "" for typed columns
-    comma: str = ""  # what a comma in such text stands for: a decimal point, or nothing
-    format: str | None = None  # of dates written as text
+    Attributes
+    ----------
+    kind : {"number", "date", "text"}
+    pattern : str
+        One of `PATTERNS`: what text must match to be a number.
+    comma : str
+        What replaces a comma in such text: "." or nothing.
+    format : str or None
+        Of dates written as text.
+    """
+
+    kind: str
+    pattern: str = ""
+    comma: str = ""
+    format: str | None = None
 
 
 def find_meaning(column: Any, decimal_comma: bool = False) -> Meaning | None:
@@ -44,7 +56,7 @@ def find_meaning(column: Any, decimal_comma: bool = False) -> Meaning | None:
     ----------
     column : pyarrow.ChunkedArray
     decimal_comma : bool
-        Whether 1,234 is more likely a fraction than a thousand, as where semicolons separate the cells.
+        As in `LabelledTable`: whether 1,234 is more likely a fraction than a thousand.
 
     Examples
     --------
@@ -59,9 +71,8 @@ def find_meaning(column: Any, decimal_comma: bool = False) -> Meaning | None:
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     types = pa.types
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind):
-        return Meaning("number")
-    if types.is_time(kind):
+    numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_duration, types.is_time)
+    if any(is_type(kind) for is_type in numeric):
         return Meaning("number")
     if types.is_temporal(kind):
         return Meaning("date")
@@ -73,40 +84,38 @@ def find_meaning(column: Any, decimal_comma: bool = False) -> Meaning | None:
 
 
 def clean_text(column: Any) -> Any:
-    """Return text without spaces around it, null where it is a mark such as NA or ?."""
+    """Return text without surrounding spaces, null where it is a mark such as NA or ?."""
     import pyarrow as pa
     from pyarrow import compute
 
     text = compute.utf8_trim_whitespace(column.cast(pa.string()))
-    return compute.if_else(compute.is_in(text, pa.array(sorted(MARKS))), None, text)
+    return compute.if_else(compute.is_in(text, pa.array(sorted(MISSING_MARKS))), None, text)
 
 
 def _find_text_meaning(text, decimal_comma):
-    from pyarrow import compute
-
     n = len(text) - text.null_count
     if n == 0:
         return Meaning("text")
     ways = [(PLAIN, ""), (THOUSANDS, ""), (DECIMAL_COMMA, ".")]
     if decimal_comma:
         ways[1:] = [(DECIMAL_COMMA, "."), (THOUSANDS, "")]
-    fits = [_count(compute.match_substring_regex(text, pattern)) for pattern, _ in ways]
-    if max(fits) < MOSTLY * n:
+    fits = [_count_matches(text, pattern) for pattern, _ in ways]
+    if max(fits) < MIN_NUMERIC * n:
         return _find_date(text)
-    if _count(compute.match_substring_regex(text, CODE)) > CODES * n:
+    if _count_matches(text, CODE) > CODES * n:
         return Meaning("text")
     pattern, comma = ways[fits.index(max(fits))]
     return Meaning("number", pattern, comma)
 
 
-def _count(mask):
+def _count_matches(text, pattern):
     from pyarrow import compute
 
-    return compute.sum(mask).as_py() or 0
+    return compute.sum(compute.match_substring_regex(text, pattern)).as_py() or 0
 
 
 def _find_date(text):
-    """Return how to read dates in one of the formats that skrub knows, or else text as text."""
+    """Return how to read text: as dates, if it has one of the formats that skrub knows."""
     from skrub import ToDatetime
 
     try:
@@ -132,10 +141,7 @@ def read_column(column: Any, meaning: Meaning) -> np.ndarray:
         column = column.cast(column.type.value_type)
     kind = column.type
     if meaning.kind == "text":
-        text = clean_text(column)
-        values = np.full(len(text), None, dtype=object)
-        values[:] = text.to_pylist()
-        return values
+        return np.array(clean_text(column).to_pylist(), dtype=object)
     if meaning.kind == "number":
         numbers = _parse_numbers(column, meaning) if meaning.pattern else _as_floats(column)
         values = numbers.to_numpy().astype(np.float64)
@@ -168,7 +174,7 @@ def _as_floats(column):
     import pyarrow as pa
 
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):  # new rows that came in another format
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):  # new rows, in another format
         return _parse_numbers(column, Meaning("number", PLAIN))
     if pa.types.is_time(kind) or pa.types.is_duration(kind):
         column = column.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64())
@@ -178,14 +184,14 @@ def _as_floats(column):
 
 
 def find_missing_values(values: np.ndarray) -> np.ndarray:
-    """Return which values of a column that was read are missing."""
+    """Return which values of a column, as `read_column` returns them, are missing."""
     if values.dtype == object:
         return np.array([value is None for value in values], dtype=bool)
     return np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
 
 
 def number_values(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return a number for each distinct value, missing ones with one of their own, and how many there are."""
+    """Return the number of each row's distinct value, with one for missing, and how many there are."""
     import pandas as pd
 
     codes, distinct = pd.factorize(values, use_na_sentinel=False)
@@ -193,14 +199,14 @@ def number_values(values: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def why_useless(values: np.ndarray, name: str = "") -> str | None:
-    """Return why a column says nothing about other rows, or None if it may.
+    """Return why a column cannot help with other rows, or None if it may.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows,)
         As `read_column` returns them.
     name : str
-        What the column is called.
+        Name of the column.
 
     Returns
     -------
@@ -217,7 +223,7 @@ def why_useless(values: np.ndarray, name: str = "") -> str | None:
     n, n_missing = len(values), len(values) - len(present)
     if n_distinct == 0 or (n_distinct == 1 and n_missing < CODES * n):
         return "constant"
-    if n_distinct < len(present) or n_distinct < FEWEST_ROWS:
+    if n_distinct < len(present) or n_distinct < MIN_ROWS:
         return None
     if values.dtype == object:
         n_words = sum(len(value.split()) for value in present)
@@ -233,8 +239,9 @@ def why_useless(values: np.ndarray, name: str = "") -> str | None:
 def why_leaking(values: np.ndarray, labels: np.ndarray) -> str | None:
     """Return how a column gives the label away, or None if it does not.
 
-    A value that several rows share tells the commonest of their labels; where values hardly repeat, the order
-    of the rows by value must part the labels. Either may miss a fiftieth of what the commonest label misses.
+    A value that several rows share predicts their most frequent label; where values hardly repeat, sorting
+    the rows by value must separate the labels. Either may miss a fiftieth of the labels outside the largest
+    class.
 
     Parameters
     ----------
@@ -256,20 +263,20 @@ def why_leaking(values: np.ndarray, labels: np.ndarray) -> str | None:
     known = labels >= 0
     values, labels = values[known], labels[known]
     n, n_classes = len(labels), len(np.unique(labels))
-    n_open = n - np.bincount(labels).max() if n else 0
-    if n < FEWEST_ROWS or n_classes < 2:
+    n_other = n - np.bincount(labels).max() if n else 0
+    if n < MIN_ROWS or n_classes < 2:
         return None
     codes, n_distinct = number_values(values)
     if n_distinct > n / 10 and values.dtype != object:
         order = np.lexsort((labels, values))
         n_changes = np.sum(np.diff(labels[order]) != 0)
-        enough = n_changes <= n_classes - 1 + 2 * LEAK * n_open  # one row out of place makes two changes
+        enough = n_changes <= n_classes - 1 + 2 * LEAK * n_other  # one misplaced row makes two changes
         return "sorted by its values, the rows are nearly sorted by label" if enough else None
     counts = sparse.coo_array((np.ones(n), (codes, labels)), shape=(n_distinct, labels.max() + 1)).tocsr()
     top = counts.max(axis=1).toarray().ravel()
-    n_wrong = n - top[top > 1].sum()  # what a value that occurs once would tell cannot be checked
-    if n_wrong > LEAK * n_open:
+    n_wrong = n - top[top > 1].sum()  # the prediction of a value that occurs once cannot be checked
+    if n_wrong > LEAK * n_other:
         return None
     if n_wrong == 0 and n_distinct == n_classes:
         return "each of its values goes with one label, and each label with one value"
-    return f"its values tell {1 - n_wrong / n:.1%} of the labels"
+    return f"its values determine {1 - n_wrong / n:.1%} of the labels"

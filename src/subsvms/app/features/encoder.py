@@ -1,23 +1,23 @@
-"""Columns of numbers, dates and text as features for which the kernel's default width, gamma = 1/d, fits.
+"""Columns of numbers, dates and text as features that suit the kernel's default width, gamma = 1/d.
 
 `recipes.py` and `coders.py` encode, as skrub's TableVectorizer does: a feature for each category where there
 are few, the leading directions of letter n-grams where there are many or free text, the calendar for dates.
-The kernel sees sums of squared differences. So that each column of the table has about the same share in
-them, whatever it is made into:
+The kernel sees sums of squared differences. Each column of the table should have about the same share in
+them, however many features it becomes:
 
-    number     (x - median) / (95 % quantile - 5 % quantile), cut at -1 and 1, and 0 if missing. The middle
-               nine tenths have range one, and no outlier drowns other columns. The squared difference of two
-               rows is 0.18 on average if they are normal, 0.2 if uniform. Two values only: 0.71 apart.
+    number     (x - median) / (95 % quantile - 5 % quantile), clipped to [-1, 1], and 0 if missing. The middle
+               nine tenths have range one, and no outlier dominates other columns. The squared difference of
+               two rows is 0.18 on average if they are normal, 0.2 if uniform. With two values: 0.71 apart.
     category   1/2 in its own feature. Rows that differ are 1/2 apart, squared; with two to ten categories
                that is 0.25 to 0.45 on average, as much as two numbers. With the usual 1 they would be 2
-               apart, and drown ten numbers.
+               apart, and dominate ten numbers.
     text       a mean squared distance of 1/2, and no row further than 1 from the mean.
     date       its time as a number; its year, month, day, weekday and hour, the last four on circles, with
-               range one in all.
+               a range of one together.
 
 "Missing" in at least 1 % of the rows is a feature of its own. If k such parts make d features, gamma = 1/d
 would flatten the kernel with each further category. So all is multiplied by sqrt(d / k): then gamma = 1/d
-takes the mean over the parts. Where all columns are numbers the factor is one.
+takes the mean over the parts. If all columns are numbers, the factor is one.
 """
 
 from dataclasses import dataclass
@@ -27,32 +27,37 @@ import numpy as np
 from subsvms._states import State, is_array, is_choice, is_number, join_states, require
 from subsvms.app.features.columns import Meaning
 from subsvms.app.features.recipes import Recipe, learn_recipes
-from subsvms.app.tables.csv_text import Delimited
 from subsvms.app.tables.files import show, suggest
 from subsvms.app.tables.table import LabelledTable
 from subsvms.exceptions import TableError
 
-MOST_NAMED = 5  # columns that a message names
+MAX_NAMED = 5  # columns named in a message
 SHAPED = ("kept", "center", "scale")  # arrays with an entry for each feature
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnEncoder:
-    """Turns tables into features, as learned from one of them."""
+    """Turns tables into features, as learned from one of them.
+
+    Attributes
+    ----------
+    recipes : tuple of Recipe
+        One for each column.
+    kept : ndarray of shape (n_features,), int
+        Which of the recipes' values vary.
+    center, scale : ndarray of shape (n_features,), float64
+    factor : float
+        sqrt(d / k).
+    """
 
     recipes: tuple[Recipe, ...]
-    kept: np.ndarray  # (n_features,), int: values of the recipes that vary
-    center: np.ndarray  # (n_features,)
-    scale: np.ndarray  # (n_features,)
+    kept: np.ndarray
+    center: np.ndarray
+    scale: np.ndarray
     factor: float
 
-    @property
-    def n_features(self) -> int:
-        """Columns of what `transform` returns."""
-        return len(self.kept)
-
     def transform(self, table: LabelledTable) -> np.ndarray:
-        """Return the features of a table with the same columns; further ones do not matter.
+        """Return the features of a table with the same columns; other columns do not matter.
 
         Parameters
         ----------
@@ -69,19 +74,18 @@ class ColumnEncoder:
         """Return the values of the columns that the encoder knows."""
         if table.matrix is not None:
             raise TableError(
-                f"{table.name} came as LIBSVM text, but the model was made from named columns: give it such."
+                f"{table.name} is LIBSVM text, but the model was trained on named columns: use those."
             )
         names = table.columns.column_names
         gone = [recipe.name for recipe in self.recipes if recipe.name not in names]
         if gone:
-            shown = ", ".join(map(show, gone[:MOST_NAMED])) + ", ..." * (len(gone) > MOST_NAMED)
+            shown = ", ".join(map(show, gone[:MAX_NAMED])) + ", ..." * (len(gone) > MAX_NAMED)
             hint = suggest(gone[0], names) if len(gone) == 1 else ""
-            hint = hint or ": add what is missing, with empty cells where it is not known."
+            hint = hint or ": add what is missing, with empty cells for unknown values."
             column = "column" if len(gone) == 1 else "columns"
             raise TableError(f"{table.name} has no {column} {shown}, which the model needs{hint}")
-        decimal_comma = isinstance(table.text, Delimited) and table.text.separator == ";"
         return {
-            recipe.name: recipe.read(table.columns[recipe.name], decimal_comma=decimal_comma)
+            recipe.name: recipe.read(table.columns[recipe.name], decimal_comma=table.decimal_comma)
             for recipe in self.recipes
         }
 
@@ -90,7 +94,7 @@ class ColumnEncoder:
         return self._finish(_join(self.recipes, columns))
 
     def _finish(self, values):
-        """Return the features from what the recipes made of the columns."""
+        """Return the features, centred and scaled, from the values that the recipes give."""
         X = values[:, self.kept]
         X -= self.center
         X *= self.scale
@@ -123,13 +127,13 @@ class ColumnEncoder:
 
 
 def _join(recipes, columns):
-    """Return all that the recipes make of the columns, side by side."""
+    """Return the values that the recipes make of the columns, side by side."""
     blocks = [block for recipe in recipes for block in recipe.encode(columns[recipe.name])]
     return np.concatenate([block.T for block in blocks], dtype=np.float64).T
 
 
 def _find_blocks(recipes, kept):
-    """Return, for each part of which a feature is kept, its coder and the numbers of its features."""
+    """Return the coder and the numbers of the features of each part that has kept any."""
     parts = [part for recipe in recipes for part in recipe.parts]
     owners = np.repeat(np.arange(len(parts)), [len(part.names) for part in parts])[kept]
     return [(parts[i].coder, np.flatnonzero(owners == i)) for i in np.unique(owners)]
@@ -150,7 +154,7 @@ def fit_encoder(
     -------
     X : ndarray of shape (n_rows, n_features)
     names, sources : tuple of str
-        What each feature is called, and the column it came from.
+        The name of each feature, and of the column it was made from.
     encoder : ColumnEncoder
 
     Examples
@@ -170,6 +174,6 @@ def fit_encoder(
         if coder is not None:
             center[block], scale[block] = coder.weigh(values[:, kept[block]])
     encoder = ColumnEncoder(recipes, kept, center, scale, float(np.sqrt(len(kept) / len(blocks))))
-    told = [(name, recipe.name) for recipe in recipes for part in recipe.parts for name in part.names]
-    names, sources = zip(*(told[j] for j in kept), strict=True)
+    described = [(name, recipe.name) for recipe in recipes for part in recipe.parts for name in part.names]
+    names, sources = zip(*(described[j] for j in kept), strict=True)
     return encoder._finish(values), names, sources, encoder

@@ -1,6 +1,6 @@
-"""How one column of a table becomes numbers: a number as it is, text and dates by their coders.
+"""How one column of a table becomes numbers: numbers are scaled, text and dates encoded by their coders.
 
-`encoder.py` says how much each of them counts.
+`encoder.py` says how much weight each of them has.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -10,39 +10,44 @@ import numpy as np
 
 from subsvms._states import State, is_number, join_states, require
 from subsvms.app.features.coders import CODE, CODERS, Categories, Coder, learn_coders
-from subsvms.app.features.columns import (
-    DECIMAL_COMMA,
-    PLAIN,
-    THOUSANDS,
-    Meaning,
-    find_meaning,
-    find_missing_values,
-    read_column,
-)
+from subsvms.app.features.columns import PATTERNS, Meaning, find_meaning, find_missing_values, read_column
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
-OFTEN_MISSING = 0.01  # share of missing values from which on they are a feature of their own
-SPREADS = ((5, 95), (1, 99), (0, 100))  # per cent; wider where most values are one and the same
+OFTEN_MISSING = 0.01  # share of missing values from which they are a feature of their own
+SPREADS = ((5, 95), (1, 99), (0, 100))  # per cent; wider if most values are the same
 
 
 class Part(NamedTuple):
-    """Features that count as one."""
+    """Features that share the weight of one."""
 
     names: tuple[str, ...]
-    coder: Coder | None  # none for a number, and for "missing"
+    coder: Coder | None  # None for a number, and for "missing"
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one column becomes parts of the matrix."""
+    """How one column becomes parts of the matrix.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    meaning : Meaning
+    center, scale : float
+        Of numbers, and of the time of dates.
+    marks_missing : bool
+        Whether "missing" is a feature of its own.
+    coder : Coder or None
+        Of text and dates.
+    """
 
     name: str
     meaning: Meaning
-    center: float = 0.0  # of numbers, and of the time of dates
+    center: float = 0.0
     scale: float = 1.0
-    marks_missing: bool = False  # whether "missing" is a feature of its own
-    coder: Coder | None = None  # of text and dates
+    marks_missing: bool = False
+    coder: Coder | None = None
 
     @property
     def parts(self) -> list[Part]:
@@ -61,19 +66,19 @@ class Recipe:
         if self.meaning.kind == "text":
             return coded
         missing = find_missing_values(values)
-        with np.errstate(over="ignore"):  # what is too large is cut
+        with np.errstate(over="ignore"):  # too large numbers are clipped
             scaled = np.clip((_as_numbers(values) - self.center) * self.scale, -1.0, 1.0)
         numbers = [np.where(missing, 0.0, scaled), *[missing / np.sqrt(2.0)] * self.marks_missing]
         return [*(number.astype(CODE)[:, None] for number in numbers), *coded]
 
     def read(self, column: Any, *, decimal_comma: bool = False) -> np.ndarray:
-        """Return the values of this column of another table, which may have come in another format.
+        """Return the values of this column in another table, which may have another format.
 
         Parameters
         ----------
         column : pyarrow.ChunkedArray
         decimal_comma : bool
-            As in `find_meaning`.
+            As in `LabelledTable`.
         """
         import pyarrow as pa
 
@@ -86,15 +91,15 @@ class Recipe:
             return read_column(column, meaning)
         except pa.ArrowException:
             raise TableError(
-                f"The column {show(self.name)} holds values of type {column.type}, where the model expects a "
+                f"The column {show(self.name)} holds values of type {column.type}, but the model expects a "
                 f"{meaning.kind}: convert it first."
             ) from None
 
     def find_fault(self, values: np.ndarray) -> str | None:
-        """Return a sentence if none of a column's values is of any use."""
+        """Return a sentence if the model can use none of a column's values."""
         if isinstance(self.coder, Categories):
             if set(values.tolist()).isdisjoint(self.coder.values):
-                return f"The column {show(self.name)} holds no value that the model knows: it does not count."
+                return f"The column {show(self.name)} holds no value that the model knows: it is ignored."
         elif self.meaning.kind != "text" and find_missing_values(values).all():
             return f"The column {show(self.name)} holds no {self.meaning.kind}: all of it counts as missing."
         return None
@@ -123,15 +128,13 @@ class Recipe:
 
 
 def _check_meaning(meaning):
-    """Raise an error unless columns can be read so."""
+    """Raise an error unless columns can be read with this meaning."""
     import pyarrow as pa
 
     require(meaning.kind in ("number", "date", "text"), "columns")
-    require(
-        meaning.pattern in ("", PLAIN, THOUSANDS, DECIMAL_COMMA) and meaning.comma in ("", "."), "numbers"
-    )
+    require(meaning.pattern in PATTERNS and meaning.comma in ("", "."), "numbers")
     require(isinstance(meaning.format, str | None), "dates")
-    read_column(pa.chunked_array([["1"]]), meaning)  # dates in a format that cannot be are noticed here
+    read_column(pa.chunked_array([["1"]]), meaning)  # raises an error if the date format is impossible
 
 
 def learn_recipes(meanings: dict[str, Meaning], columns: dict[str, np.ndarray]) -> tuple[Recipe, ...]:
@@ -155,7 +158,7 @@ def learn_recipes(meanings: dict[str, Meaning], columns: dict[str, np.ndarray]) 
 
 
 def _scale(recipe, values):
-    """Return the recipe with center and scale of its numbers, or of the time of its dates."""
+    """Return the recipe with the center and scale of its numbers, or of the time of its dates."""
     if recipe.meaning.kind == "text":
         return recipe
     missing = find_missing_values(values)

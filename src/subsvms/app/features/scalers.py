@@ -1,4 +1,4 @@
-"""Matrices that come ready made: LIBSVM text, and embeddings in .npy or .npz files. They are only scaled."""
+"""Ready-made matrices, which are only scaled: LIBSVM text, and embeddings in .npy or .npz files."""
 
 import os
 from dataclasses import dataclass
@@ -10,21 +10,23 @@ from scipy import sparse
 
 from subsvms._states import State, is_array, is_choice, is_number, require
 from subsvms.app.tables.files import suggest
-from subsvms.app.tables.svmlight import MOST_COLUMNS
+from subsvms.app.tables.svmlight import MAX_COLUMNS
 from subsvms.exceptions import TableError
 
 
 @dataclass(frozen=True, eq=False)
 class SparseScaler:
-    """Scales sparse columns by their largest absolute value, so that zeros stay zeros."""
+    """Scales sparse columns by their largest absolute value, so that zeros stay zeros.
 
-    kept: np.ndarray  # (n_features,), int: columns that vary
-    scale: np.ndarray  # (n_features,)
+    Attributes
+    ----------
+    kept : ndarray of shape (n_features,), int
+        Columns that vary.
+    scale : ndarray of shape (n_features,), float64
+    """
 
-    @property
-    def n_features(self) -> int:
-        """Columns of what `transform` returns."""
-        return len(self.kept)
+    kept: np.ndarray
+    scale: np.ndarray
 
     @classmethod
     def fit(cls, X: Any, chosen: list[int], name: str) -> tuple:
@@ -32,10 +34,10 @@ class SparseScaler:
         low, high = (_ravel(limit) for limit in (X.min(axis=0), X.max(axis=0)))
         kept = np.array([j for j in chosen if high[j] > low[j]], dtype=np.int64)
         if len(kept) == 0:
-            raise TableError(f"No column of {name} is left to learn from: each holds one value only.")
+            raise TableError(f"{name} has no column to learn from: each holds only one value.")
         scaler = cls(kept, 1.0 / np.maximum(-low, high)[kept])
-        n_dropped = int(np.sum(np.diff(X.tocsc().indptr)[chosen] > 0) - len(kept))
-        notes = (f"Not used: {n_dropped} columns, each of which holds one value only.",) if n_dropped else ()
+        n_filled = int(np.sum(np.diff(X.tocsc().indptr)[chosen] > 0))
+        notes = _note_constant(n_filled - len(kept), n_filled, "columns")
         names = tuple(str(j) for j in kept)
         return scaler._apply(X), names, names, notes, scaler
 
@@ -52,7 +54,7 @@ class SparseScaler:
         """
         if table.matrix is None:
             raise TableError(
-                f"{table.name} came as {table.format}, but the model was made from LIBSVM text: give it such."
+                f"{table.name} is {table.format}, but the model was trained on LIBSVM text: use such a file."
             )
         return self._apply(table.matrix)
 
@@ -72,24 +74,30 @@ class SparseScaler:
     def from_state(cls, state: State) -> "SparseScaler":
         """Build a scaler from a state that may have been forged."""
         kept, scale = (state.arrays[key] for key in ("kept", "scale"))
-        require(is_choice(kept, MOST_COLUMNS), "features")
+        require(is_choice(kept, MAX_COLUMNS), "features")
         require(is_array(scale, "f8", kept.shape), "scales")
         return cls(kept, scale)
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayScaler:
-    """Shifts columns to their median and scales all by one number, so that distances keep their order."""
+    """Subtracts each column's median and scales all by one number, so that distances keep their order.
 
-    kept: np.ndarray  # (n_features,), int: columns that vary
-    center: np.ndarray  # (n_features,); zeros for sparse input
+    Attributes
+    ----------
+    kept : ndarray of shape (n_features,), int
+        Columns that vary.
+    center : ndarray of shape (n_features,), float64
+        Zeros for sparse input.
+    scale : float
+    n_columns : int
+        Of the input.
+    """
+
+    kept: np.ndarray
+    center: np.ndarray
     scale: float
     n_columns: int
-
-    @property
-    def n_features(self) -> int:
-        """Columns of what `transform` returns."""
-        return len(self.kept)
 
     @classmethod
     def fit(cls, X: Any, name: str) -> tuple:
@@ -98,7 +106,7 @@ class ArrayScaler:
         low, high = (_ravel(limit) for limit in (X.min(axis=0), X.max(axis=0)))
         kept = np.flatnonzero(high > low)
         if len(kept) == 0:
-            raise TableError(f"No feature in {name!r} is left to learn from: each holds one value only.")
+            raise TableError(f"{name!r} has no feature to learn from: each holds only one value.")
         if is_sparse:
             center, spread = np.zeros(len(kept)), np.maximum(-low, high)[kept]
         else:
@@ -107,14 +115,11 @@ class ArrayScaler:
         size = float(np.sqrt(np.mean(spread**2))) or float(np.max(high - low))
         scaler = cls(kept, center, 1.0 / size, X.shape[1])
         names = tuple(f"{Path(name).name}[{j}]" for j in kept)
-        n_dropped = X.shape[1] - len(kept)
-        notes = (
-            (f"Not used: {n_dropped} features in {name!r} that hold one value only.",) if n_dropped else ()
-        )
+        notes = _note_constant(X.shape[1] - len(kept), X.shape[1], f"features in {name!r}")
         return scaler.transform(X), names, names, notes, scaler
 
     def transform(self, X: Any) -> Any:
-        """Return the features of rows that come as an array or matrix with the same columns.
+        """Return the features of an array or matrix with the same columns.
 
         Parameters
         ----------
@@ -123,10 +128,10 @@ class ArrayScaler:
         """
         if X.shape[1] != self.n_columns:
             raise TableError(
-                f"The features have {X.shape[1]} columns, but the model needs {self.n_columns}: make them as "
-                "those it learned from."
+                f"The features have {X.shape[1]} columns, but the model needs {self.n_columns}: make them "
+                "like those it was trained on."
             )
-        if sparse.issparse(X) and np.any(self.center):  # it was made from a dense array
+        if sparse.issparse(X) and np.any(self.center):  # the model was trained on a dense array
             X = X.toarray()
         scaled = X[:, self.kept]
         return scaled * self.scale if sparse.issparse(X) else (scaled - self.center) * self.scale
@@ -146,19 +151,23 @@ class ArrayScaler:
         return cls(kept, center, float(scale), n_columns)
 
 
+def _note_constant(n_dropped, n, what):
+    return (f"Not used: {n_dropped} of {n} {what}, with only one value each.",) if n_dropped else ()
+
+
 def _ravel(limit):
     return limit.toarray().ravel() if sparse.issparse(limit) else limit
 
 
 def load_array(path: str | os.PathLike, n_rows: int) -> Any:
-    """Return the numbers in an .npy or .npz file as float64; nothing in the file is run.
+    """Return the numbers in an .npy or .npz file as float64; no code in the file is run.
 
     Parameters
     ----------
     path : path-like
-        .npz may hold one array, or a matrix written by scipy.sparse.save_npz.
+        An .npz file may hold one array, or a matrix written by `scipy.sparse.save_npz`.
     n_rows : int
-        How many rows there must be.
+        The expected number of rows.
 
     Examples
     --------
@@ -180,7 +189,7 @@ def load_array(path: str | os.PathLike, n_rows: int) -> Any:
     if X.shape[0] != n_rows:
         raise TableError(
             f"The features in {name} have {X.shape[0]} rows, but the table has {n_rows}: give one row for "
-            "each, in the order of the table."
+            "each row of the table, in the same order."
         )
     if X.dtype.kind not in "biuf":
         raise TableError(f"The features in {name} must be numbers; got values of type {X.dtype}.")
@@ -189,7 +198,7 @@ def load_array(path: str | os.PathLike, n_rows: int) -> Any:
     rows = bad if sparse.issparse(X) else np.flatnonzero(bad)
     if len(rows):
         raise TableError(
-            f"The features in {name} hold NaN or infinity, first in row {rows[0]}: fill such values first."
+            f"The features in {name} hold NaN or infinity, first in row {rows[0]}: fill in such values first."
         )
     return X
 
@@ -205,8 +214,8 @@ def _load(path, name):
             if len(found.files) == 1:
                 return found[found.files[0]]
             arrays = ", ".join(map(repr, found.files))
-    except Exception as error:  # NumPy and zipfile raise many kinds, and none of them is a mistake of ours
+    except Exception as error:  # NumPy and zipfile raise many kinds
         raise TableError(
-            f"{name} is no sound .npy or .npz file of numbers ({error}): save it anew."
+            f"{name} is not a valid .npy or .npz file of numbers ({error}): save it again."
         ) from None
     raise TableError(f"{name} must hold one array; got {arrays or 'none'}: save the features alone.")

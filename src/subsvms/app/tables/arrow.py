@@ -1,12 +1,11 @@
 """Parquet, Feather and Arrow files: read with their types, written with new labels of the old type."""
 
-import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from io import BytesIO
 from typing import Any
 
-from subsvms.app.tables.files import Content, show
+from subsvms.app.tables.files import Content, first_sentence, show
 from subsvms.exceptions import TableError
 
 
@@ -30,15 +29,14 @@ def read_arrow(content: Content) -> Any:
             return feather.read_table(source)
         return pa.ipc.open_stream(source).read_all()
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = re.split(r"\.\s|\n", str(error))[0].rstrip(".")
         raise TableError(
-            f"{content.name} is damaged or no {content.format} file ({reason}): write it anew, or say "
-            "which format it is."
+            f"{content.name} is damaged or not a {content.format} file ({first_sentence(error)}): write it "
+            "again, or say which format it is."
         ) from None
 
 
-def check_alike(parts: Sequence[Any], names: Sequence[str]) -> None:
-    """Raise an error unless all tables have the columns of the first, with the same types."""
+def check_schemas(parts: Sequence[Any], names: Sequence[str]) -> None:
+    """Raise an error unless all tables have the columns of the first one, with the same types."""
     first = parts[0].schema
     for part, name in zip(parts[1:], names[1:], strict=True):
         if not part.schema.equals(first):
@@ -47,20 +45,20 @@ def check_alike(parts: Sequence[Any], names: Sequence[str]) -> None:
                 for i, (ours, theirs) in enumerate(zip(part.schema, first, strict=False), start=1)
                 if not ours.equals(theirs)
             ] or [f"it has {len(part.schema)} columns, not {len(first)}"]
-            raise TableError(f"{name} does not fit {names[0]}: {differing[0]}; write both with one schema.")
+            raise TableError(f"{name} does not match {names[0]}: {differing[0]}; write both with one schema.")
 
 
 def put_labels(
     columns: Any, label: str | None, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]
 ) -> Any:
-    """Return the table with a new label column, of the type of the old, and further columns after it.
+    """Return the table with new labels of the same type, and further columns directly after them.
 
     Parameters
     ----------
     columns : pyarrow.Table
     label : str or None
     labels, given : sequence
-        New and old labels, None where they are missing. Where they agree the cell stays as it is.
+        New and old labels, None where they are missing. Where they agree, the cell stays as it is.
     extra : dict of str to sequence
         Columns by name.
 
@@ -80,7 +78,7 @@ def put_labels(
         column = columns.column(place)
         if labels != given:
             cells = zip(labels, given, column.to_pylist(), strict=True)  # a missing label may be NaN or " "
-            column = _like([cell if new == old else new for new, old, cell in cells], column, label)
+            column = _cast_labels([cell if new == old else new for new, old, cell in cells], column, label)
         columns = columns.set_column(place, field.with_nullable(True) if None in labels else field, column)
         after = place + 1
     for name, values in reversed(list(extra.items())):
@@ -92,8 +90,8 @@ def put_labels(
     return columns
 
 
-def _like(labels, column, label):
-    """Return labels in the type of a column; a dictionary keeps its entries and their order."""
+def _cast_labels(labels, column, label):
+    """Return labels with the type of a column; a dictionary keeps its entries and their order."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -104,10 +102,8 @@ def _like(labels, column, label):
         values = as_type(labels, kind.value_type)
         entries = column.unify_dictionaries().combine_chunks()
         entries = entries.chunk(0).dictionary if isinstance(entries, pa.ChunkedArray) else entries.dictionary
-        fresh = [
-            value for value in dict.fromkeys(labels) if value is not None and value not in entries.to_pylist()
-        ]
-        entries = pa.concat_arrays([entries, as_type(fresh, kind.value_type)])
+        new = [value for value in dict.fromkeys(labels) if value not in [None, *entries.to_pylist()]]
+        entries = pa.concat_arrays([entries, as_type(new, kind.value_type)])
         places = compute.index_in(values, entries).cast(kind.index_type)
         return pa.chunked_array([pa.DictionaryArray.from_arrays(places, entries, ordered=kind.ordered)])
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
@@ -120,7 +116,7 @@ def as_type(values: Sequence, kind: Any) -> Any:
     """Return plain values as an array of this type."""
     import pyarrow as pa
 
-    if pa.types.is_decimal(kind):  # labels are plain numbers, which it does not take
+    if pa.types.is_decimal(kind):  # pyarrow does not take plain numbers as decimals
         values = [None if value is None else Decimal(value) for value in values]
     return pa.array(values, kind)
 

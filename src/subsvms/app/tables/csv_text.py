@@ -1,13 +1,13 @@
-"""Tables of separated text (CSV, TSV): read as text, and written back with nothing changed but the label.
+"""Separated text (CSV, TSV): read as text, and written back with only the labels changed.
 
 A cell is either quoted, or does not start with a quote; with s for the separator,
 
     cell = " (not " | "")* " rest  |  first rest  |  nothing       rest = (not s, CR, LF)*
     row  = cell (s cell)* end of line
 
-as pyarrow and Python's csv read it. pyarrow reads the cells into columns; beside it one regular expression,
-made for the number of columns, finds where each label stands. Everything around the labels is written back
-byte by byte, so quotes, spaces, leading zeros, line ends and blank lines all stay as they were.
+as pyarrow and Python's csv read it. pyarrow reads the cells into columns, and one regular expression, made
+for the number of columns, finds the position of each label. Everything around the labels is written back byte
+for byte, so quotes, spaces, leading zeros, line ends and blank lines all stay as they were.
 """
 
 import re
@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from subsvms.app.tables.files import check_names, find_line
+from subsvms.app.tables.text import TableText, format_cells
 from subsvms.exceptions import TableError
 
 SEPARATORS = (",", ";", "\t", "|")  # tried in this order
@@ -26,55 +27,74 @@ BLOCK = 1 << 20  # bytes that pyarrow reads at a time, and more where a row is l
 
 
 @dataclass(frozen=True)
-class Delimited:
-    """Separated text, and where each label stands in it."""
+class CsvText(TableText):
+    """Separated text, and the positions of its rows and labels.
 
-    data: bytes  # UTF-8
+    Attributes
+    ----------
+    data, rows, starts, ends
+        As in `TableText`; blank lines belong to the row after them.
+    separator : str
+    n_columns : int
+    header_end : int
+        Where the name of the label column ends in the header.
+    """
+
     separator: str
-    header_end: int  # where the label's name ends in the header
-    rows: np.ndarray  # (n_rows,), int: where each row starts
-    starts: np.ndarray  # (n_rows,), int: where each label starts,
-    ends: np.ndarray  # (n_rows,), int: and where it ends
     n_columns: int
+    header_end: int
+
+    def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
+        """Return the text with new labels, and further columns directly after them."""
+        separator, between = self.separator, self.separator.encode()
+        empty = b'""' if self.n_columns == 1 and not extra else b""  # a blank line would not be a row
+        columns = map(format_cells, (labels, given, *extra.values()))
+
+        def replace_cell(cell, new, old):
+            if new == old:
+                return cell
+            return empty if new is None else quote(new, separator, always=cell.startswith(b'"'))
+
+        data = self.splice(
+            between.join([replace_cell(cell, new, old), *(quote(other, separator) for other in others)])
+            for cell, new, old, *others in zip(self.cells, *columns, strict=True)
+        )
+        names = b"".join(between + quote(name, separator) for name in extra)
+        return data[: self.header_end] + names + data[self.header_end :]
 
 
-def read_delimited(
-    data: bytes,
-    name: str,
-    label: str | None,
-    *,
-    separator: str | None = None,
-    first_choice: str = ",",
-) -> tuple[Any, Delimited]:
-    r"""Return the columns as text, and the text to put new labels into.
+def read_csv(
+    data: bytes, name: str, label: str | None, *, separator: str | None = None, first_choice: str = ","
+) -> tuple[Any, CsvText]:
+    r"""Return the columns as text, and the text in which labels can be replaced.
 
     Parameters
     ----------
     data : bytes
         UTF-8 without byte order mark.
     name : str
-        What messages call the file.
+        Name of the file in messages.
     label : str or None
-        Name of the label column. Without one the last column marks where new columns go.
+        Name of the label column. Without one, new columns go after the last column.
     separator : str, optional
-        One character; without it the one of , ; tab | that finds the label, or else most columns, in the
-        header.
+        One character. By default the one of , ; tab | that finds the label in the header, or else the most
+        columns.
     first_choice : str
-        Which separator wins where several do equally well.
+        Which separator wins if several do equally well.
 
     Returns
     -------
     columns : pyarrow.Table of strings
         An empty cell is null, a quoted empty one is "".
-    text : Delimited
+    text : CsvText
 
     Examples
     --------
-    >>> columns, text = read_delimited(b'age,label\n007,"a, b"\n', "'x.csv'", "label")
+    >>> columns, text = read_csv(b'age,label\n007,"a, b"\n', "'x.csv'", "label")
     >>> columns.to_pydict()
     {'age': ['007'], 'label': ['a, b']}
-    >>> text.data[text.starts[0] : text.ends[0]]
-    b'"a, b"'
+    >>> text.cells
+    [b'"a, b"']
     """
     if separator is None:
         separator = choose_separator(data, label, first_choice)
@@ -85,19 +105,19 @@ def read_delimited(
         raise TableError(f"{name} opens a quote in its first line that is never closed: close it.")
     check_names(names, name, label)
     place = len(names) - 1 if label is None else names.index(label)
-    rows = _find_labels(data, body, name, separator, len(names), place)
+    rows, starts, label_ends = _find_labels(data, body, name, separator, len(names), place)
     if len(rows) == 0:
         raise TableError(f"{name} has a header but no rows: it must hold at least one row of each class.")
-    text = Delimited(data, separator, ends[place], rows[:, 0], rows[:, 1], rows[:, 2], len(names))
-    longest = int(np.diff(rows[:, 0], append=len(data)).max())
+    text = CsvText(data, rows, starts, label_ends, separator, len(names), ends[place])
+    longest = int(np.diff(rows, append=len(data)).max())
     columns = _read_columns(data, body, separator, len(names), max(BLOCK, 2 * longest))
-    if len(columns) != len(text.starts):  # the two readers follow one grammar
-        raise TableError(f"{name} has rows that can be read in two ways: quote its cells and save it anew.")
+    if len(columns) != len(rows):  # although the two readers follow one grammar
+        raise TableError(f"{name} has rows that can be read in two ways: quote its cells and save it again.")
     return columns.rename_columns(names), text
 
 
 def choose_separator(data: bytes, label: str | None, first_choice: str = ",") -> str:
-    """Return the separator that finds the label in the header, or else most columns.
+    """Return the separator that finds the label in the header, or else the most columns.
 
     Examples
     --------
@@ -115,7 +135,7 @@ def read_header(data: bytes, separator: str) -> tuple[list[str] | None, list[int
 
     The names are None if a quote is never closed.
     """
-    cell = re.compile(b"(%s)(%s|%s)" % (_cell(separator), re.escape(separator.encode()), END))
+    cell = re.compile(b"(%s)(%s|%s)" % (_make_cell_pattern(separator), re.escape(separator.encode()), END))
     names: list[str] = []
     ends: list[int] = []
     at = len(data) - len(data.lstrip(b"\r\n"))
@@ -130,16 +150,21 @@ def read_header(data: bytes, separator: str) -> tuple[list[str] | None, list[int
             return names, ends, at
 
 
-def _cell(separator: str) -> bytes:
-    """Return the pattern of one cell; nothing in it is tried twice, so long cells cost no more."""
+def _make_cell_pattern(separator: str) -> bytes:
+    """Return the pattern of one cell; it never backtracks, so the time is linear in a cell's length."""
     rest = b"[^%s\\r\\n]*+" % re.escape(separator.encode())
     first = b'[^"%s\\r\\n]' % re.escape(separator.encode())
     return b'(?>"(?:[^"]++|"")*+"%s|%s%s|)' % (rest, first, rest)
 
 
+def _unquote(cell: bytes) -> str:
+    match = re.match(rb'"((?:[^"]|"")*)"(.*)', cell, re.DOTALL)
+    return (match[1].replace(b'""', b'"') + match[2] if match else cell).decode()
+
+
 def _find_labels(data, body, name, separator, n_columns, place):
-    """Return (start of the row, start of the label, end of the label) of each row."""
-    cell, s = _cell(separator), re.escape(separator.encode())
+    """Return where each row starts, and where its label starts and ends."""
+    cell, s = _make_cell_pattern(separator), re.escape(separator.encode())
     parts = (cell, s, place, cell, s, cell, n_columns - 1 - place, END)
     row = re.compile(b"[\\r\\n]*+(?:%s%s){%d}(%s)(?:%s%s){%d}%s" % parts)
     found = []
@@ -148,30 +173,28 @@ def _find_labels(data, body, name, separator, n_columns, place):
     while at < stop:
         match = row.match(data, at, stop)
         if match is None:
-            _say_ragged(data, at, name, separator, n_columns)
+            _reject_row(data, at, name, separator, n_columns)
         found.append((at, match.start(1), match.end(1)))
         at = match.end()
-    return np.array(found, dtype=np.int64).reshape(-1, 3)
+    return np.array(found, dtype=np.int64).reshape(-1, 3).T
 
 
-def _say_ragged(data, at, name, separator, n_columns) -> NoReturn:
+def _reject_row(data, at, name, separator, n_columns) -> NoReturn:
     at += len(data[at:]) - len(data[at:].lstrip(b"\r\n"))
-    line = find_line(data, at)
     cells, _, end = read_header(data[at:], separator)
     if cells is None:
-        line = find_line(data, at + end)
         raise TableError(
-            f"{name}, line {line}: a quote is opened that is never closed; close it, and double quotes that "
-            "stand inside a quoted cell."
+            f"{name}, line {find_line(data, at + end)} opens a quote that is never closed: close it, and "
+            "double the quotes inside a quoted cell."
         )
     raise TableError(
-        f"{name}, line {line}: {len(cells)} cell{'s' * (len(cells) != 1)} came where the header has "
-        f"{n_columns}; quote cells that hold the separator {separator!r}, or mend the line."
+        f"{name}, line {find_line(data, at)} has {len(cells)} cell{'s' * (len(cells) != 1)}, but the header "
+        f"has {n_columns}: quote cells that contain the separator {separator!r}, or fix the line."
     )
 
 
 def _read_columns(data, body, separator, n_columns, block_size):
-    """Return all cells as text, under the numbers of their columns."""
+    """Return all cells as text, in columns named by their numbers."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -180,7 +203,7 @@ def _read_columns(data, body, separator, n_columns, block_size):
 
 
 def text_options(n_columns: int, separator: str, block_size: int, **reading: Any) -> dict[str, Any]:
-    """Return what makes pyarrow read rows without a header as text, under the numbers of their columns.
+    """Return the options with which pyarrow reads rows without a header as text, columns named by number.
 
     Parameters
     ----------
@@ -189,7 +212,7 @@ def text_options(n_columns: int, separator: str, block_size: int, **reading: Any
     block_size : int
         Bytes to read at a time; a row must fit.
     **reading
-        Further options of reading.
+        Further options of `pyarrow.csv.ReadOptions`.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -207,69 +230,32 @@ def text_options(n_columns: int, separator: str, block_size: int, **reading: Any
     }
 
 
-def write_delimited(
-    text: Delimited, labels: Sequence[str | None], given: Sequence[str | None], extra: Mapping[str, Sequence]
-) -> bytes:
-    """Return the text with new labels, and further columns directly after them.
-
-    Parameters
-    ----------
-    text : Delimited
-    labels, given : sequence of str or None
-        New and old labels. Where they agree the cell stays as it is, quotes and all.
-    extra : dict of str to sequence of str or None
-        Columns by name.
-    """
-    separator = text.separator
-    between = separator.encode()
-    names = b"".join(between + quote(name, separator) for name in extra)
-    pieces, at = [text.data[: text.header_end], names], text.header_end
-    columns = list(extra.values())
-    empty = b'""' if text.n_columns == 1 and not columns else b""  # a blank line would be no row
-    rows = zip(text.starts.tolist(), text.ends.tolist(), labels, given, strict=True)
-    for i, (start, end, new, old) in enumerate(rows):
-        pieces.append(text.data[at:start])
-        cell = text.data[start:end]
-        if new != old:
-            cell = empty if new is None else quote(new, separator, always=cell.startswith(b'"'))
-        pieces.append(cell)
-        pieces.extend(between + (b"" if c[i] is None else quote(c[i], separator)) for c in columns)
-        at = end
-    pieces.append(text.data[at:])
-    return b"".join(pieces)
-
-
-def render_delimited(columns: Mapping[str, Sequence], separator: str) -> bytes:
-    r"""Return columns of text that came from another format as separated text.
+def render_csv(columns: Mapping[str, Sequence[str | None]], separator: str) -> bytes:
+    r"""Return columns of text as separated text.
 
     Examples
     --------
-    >>> render_delimited({"a": ["1", None], "b": ["x;y", ""]}, ";")
+    >>> render_csv({"a": ["1", None], "b": ["x;y", ""]}, ";")
     b'a;b\n1;"x;y"\n;""\n'
     """
-    between = separator.encode()
-    lines = [between.join(quote(name, separator) for name in columns)]
-    for row in zip(*columns.values(), strict=True):
-        lines.append(between.join(b"" if cell is None else quote(cell, separator) for cell in row))
+    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    lines = [separator.encode().join(quote(cell, separator) for cell in row) for row in rows]
     if len(columns) == 1:
-        lines = [line or b'""' for line in lines]  # a blank line would be no row
+        lines = [line or b'""' for line in lines]  # a blank line would not be a row
     return b"\n".join(lines) + b"\n"
 
 
-def quote(cell: str, separator: str, *, always: bool = False) -> bytes:
-    """Return a cell in quotes if it needs them: without, it would be read as something else.
+def quote(cell: str | None, separator: str, *, always: bool = False) -> bytes:
+    """Return a cell as bytes, in quotes if it would otherwise be read as something else.
 
     Examples
     --------
-    >>> quote("plain", ","), quote("a, b", ","), quote("", ",")
-    (b'plain', b'"a, b"', b'""')
+    >>> quote("plain", ","), quote("a, b", ","), quote("", ","), quote(None, ",")
+    (b'plain', b'"a, b"', b'""', b'')
     """
+    if cell is None:
+        return b""
     special = any(sign in cell for sign in (separator, '"', "\r", "\n"))
     if always or special or cell == "" or cell != cell.strip():
         return b'"%s"' % cell.replace('"', '""').encode()
     return cell.encode()
-
-
-def _unquote(cell: bytes) -> str:
-    match = re.match(rb'"((?:[^"]|"")*)"(.*)', cell, re.DOTALL)
-    return (match[1].replace(b'""', b'"') + match[2] if match else cell).decode()

@@ -1,7 +1,7 @@
-"""Files and standard input: found, read, unpacked and decoded, and written whole or not at all.
+"""Files and standard input: found, read, decompressed and decoded; written completely or not at all.
 
-What a file holds is told by its suffix, and without one by its first bytes. Every mistake that a user can
-make here is a `TableError`: one sentence that names the file, what was expected, what came, and what to do.
+The format of a file follows from its suffix, or else from its first bytes. Every mistake that a user can make
+here is a `TableError`: one sentence that names the file, what was expected, what was found, and what to do.
 """
 
 import bz2
@@ -24,36 +24,23 @@ from subsvms._atomic import write_whole
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"
-SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".ipc": "feather",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
-    ".svmlight": "svmlight",
+FORMATS = {  # and the suffixes of each, the usual one first
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "parquet": (".parquet", ".pq"),
+    "feather": (".feather", ".arrow", ".ipc"),
+    "jsonl": (".jsonl", ".ndjson", ".json"),
+    "svmlight": (".libsvm", ".svm", ".svmlight"),
 }
-FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
-PACKED = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-PACKED_STARTS = {  # no text file starts like these
-    "gzip": b"\x1f\x8b",
-    "bzip2": b"BZh",
-    "xz": b"\xfd7zXZ\x00",
-    "zstd": b"\x28\xb5\x2f\xfd",
-}
+SUFFIXES = {suffix: format for format, suffixes in FORMATS.items() for suffix in suffixes}
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+COMPRESSED_STARTS = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
 STARTS = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather"}  # the last: Arrow streams
-STRANGERS = {b"PK\x03\x04": "a ZIP archive or an Excel file", b"\xd0\xcf\x11\xe0": "an old Excel file"}
+UNSUPPORTED = {b"PK\x03\x04": "a ZIP archive or an Excel file", b"\xd0\xcf\x11\xe0": "an old Excel file"}
 SVMLIGHT_LINE = re.compile(rb"\s*+[^\s:#]++(?:[ \t]++\w++:[-+.\deEinfa]++)++\s*+(?:#.*)?$")
-SHOWN = 20  # columns named in a message
-LONGEST = 60  # characters of a name or label in a message
-MARKS = {  # byte order marks; UTF-32 first, because its mark starts like that of UTF-16
+MAX_SHOWN = 20  # columns named in a message
+MAX_LENGTH = 60  # characters of a name or label in a message
+BYTE_ORDER_MARKS = {  # UTF-32 first, because its mark starts like that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32-le",
     codecs.BOM_UTF32_BE: "utf-32-be",
     codecs.BOM_UTF8: "utf-8",
@@ -64,21 +51,41 @@ MARKS = {  # byte order marks; UTF-32 first, because its mark starts like that o
 
 @dataclass(frozen=True)
 class Content:
-    """The bytes of one file, unpacked, and what they are."""
+    """The decompressed bytes of one file, and their format.
 
-    name: str  # what messages call it, in quotes
-    path: Path | None  # None for standard input
+    Attributes
+    ----------
+    name : str
+        Name of the file in messages, in quotes.
+    path : Path or None
+        None for standard input.
+    data : bytes
+    format : str
+        One of `FORMATS`.
+    digest : str
+        SHA-256 of the file as it is on disk.
+    """
+
+    name: str
+    path: Path | None
     data: bytes
-    format: str  # one of FORMATS
-    digest: str  # SHA-256 of the file as it lies on disk
+    format: str
+    digest: str
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How text was written in bytes, so that it can be written so again."""
+    """How a file encodes its text.
+
+    Attributes
+    ----------
+    name : str
+    mark : bytes
+        The byte order mark, if there is one.
+    """
 
     name: str = "utf-8"
-    mark: bytes = b""  # the byte order mark
+    mark: bytes = b""
 
     def encode(self, data: bytes) -> bytes:
         """Return UTF-8 text in this encoding."""
@@ -88,13 +95,13 @@ class Encoding:
             return self.mark + data.decode().encode(self.name)
         except UnicodeEncodeError as error:
             raise TableError(
-                f"{error.object[error.start]!r} cannot be written in the encoding {self.name!r} that the "
-                "table came in: convert the table to UTF-8 first."
+                f"{error.object[error.start]!r} cannot be written in the encoding {self.name!r} of the "
+                "table: convert the table to UTF-8 first."
             ) from None
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a question that offers the nearest name, or nothing if none is near.
+    """Return a question that suggests the closest name, or nothing if none is close.
 
     Examples
     --------
@@ -116,17 +123,17 @@ def show(value: object) -> str:
     >>> show("a b"), len(show("x" * 10**7))
     ("'a b'", 63)
     """
-    shown = repr(value[:LONGEST] if isinstance(value, str) else value)
-    return shown if len(shown) < LONGEST else shown[: LONGEST - 1] + "..." + shown[-1]
+    shown = repr(value[:MAX_LENGTH] if isinstance(value, str) else value)
+    return shown if len(shown) < MAX_LENGTH else shown[: MAX_LENGTH - 1] + "..." + shown[-1]
 
 
 def first_sentence(error: BaseException) -> str:
-    """Return what an error says, without its details."""
+    """Return the first sentence of an error's message."""
     return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:300]
 
 
 def check_names(names: Sequence[str], name: str, label: str | None) -> None:
-    """Raise an error if two columns share a name, or if the label column is not there."""
+    """Raise an error if two columns share a name, or if there is no label column."""
     twice = [one for one, count in Counter(names).items() if count > 1]
     if twice:
         places = [str(i + 1) for i, one in enumerate(names) if one == twice[0]]
@@ -135,11 +142,10 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
             "column needs a name of its own."
         )
     if label is not None and label not in names:
-        shown = ", ".join(show(one) for one in names[:SHOWN]) or "none at all"
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        raise TableError(
-            f"{name} has no column {show(label)}, but {shown}{more}{suggest(label, names) or '.'}"
-        )
+        shown = ", ".join(show(one) for one in names[:MAX_SHOWN])
+        more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+        found = f"its columns are {shown}{more}" if names else "it has no columns"
+        raise TableError(f"{name} has no column {show(label)}: {found}{suggest(label, names) or '.'}")
 
 
 def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[Path]:
@@ -179,14 +185,14 @@ def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[P
 
 
 def read_content(path: Path, format: str | None = None) -> Content:
-    """Return the bytes of a file or of standard input, unpacked, and their format.
+    """Return the decompressed bytes of a file or of standard input, and their format.
 
     Parameters
     ----------
     path : Path
         As `find_files` returns it.
     format : str, optional
-        One of "csv", "tsv", "parquet", "feather", "jsonl" and "svmlight"; found out without it.
+        One of "csv", "tsv", "parquet", "feather", "jsonl" and "svmlight"; detected by default.
     """
     if format is not None and format not in FORMATS:
         hint = suggest(format, FORMATS) or "."
@@ -194,49 +200,45 @@ def read_content(path: Path, format: str | None = None) -> Content:
     piped = str(path) == STANDARD_INPUT
     name = "Standard input" if piped else repr(str(path))
     try:
-        packed = sys.stdin.buffer.read() if piped else path.read_bytes()
+        raw = sys.stdin.buffer.read() if piped else path.read_bytes()
     except OSError as error:
         raise TableError(f"{name} cannot be read ({error.strerror}): check its permissions.") from None
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    claimed = PACKED.get(suffixes[-1]) if suffixes else None
-    data = unpack(packed, name, claimed)
+    inner, claimed = strip_compression(path)
+    suffix = inner.suffix.lower()
+    data = decompress(raw, name, claimed)
     if not data.strip():
         raise TableError(f"{name} is empty: it must hold a table.")
-    if claimed:
-        suffixes.pop()
-    if format is None:
-        format = SUFFIXES.get(suffixes[-1]) if suffixes else None
+    format = format or SUFFIXES.get(suffix)
     if format is None:
         format = sniff_format(data)
-        text_like = piped or suffixes[-1:] in ([".txt"], [".data"], [".dat"])
-        if format == "csv" and not text_like:
-            what = f"the unknown suffix {suffixes[-1]!r}" if suffixes else "no suffix"
+        if format == "csv" and not piped and suffix not in (".txt", ".data", ".dat"):
+            what = f"the unknown suffix {suffix!r}" if suffix else "no suffix"
             raise TableError(
                 f"{name} has {what}: rename it to one of {', '.join(SUFFIXES)}, or say which format it is, "
                 f"one of {', '.join(FORMATS)}."
             )
-    for start, what in STRANGERS.items():
+    for start, what in UNSUPPORTED.items():
         if data.startswith(start):
-            raise TableError(f"{name} is {what}, not {format}: unpack it, or save the table as CSV.")
-    return Content(name, None if piped else path, data, format, hashlib.sha256(packed).hexdigest())
+            raise TableError(f"{name} is {what}, not {format}: extract it, or save the table as CSV.")
+    return Content(name, None if piped else path, data, format, hashlib.sha256(raw).hexdigest())
 
 
-def unpack(data: bytes, name: str, claimed: str | None = None) -> bytes:
-    """Return bytes without their gzip, bzip2, xz or zstd packing, if they have any.
+def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:
+    """Return bytes without their gzip, bzip2, xz or zstd compression, if they have any.
 
     Parameters
     ----------
     data : bytes
     name : str
-        What a message calls them.
+        Their name in messages.
     claimed : str, optional
-        The packing that the suffix promises.
+        The compression that the suffix promises.
     """
-    found = next((how for how, start in PACKED_STARTS.items() if data.startswith(start)), None)
+    found = next((how for how, start in COMPRESSED_STARTS.items() if data.startswith(start)), None)
     if found is None or (found == "bzip2" and claimed != found and data[4:10] != b"1AY&SY"):
         if claimed and data:
             raise TableError(
-                f"{name} is no {claimed} file, in spite of its suffix: rename it or pack it anew."
+                f"{name} is not a {claimed} file, despite its suffix: rename it, or compress it again."
             )
         return data
     try:
@@ -246,12 +248,14 @@ def unpack(data: bytes, name: str, claimed: str | None = None) -> bytes:
             return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
         return {"gzip": gzip, "bzip2": bz2, "xz": lzma}[found].decompress(data)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-        raise TableError(f"{name} is a damaged {found} file ({error}): fetch or pack it anew.") from None
+        raise TableError(
+            f"{name} is a damaged {found} file ({error}): download or compress it again."
+        ) from None
 
 
-def pack(data: bytes, path: Path) -> bytes:
-    """Return bytes packed as the path's suffix says; the same bytes give the same file."""
-    how = PACKED.get(path.suffix.lower())
+def compress(data: bytes, path: Path) -> bytes:
+    """Return bytes compressed as the path's suffix says; the same bytes give the same file."""
+    how = COMPRESSIONS.get(path.suffix.lower())
     if how == "gzip":
         return gzip.compress(data, mtime=0)
     if how == "zstd":
@@ -262,7 +266,7 @@ def pack(data: bytes, path: Path) -> bytes:
 
 
 def sniff_format(data: bytes) -> str:
-    """Return the format that these bytes look like; "csv" if nothing else fits.
+    """Return the format that bytes look like; "csv" if nothing else fits.
 
     Examples
     --------
@@ -279,16 +283,16 @@ def sniff_format(data: bytes) -> str:
 
 
 def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encoding]:
-    """Return a text file's bytes in UTF-8, without byte order mark, and how they came.
+    """Return a text file's bytes in UTF-8, without byte order mark, and their encoding in the file.
 
     Parameters
     ----------
     content : Content
     encoding : str, optional
-        For example "cp1252"; a byte order mark or else UTF-8 without it.
+        For example "cp1252"; by default what the byte order mark says, or else UTF-8.
     """
     data, name = content.data, content.name
-    mark = next((mark for mark in MARKS if data.startswith(mark)), b"")
+    mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
     if encoding is not None:
         try:
             if not codecs.lookup(encoding).name.startswith("utf"):
@@ -296,9 +300,9 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
             "".encode(encoding)
         except LookupError:
             raise TableError(
-                f"There is no text encoding {encoding!r}: give one such as 'utf-8', 'cp1252' or 'utf-16'."
+                f"{encoding!r} is not a text encoding: use one such as 'utf-8', 'cp1252' or 'utf-16'."
             ) from None
-    codec = MARKS[mark] if mark else encoding or "utf-8"
+    codec = BYTE_ORDER_MARKS[mark] if mark else encoding or "utf-8"
     try:
         if codec == "utf-8":
             data = data[len(mark) :]
@@ -311,7 +315,7 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
         wrong = error.object[error.start]
         raise TableError(
             f"{name} is not text in the encoding {codec!r}: byte {wrong:#04x} at position {at} (line {line}) "
-            "does not fit; convert it to UTF-8, or give its encoding, for example 'cp1252'."
+            "does not fit; convert the file to UTF-8, or give its encoding, for example 'cp1252'."
         ) from None
     except UnicodeEncodeError as error:
         raise TableError(f"{name} is not text in the encoding {codec!r} ({error.reason}).") from None
@@ -324,50 +328,58 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def split_suffix(path: Path, format: str) -> tuple[str, str]:
-    """Return the name of a file and its ending, packing included.
+def strip_compression(path: Path) -> tuple[Path, str | None]:
+    """Return a path without the suffix of its compression, and the compression that the suffix names."""
+    how = COMPRESSIONS.get(path.suffix.lower())
+    return path.with_suffix("") if how else path, how
 
-    A suffix that names another format, or none, belongs to the name; the ending is then the format's own.
+
+def split_suffix(path: Path, format: str) -> tuple[str, str]:
+    """Return the name of a file and its ending, compression included.
+
+    A suffix that is not of this format belongs to the name; the ending is then the format's usual one.
 
     Examples
     --------
     >>> split_suffix(Path("a/loans.csv.gz"), "csv"), split_suffix(Path("iris.data"), "csv")
     (('loans', '.csv.gz'), ('iris.data', '.csv'))
     """
-    packing = path.suffix if path.suffix.lower() in PACKED else ""
-    inner = path.with_suffix("") if packing else path
+    inner, how = strip_compression(path)
+    compression = path.suffix if how else ""
     if SUFFIXES.get(inner.suffix.lower()) == format:
-        return inner.stem, inner.suffix + packing
-    return inner.name, default_ending(format) + packing
+        return inner.stem, inner.suffix + compression
+    return inner.name, default_ending(format) + compression
 
 
 def default_ending(format: str) -> str:
     """Return the usual suffix of a format."""
-    return ".libsvm" if format == "svmlight" else f".{format}"
+    return FORMATS[format][0]
 
 
 def find_line(data: bytes, position: int) -> int:
-    """Return the number of the line, from one, that a position lies in."""
+    """Return the number of the line, counted from one, that holds a position."""
     return 1 + len(re.findall(rb"\r\n?|\n", data[:position]))
 
 
 def check_target(path: str | os.PathLike, inputs: Iterable[Path], *, force: bool) -> Path:
-    """Return where to write, with links followed, or say why not there."""
+    """Return where to write, with links followed; raise an error if that is not possible."""
     target = Path(path).resolve()
     if target.is_dir():
         raise TableError(f"{str(path)!r} is a folder: give the name of a file.")
     if not target.parent.is_dir():
-        raise TableError(f"There is no folder {str(target.parent)!r} to write in: make it first.")
+        raise TableError(f"There is no folder {str(target.parent)!r} to write to: create it first.")
     there = target.exists()
     if any(one.resolve() == target or (there and one.exists() and one.samefile(target)) for one in inputs):
-        raise TableError(f"{str(path)!r} is the table that was read, which stays as it is: choose another.")
+        raise TableError(
+            f"{str(path)!r} is the input table, which is never overwritten: choose another file."
+        )
     if there and not force:
-        raise TableError(f"{str(path)!r} exists already: choose another name, or force it (--force).")
+        raise TableError(f"{str(path)!r} already exists: choose another name, or replace it with --force.")
     return target
 
 
 def write_content(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, and say in a sentence what stood in the way."""
+    """Write a file completely or not at all; an error says in one sentence what went wrong."""
     try:
         write_whole(path, data)
     except OSError as error:

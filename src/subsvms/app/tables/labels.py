@@ -1,8 +1,10 @@
-"""The label column of a table: which labels are missing, and whether the others can be classes."""
+"""The labels of a table: which are missing, whether the others can be classes, and their class numbers.
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+A column is interpreted by its distinct values, whether it is all in memory (`read_labels`) or its values were
+counted piece by piece (`learn_labels`).
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,56 +13,36 @@ import numpy as np
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
-MOST_VALUES = 5_000  # distinct labels; more are no classes, and need not be counted to the end
-MOST_CLASSES = 200  # one SVM for each pair of classes: 19,900 of them
-# What people and programs write where a value is missing; pandas', R's and spreadsheets' among them.
-MARKS = frozenset(
-    [
-        "",
-        "NA",
-        "N/A",
-        "n/a",
-        "#N/A",
-        "<NA>",
-        "NaN",
-        "nan",
-        "NAN",
-        "-nan",
-        "NULL",
-        "Null",
-        "null",
-        "None",
-        "none",
-        "NaT",
-        "?",
-    ]
+MAX_VALUES = 5_000  # distinct labels; more cannot be classes and need not be counted
+MAX_CLASSES = 200  # one SVM for each pair of classes: 19,900 of them
+# What people and programs write where a value is missing, including pandas, R and spreadsheets.
+MISSING_MARKS = frozenset(
+    ["", *"NA N/A n/a #N/A <NA> NaN nan NAN -nan NULL Null null None none NaT ?".split()]
 )
 
 
 def read_labels(
-    column: Any,
-    name: str,
-    label: str,
-    is_text: bool,
-    missing_labels: Sequence[str] = (),
-    counts: Sequence[int] | None = None,
+    column: Any, name: str, label: str, *, is_text: bool, missing_labels: Iterable[str] = ()
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the labels, None where they are missing, and sentences on what is odd about them.
+    """Return the labels of a column, None where they are missing, and notes on what is odd about them.
 
-    Empty labels are missing. In text, a mark such as NA or ? is missing beside numbers, where it can be
-    nothing else; beside other text it may be a class ("None" of the above), so it is kept and told.
+    Empty labels are missing. In text, a mark such as NA or ? is missing beside numbers, where it cannot be
+    anything else; beside other text it may be a class ("None" of the above), so it is kept, with a note.
 
     Parameters
     ----------
     column : pyarrow.ChunkedArray
     name, label : str
-        What messages call the table and the column.
+        Names of the table and of the column in messages.
     is_text : bool
-        Whether the format knows text only, so that numbers come as text.
-    missing_labels : sequence of str
+        Whether the format holds only text, so that numbers are text as well.
+    missing_labels : iterable of str
         Further labels that mean missing.
-    counts : sequence of int, optional
-        How many rows each entry of the column stands for; one by default.
+
+    Raises
+    ------
+    TableError
+        If the labels cannot be classes.
 
     Examples
     --------
@@ -68,118 +50,58 @@ def read_labels(
     >>> read_labels(pa.chunked_array([["01", "02", "?", None]]), "'x.csv'", "y", is_text=True)
     (array(['01', '02', None, None], dtype=object), ())
     """
-    import pyarrow as pa
-
-    if isinstance(missing_labels, str):
-        raise TableError(f"missing_labels must be a list of labels; got the text {missing_labels!r}.")
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    check_type(kind, name, label)
-    is_word = _is_word(kind)
-    values = column.to_pylist()
-    if pa.types.is_decimal(kind):
-        values = [None if value is None else float(value) for value in values]
-    if _is_number(kind):
-        values = [None if value is None or math.isnan(value) else value for value in values]
-    marks = {"", *missing_labels}
-    notes: list[str] = []
-    if is_word:
-        values = [None if value is None or not value.strip() or value in marks else value for value in values]
-        n_rows: Counter[str] = Counter()
-        for value, count in zip(values, counts or [1] * len(values), strict=True):
-            if value is not None:
-                n_rows[value] += count
-        found = [value for value in n_rows if value in MARKS]
-        others = [value for value in n_rows if value not in MARKS]
-        if is_text and others and all(_as_number(value) is not None for value in others):
-            values = [None if value in MARKS else value for value in values]
-        elif found:
-            listed = ", ".join(f"{value!r} ({n_rows[value]} rows)" for value in sorted(found))
-            notes.append(f"Taken as a class, not as missing labels: {listed}.")
-    labels = np.full(len(values), None, dtype=object)
-    labels[:] = values
-    return labels, tuple(notes)
+    check_type(column.type, name, label)
+    values, codes = encode_labels(column)
+    counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
+    meant, notes = _interpret(dict(zip(values, counts, strict=True)), is_text, missing_labels)
+    check_classes(meant.values(), name, label)
+    return np.array([*meant.values(), None], dtype=object)[codes], notes
 
 
-def check_type(kind: Any, name: str, label: str) -> None:
-    """Raise an error if a column of this Arrow type cannot hold labels."""
-    import pyarrow as pa
-
-    if not (_is_word(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_number(kind)):
-        raise TableError(
-            f"The label column {show(label)} of {name} has the type {kind}: labels must be text, whole "
-            "numbers or booleans, so convert it first."
-        )
-
-
-def _is_word(kind):
-    import pyarrow as pa
-
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
-
-
-def _is_number(kind):
-    import pyarrow as pa
-
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-
-
-def _as_number(label: Any) -> float | None:
-    """Return a label as a number, or None if it is not one."""
-    try:
-        return float(label)
-    except ValueError:
-        return None
-
-
-def check_classes(labels: Iterable, name: str, label: str) -> None:
-    """Raise an error unless the labels are at least two classes, and not too many.
+def number_labels(labels: Iterable) -> tuple[list, np.ndarray]:
+    """Return the classes, sorted as `np.unique` does, and the class number of each label.
 
     Parameters
     ----------
     labels : iterable
-        None where they are missing.
-    name, label : str
-        What messages call the table and the column.
+        Of one type; None where they are missing.
+
+    Returns
+    -------
+    classes : list
+    codes : ndarray of shape (n_rows,), int
+        -1 where the label is missing.
 
     Examples
     --------
-    >>> check_classes(["a", "a", None], "'x'", "y")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    subsvms.exceptions.TableError: The label column 'y' of 'x' holds one class only, ...
+    >>> number_labels(["no", "yes", None, "no"])
+    (['no', 'yes'], array([ 0,  1, -1,  0]))
     """
-    distinct = sorted({value for value in labels if value is not None})
-    what = f"The label column {show(label)} of {name}"
-    if not distinct:
-        raise TableError(f"{what} holds no labels at all: at least two classes are needed.")
-    if len(distinct) == 1:
-        raise TableError(f"{what} holds one class only, {show(distinct[0])}: at least two are needed.")
-    numbers = [_as_number(value) for value in distinct]
-    fractions = [value for value, number in zip(distinct, numbers, strict=True) if _has_fraction(number)]
-    numeric = all(number is not None for number in numbers)
-    if numeric and (fractions or len(distinct) > MOST_CLASSES):
-        found = f"such as {show(fractions[0])}" if fractions else f"that take {len(distinct)} values"
-        raise TableError(
-            f"{what} looks continuous, with numbers {found}: choose a column of classes, or put the numbers "
-            "into a few named ranges first."
-        )
-    if len(distinct) > MOST_CLASSES:
-        raise TableError(
-            f"{what} has {len(distinct)} classes, such as {show(distinct[0])}, but at most {MOST_CLASSES} "
-            "are possible: choose another column, or join rare classes."
-        )
-
-
-def _has_fraction(number: float | None) -> bool:
-    return number is not None and math.isfinite(number) and not number.is_integer()
+    labels = list(labels)
+    classes = sorted(set(labels) - {None})
+    numbers = {label: number for number, label in enumerate(classes)}
+    return classes, np.array([numbers.get(label, -1) for label in labels], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What the labels of a table mean."""
+    """The class numbers of the labels of a table that is read in pieces.
+
+    Attributes
+    ----------
+    column : str
+        Name of the label column.
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    numbers : dict
+        The class number of each value of the column, -1 if it means a missing label.
+    notes : tuple of str
+        What is odd about the labels, in sentences.
+    """
 
     column: str
-    classes: np.ndarray  # (n_classes,)
-    numbers: dict[Any, int]  # label as it stands in the table -> class number, -1 if it means none
+    classes: np.ndarray
+    numbers: dict[Any, int]
     notes: tuple[str, ...] = ()
 
     def read(self, batch: Any) -> np.ndarray:
@@ -188,19 +110,35 @@ class Labels:
         unknown = [value for value in values if value not in self.numbers]
         if unknown:
             raise TableError(
-                f"The label {unknown[0]!r} was not in the table that was learned from: learn from all of it."
+                f"The label {unknown[0]!r} was not in the table that was fitted: fit one that has all labels."
             )
         return np.array([self.numbers[value] for value in values] + [-1])[codes]
 
     def name(self, numbers: np.ndarray) -> np.ndarray:
         """Return the labels with these class numbers; None for -1."""
-        names = np.full(len(self.classes) + 1, None, dtype=object)
-        names[:-1] = self.classes.tolist()
-        return names[numbers]
+        return np.array([*self.classes.tolist(), None], dtype=object)[numbers]
+
+
+def learn_labels(
+    counts: Mapping[Any, int], name: str, label: str, *, is_text: bool, missing_labels: Iterable[str] = ()
+) -> Labels:
+    """Return the class numbers of labels, from how often each value of their column occurs.
+
+    Parameters
+    ----------
+    counts : dict
+        By value of the column, as `encode_labels` returns them; None for cells without a label.
+    name, label, is_text, missing_labels
+        As in `read_labels`.
+    """
+    meant, notes = _interpret(counts, is_text, missing_labels)
+    check_classes(meant.values(), name, label)
+    classes, codes = number_labels(meant.values())
+    return Labels(label, np.array(classes), dict(zip(meant, codes.tolist(), strict=True)), notes)
 
 
 def encode_labels(column: Any) -> tuple[list, np.ndarray]:
-    """Return the distinct labels of a column, and which of them each row has; -1 where there is none.
+    """Return the distinct values of a label column, and which of them each row has; -1 where there is none.
 
     Parameters
     ----------
@@ -216,62 +154,103 @@ def encode_labels(column: Any) -> tuple[list, np.ndarray]:
     from pyarrow import compute
 
     column = column.cast(plain_type(column.type))
-    if pa.types.is_floating(column.type):
-        column = compute.add(column, 0.0)  # so that -0.0 and 0.0 are one label
+    if pa.types.is_floating(column.type):  # NaN is not a label, and -0.0 and 0.0 are one
+        column = compute.if_else(compute.is_nan(column), None, compute.add(column, 0.0))
     whole = column.combine_chunks()
     whole = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
     coded = whole.dictionary_encode()
-    values = coded.dictionary.to_pylist()
     codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    nothing = [code for code, value in enumerate(values) if value != value]
-    if nothing:  # NaN, which is no label and equals nothing
-        codes[np.isin(codes, nothing)] = -1
-        values[nothing[0]] = None
-    return values, codes
+    return coded.dictionary.to_pylist(), codes
 
 
 def plain_type(kind: Any) -> Any:
-    """Return the Arrow type in which labels are counted: without dictionaries, views and decimals."""
+    """Return the Arrow type in which labels are counted: no dictionaries, views, decimals or half floats."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return pa.float64()
     return pa.string() if kind == pa.string_view() else kind
 
 
-def read_meaning(
-    counts: dict[Any, int], kind: Any, name: str, label: str, *, is_text: bool, missing: Iterable[str] = ()
-) -> Labels:
-    """Return what labels mean, from how often each occurs.
+def _interpret(counts, is_text, missing_labels):
+    """Return the label that each value of a column means, None for a missing one, and notes."""
+    if isinstance(missing_labels, str):
+        raise TableError(f"missing_labels must be a list of labels; got the text {missing_labels!r}.")
+    missing = set(missing_labels)
+    blank = [v for v in counts if isinstance(v, str) and (not v.strip() or v in missing)]
+    meant = {value: value for value in counts} | dict.fromkeys(blank)
+    words = [value for value in meant.values() if isinstance(value, str)]
+    marks = sorted(MISSING_MARKS.intersection(words))
+    if not marks:
+        return meant, ()
+    others = [word for word in words if word not in MISSING_MARKS]
+    if is_text and others and all(_as_number(word) is not None for word in others):
+        return meant | dict.fromkeys(marks), ()
+    listed = ", ".join(f"{mark!r} ({counts[mark]} rows)" for mark in marks)
+    return meant, (f"Taken as a class, not as missing labels: {listed}.",)
+
+
+def _as_number(label: Any) -> float | None:
+    """Return a label as a number, or None if it is not one."""
+    try:
+        return float(label)
+    except ValueError:
+        return None
+
+
+def check_type(kind: Any, name: str, label: str) -> None:
+    """Raise an error if a column of this Arrow type cannot hold labels."""
+    from pyarrow import types
+
+    kind = plain_type(kind)
+    fits = (types.is_string, types.is_large_string, types.is_boolean, types.is_integer, types.is_floating)
+    if not types.is_null(kind) and not any(fit(kind) for fit in fits):
+        raise TableError(
+            f"The label column {show(label)} of {name} has the type {kind}: labels must be text, whole "
+            "numbers or booleans, so convert it first."
+        )
+
+
+def check_classes(labels: Iterable, name: str, label: str) -> None:
+    """Raise an error unless the labels are at least two classes, and not too many.
 
     Parameters
     ----------
-    counts : dict
-        By label as it stands in the table; None for cells without one.
-    kind : pyarrow.DataType
-        Of the label column.
+    labels : iterable
+        None where they are missing.
     name, label : str
-        What messages call the table and the column.
-    is_text, missing
-        As in `subsvms.app.tables.labels.read_labels`.
-    """
-    import pyarrow as pa
+        Names of the table and of the column in messages.
 
-    values = list(counts)
-    column = pa.chunked_array([pa.array(values, plain_type(kind))])
-    found, notes = read_labels(column, name, label, is_text, tuple(missing), [counts[one] for one in values])
-    check_classes(found, name, label)
-    classes = sorted({value for value in found if value is not None})
-    numbers = {
-        value: -1 if meant is None else classes.index(meant)
-        for value, meant in zip(values, found.tolist(), strict=True)
-    }
-    return Labels(label, np.array(classes), numbers, notes)
+    Examples
+    --------
+    >>> check_classes(["a", "a", None], "'x'", "y")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    subsvms.exceptions.TableError: The label column 'y' of 'x' holds only one class, ...
+    """
+    classes, _ = number_labels(labels)
+    what = f"The label column {show(label)} of {name}"
+    if not classes:
+        raise TableError(f"{what} holds no labels at all: at least two classes are needed.")
+    if len(classes) == 1:
+        raise TableError(f"{what} holds only one class, {show(classes[0])}: at least two are needed.")
+    numbers = {value: number for value in classes if (number := _as_number(value)) is not None}
+    fractions = [value for value, number in numbers.items() if number % 1 > 0]
+    if len(numbers) == len(classes) and (fractions or len(classes) > MAX_CLASSES):
+        found = f"such as {show(fractions[0])}" if fractions else f"that take {len(classes)} values"
+        raise TableError(
+            f"{what} looks continuous, with numbers {found}: choose a column of classes, or group the "
+            "numbers into a few named ranges first."
+        )
+    if len(classes) > MAX_CLASSES:
+        raise TableError(
+            f"{what} has {len(classes)} classes, such as {show(classes[0])}, but at most {MAX_CLASSES} "
+            "are possible: choose another column, or merge rare classes."
+        )
 
 
 def check_few(values: list, name: str, label: str) -> None:
     """Raise an error if a column holds far more values than there can be classes."""
-    if len(values) > MOST_VALUES:
+    if len(values) > MAX_VALUES:
         check_classes(values, name, label)

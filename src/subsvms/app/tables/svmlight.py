@@ -5,7 +5,7 @@ guessed, and two files of one kind always fit together. Labels keep their text.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -15,53 +15,61 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from subsvms.app.tables.files import find_line, show
+from subsvms.app.tables.text import TableText
 from subsvms.exceptions import TableError
 
-LABEL = "label"  # what the first entry of each line is called
+LABEL = "label"  # name of the first entry of each line
 FIRST_ENTRY = re.compile(rb"^[ \t]*+([^\s#]++)", re.MULTILINE)
-MOST_COLUMNS = 2**31 - 1  # the compiled loops count columns in 32 bits
+MAX_COLUMNS = 2**31 - 1  # the compiled loops count columns in 32 bits
 
 
 @dataclass(frozen=True)
-class Svmlight:
-    """The text of such a file, and where its labels stand."""
+class Svmlight(TableText):
+    """The text of such a file, and the positions of its rows and labels."""
 
-    data: bytes  # UTF-8
-    starts: np.ndarray  # (n_rows,), int: where each label starts,
-    ends: np.ndarray  # (n_rows,), int: and where it ends
+    def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
+        """Return the text with new labels, nan where they are missing; there is no place for columns."""
+        if extra:
+            raise TableError(
+                f"LIBSVM text has no place for the column {next(iter(extra))!r}: write it elsewhere."
+            )
+        return self.splice(
+            cell if new == old else b"nan" if new is None else str(new).encode()
+            for cell, new, old in zip(self.cells, labels, given, strict=True)
+        )
 
 
 def read_svmlight(data: bytes, name: str) -> tuple[list[str], Any, Svmlight]:
-    r"""Return the labels as text, the values, and the text to put new labels into.
+    r"""Return the labels as text, the values, and the text in which labels can be replaced.
 
     Parameters
     ----------
     data : bytes
         UTF-8 without byte order mark.
     name : str
-        What messages call the file.
+        Name of the file in messages.
 
     Returns
     -------
     labels : list of str
-        A number that is written in several ways, as in +1 and 1, is one label: the first of them.
+        A number that is written in several ways, such as +1 and 1, is one label: the first of them.
     X : CSR matrix of shape (n_rows, largest index + 1)
     text : Svmlight
 
     Examples
     --------
-    >>> labels, X, text = read_svmlight(b"+1 1:0.5 3:2 # a remark\n-1 2:1\n1 2:7\n", "'x.svm'")
+    >>> labels, X, text = read_svmlight(b"+1 1:0.5 3:2 # a comment\n-1 2:1\n1 2:7\n", "'x.svm'")
     >>> labels, X.shape
     (['+1', '-1', '+1'], (3, 4))
     """
-    spans = np.array([match.span(1) for match in FIRST_ENTRY.finditer(data)], dtype=np.int64).reshape(-1, 2)
-    text = Svmlight(data, spans[:, 0], spans[:, 1])
-    labels = [data[start:end].decode() for start, end in spans.tolist()]
-    for i, label in enumerate(labels):
+    found = [(match.start(), *match.span(1)) for match in FIRST_ENTRY.finditer(data)]
+    text = Svmlight(data, *np.array(found, dtype=np.int64).reshape(-1, 3).T)
+    labels = [cell.decode() for cell in text.cells]
+    for label, start in zip(labels, text.starts, strict=True):
         if ":" in label:
             raise TableError(
-                f"{name}, line {find_line(data, spans[i, 0])} starts with {show(label)} where its label is "
-                "expected: write a label such as +1 in front of it."
+                f"{name}, line {find_line(data, start)} starts with {show(label)} instead of a label: write "
+                "a label such as +1 in front of it."
             )
     return _unify(labels), _read_values(text, name), text
 
@@ -79,48 +87,38 @@ def _unify(labels):
 
 
 def _read_values(text, name):
-    """Return the index:value pairs. scikit-learn wants numbers as labels, so each is a zero to it."""
-    plain = write_svmlight(text, ["0"] * len(text.starts), [""] * len(text.starts))
-    X = _load(plain)
+    """Return the index:value pairs. scikit-learn expects numbers as labels, so it gets zeros."""
+    X = _load(text.splice([b"0"] * len(text.rows)))
     if X is None:
-        lines = [(start, plain) for start, plain in _single_lines(text) if _load(plain) is None]
-        start, plain = lines[0]
+        start = next(start for start, line in _split_lines(text) if _load(line) is None)
         raise TableError(
-            f"{name}, line {find_line(text.data, start)} cannot be read: after the label, index:value pairs "
-            "such as 3:0.5 must follow, their indices whole numbers that rise."
+            f"{name}, line {find_line(text.data, start)} cannot be read: the label must be followed by "
+            "index:value pairs such as 3:0.5, with increasing whole numbers as indices."
         )
-    if X.shape[1] > MOST_COLUMNS:
+    if X.shape[1] > MAX_COLUMNS:
         raise TableError(
-            f"{name} has the index {X.shape[1] - 1}, too large for a column: number the columns anew."
+            f"{name} has the index {X.shape[1] - 1}, too large for a column: renumber the columns."
         )
     bad = np.flatnonzero(~np.isfinite(X.data))
     if len(bad):
         row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
         line = find_line(text.data, text.starts[row])
-        raise TableError(f"{name}, line {line} holds {X.data[bad[0]]}: leave such values out, or fill them.")
+        raise TableError(
+            f"{name}, line {line} holds {X.data[bad[0]]}: leave such values out, or fill them in."
+        )
     return X
 
 
-def _load(plain):
+def _load(data):
     try:
-        X, _ = load_svmlight_file(BytesIO(plain), zero_based=True)
+        X, _ = load_svmlight_file(BytesIO(data), zero_based=True)
     except (ValueError, OverflowError):
         return None
     X.sum_duplicates()
     return sparse.csr_matrix(X)
 
 
-def _single_lines(text):
+def _split_lines(text):
     for start, end in zip(text.starts.tolist(), text.ends.tolist(), strict=True):
         stop = text.data.find(b"\n", end)
         yield start, b"0" + text.data[end : stop if stop >= 0 else len(text.data)]
-
-
-def write_svmlight(text: Svmlight, labels: Sequence[str], given: Sequence[str]) -> bytes:
-    """Return the text with new labels; where new and given agree the label stays as it is."""
-    pieces, at = [], 0
-    rows = zip(text.starts.tolist(), text.ends.tolist(), labels, given, strict=True)
-    for start, end, new, old in rows:
-        pieces += [text.data[at:start], text.data[start:end] if new == old else new.encode()]
-        at = end
-    return b"".join(pieces) + text.data[at:]

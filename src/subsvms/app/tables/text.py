@@ -1,0 +1,85 @@
+"""The text that a table was read from, and where its rows and labels are in it.
+
+Labels are replaced and rows removed in the text itself, so all other bytes stay as they were.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class TableText(ABC):
+    """Text, and the positions of its rows and labels.
+
+    Attributes
+    ----------
+    data : bytes
+        UTF-8.
+    rows : ndarray of shape (n_rows,), int
+        Where each row starts.
+    starts, ends : ndarray of shape (n_rows,), int
+        Where each label starts and ends; in JSON Lines, the object that holds it.
+    """
+
+    data: bytes
+    rows: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+    @abstractmethod
+    def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
+        """Return the text with new labels, and further columns directly after them.
+
+        Parameters
+        ----------
+        labels, given : sequence of shape (n_rows,)
+            New and old labels, None where they are missing. Where they agree, the bytes stay as they are.
+        extra : dict of str to sequence
+            Columns by name.
+        """
+
+    @property
+    def cells(self) -> list[bytes]:
+        """The bytes between `starts` and `ends`."""
+        return [self.data[a:b] for a, b in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
+
+    def splice(self, cells: Iterable[bytes]) -> bytes:
+        """Return the text with other bytes between `starts` and `ends`."""
+        pieces, at = [], 0
+        for start, end, cell in zip(self.starts.tolist(), self.ends.tolist(), cells, strict=True):
+            pieces += [self.data[at:start], cell]
+            at = end
+        return b"".join(pieces) + self.data[at:]
+
+    def keep_rows(self, keep: np.ndarray) -> Self:
+        """Return the text without some rows; what stands between two rows stays or goes with one of them.
+
+        Parameters
+        ----------
+        keep : ndarray of bool of shape (n_rows,)
+        """
+        ends = np.append(self.rows[1:], len(self.data))
+        kept = zip(self.rows[keep].tolist(), ends[keep].tolist(), strict=True)
+        pieces = [self.data[: self.rows[0]], *(self.data[a:b] for a, b in kept)]
+        shift = np.cumsum(np.where(keep, 0, ends - self.rows))[keep]
+        positions = {name: getattr(self, name)[keep] - shift for name in ("rows", "starts", "ends")}
+        return replace(self, data=b"".join(pieces), **positions)
+
+
+def format_cells(values: Iterable) -> list[str | None]:
+    """Return values as the text of cells; None stays None.
+
+    Examples
+    --------
+    >>> format_cells(["a", 1.5, True, None])
+    ['a', '1.5', 'true', None]
+    """
+    words = {True: "true", False: "false"}
+    return [
+        value if value is None else words[value] if isinstance(value, bool) else str(value)
+        for value in values
+    ]

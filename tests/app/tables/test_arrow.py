@@ -1,0 +1,92 @@
+"""Parquet, Feather and Arrow files keep their types, the label's included."""
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from nasty_texts import GOOD, assert_refused, write
+from pyarrow import feather, parquet
+
+from subsvms.app.tables.table import read_table, write_table
+
+FRAME = pd.DataFrame(
+    {
+        "a": pd.to_datetime(["2024-01-01", "2024-01-02", None]),
+        "y": pd.Categorical(["low", "high", "low"], categories=["low", "mid", "high"], ordered=True),
+        "b": [1.5, None, -0.0],
+    },
+    index=["r1", "r2", "r3"],
+)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow"])
+def test_typed_formats_keep_their_types(tmp_path, suffix):
+    columns = pa.Table.from_pandas(FRAME)
+    source = tmp_path / f"t{suffix}"
+    (parquet.write_table if suffix == ".parquet" else feather.write_feather)(columns, source)
+    read = read_table(source, "y")
+    assert read.labels.tolist() == ["low", "high", "low"]
+    write_table(read, tmp_path / f"out{suffix}", ["high", "high", None], {"given": read.labels})
+    again = read_table(tmp_path / f"out{suffix}", "given")
+    assert again.columns.column_names == ["a", "y", "given", "b", "__index_level_0__"]
+    assert again.columns.schema.field("y").type == read.columns.schema.field("y").type
+    expected = FRAME.assign(given=list(FRAME["y"]))[["a", "y", "given", "b"]]
+    expected["y"] = pd.Categorical(["high", "high", None], categories=["low", "mid", "high"], ordered=True)
+    back = again.columns.to_pandas()
+    pd.testing.assert_frame_equal(back, expected, check_dtype=False)
+    assert back["y"].dtype == FRAME["y"].dtype
+
+
+LABEL_TYPES = {
+    "int8": (pa.array([0, 1, None], pa.int8()), [0, 1, None]),
+    "bool": (pa.array([True, False, None]), [True, False, None]),
+    "whole floats": (pa.array([0.0, 1.0, float("nan")]), [0.0, 1.0, None]),
+    "decimal": (pa.array([0, 1, None], pa.decimal128(5, 2)), [0.0, 1.0, None]),
+    "large text": (pa.array(["é", "b", " "], pa.large_string()), ["é", "b", None]),
+    "categories": (pa.array(["x", "y", None]).dictionary_encode(), ["x", "y", None]),
+}
+
+
+@pytest.mark.parametrize("array, labels", LABEL_TYPES.values(), ids=LABEL_TYPES)
+def test_labels_of_every_type_are_changed_in_that_type(tmp_path, array, labels):
+    parquet.write_table(pa.table({"y": array, "a": [1, 2, 3]}), tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet", "y")
+    assert read.labels.tolist() == labels
+    write_table(read, tmp_path / "out.parquet", [labels[1], labels[1], None])
+    column = parquet.read_table(tmp_path / "out.parquet")["y"]
+    assert column.type == array.type
+    assert column[0] == array[1]
+    assert str(column[2]) == str(array[2])  # NaN stays NaN
+
+
+def test_labels_that_do_not_fit_the_type_are_refused(tmp_path):
+    parquet.write_table(pa.table({"label": pa.array([0, 1], pa.int8())}), tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet", "label")
+    message = "The new labels do not fit the column 'label' of type int8"
+    assert_refused(message, write_table, read, tmp_path / "o.parquet", ["many", 1])
+    assert not (tmp_path / "o.parquet").exists()
+
+
+def test_arrow_streams_are_read(tmp_path):
+    columns = pa.table({"y": ["a", "b"], "n": [1, 2]})
+    with pa.ipc.new_stream(tmp_path / "t.arrow", columns.schema) as sink:
+        sink.write_table(columns)
+    assert read_table(tmp_path / "t.arrow", "y").columns.equals(columns)
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    for name, data in {"t.parquet": GOOD, "t.feather": GOOD, "t.arrow": "ARROW1 nonsense"}.items():
+        assert_refused("is damaged or not a ", read_table, write(tmp_path, data, name), "label")
+    parquet.write_table(pa.table({"label": ["a", "b"]}), tmp_path / "t.parquet")
+    data = (tmp_path / "t.parquet").read_bytes()
+    path = write(tmp_path, data[:-9] + b"\xff" * 5 + data[-4:], "t.parquet")
+    assert_refused("t.parquet' is damaged or not a parquet file (", read_table, path, "label")
+
+
+def test_several_files_must_have_one_schema(tmp_path):
+    first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    parquet.write_table(pa.table({"label": ["a"], "n": [1]}), first)
+    parquet.write_table(pa.table({"label": ["b"], "n": [1.5]}), second)
+    message = "column 2 is 'n' of double, not 'n' of int64; write both with one schema"
+    assert_refused(message, read_table, str(tmp_path / "*.parquet"), "label")
+    parquet.write_table(pa.table({"label": ["b"]}), second)
+    assert_refused("it has 1 columns, not 2", read_table, [first, second], "label")

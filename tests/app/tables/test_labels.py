@@ -1,0 +1,102 @@
+"""Labels of every type become classes, or a sentence says why they cannot."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from nasty_texts import assert_refused, write
+from pyarrow import parquet
+
+from subsvms._validation import check_labels
+from subsvms.app.tables.labels import encode_labels, learn_labels, number_labels, read_labels
+from subsvms.app.tables.table import read_table, write_table
+
+TYPES = {
+    "text": ["é", "b", "Z", "a", None, "", "10", "9", "b"],
+    "whole numbers": [3, -1, None, 10, 3],
+    "booleans": [True, None, False],
+    "floats": [2.0, -0.0, float("nan"), 0.0, None],
+}
+
+
+@pytest.mark.parametrize("values", TYPES.values(), ids=TYPES)
+def test_classes_are_numbered_as_the_corrector_numbers_them(values):
+    column = pa.chunked_array([pa.array(values)])
+    labels, _ = read_labels(column, "'t'", "y", is_text=False)
+    classes, codes = number_labels(labels)
+    present = codes >= 0
+    assert present.tolist() == [value not in (None, "") and value == value for value in values]
+    expected, numbers = check_labels(labels[present], present.sum())
+    assert classes == expected.tolist() and np.array_equal(codes[present], numbers)
+
+
+@pytest.mark.parametrize("values", TYPES.values(), ids=TYPES)
+def test_labels_read_in_pieces_are_numbered_like_those_of_the_whole_column(values):
+    column = pa.chunked_array([pa.array(values), pa.array(values)])
+    labels, _ = read_labels(column, "'t'", "y", is_text=False)
+    counts = dict.fromkeys(encode_labels(column)[0], 2)
+    learned = learn_labels(counts, "'t'", "y", is_text=False)
+    codes = [learned.read(pa.table({"y": chunk})) for chunk in column.chunks]
+    np.testing.assert_array_equal(np.concatenate(codes), number_labels(labels)[1])
+    assert [str(name) for name in learned.name(codes[0])] == [str(one) for one in labels[: len(values)]]
+    assert_refused(
+        "was not in the table that was fitted", learned.read, pa.table({"y": pa.array([7], pa.int8())})
+    )
+
+
+def test_labels_keep_their_text_and_missing_ones_are_not_a_class(tmp_path):
+    read = read_table(write(tmp_path, 'a,label\n1,01\n2,1\n3,\n4,"  "\n5,""\n6,NA\n7,?\n'), "label")
+    assert read.labels.tolist() == ["01", "1", None, None, None, None, None]
+    assert read.classes == ["01", "1"] and read.codes.tolist() == [0, 1, -1, -1, -1, -1, -1]
+    assert read.missing.tolist() == [False] * 2 + [True] * 5
+    write_table(read, tmp_path / "out.csv", ["1", "1", "01", None, None, None, None])
+    assert (tmp_path / "out.csv").read_text() == 'a,label\n1,1\n2,1\n3,01\n4,"  "\n5,""\n6,NA\n7,?\n'
+    assert repr(read).endswith("7 rows, label 'label' of 2 classes, 5 missing)")
+
+
+def test_a_mark_among_words_may_be_a_class_and_gets_a_note(tmp_path):
+    path = write(tmp_path, "a,label\n1,some\n2,None\n3,all\n4,None\n")
+    read = read_table(path, "label")
+    assert read.classes == ["None", "all", "some"]
+    assert read.notes == ("Taken as a class, not as missing labels: 'None' (2 rows).",)
+    read = read_table(path, "label", missing_labels=["None"])
+    assert read.classes == ["all", "some"] and read.notes == ()
+    message = "missing_labels must be a list of labels; got the text 'None'."
+    assert_refused(message, read_table, path, "label", missing_labels="None")
+
+
+def many(form):
+    return [form.format(i) for i in range(201)]
+
+
+@pytest.mark.parametrize(
+    "labels, message",
+    [
+        (["0.5", "1", "NA"], "looks continuous, with numbers such as '0.5'"),
+        (many("{}"), "looks continuous, with numbers that take 201 values"),
+        (many("c{}"), "has 201 classes, such as 'c0', but at most 200 are possible"),
+        (["x", "x", ""], "holds only one class, 'x'"),
+        (["", ""], "holds no labels at all"),
+        (["x" * 10**6], "holds only one class, 'xxxx"),
+    ],
+    ids=["fractions", "many numbers", "many classes", "one class", "no labels", "long label"],
+)
+def test_text_that_cannot_be_classes_is_refused(tmp_path, labels, message):
+    path = write(tmp_path, "a,label\n" + "".join(f"1,{label}\n" for label in labels))
+    assert "t.csv'" in assert_refused(message, read_table, path, "label")
+
+
+@pytest.mark.parametrize(
+    "labels, message",
+    [
+        (pa.array([0.5, 1.0]), "looks continuous, with numbers such as 0.5"),
+        (pa.array(range(300)), "looks continuous, with numbers that take 300 values"),
+        (pa.array([1, 2], pa.timestamp("s")), "has the type timestamp[ms]: labels must be text"),
+        (pa.array([[1], [2]]), "has the type list<"),
+        (pa.array([None, None]), "holds no labels at all"),
+        (pa.array([], pa.string()), "has no rows"),
+    ],
+    ids=["fractions", "many numbers", "dates", "lists", "nothing", "no rows"],
+)
+def test_typed_values_that_cannot_be_classes_are_refused(tmp_path, labels, message):
+    parquet.write_table(pa.table({"label": labels}), tmp_path / "t.parquet")
+    assert_refused(message, read_table, tmp_path / "t.parquet", "label")
