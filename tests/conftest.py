@@ -1,12 +1,18 @@
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+ROOT = Path(__file__).parent.parent
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    # If two processes add to one cache of compiled code at once, numba may mix up their files.
-    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parent.parent / ".pytest_cache" / "numba" / worker)
+    # If two processes add to one cache at once, numba may mix up their files; and it does not notice a change
+    # to a file that is inlined into another.
+    ensemble = ROOT / "src" / "subsvms" / "ensemble"
+    sources = [ensemble / "_rows.py", *sorted(ensemble.glob("_compiled/*.py"))]
+    version = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+    os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".pytest_cache" / "numba" / version / worker)
 
 # The first example of a test compiles; on CI the same examples are tried every time.
 settings.register_profile("local", deadline=None, max_examples=30)
@@ -15,10 +21,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 def pytest_generate_tests(metafunc):
-    """Run a test that takes a seed for several: SUBSVMS_SEEDS=0-99 for many."""
+    """Run a test that takes a seed for 0 and, as slow tests, for 1 and 2; or for SUBSVMS_SEEDS=0-99."""
     if "seed" in metafunc.fixturenames and not hasattr(metafunc.function, "hypothesis"):
-        first, _, last = os.environ.get("SUBSVMS_SEEDS", "0-2").partition("-")
-        metafunc.parametrize("seed", range(int(first), int(last or first) + 1))
+        asked = os.environ.get("SUBSVMS_SEEDS")
+        first, _, last = (asked or "0-2").partition("-")
+        seeds = range(int(first), int(last or first) + 1)
+        slow = () if asked else pytest.mark.slow
+        metafunc.parametrize("seed", [pytest.param(seed, marks=slow if seed else ()) for seed in seeds])
 
 
 @pytest.fixture(scope="session")
