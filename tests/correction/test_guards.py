@@ -1,14 +1,22 @@
-"""The test that tells wrong labels from classes that overlap."""
+"""The guards that distinguish wrong labels from classes that overlap."""
 
 import numpy as np
 import pytest
+from corrections import quick
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
-from subsvms import SubSVMClassifier, adversaries, correct_labels
-from subsvms.correction._guards import DOUBTED, MOST_ROWS, Guards, find_distinct, is_too_coarse, tell_apart
-from subsvms.correction._rule import Judgement
+from subsvms import SubSVMClassifier, adversaries
+from subsvms.correction._guards import (
+    DOUBTED,
+    LARGEST_SIDE,
+    Guards,
+    can_separate,
+    find_distinct,
+    is_too_coarse,
+)
+from subsvms.correction._rule import Halt, Judgement
 from subsvms.exceptions import LabelNoiseWarning
 
 
@@ -24,29 +32,31 @@ def make_sides(seed, gap, n=300):
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "precomputed"])
-def test_rows_of_two_distributions_are_told_apart(seed, kind):
+def test_rows_of_two_distributions_are_separated(seed, kind):
     X, one, other = make_sides(seed, gap=0.5)
     model = make_model(kernel="precomputed" if kind == "precomputed" else "rbf")
     table = {"dense": X, "csr": sparse.csr_array(X), "precomputed": rbf_kernel(X, gamma=0.2)}[kind]
-    assert tell_apart(model, table, one, other, seed=seed)
+    assert can_separate(model, table, one, other, seed=seed)
 
 
-def test_rows_of_one_distribution_are_not_told_apart():
-    found = [tell_apart(make_model(), *make_sides(seed, gap=0.0), seed=seed) for seed in range(20)]
+def test_rows_of_one_distribution_are_seldom_separated():
+    found = [can_separate(make_model(), *make_sides(seed, gap=0.0, n=100), seed=seed) for seed in range(20)]
     assert np.sum(found) <= 1
 
 
 def test_a_large_table_is_sampled(seed):
-    X, one, other = make_sides(seed, gap=0.5, n=2 * MOST_ROWS)
-    assert tell_apart(make_model(), X, one, other, seed=seed)
+    X, one, other = make_sides(seed, gap=0.5, n=2 * LARGEST_SIDE)
+    assert can_separate(make_model(), X, one, other, seed=seed)
 
 
 def judge(flagged, suggested, n):
     nothing = np.zeros(n)
-    return Judgement(np.zeros((n, 2)), suggested, flagged, suggested, nothing, nothing, np.full(n, ""))
+    return Judgement(
+        np.zeros((n, 2)), suggested, flagged, suggested, nothing, nothing, np.zeros(n, dtype=np.int8)
+    )
 
 
-def test_labels_are_spared_where_their_rows_differ_and_only_there(seed):
+def test_labels_are_kept_where_their_rows_differ_and_only_there(seed):
     """Rows 0 to 299 look unlike those labelled 1; rows 300 to 599 look like them."""
     rng = np.random.default_rng(seed)
     X = rng.random((900, 5))
@@ -59,11 +69,11 @@ def test_labels_are_spared_where_their_rows_differ_and_only_there(seed):
         judgement = judge(flagged, np.where(flagged, 1, given), 900)
         distinct = find_distinct(make_model(), X, given, values, judgement, seed=seed)
         assert distinct == ((1,) if spared else ())
-        kept = Guards(distinct=distinct).spare(judgement, given)
+        kept = Guards(distinct=distinct).apply(judgement, given)
         assert_array_equal(kept.flagged, flagged & (not spared))
 
 
-def test_a_handful_is_let_through_and_a_crowd_without_fellows_is_not():
+def test_a_few_changes_pass_but_not_many_to_a_class_without_other_rows():
     X = np.random.default_rng(0).random((60, 3))
     given, values = np.zeros(60, dtype=int), np.zeros((60, 2))
     for n, spared in ((4, False), (30, True)):
@@ -72,8 +82,8 @@ def test_a_handful_is_let_through_and_a_crowd_without_fellows_is_not():
         assert find_distinct(make_model(), X, given, values, judgement, seed=0) == ((1,) if spared else ())
 
 
-def make_chessboard(seed, n=1000):
-    """Two features that decide, field by field, and two that do not: beyond tiny, wide SVMs."""
+def make_chessboard(seed, n=600):
+    """Two features that decide, square by square, and two that do not: beyond tiny, wide SVMs."""
     X = np.random.default_rng(seed).random((n, 4))
     return X, (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
 
@@ -82,36 +92,36 @@ def test_a_vote_that_cannot_see_a_chessboard_changes_nothing(seed):
     X, clean = make_chessboard(seed + 3)
     for given in (clean, adversaries.uniform_flips(clean, error_rate=0.1, random_state=seed).labels):
         with pytest.warns(LabelNoiseWarning):
-            correction = correct_labels(X, given, random_state=seed)
+            correction = quick(X, given, random_state=seed)
         assert not correction.changed.any()
 
 
-def test_each_kept_change_is_told_why():
+def test_a_note_says_why_changes_were_dropped():
     flagged, suggested = np.array([True, True, True, False]), np.array([0, 1, 1, 1])
     guards = Guards(distinct=(0,), untested=(1,))
-    judgement = guards.spare(judge(flagged, suggested, 4), np.array([1, 0, 0, 1]))
-    assert judgement.halt.tolist() == ["told apart", "untested", "untested", ""]
+    judgement = guards.apply(judge(flagged, suggested, 4), np.array([1, 0, 0, 1]))
+    assert judgement.halt.tolist() == [Halt.TOLD_APART, Halt.UNTESTED, Halt.UNTESTED, Halt.NONE]
     assert not judgement.flagged.any()
     told_apart, untested = judgement.notes
-    assert told_apart.startswith("1 labels") and "the features tell" in told_apart
+    assert told_apart.startswith("1 labels") and "the features distinguish" in told_apart
     assert untested.startswith("2 labels") and "larger pool" in untested
 
 
-def test_what_guards_deny():
+def test_noise_is_denied_where_a_guard_contradicts_it():
     assert not Guards().denied and not Guards(untested=(0, 1)).denied
     assert Guards(distinct=(0,)).denied and Guards(coarse=True).denied
 
 
-@pytest.mark.filterwarnings("ignore::subsvms.LabelNoiseWarning")
-def test_heavy_noise_is_no_chessboard(seed):
+@pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
+def test_heavy_noise_is_not_taken_for_a_coarse_vote(seed):
     """Labels that no SVM can learn well, because they are wrong, are still corrected."""
     rng = np.random.default_rng(seed)
     clean = np.arange(600) % 2
     X = rng.normal(0.4 * clean[:, None], 0.25, (600, 6))
     given = adversaries.uniform_flips(clean, error_rate=0.36, random_state=seed).labels
-    model = SubSVMClassifier(random_state=seed).fit(X, given)
+    model = make_model(random_state=seed).fit(X, given)
     assert not is_too_coarse(model, X, given, 5.0, seed=seed)
-    correction = correct_labels(X, given, random_state=seed)
+    correction = quick(X, given, random_state=seed)
     assert np.sum(correction.labels != clean) < 0.7 * np.sum(given != clean)
 
 

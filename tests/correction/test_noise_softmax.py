@@ -7,7 +7,7 @@ from scipy.optimize import check_grad
 from scipy.special import softmax
 from sklearn.preprocessing import minmax_scale
 
-from subsvms import correct_labels
+from subsvms import SubSVMClassifier, correct_labels
 from subsvms.correction._noise import estimate_noise
 from subsvms.correction._noise_curve import LIFT
 from subsvms.correction._noise_softmax import (
@@ -47,11 +47,11 @@ def make_overlap(seed):
     return minmax_scale(means[y] + rng.normal(size=(n_rows, n_columns))), y, n_classes, rng
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2, 0.4])
-@pytest.mark.parametrize("spread", [EVENLY, NEXT], ids=["blind", "directed"])
+@pytest.mark.parametrize(
+    ("rate", "spread"),
+    [*((rate, EVENLY) for rate in (0.05, 0.1, 0.2, 0.4)), *((rate, NEXT) for rate in (0.05, 0.1, 0.2))],
+)
 def test_one_rate_is_found_and_where_the_labels_went(seed, rate, spread):
-    if spread is NEXT and rate > 0.3:
-        pytest.skip("more than is believed")
     values, given, _ = make_votes(seed, rate, spread)
     fit = fit_noise(values, given)
     assert_allclose(fit.rates, rate, atol=0.03 if rate < 0.4 else 0.06)
@@ -135,14 +135,14 @@ def test_an_estimate_has_intervals_that_hold_the_truth(seed):
     assert_allclose(noise.shares, np.bincount(true) / len(true), atol=0.03)
 
 
-@pytest.mark.filterwarnings("ignore::subsvms.LabelNoiseWarning")
+@pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
 @pytest.mark.parametrize("kind", ["clean", "uniform", "one class"])
 @pytest.mark.parametrize("number", range(4))  # of tables that came before any look at them
 def test_a_correction_of_overlapping_classes_does_no_harm(kind, number):
     X, y, n_classes, rng = make_overlap(number)
     rate = {"clean": 0.0, "uniform": 0.2, "one class": np.where(y == 0, 0.3, 0.0)}[kind]
     given = np.where(rng.random(len(y)) < rate, (y + rng.integers(1, n_classes, len(y))) % n_classes, y)
-    labels = correct_labels(X, given, n_estimators=200, random_state=0).labels
+    labels = correct_labels(X, given, estimator=SubSVMClassifier(n_estimators=200), random_state=0).labels
     assert np.mean(labels != y) <= np.mean(given != y) + 0.002
     if kind == "uniform":
         assert np.mean(labels != y) < np.mean(given != y)
@@ -163,7 +163,8 @@ def test_a_class_of_few_rows_does_not_stop_the_correction_of_others(seed, n_few,
     assert low <= np.mean(hit) <= high
 
 
-def test_many_classes_are_fitted_in_bounded_time():
+@pytest.mark.slow
+def test_many_classes_are_fitted_from_fewer_rows():
     rng = np.random.default_rng(0)
     true = rng.integers(100, size=20_000)
     values = rng.normal(0.8 * np.eye(100)[true] - 0.6, 0.1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from subsvms import LabelCorrector
+from subsvms import LabelCorrector, SubSVMClassifier
 from subsvms.correction._verified import find_shift, temper
 from subsvms.exceptions import InputError
 
@@ -17,7 +17,11 @@ def make_noisy(seed, n=500, wrong=0.2):
 
 
 def correct(X, given, verified=None, **options):
-    return LabelCorrector(n_estimators=300, random_state=0, **options).fit(X, given, verified).correction_
+    return (
+        LabelCorrector(SubSVMClassifier(n_estimators=200), random_state=0, **options)
+        .fit(X, given, verified)
+        .correction_
+    )
 
 
 def verify(first, labels, n=50):
@@ -51,7 +55,7 @@ def test_decisions_that_contradict_the_rule_stop_it(seed):
     assert first.changed.sum() > 60 and again.changed.sum() == 0
 
 
-def test_what_a_person_decided_is_told(seed):
+def test_the_frame_says_what_a_person_decided(seed):
     X, clean, given = make_noisy(seed)
     first = correct(X, given)
     row = int(np.flatnonzero(first.flagged)[0])
@@ -83,7 +87,7 @@ def test_a_row_without_a_label_can_be_verified():
     assert found.labels[7] == clean[7] and found.action[7] == "verified" and not found.changed[7]
 
 
-def test_another_class_or_length_is_told():
+def test_another_class_or_length_is_refused():
     X, _, given = make_noisy(0)
     with pytest.raises(InputError, match="verified must hold classes of y.*got 'maybe' in row 0"):
         correct(X, given, ["maybe", *[None] * 499])
@@ -105,7 +109,7 @@ def test_posteriors_stay_probabilities_and_only_shrink_towards_the_given_label(s
 
 
 @pytest.mark.parametrize(("n_refused", "shifted"), [(0, False), (2, False), (3, True), (20, True)])
-def test_as_few_refusals_as_were_foretold_change_nothing(n_refused, shifted):
+def test_as_few_refusals_as_predicted_change_nothing(n_refused, shifted):
     """Of fifty labels that are thought wrong with probability 0.98 one is expected to be right."""
     posterior = np.tile([0.02, 0.98], (80, 1))
     given = np.zeros(80, dtype=int)

@@ -190,7 +190,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
 
-        votes = _votes_in_order(model, table, given)
+        votes = collect_votes(model, table, given)
         verdict = judge_labels(model, table, given, votes, self.settings)
         judgement = verdict.judgement
         if verified is not None:
@@ -340,8 +340,8 @@ def _number_labels(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     return classes, given
 
 
-def _votes_in_order(model: SubSVMClassifier, table: Table, given: np.ndarray) -> Votes:
-    """Return the out-of-bag votes on rows with a label, and all votes on rows without one."""
+def collect_votes(model: SubSVMClassifier, table: Table, given: np.ndarray) -> Votes:
+    """Return the out-of-bag votes on the training rows, and all votes on the others, whose `given` is -1."""
     rows, others = np.flatnonzero(given >= 0), np.flatnonzero(given < 0)
     if len(others) == 0:
         return model.oob_votes_

@@ -1,18 +1,19 @@
-"""Read the noise rates of the classes off the out-of-bag votes.
+"""Estimate the noise rates of the classes from the out-of-bag votes.
 
 Labels are noisy by class: T[c, d] = P(given d | true c), and the rate of class c is e_c = 1 - T[c, c]. For a
 row let u be its out-of-bag mean value for class c, and q(u) = P(true c | u). Then
 
     eta(u) = P(given c | u) = f_c + (1 - e_c - f_c) q(u),    f_c = P(given c | true class is another).
 
-Nothing can tell noise from classes that overlap by nature: eta is all there is to see. Two assumptions part
-them. One is usual, that q grows with u. The other is ours: **bounded lift**. No value of u makes a class more
-than `LIFT` times as likely, in odds against its largest rival, as it is in the whole table. Without it a rare
-class is in danger: the rows that look most like it are seldom pure even if every label is right, and their
-impurity, read as noise, changes right labels. (On clean w2a, 3 % positive, a fifth of the surest rows are
-negative.) With it the surest rows of a rare class may be impure, and those of a common class may not.
+Noise cannot be distinguished from classes that overlap by nature without assumptions, since only eta can be
+observed. There are two. One is usual: q increases with u. The other is ours: **bounded lift**. No value of u
+makes a class more than `LIFT` times as likely, in odds against its largest rival, as it is in the whole
+table. Without it a rare class is in danger: the rows that look most like it are seldom pure even if every
+label is right, and their impurity, read as noise, changes right labels. (On clean w2a, 3 % positive, a fifth
+of the surest rows are negative.) With it the surest rows of a rare class may be impure, and those of a common
+class may not.
 
-Two views of the same votes are taken.
+The same votes are looked at in two ways.
 
 - *Curve* (the four-parameter logistic of Barton and Lord, ETS 1981, which is logistic regression with label
   noise as in Bootkrajang and Kaban, ECML 2012): q is a logistic function of u with bounded lift, and e_c, f_c
@@ -21,16 +22,17 @@ Two views of the same votes are taken.
   Of the k rows with the largest u at most a share f_c + (1 - e_c - f_c) q_max is given c, where the odds of
   q_max are the largest that bounded lift allows; the lowest rows give a second such equation. k is the one
   with the largest lower confidence limit of that share. The limits of the share there give e_c if the lift is
-  reached, and the curve's e_c is kept between these, for q need not be logistic; but it is raised only where
-  the likelihood rejects e_c = 0, and so overlap alone, which reaches no such lift. As a rate too high harms
-  and one too low only leaves, it is moved, in any case, by a part `CAUTION` of the way to its lower limit.
+  reached, and the curve's e_c is kept between these, because q need not be logistic; but it is raised only
+  where the likelihood rejects e_c = 0, that is, overlap alone, which does not reach such a lift. A rate that
+  is too high does harm, and one that is too low only leaves wrong labels: so in any case it is moved by a
+  share `CAUTION` of the way to its lower limit.
 
 That is for two classes. With three and more, `_noise_softmax` looks at all of them at once; their rates
-are moved by `CAUTION`, too.
+are moved by `CAUTION` as well.
 
-What is estimated errs on the side of less noise where the classes are purer than bounded lift allows. The
-upper end of an interval does without that assumption: 1 - e_c is at least the share of c among the surest
-rows. The lower end is the curve's, by its profile likelihood.
+The estimate errs on the side of less noise where the classes are purer than bounded lift allows. The upper
+end of an interval does not need that assumption: 1 - e_c is at least the share of c among the surest rows.
+The lower end comes from the profile likelihood of the curve.
 """
 
 from dataclasses import dataclass
@@ -44,23 +46,40 @@ from subsvms.correction._noise_softmax import Softmax, fit_noise, least_scale, l
 
 FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance to be lucky
 CHOOSE, READ = 0.999, 0.9  # confidence that chooses k, and that of the limits read there
-CHANCE = 0.005  # that labels without any sense pass for explained; measured, about that
+CHANCE = 0.005  # that random labels pass for explained; the measured share is close to it
 CAUTION = 0.2  # with 0.1 some small noisy tables are still harmed; with 0.4 many wrong labels stay
-FEWEST = 5  # rows of a class; of fewer no share can be read
+FEWEST = 5  # rows of a class; no share can be estimated from fewer
 SOLVABLE = 0.2  # least difference in a column of T, 1 - e_1 - e_2 for two classes, at which labels are used
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseEstimate:
-    """How often each class is given another label."""
+    """How often each class is given another label.
 
-    classes: np.ndarray  # (n_classes,)
-    matrix: np.ndarray  # (n_classes, n_classes), P(given column | true line)
-    rate_interval: np.ndarray  # (n_classes, 2), for 1 - the diagonal; each end with confidence 0.95
-    shares: np.ndarray  # (n_classes,), of the true classes
-    error_rate_interval: np.ndarray  # (2,), if all rates are at the same end of theirs
-    evidence: np.ndarray  # (n_classes,), standard deviations by which the votes beat chance
-    softmax: Softmax | None = None  # of three classes and more: how probable each is
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    matrix : ndarray of shape (n_classes, n_classes)
+        T, the probability that a row of the true class (row of T) is given a label (column of T).
+    rate_interval : ndarray of shape (n_classes, 2)
+        Of each class's rate, 1 - the diagonal; each end with confidence 0.95.
+    shares : ndarray of shape (n_classes,)
+        Of the true classes in the table.
+    error_rate_interval : ndarray of shape (2,)
+        Error rates with all class rates at the lower, and at the upper end of their intervals.
+    evidence : ndarray of shape (n_classes,)
+        Standard deviations by which the votes predict the labels better than chance.
+    softmax : Softmax or None
+        With three classes and more, the probability of each true class.
+    """
+
+    classes: np.ndarray
+    matrix: np.ndarray
+    rate_interval: np.ndarray
+    shares: np.ndarray
+    error_rate_interval: np.ndarray
+    evidence: np.ndarray
+    softmax: Softmax | None = None
 
     @property
     def rates(self) -> np.ndarray:
@@ -157,7 +176,7 @@ def estimate_several(
 ) -> NoiseEstimate:
     """Estimate the noise of three classes or more; parameters as in `estimate_noise`."""
     counts = np.bincount(given, minlength=len(classes))
-    large = np.flatnonzero(counts >= FEWEST)  # of smaller ones nothing can be learned, and none is changed
+    large = np.flatnonzero(counts >= FEWEST)  # nothing can be learned about smaller ones: left alone
     matrix, interval = np.eye(len(classes)), np.tile([0.0, 1.0], (len(classes), 1))
     weights = (counts + 1.0) / (counts + 1.0).sum()
     if len(large) < 2:
@@ -194,13 +213,13 @@ def conclude(
 
 
 def highest_rate(u: np.ndarray, is_given: np.ndarray) -> float:
-    """Return the upper limit of a rate: the class has at least its share among its surest rows."""
+    """Return the upper limit of a rate: at least the class's share among its surest rows is right."""
     top = top_rows(u, is_given)
     return 1.0 - float(lower_limit(np.sum(is_given[top]), len(top), LEVEL))
 
 
 def error_rate_at(given_shares: np.ndarray, matrix: np.ndarray, rates: np.ndarray) -> float:
-    """Return the error rate that other rates would mean; wrong labels go where T sends them."""
+    """Return the error rate that other rates would imply; wrong labels go where T sends them."""
     others = np.where(np.eye(len(matrix), dtype=bool), 0.0, matrix) + 1e-12
     np.fill_diagonal(others, 0.0)
     moved = np.diag(1.0 - rates) + rates[:, None] * others / others.sum(axis=1, keepdims=True)
@@ -246,7 +265,7 @@ def extreme_sizes(n_rows: int) -> np.ndarray:
 
 
 def top_rows(u: np.ndarray, is_given: np.ndarray) -> np.ndarray:
-    """Return the rows with the largest u, as many as are most certainly given the class."""
+    """Return the rows with the largest u: as many as have the largest certain share of the class."""
     order = np.argsort(-u, kind="stable")
     sizes = extreme_sizes(len(u))
     counts = np.cumsum(is_given[order])[sizes - 1]
@@ -254,7 +273,7 @@ def top_rows(u: np.ndarray, is_given: np.ndarray) -> np.ndarray:
 
 
 def extreme_rates(u: np.ndarray, is_given: np.ndarray, odds: float) -> tuple[float, float]:
-    """Return e_c as the extreme rows show it if they reach the full lift: lower and upper limit.
+    """Return the lower and upper limit of e_c that the extreme rows imply if they reach the full lift.
 
     With p_top and p_bottom the shares of given c among the highest, and of given another among the lowest
     rows, and q_top, q_bottom the largest such shares of true labels that bounded lift allows,
@@ -305,12 +324,12 @@ def true_shares(given_shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def is_solvable(matrix: np.ndarray) -> bool:
-    """Tell if each label is clearly likelier for its own class than for any other, so that T inverts."""
+    """Return whether each label is clearly likelier for its own class than for others, so that T inverts."""
     return least_lead(matrix) > SOLVABLE
 
 
 def least_lead(matrix: np.ndarray) -> float:
-    """Return by how much each label is likelier for its own class than for any other, at least.
+    """Return the least amount by which a label is likelier for its own class than for any other.
 
     Examples
     --------

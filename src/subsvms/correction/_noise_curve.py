@@ -19,18 +19,18 @@ LEVEL = 0.95  # of each end of an interval
 N_BINS = 512  # of u: finer than u is known from a thousand votes
 ENDS = (0.002, 0.998)  # quantiles of u at which the lift is bounded; the curve is flat beyond them
 MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on four numbers
-HIGHEST = 0.98  # rate that is considered
+HIGHEST = 0.98  # the largest rate that is considered
 STARTS = ((0.001, 0.001), (0.1, 0.02), (0.02, 0.1), (0.5, 0.01), (0.01, 0.5), (0.3, 0.3))
 
 
 class Bins(NamedTuple):
-    """Rows gathered by their u."""
+    """Rows grouped by their u."""
 
     place: np.ndarray  # (n_bins,), from 0 at the lower end of u to 1 at the upper
     n_rows: np.ndarray  # (n_bins,)
     n_given: np.ndarray  # (n_bins,), rows given the class
     logit: float  # log odds of the class in the table
-    highest: float  # and the most that bounded lift allows
+    highest: float  # the largest log odds that bounded lift allows
 
 
 class CurveFit(NamedTuple):
@@ -44,7 +44,7 @@ class CurveFit(NamedTuple):
 
 
 def bin_values(u: np.ndarray, is_given: np.ndarray, odds: float) -> Bins:
-    """Gather rows in bins of equal width; `odds` are those of the class against its largest rival."""
+    """Group rows in bins of equal width; `odds` are those of the class against its largest rival."""
     low, high = np.quantile(u, ENDS)
     place = np.clip((u - low) / max(high - low, 1e-9), 0.0, 1.0)
     number = np.minimum((place * N_BINS).astype(int), N_BINS - 1)
@@ -60,7 +60,7 @@ def bin_values(u: np.ndarray, is_given: np.ndarray, odds: float) -> Bins:
 def fit_curve(bins: Bins, *, e: float | None = None, start: CurveFit | None = None) -> CurveFit:
     """Return the curve of greatest likelihood; for a fixed `e` if there is one.
 
-    The likelihood can have several peaks, so it is climbed from `STARTS`, or from one curve nearby.
+    The likelihood can have several peaks, so the search begins at each of `STARTS`, or at a curve nearby.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def profile_limit(bins: Bins, curve: CurveFit) -> float:
     """Return the least rate e whose best curve is not rejected against the best of all; one-sided.
 
     Twice the difference of the log likelihoods is compared with the quantile of chi-square with one degree
-    of freedom (Wilks, 1938). Zero says that overlap alone explains the labels.
+    of freedom (Wilks, 1938). Zero means that overlap alone explains the labels.
     """
     allowed = curve.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
     if fit_curve(bins, e=0.0).loss <= allowed:

@@ -1,32 +1,32 @@
-"""Read the noise of three classes and more off the votes, with the chance of each class.
+"""Estimate the noise of three classes and more from the votes, and the probability of each class.
 
 For a row with out-of-bag mean values u, of which u_w is the largest,
 
     P(true c | u) = q_c = pi_c l_c / sum_d pi_d l_d,    l_c = floor + (1 - floor) exp(a (u_c - u_w)),
 
-a softmax with bounded lift (`_noise`): floor = 1 / (LIFT (K - 1)), so that votes for one class alone
-leave the K - 1 others together what they leave the other of two. Labels are noisy by class, P(given d | u) =
-(q T)_d.
-The slope a, the weights pi and the noise maximise the likelihood of the given labels (robust logistic
-regression: Bootkrajang and Kaban, ECML 2012; with several classes one curve for each, as for two, would leave
-out that they exclude each other). These kinds of noise are tried:
+a softmax with bounded lift (`_noise`): floor = 1 / (LIFT (K - 1)), so that votes for one class alone leave
+the K - 1 others together as much as they leave the second of two. Labels are noisy by class, P(given d | u) =
+(q T)_d. The slope a, the weights pi and the noise maximise the likelihood of the given labels (robust logistic
+regression: Bootkrajang and Kaban, ECML 2012; one curve for each class, as with two, would ignore that several
+classes exclude each other). These kinds of noise are tried:
 
 - none;
-- *blind*: every label is wrong at one rate, in favour of any other class;
-- *directed*: one rate, but wrong labels go where those of the surest rows went, which are K (K - 2) shares;
-- *uneven*: each class has its own rate, K - 1 more, in favour of any other class; where that may be believed,
-  also in favour of those that it has among the surest rows.
+- *blind*: every label is wrong at the same rate, and becomes any other class;
+- *directed*: one rate, but wrong labels go where those of the surest rows went, which takes K (K - 2) shares;
+- *uneven*: each class has its own rate (K - 1 more) and becomes any other class; where that can be believed,
+  also with the directions of the surest rows.
 
-Noise costs the quantile of chi-square at which a likelihood ratio is significant (Wilks, 1938): one-sided, at
-`LEVEL`, for its rate, and at `FREER` for each parameter that blind noise has not. (Directions are read off,
-not fitted, so for them it is a guide.) That one is believed which has the best likelihood after that.
+Noise is charged the quantile of chi-square at which a likelihood ratio is significant (Wilks, 1938):
+one-sided, at `LEVEL`, for its rate, and at `FREER` for each parameter that blind noise does not have.
+(Directions are read off, not fitted, so for them this is a guide.) The kind with the best likelihood after
+these charges is believed.
 
-Classes overlap by nature, too, with their neighbours, and some more than others. So one rate for all is what
-nature does not imitate, and rates and directions of their own are what it does: blind noise is believed if it
-explains at least half of what uneven noise would; directed noise up to the rate `MOST_DIRECTED`; and uneven
-noise if the classes hardly overlap, that is, if with it rows are on average `SURE` of their class. The limits
-were set on tables whose classes overlap (benchmarks/several.py): without them a tenth of the right labels,
-and more, is taken for wrong.
+Classes also overlap by nature, with their neighbours, and some more than others. Overlap does not look like
+one rate for all classes, but it can look like separate rates and directions. So blind noise is believed if it
+explains at least half of what uneven noise would; directed noise up to the rate `DIRECTED_LIMIT`; and uneven
+noise if the classes hardly overlap, that is, if with it rows are on average `SURE` of their class. These
+limits were set on tables whose classes overlap (benchmarks/several.py): without them a tenth of the right
+labels, or more, are taken for wrong.
 """
 
 from typing import NamedTuple
@@ -39,8 +39,8 @@ from subsvms._intervals import halve_to_limit
 from subsvms.correction._noise_curve import HIGHEST, LEVEL, LIFT, MINIMISER
 
 FREER = 0.99  # confidence that noise is not blind; that there is some, as for two classes
-MOST_DIRECTED, SURE = 0.3, 0.9  # see above
-MOST = 400_000
+DIRECTED_LIMIT, SURE = 0.3, 0.9  # see above
+LARGEST_TABLE = 400_000  # values that are fitted; with 200 classes more would take minutes
 STEEPEST, FLATTEST = np.exp(6.0), np.exp(-1.0)  # slopes: the former is a step, the latter says nothing
 FARTHEST = 2.0  # log weight of a class, from the log of its share of the given labels
 STARTS = ((10.0, 0.1), (10.0, 0.4), (3.0, 0.1))  # slope and rates from which the likelihood is climbed
@@ -125,7 +125,7 @@ def fit_noise(values: np.ndarray, given: np.ndarray) -> Fit:
     found = [(none, 0.0)]
     if none.loss - blind.loss >= blind.loss - uneven.loss:
         found.append((blind, blind_cost))
-    if n_ways > 0 and directed.rates[0] <= MOST_DIRECTED:
+    if n_ways > 0 and directed.rates[0] <= DIRECTED_LIMIT:
         found.append((directed, blind_cost + chi2.ppf(FREER, n_ways)))
     if uneven.softmax.shares(values).max(axis=1).mean() >= SURE:
         found.append((uneven, blind_cost + chi2.ppf(FREER, n_rates)))
@@ -137,7 +137,7 @@ def fit_noise(values: np.ndarray, given: np.ndarray) -> Fit:
 def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
     """Return the least share of the fitted rates that the likelihood does not reject; one-sided.
 
-    As in `subsvms.correction._noise_curve.profile_limit`: slope and weights are fitted anew for each share.
+    As in `_noise_curve.profile_limit`: slope and weights are fitted again for each share.
     """
     allowed = fit.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
     if fit.rates.max() == 0.0 or climb(values, given, fit.spread, None).loss <= allowed:
@@ -155,8 +155,8 @@ def lower_rates(values: np.ndarray, given: np.ndarray, fit: Fit, share: float) -
 
 
 def thin(values: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return every so many-th row, as many as `MOST` values are: with 200 classes more would take minutes."""
-    step = max(-(-values.size // MOST), 1)
+    """Return evenly spaced rows, with at most `LARGEST_TABLE` values."""
+    step = max(-(-values.size // LARGEST_TABLE), 1)
     return values[::step], given[::step]
 
 

@@ -1,0 +1,70 @@
+"""Data frames come back in the library that they came in."""
+
+import numpy as np
+import pytest
+from corrections import attacked, make_corrector, quick
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+COLUMNS = ["is_label_issue", "label_quality", "given_label", "suggested_label", "corrected_label"]
+COLUMNS += ["vote_share", "confidence", "withstands", "action", "reason"]
+
+
+def test_a_pandas_user_gets_pandas_with_the_own_index(cancer):
+    X, y = cancer
+    index = [f"patient {i}" for i in range(len(y))]
+    given = pd.Series(np.array(["m", "b"])[attacked(y, 0)], index=index, name="diagnosis")
+    table = pd.DataFrame(X, index=index, columns=[f"c{i}" for i in range(X.shape[1])])
+    corrector = make_corrector().fit(table, given)
+    frame = corrector.correction_.to_frame()
+    assert isinstance(frame, pd.DataFrame) and list(frame.columns) == COLUMNS
+    assert list(frame.index) == index and list(frame["given_label"]) == list(given)
+    assert list(corrector.feature_names_in_) == list(table.columns)
+    assert len(corrector.model_.predict(table)) == len(table)  # knows the columns: no warning
+    X_new, y_new = make_corrector(action="drop").fit_resample(table, given)
+    assert isinstance(X_new, pd.DataFrame) and isinstance(y_new, pd.Series)
+    assert list(X_new.index) == list(y_new.index) and y_new.name == "diagnosis"
+
+
+def test_a_polars_user_gets_polars(cancer):
+    X, y = cancer
+    given = pl.Series("diagnosis", np.array(["m", "b"])[attacked(y, 0)].tolist())
+    table = pl.DataFrame(X)
+    corrector = make_corrector(action="drop")
+    X_new, y_new = corrector.fit_resample(table, given)
+    frame = corrector.correction_.to_frame(witnesses=True)
+    assert isinstance(frame, pl.DataFrame) and frame.columns == [*COLUMNS, "supporting", "opposing"]
+    assert isinstance(X_new, pl.DataFrame) and isinstance(y_new, pl.Series)
+    assert len(X_new) == len(y_new) == (~frame["is_label_issue"]).sum()
+
+
+def test_witnesses_are_in_the_frame_by_the_names_of_the_rows(cancer):
+    X, y = cancer
+    index = pd.Index(range(1000, 1000 + len(y)))
+    correction = quick(pd.DataFrame(X, index=index).rename(columns=str), attacked(y, 0), n_witnesses=2)
+    frame = correction.to_frame(witnesses=True)
+    flagged = frame[frame["is_label_issue"]]
+    for own, supporting, opposing in zip(
+        flagged.index, flagged["supporting"], flagged["opposing"], strict=True
+    ):
+        assert len(supporting) == 2 and set(supporting + opposing) <= set(index) - {own}
+    assert all(len(names) == 0 for names in frame[~frame["is_label_issue"]]["supporting"])
+    without = quick(X, attacked(y, 0), n_witnesses=0)
+    assert without.witnesses is None
+    with pytest.raises(ValueError, match="n_witnesses above 0"):
+        without.to_frame(witnesses=True)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "category", "string"])
+def test_pandas_own_types_of_labels_are_kept_and_may_miss_some(cancer, dtype):
+    X, y = cancer
+    values = {"Int64": [0, 1], "boolean": [False, True]}.get(dtype, ["m", "b"])
+    labels = pd.Series([values[c] for c in attacked(y, 0)], dtype=dtype)
+    _, whole = make_corrector().fit_resample(X, labels)
+    assert whole.dtype == labels.dtype
+    labels.iloc[::9] = pd.NA
+    corrector = make_corrector()
+    _, filled = corrector.fit_resample(X, labels)
+    assert filled.dtype == labels.dtype and not filled.isna().any()
+    assert corrector.correction_.missing.sum() == len(labels[::9])

@@ -1,0 +1,85 @@
+"""What a correction holds, action by action."""
+
+import numpy as np
+import pytest
+from corrections import attacked, make_corrector, quick, quietly
+from numpy.testing import assert_array_equal
+from sklearn.linear_model import LogisticRegression
+
+from subsvms.exceptions import LabelNoiseWarning
+
+
+def test_fix_replaces_labels_and_keeps_every_row(cancer):
+    X, y = cancer
+    given = attacked(y, 0)
+    corrector = make_corrector()
+    X_new, y_new = corrector.fit_resample(X, given)
+    assert X_new is X
+    assert_array_equal(y_new, corrector.correction_.labels)
+    assert set(corrector.correction_.action) == {"keep", "fix"}
+
+
+def test_drop_leaves_out_the_flagged_rows_and_no_other(cancer):
+    X, y = cancer
+    given = attacked(y, 0)
+    corrector = make_corrector(action="drop")
+    X_new, y_new = corrector.fit_resample(X, given)
+    flagged = corrector.correction_.flagged
+    assert flagged.any()
+    assert_array_equal(X_new, X[~flagged])
+    assert_array_equal(y_new, given[~flagged])
+    assert_array_equal(corrector.correction_.sample_weight, ~flagged)
+    assert not corrector.correction_.changed.any()
+
+
+def test_weight_gives_each_row_what_its_label_deserves(cancer):
+    X, y = cancer
+    given = attacked(y, 0)
+    correction = quick(X, given, action="weight")
+    assert_array_equal(correction.labels, given)
+    weight = correction.sample_weight
+    assert np.all((weight >= 0) & (weight <= 1))
+    assert weight[given != y].mean() < 0.5 < 0.9 < weight[given == y].mean()
+    LogisticRegression().fit(X, given, sample_weight=weight)
+
+
+def test_labels_that_a_guard_keeps_have_full_weight():
+    """A chessboard is beyond these SVMs, and what they seem to say of its noise with it."""
+    X = np.random.default_rng(3).random((600, 4))
+    y = (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
+    with pytest.warns(LabelNoiseWarning):
+        correction = quick(X, y, action="weight")
+    assert np.any(correction.judgement.posterior[np.arange(600), y] < 1)
+    assert np.all(correction.sample_weight == 1)
+
+
+def test_review_flags_and_touches_nothing(cancer):
+    X, y = cancer
+    given = attacked(y, 0)
+    correction = quick(X, given, action="review")
+    assert_array_equal(correction.labels, given)
+    assert not correction.changed.any() and correction.flagged.any() and correction.kept.all()
+    assert np.all(correction.action[correction.flagged] == "review")
+    assert np.all(correction.sample_weight == 1)
+
+
+def test_a_numpy_user_gets_a_frame_whose_columns_agree(cancer):
+    X, y = cancer
+    given = attacked(y, 0)
+    correction = quick(X, given)
+    frame = correction.to_frame()
+    assert_array_equal(frame["corrected_label"], correction.labels)
+    assert_array_equal(frame["is_label_issue"], frame["given_label"] != frame["corrected_label"])
+    issues = frame[frame["is_label_issue"]]
+    assert (issues["confidence"] > 0.5).all() and (issues["label_quality"] < 0.51).all()
+    assert (issues["action"] == "fix").all()
+    assert frame["label_quality"].between(0, 1).all() and (frame["withstands"] >= 0).all()
+
+
+def test_a_correction_tells_what_it_is(cancer):
+    X, y = cancer
+    correction = quick(X, attacked(y, 0))
+    assert "labels flagged" in repr(correction) and "estimated error rate" in repr(correction)
+    assert correction == correction and correction != quick(X, y) and hash(correction)
+    rng = np.random.default_rng(0)
+    assert "rate unknown" in repr(quietly(rng.random((200, 3)), rng.integers(2, size=200)))

@@ -1,0 +1,18 @@
+"""Reasons and notes in words."""
+
+from corrections import attacked, quick
+
+
+def test_reasons_name_vote_probability_and_threshold(cancer):
+    X, y = cancer
+    given = attacked(y, 0)
+    for row in quick(X, given, min_confidence=0.6).to_frame().itertuples():
+        assert row.reason.startswith(row.action + ": ")
+        assert f"of {row.suggested_label} is {row.confidence:.3f}" in row.reason
+        assert "SVMs vote" in row.reason and "0.6" in row.reason and f"is {row.confidence:.3f}" in row.reason
+    capped = quick(X, given, max_error_rate=0.02).to_frame()
+    assert capped["is_label_issue"].sum() == int(0.02 * len(y))
+    assert capped["reason"].str.contains("max_error_rate").any()
+    majority = quick(X, given, rule="majority", min_confidence=0.8).to_frame()
+    assert majority["reason"].str.contains("most votes").all()
+    assert majority["reason"].str.contains("more than 0.8 of them").all()
