@@ -1,6 +1,10 @@
+"""A browser, and one corrected table that the tests of runs and of the review share."""
+
 import shutil
+from types import SimpleNamespace
 
 import pytest
+from loans import call, make_rows, write
 
 
 @pytest.fixture(scope="module")
@@ -13,3 +17,28 @@ def browser():
         started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A run on a table with strange text and two rows without a label: not to be changed."""
+    place = tmp_path_factory.mktemp("finished")
+    rows, clean = make_rows(500, wrong=0.2)
+    for i, row in enumerate(rows):
+        row["note"] = "<img src=x onerror=alert(1)>" if i % 2 else "plain \u2603"
+    for i in (3, 8):
+        rows[i]["default"] = ""
+    table = write(place / "loans.csv", rows)
+    before = table.read_bytes()
+    words = ("correct", table, "--label", "default", "--by", "who", "--seed", 3, "--svms", 200)
+    output = call(*words, "--threads", 1).output
+    return SimpleNamespace(
+        folder=place / "loans.subsvms", table=table, before=before, clean=clean, output=output
+    )
+
+
+@pytest.fixture
+def folder(finished, tmp_path):
+    """A copy of that run's folder, beside a copy of its table."""
+    shutil.copy(finished.table, tmp_path)
+    return shutil.copytree(finished.folder, tmp_path / "loans.subsvms")

@@ -143,7 +143,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["text", "schema", "trigger", "version", "label", "folder"])
-def test_a_tampered_file_is_told_in_a_sentence(tmp_path, damage):
+def test_a_tampered_file_is_refused_in_a_sentence(tmp_path, damage):
     path = tmp_path / "d.sqlite"
     book = Decisions(path)
     book.decide([(1, "accept", "yes")], who="Ann")
@@ -163,7 +163,7 @@ def test_a_tampered_file_is_told_in_a_sentence(tmp_path, damage):
         with sqlite3.connect(path) as connection:
             connection.execute(statements[damage])
         connection.close()
-    with pytest.raises(TableError, match="is no file of decisions, or is damaged"):
+    with pytest.raises(TableError, match="is not a file of decisions, or it is damaged"):
         Decisions(path)
 
 

@@ -2,11 +2,10 @@
 
 import errno
 import os
-import time
+import shutil
 
 import pytest
 
-from subsvms.app.runs import folder as run_folder
 from subsvms.app.runs.folder import fill_folder
 from subsvms.exceptions import TableError
 
@@ -61,14 +60,14 @@ def test_what_others_put_there_is_never_replaced(tmp_path):
     place = tmp_path / "a.subsvms"
     place.mkdir()
     (place / "thesis.txt").write_text("years of work")
-    with pytest.raises(TableError, match="other files"), fill_folder(place, force=True):
+    with pytest.raises(TableError, match="files that are not of a run"), fill_folder(place, force=True):
         pass
     (place / "run.json").write_text("{}")
     (place / "decisions.sqlite").write_text("hours of work")
     with pytest.raises(TableError, match="decisions"), fill_folder(place, force=True):
         pass
     (tmp_path / "file.subsvms").write_text("a file")
-    with pytest.raises(TableError, match="no folder"), fill_folder(tmp_path / "file.subsvms", force=True):
+    with pytest.raises(TableError, match="not a folder"), fill_folder(tmp_path / "file.subsvms", force=True):
         pass
     assert (place / "thesis.txt").read_text() == "years of work"
 
@@ -84,29 +83,22 @@ def test_of_two_runs_at_once_the_second_is_told_and_the_first_stays(tmp_path):
     assert (place / "run.json").read_text() == "first" and len(list(tmp_path.iterdir())) == 1
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
-    left = tmp_path / ".a.subsvms-killed00.part"
+def test_what_a_killed_run_left_is_removed_by_the_next_and_a_run_in_progress_is_left_alone(tmp_path):
+    left = tmp_path / ".a.subsvms-0123abcd.part"
     left.mkdir()
-    (left / run_folder.LOCK).touch()
-    old = time.time() - 100
-    os.utime(left, (old, old))
+    left.with_suffix(".lock").touch()
     with fill_folder(tmp_path / "a.subsvms", force=False) as folder:
-        assert not left.exists()
-        os.utime(folder, (old, old))
-        with fill_folder(tmp_path / "a.subsvms", force=False) as other:  # a run in progress is left alone
+        assert names(tmp_path) == [folder.name, folder.with_suffix(".lock").name][::-1]
+        with fill_folder(tmp_path / "a.subsvms", force=False) as other:
             assert folder.exists()
             fill(other)
-        folder.joinpath("run.json").write_text("{}")
-        with pytest.raises(TableError):
-            raise TableError("stop here")
-        (tmp_path / "a.subsvms/run.json").unlink()
-        (tmp_path / "a.subsvms/corrected.csv").unlink()
-        (tmp_path / "a.subsvms").rmdir()
-    assert names(tmp_path) == ["a.subsvms", "a.subsvms/run.json"]
+        fill(folder)
+        shutil.rmtree(tmp_path / "a.subsvms")
+    assert names(tmp_path) == ["a.subsvms", "a.subsvms/corrected.csv", "a.subsvms/run.json"]
 
 
 def test_a_folder_that_was_moved_aside_by_a_killed_run_comes_back(tmp_path):
-    aside = tmp_path / ".a.subsvms-killed00.old"
+    aside = tmp_path / ".a.subsvms-0123abcd.old"
     aside.mkdir()
     fill(aside, "old")
     with pytest.raises(TableError, match="earlier run"), fill_folder(tmp_path / "a.subsvms", force=False):

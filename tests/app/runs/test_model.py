@@ -173,7 +173,7 @@ def test_predictions_for_libsvm_text_are_a_table_of_their_own(tmp_path):
     assert parquet.read_table(found.path)["row"].to_pylist() == list(range(1, N + 1))
     with pytest.raises(TableError, match="has no place for predictions beside the labels: give a name"):
         predict_file(tmp_path / "model", tmp_path / "t.svm", output=tmp_path / "p.svm")
-    with pytest.raises(TableError, match="came as csv, but the model was made from LIBSVM text"):
+    with pytest.raises(TableError, match="is csv, but the model was trained on LIBSVM text"):
         predict_file(tmp_path / "model", write(tmp_path / "other.csv", draw_columns()))
     (tmp_path / "few.svm").write_text("0 1:0.5 77:3\n0 4:1\n")
     assert len(predict_file(tmp_path / "model", tmp_path / "few.svm")) == 2
@@ -227,7 +227,7 @@ def test_a_column_of_no_use_is_told(trained, tmp_path):
     found = predict_file(trained[0] / "model", write(tmp_path / "new.csv", columns))
     assert found.notes == (
         "The column 'size' holds no number: all of it counts as missing.",
-        "The column 'colour' holds no value that the model knows: it does not count.",
+        "The column 'colour' holds no value that the model knows: it is ignored.",
         "The column 'day' holds no date: all of it counts as missing.",
     )
     assert str(found).endswith("\n".join(found.notes))
@@ -240,7 +240,7 @@ def test_columns_that_do_not_fit_are_named(trained, tmp_path):
         ([], "has no column 'size', which the model needs; did you mean 'sise'?"),
         (
             ["sise"],
-            "has no column 'size', which the model needs: add what is missing, with empty cells where",
+            "has no column 'size', which the model needs: add what is missing, with empty cells for",
         ),
         (["day"], "has no columns 'size', 'day', which the model needs: add what is missing, with empty"),
     ):
@@ -253,7 +253,7 @@ def test_columns_that_do_not_fit_are_named(trained, tmp_path):
         TableError, match="'colour' holds values of type list<.*>, where the model expects a text"
     ):
         predict_file(trained[0] / "model", write(tmp_path / "new.parquet", columns))
-    with pytest.raises(TableError, match="came as LIBSVM text, but the model was made from named columns"):
+    with pytest.raises(TableError, match="is LIBSVM text, but the model was trained on named columns"):
         predict_file(trained[0] / "model", write_svmlight(tmp_path / "t.svm"))
     with pytest.raises(TableError, match="made from columns, not from embeddings: leave 'e.npy' out"):
         predict_file(trained[0] / "model", trained[0] / "t.csv", features="e.npy")
@@ -295,11 +295,11 @@ def test_labels_keep_their_type(tmp_path):
 def test_a_file_is_replaced_only_by_force_and_the_table_never(trained, tmp_path):
     path = write(tmp_path / "new.csv", draw_columns())
     first = predict_file(trained[0] / "model", path)
-    with pytest.raises(TableError, match="exists already"):
+    with pytest.raises(TableError, match="already exists"):
         predict_file(trained[0] / "model", path)
     before = first.path.read_bytes()
     assert predict_file(trained[0] / "model", path, force=True, n_jobs=2).path.read_bytes() == before
-    with pytest.raises(TableError, match="is the table that was read"):
+    with pytest.raises(TableError, match="is the input table"):
         predict_file(trained[0] / "model", path, output=path, force=True)
     packed = predict_file(trained[0] / "model", path, output=tmp_path / "p.csv.gz")
     assert packed.path.read_bytes()[:2] == b"\x1f\x8b"
@@ -313,7 +313,7 @@ def test_what_was_predicted_is_told(trained, tmp_path):
     found = predict_file(trained[0] / "model", write(tmp_path / "new.csv", draw_columns(seed=5)))
     assert sum(found.counts.values()) == len(found) == N and list(found.counts) == ["no", "yes"]
     first, no, yes = str(found).split("\n")
-    assert first == f"120 rows have their labels for 'label' now, in {tmp_path / 'new.predicted.csv'}."
+    assert first == f"'label' was predicted for 120 rows, in {tmp_path / 'new.predicted.csv'}."
     assert no == f"  no: {found.counts['no']} ({found.counts['no'] / N:.1%})" and yes.startswith("  yes: ")
     assert str(trained[1]) == "A model for 'label' (no, yes), made from columns."
 
@@ -355,7 +355,7 @@ def test_a_file_that_is_no_model_is_refused(trained, tmp_path):
         load_model(trained[0] / "modl")
     with pytest.raises(InputError, match="There is no model file"):
         load_model(tmp_path)
-    with pytest.raises(InputError, match="is no model file, or it is damaged"):
+    with pytest.raises(InputError, match="is not a model file, or it is damaged"):
         load_model(trained[0] / "t.csv")
 
     class Bomb:
@@ -363,7 +363,7 @@ def test_a_file_that_is_no_model_is_refused(trained, tmp_path):
             return (open, (str(tmp_path / "exploded"), "w"))
 
     (tmp_path / "m").write_bytes(pickle.dumps(Bomb()))
-    with pytest.raises(InputError, match="is no model file"):
+    with pytest.raises(InputError, match="is not a model file"):
         load_model(tmp_path / "m")
     assert not (tmp_path / "exploded").exists()
 

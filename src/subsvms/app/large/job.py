@@ -1,11 +1,10 @@
-"""Correct a table of more rows than memory holds, and leave a folder: the whole job, in parts.
+"""Correct a table that is larger than memory, and leave a folder: the whole job, in parts.
 
 The folder is the same as after a run in memory, but `corrected` and `issues` are folders of Parquet files, a
 part for each unit of the table. While it is filled it is called loans.subsvms.unfinished: a run that was
-stopped, whatever the reason, goes on from there if it is started again.
+stopped, whatever the reason, continues from there if it is started again.
 """
 
-import os
 import secrets
 import shutil
 import tempfile
@@ -15,25 +14,26 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from subsvms._progress import announce
 from subsvms.app.large.batches import Learned
 from subsvms.app.large.draw import POOL_SIZE
 from subsvms.app.large.engines import SHARED, Engine, open_engine
 from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES, Part
-from subsvms.app.large.passes import Finding, conclude, correct_units, limit_changes, write_doubtful
-from subsvms.app.large.sources import PARTED, Source, find_format, list_files, name_files, open_source
+from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
+from subsvms.app.large.sources import PART_FORMATS, Source, find_format, list_files, name_files, open_source
 from subsvms.app.large.staging import stage_files
 from subsvms.app.large.survey import DRAWN, FETCHED, learn_from
-from subsvms.app.report import draw_charts, render_report
 from subsvms.app.runs.folder import UNFINISHED, resume_folder
-from subsvms.app.runs.job import CORRECTED as ABOUT
-from subsvms.app.runs.job import REPORT, check_unchanged, say_next
+from subsvms.app.runs.job import check_unchanged, describe_files
 from subsvms.app.runs.model import Model, save_model
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.outputs import make_record, relative, write_record
-from subsvms.app.runs.run import Clock
-from subsvms.app.runs.summary import describe_worst, find_version, gather
-from subsvms.app.tables.files import PACKED, check_target, digest_file, split_suffix
+from subsvms.app.runs.outputs import write_report
+from subsvms.app.runs.record import make_record, write_record
+from subsvms.app.runs.run import Clock, Run
+from subsvms.app.runs.summary import Summary, describe_worst, find_version, summarise
+from subsvms.app.tables.files import COMPRESSIONS, check_target, digest_file, split_suffix
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
 from subsvms.exceptions import TableError
@@ -41,15 +41,16 @@ from subsvms.exceptions import TableError
 STAGED, SEPARATOR = "input", "separator.txt"
 # Bytes of memory for each byte of a file, in a run in memory: a guess, on the high side.
 BYTES_PER_BYTE = {"parquet": 12.0, "feather": 6.0, "csv": 8.0, "tsv": 8.0}
-PACKED_BYTES = 5.0  # of text in a byte that is packed
+COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
 SCRAP = (  # what only the work needs
     DONE, VOTES, STAGED, DRAWN, FETCHED, TOKEN, f"{SHARED}*", f"{CORRECTED}/.*", f"{ISSUES}/.*",
 )  # fmt: skip
+CGROUP = ("memory.max", "memory.current")  # bytes that a container may use, and those that it uses
 SHARE = 0.5  # of the free memory that a run in memory may take
 
 
 def fits_in_memory(where: str | list[str], format: str | None) -> bool:
-    """Tell if a table can be corrected in memory: folders cannot, nor files that are too large.
+    """Return whether a table can be corrected in memory: folders cannot, nor can files that are too large.
 
     Parameters
     ----------
@@ -63,28 +64,21 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
     _, paths = list_files(where)
     try:
         factor = BYTES_PER_BYTE.get(find_format(paths, format), 0.0)
-    except TableError:  # what else is wrong with them is told elsewhere
+    except TableError:  # the run itself will report what is wrong with them
         return True
-    sizes = (path.stat().st_size * (PACKED_BYTES if path.suffix.lower() in PACKED else 1.0) for path in paths)
-    return factor * sum(sizes) <= SHARE * find_free_memory()
+    growth = [COMPRESSED_BYTES if path.suffix.lower() in COMPRESSIONS else 1.0 for path in paths]
+    size = sum(times * path.stat().st_size for times, path in zip(growth, paths, strict=True))
+    return factor * size <= SHARE * find_free_memory()
 
 
 def find_free_memory() -> float:
-    """Return the bytes that are free, as far as the system tells."""
+    """Return the bytes of memory that are free on this machine, or in this container if it allows less."""
+    free = float(psutil.virtual_memory().available)
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            lines = dict(line.split(":", 1) for line in file)
-        free = float(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        try:
-            free = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-        except (AttributeError, OSError, ValueError):
-            return float("inf")
-    try:  # a container may allow less than the machine has
-        allowed = float(Path("/sys/fs/cgroup/memory.max").read_text())
-        return min(free, allowed - float(Path("/sys/fs/cgroup/memory.current").read_text()))
-    except (OSError, ValueError):
+        limit, used = (float(Path("/sys/fs/cgroup", name).read_text()) for name in CGROUP)
+    except (OSError, ValueError):  # no container, or one without a limit
         return free
+    return min(free, limit - used)
 
 
 def do_job_in_parts(
@@ -101,7 +95,7 @@ def do_job_in_parts(
     model: Path | None = None,
     expected: dict[str, Any] | None = None,
     batch_rows: int | None = None,
-) -> dict[str, Any]:
+) -> Summary:
     """Correct a large table and write the run's folder. The table itself is not touched.
 
     Parameters
@@ -123,15 +117,14 @@ def do_job_in_parts(
 
     Returns
     -------
-    dict
-        The summary.
+    Summary
     """
     options = replace(options, pool_size=options.pool_size or POOL_SIZE)
     check_possible(where, options)
     shared, paths = list_files(where)
     base = shared if base is None else base
     format = find_format(paths, options.format)
-    if format not in PARTED:
+    if format not in PART_FORMATS:
         raise TableError(
             f"{str(paths[0])!r} is {format}, which cannot be read in pieces: convert it to Parquet first."
         )
@@ -143,7 +136,7 @@ def do_job_in_parts(
     plan = make_plan(options, paths, base)
     beside = place.parent if engine == "dask" else None  # all workers must see the folder
     filling = _filling(place, plan, force=force, dry_run=dry_run, beside=beside)
-    with _saying_what_is_kept(place), filling as folder:
+    with _naming_what_is_kept(place), filling as folder:
         source = prepare_source(paths, base, format, options, folder)
         clock.lap("reading")
         with open_engine(
@@ -155,15 +148,21 @@ def do_job_in_parts(
             )  # fmt: skip
         if make_plan(options, paths, base) != plan:
             raise TableError("The table was changed while it was read: start again when it is complete.")
-        finding = conclude(learned, whole, n_jobs=n_jobs)
-        summary = summarise_parts(finding, learned.notes, clock)
-        summary["folder"] = None if dry_run else str(place)
-        summary["model"] = None if model is None or dry_run else str(model)
+        finding = examine_worst(learned, whole, n_jobs=n_jobs)
+        run = replace(finding.run, seconds=clock.laps)
+        written: dict[str, Any] = {}
+        if not dry_run:
+            listed = [f"{ISSUES}/", "suspicious labels with the reason, worst first in each part"]
+            files = describe_files(f"{CORRECTED}/", options.action, listed)
+            written = {"folder": str(place), "model": None if model is None else str(model), "files": files}
+        worst = describe_worst(finding.worst, finding.issues, finding.numbers)
+        notes = list_notes(run, learned.notes)
+        summary = summarise(run, worst, finding.n_issues, label_notes=notes, **written)
         if not dry_run:
             announce("writing")
-            write_folder(finding, summary, place, folder, base)
-    if summary["model"] is not None:
-        save_model(Model.of(finding.run), summary["model"])
+            write_folder(finding, run, summary, place, folder, base)
+    if summary.model is not None:
+        save_model(Model.of(run), summary.model)
     return summary
 
 
@@ -179,7 +178,7 @@ def do_passes(
     writes: bool,
     expected: dict[str, Any] | None,
 ) -> tuple[Learned, Part]:
-    """Learn from a table and judge it; return what was learned, and what was found in all of its units."""
+    """Learn from a table and judge it; return what was learned, and what was found in the whole table."""
     learned = learn_from(
         source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs, folder=folder,
         batch_rows=batch_rows,
@@ -200,16 +199,16 @@ def check_possible(where: str | list[str], options: Options) -> None:
     if where == "-":
         raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
     if options.verified:
-        raise TableError("Decisions of people cannot be taken into a run in parts: leave out --decisions.")
+        raise TableError("A run in parts cannot take over decisions of people: leave out --decisions.")
 
 
 def check_outside(place: Path, where: str | list[str]) -> None:
-    """Raise an error if the result would lie in the folder that is read, and be read the next time."""
+    """Raise an error if the result would be in the folder that is read: it would be read the next time."""
     if isinstance(where, str) and Path(where).is_dir():
         inner = place.resolve()
         if Path(where).resolve() in (inner, *inner.parents):
             raise TableError(
-                f"{str(place)!r} lies in the folder that is read: choose a place outside it (--output)."
+                f"{str(place)!r} is inside the folder that is read: choose a place outside it (--output)."
             )
 
 
@@ -220,13 +219,13 @@ def find_place(where: str | list[str], base: Path, paths: list[Path], format: st
     base = base.resolve()
     if base == Path.cwd():
         raise TableError(
-            "The table is several files of this folder: say with --output where the result goes."
+            "The table is several files of this folder: say with --output where the result should go."
         )
     return base.with_name(f"{base.name}.subsvms")
 
 
 def make_plan(options: Options, paths: list[Path], base: Path) -> dict[str, Any]:
-    """Return what the parts of a run depend on: only a run with the same plan goes on with them."""
+    """Return what the parts of a run depend on: only a run with the same plan continues with them."""
     files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
     names = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "skrub")
     versions = {name: find_version(name) for name in names}
@@ -237,7 +236,7 @@ def make_plan(options: Options, paths: list[Path], base: Path) -> dict[str, Any]
 def _filling(
     place: Path, plan: dict[str, Any], *, force: bool, dry_run: bool, beside: Path | None
 ) -> Iterator[Path]:
-    """Give a folder to work in; if the work fails, it stays only if there is something to go on with."""
+    """Give a folder to work in; if the work fails, it stays only if it holds something to continue with."""
     with (
         tempfile.TemporaryDirectory(prefix=".subsvms-", dir=beside)
         if dry_run
@@ -256,21 +255,21 @@ def _filling(
 
 
 @contextmanager
-def _saying_what_is_kept(place: Path) -> Iterator[None]:
-    """Let Ctrl-C say where the parts are that were done."""
+def _naming_what_is_kept(place: Path) -> Iterator[None]:
+    """Let the message after Ctrl-C name the folder of the parts that are done."""
     try:
         yield
     except KeyboardInterrupt:
         unfinished = place.with_name(place.name + UNFINISHED)
         if unfinished.exists():
             raise KeyboardInterrupt(
-                f"what is done is kept in {str(unfinished)!r}, and the same command goes on from there"
+                f"what is done is kept in {str(unfinished)!r}, and the same command continues from there"
             ) from None
         raise
 
 
 def prepare_source(paths: list[Path], base: Path, format: str, options: Options, folder: Path) -> Source:
-    """Return the table as a source of units; text and Arrow files are copied into Parquet before."""
+    """Return the table as a source of units; text and Arrow files are copied to Parquet first."""
     if format == "parquet":
         return open_source([str(path) for path in paths], options.label, base)
     staged, note = folder / STAGED, folder / STAGED / SEPARATOR
@@ -285,37 +284,17 @@ def prepare_source(paths: list[Path], base: Path, format: str, options: Options,
     return replace(source, name=name_files(paths), paths=tuple(paths), format=format, separator=separator)
 
 
-def summarise_parts(finding: Finding, notes: tuple[str, ...], clock: Clock) -> dict[str, Any]:
-    """Return the summary of a run in parts."""
-    run = finding.run
-    run.seconds.update(clock.laps)
-    worst = describe_worst(finding.closer, finding.issues, finding.numbers)
-    summary = gather(run, worst, finding.n_issues)
+def list_notes(run: Run, notes: tuple[str, ...]) -> list[str]:
+    """Return the notes on the labels of a whole table: those on the votes, then those of the guards."""
     spared = [format_spared(n_rows, Halt[name]) for name, n_rows in run.tally.spared.items() if n_rows]
     of_guards = [note for note in run.correction.notes if note not in notes and not spared]
-    told = [*notes, *spared, *of_guards]
-    summary["notes"] = [*told, *(note for note in run.notes if note not in run.correction.notes)]
-    summary["parameters"] += [
-        ["rows that all is learned from", f"{len(run.correction):,}"],
-        ["rows that SVMs are trained on", f"{len(run.model.oob_winners_):,}"],
-    ]
-    return summary | {"files": [], "next": say_next(summary)}
+    return [*notes, *spared, *of_guards]
 
 
-def write_folder(finding: Finding, summary: dict[str, Any], place: Path, folder: Path, base: Path) -> None:
+def write_folder(finding: Finding, run: Run, summary: Summary, place: Path, folder: Path, base: Path) -> None:
     """Write what comes after the parts."""
     write_doubtful(finding, folder)
     parts = sorted(path for name in (CORRECTED, ISSUES) for path in (folder / name).glob("*.parquet"))
     digests = {str(path.relative_to(folder)): digest_file(path) for path in parts}
-    summary["files"] = [
-        [f"{CORRECTED}/", ABOUT[finding.run.options.action]],
-        [f"{ISSUES}/", "suspicious labels with the reason, worst first in each part"],
-        [REPORT, "a page to read and to pass on"],
-        ["run.json", "the record; subsvms correct --from run.json repeats the run"],
-    ]
-    summary["next"] = say_next(summary, f"{CORRECTED}/", f"{ISSUES}/", reviewable=False)
-    page = render_report(summary, draw_charts(finding.run.correction))
-    (folder / REPORT).write_text(page, encoding="utf-8")
-    record = make_record(finding.run, summary, place, digests)
-    record["input"]["base"] = relative(base, place)
-    write_record(record, folder)
+    write_report(summary, run.correction, folder)
+    write_record(make_record(run, summary, place, digests, base), folder)

@@ -18,11 +18,11 @@ def serve(folder: str | Path, *, port: int = FIRST_PORT, ready: Callable[[str, D
     Parameters
     ----------
     folder : path-like
-        That `subsvms correct` made.
+        Made by `subsvms correct`.
     port : int
-        The first to try; busy ones are stepped over.
+        The first to try; ports in use are skipped.
     ready : callable
-        Called as ready(address, desk) once requests are answered.
+        Called as ready(address, desk) when the server is about to answer.
     """
     import uvicorn
 
@@ -39,20 +39,20 @@ def serve(folder: str | Path, *, port: int = FIRST_PORT, ready: Callable[[str, D
         ready(f"http://{HOST}:{port}/{token}/", desk)
         server.run(sockets=[listener])
     except KeyboardInterrupt:
-        pass  # uvicorn has ended what was under way, and raises what it caught
+        pass  # uvicorn has finished the open requests, and raises the signal it caught
     finally:
         listener.close()
         desk.decisions.close()
 
 
 def open_socket(first: int) -> socket.socket:
-    """Return a socket on this machine only, on the first port that is free."""
+    """Return a socket on the first free port, which only this machine can reach."""
     for port in range(first, first + N_PORTS):
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, port))
-            listener.listen(128)  # until then another socket could be bound to it, too
+            listener.listen(128)  # until then another socket could be bound to the same port
         except (OSError, OverflowError):
             listener.close()
             continue

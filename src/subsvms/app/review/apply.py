@@ -1,7 +1,7 @@
-"""From decisions to a table: what people agreed on, written as the table came.
+"""Write the table with the labels that people decided, in the format of the original.
 
-Decided rows have the label that was decided. Rows that nobody decided keep their given label, or follow the
-suggestion where the run flagged them or filled a label in.
+Rows that nobody decided keep their given label, or follow the suggestion where the run flagged them or filled
+a label in.
 """
 
 from dataclasses import dataclass
@@ -20,13 +20,24 @@ UNDECIDED = ("keep", "suggestion")
 
 @dataclass(frozen=True)
 class Applied:
-    """A table that people agreed on."""
+    """A table with the labels that people decided.
+
+    Attributes
+    ----------
+    path : Path
+    n_rows, n_decided : int
+        Rows of the table, and those that people decided.
+    n_followed : int
+        Undecided rows that follow the suggestion.
+    n_changed : int
+        Labels that differ from the given ones.
+    """
 
     path: Path
     n_rows: int
     n_decided: int
-    n_followed: int  # undecided rows that follow the suggestion
-    n_changed: int  # labels that differ from the given ones
+    n_followed: int
+    n_changed: int
 
     def __str__(self) -> str:
         undecided = f" {self.n_followed:,} undecided rows follow the suggestion." if self.n_followed else ""
@@ -46,9 +57,9 @@ def apply_decisions(
     folder : path-like
         Of a run.
     undecided : {"keep", "suggestion"}
-        What rows have that nobody decided.
+        The label of rows that nobody decided.
     output : Path, optional
-        By default final.csv in the folder, in the format that the table came in.
+        By default final.csv in the folder, in the format of the table.
     force : bool
         Whether to replace an existing file.
 
@@ -64,25 +75,23 @@ def apply_decisions(
         path = output or desk.folder / f"final{find_ending(desk.table)}"
         find_output_format(path)
         check_target(path, table.paths, force=force)
-        labels, followed = table.labels.copy(), 0
+        decided, followed = desk.decided_labels, {}
         if undecided == "suggestion":
-            acted = desk.flagged | (desk.given < 0)
-            for row, code in zip(desk.rows[acted].tolist(), desk.suggested[acted].tolist(), strict=True):
-                labels[row - 1] = desk.labels[code]
-        decided = desk.decided_labels
-        for row, label in decided.items():
+            acted = np.flatnonzero(desk.flagged | (desk.given < 0))
+            followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
+        labels = table.labels.copy()
+        for row, label in (followed | decided).items():
             labels[check_row(row, len(table)) - 1] = label
-        if undecided == "suggestion":
-            followed = int(np.sum(acted)) - sum(row in decided for row in desk.rows[acted].tolist())
         write_table(table, path, labels, force=force)
-        changed = int(sum(new != old for new, old in zip(labels, table.labels, strict=True)))
-        return Applied(Path(path), len(table), len(decided), followed, changed)
+        n_changed = int(sum(new != old for new, old in zip(labels, table.labels, strict=True)))
+        n_followed = len(followed.keys() - decided.keys())
+        return Applied(Path(path), len(table), len(decided), n_followed, n_changed)
     finally:
         desk.decisions.close()
 
 
 def check_row(row: int, n_rows: int) -> int:
-    """Return a row's number, or raise an error if the table has no such row."""
+    """Return the number of a row, or raise an error if the table has no such row."""
     if not 1 <= row <= n_rows:
         raise TableError(f"A decision is about row {row}, but the table has {n_rows} rows.")
     return row

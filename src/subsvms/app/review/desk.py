@@ -1,6 +1,6 @@
-"""What lies on the reviewers' desk: the issues of a run, the rows they are about, and what was decided.
+"""The issues of a run, the rows they are about, and what was decided: what reviewers have on their desk.
 
-Everything that the page shows comes from here as plain values. Issues are numbered as in issues.csv, worst
+Everything that the page shows comes from here, as plain values. Issues are in the order of issues.csv, worst
 first; rows count from 1.
 """
 
@@ -16,37 +16,47 @@ import numpy as np
 from subsvms._intervals import lower_limit, upper_limit
 from subsvms.app.runs.decisions import Decision, Decisions
 from subsvms.app.runs.folder import DECISIONS
-from subsvms.app.runs.issues import disarm
-from subsvms.app.runs.outputs import as_cell, check_whole, read_record
+from subsvms.app.runs.outputs import read_issues
+from subsvms.app.runs.record import check_whole, read_record
 from subsvms.app.runs.summary import cut
 from subsvms.app.tables.files import show
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.exceptions import TableError
 
 CONFIDENCE = 0.95  # of each end of the expected precision
-MOST = 200  # issues in one answer
-MOST_VALUES = 100  # of a column, offered to filter by
+PAGE_ROWS = 200  # issues in one answer, at most
+VALUES_OFFERED = 100  # of a column, to filter by
 SORTS = ("worst", "row", "confidence", "given", "suggested")
 STATUSES = ("open", "decided", "skipped", "all")
-TYPES = {
-    "row": "int64", "suggested_label": "string", "label_quality": "double", "confidence": "double",
-    "vote_share": "double", "withstands": "int64", "is_label_issue": "bool", "reason": "string",
-    "supporting": "string", "opposing": "string",
-}  # fmt: skip
+DETAILS = ("label_quality", "vote_share", "withstands", "is_label_issue", "reason")
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which issues are meant."""
+    """Which issues to show, and in which order.
+
+    Attributes
+    ----------
+    given, suggested : str or None
+        Names of classes.
+    low, high : float
+        Range of the confidence.
+    status : {"open", "decided", "skipped", "all"}
+    column, value : str or None
+        A column, and the value that rows must have in it.
+    search : str
+        Text that a row must contain, in any column.
+    sort : {"worst", "row", "confidence", "given", "suggested"}
+    """
 
     given: str | None = None
     suggested: str | None = None
-    low: float = 0.0  # confidence, from
-    high: float = 1.0  # to
+    low: float = 0.0
+    high: float = 1.0
     status: str = "all"
     column: str | None = None
-    value: str | None = None  # of that column
-    search: str = ""  # text that the row holds, in any column
+    value: str | None = None
+    search: str = ""
     sort: str = "worst"
 
     def __post_init__(self) -> None:
@@ -64,7 +74,7 @@ class Desk:
     Parameters
     ----------
     folder : path-like
-        That `subsvms correct` made.
+        Made by `subsvms correct`.
     """
 
     def __init__(self, folder: str | Path):
@@ -86,50 +96,30 @@ class Desk:
         paths = self.record["input"]["paths"]
         if not paths:
             raise TableError(
-                f"The table of {str(self.folder)!r} came from standard input, so its rows cannot be shown: "
-                "correct it as a file."
+                f"The table of {str(self.folder)!r} was read from standard input, so its rows cannot be "
+                "shown: save it in a file and correct that."
             )
         table = read_table(paths, self.options.label, **self.options.reading)
         if table.digest != self.record["input"]["sha256"]:
             raise TableError(
-                f"{table.name} has changed since the run in {str(self.folder)!r}: correct it again, or give "
-                "back the table that the run saw."
+                f"{table.name} has changed since the run in {str(self.folder)!r}: correct it again, or "
+                "restore the table that the run read."
             )
         return table
 
     def _read_issues(self) -> None:
-        from pyarrow import csv
-
-        path = self.folder / "issues.csv"
-        if not path.is_file():
-            raise TableError(f"There is no file {str(path)!r}: correct the table again.")
-        convert = csv.ConvertOptions(include_columns=list(TYPES), column_types=TYPES)
-        parse = csv.ParseOptions(newlines_in_values=True)
-        whole = csv.ReadOptions(block_size=min(path.stat().st_size + 1, 2**31 - 1))  # rows may be long
-        found = csv.read_csv(path, whole, parse, convert)
-        self.rows = found["row"].to_numpy().astype(np.int64)
+        found = read_issues(self.folder, self.table)
+        self.rows = found["row"].to_numpy()
         self.place = {row: i for i, row in enumerate(self.rows.tolist())}
         self.labels = self.table.classes  # in typed formats numbers
         self.classes = [str(name) for name in self.labels]
         self.values = dict(zip(self.classes, self.labels, strict=True))
-        shown = {disarm([as_cell(label)])[0]: number for number, label in enumerate(self.labels)}
-        if len(shown) < len(self.labels):
-            raise TableError(
-                f"Two classes of {self.table.name} look alike in issues.csv: give them names that differ in "
-                "their first characters, and correct the table again."
-            )
-        self.suggested = np.array(
-            [shown[name] for name in found["suggested_label"].to_pylist()], dtype=np.int64
-        )
-        numbers = {name: number for number, name in enumerate(self.labels)}
-        self.given = np.array(
-            [numbers.get(self.table.labels[row - 1], -1) for row in self.rows], dtype=np.int64
-        )
-        self.columns_of_issues = {
-            name: found[name].to_pylist()
-            for name in ("label_quality", "vote_share", "withstands", "is_label_issue", "reason")
-        }
-        self.confidence = found["confidence"].to_numpy().astype(float)
+        numbers = {name: number for number, name in enumerate(self.labels)} | {None: -1}
+        self.given = np.array([numbers[label] for label in self.table.labels[self.rows - 1]], dtype=np.int64)
+        suggested = found["suggested_label"].to_pylist()
+        self.suggested = np.array([numbers[label] for label in suggested], dtype=np.int64)
+        self.columns_of_issues = {name: found[name].to_pylist() for name in DETAILS}
+        self.confidence = found["confidence"].to_numpy()
         self.flagged = np.array(self.columns_of_issues["is_label_issue"], dtype=bool)
         self.witnesses = {side: found[side].to_pylist() for side in ("supporting", "opposing")}
 
@@ -144,7 +134,7 @@ class Desk:
         return [name for name in self.table.columns.column_names if name != self.table.label]
 
     def _note(self, rows) -> None:
-        """Remember the status of rows about which something was decided or taken back; counts follow."""
+        """Update the status of rows about which something was decided or taken back, and the counts."""
         for row in rows:
             place = self.place.get(row)
             if place is None:
@@ -165,7 +155,7 @@ class Desk:
             self._note(self.decisions.refresh())
 
     def decide_many(self, acts: list) -> list[int]:
-        """Store acts, and remember them."""
+        """Store acts and return their numbers."""
         with self.lock:
             before = self.decisions.last
             numbers = self.decisions.decide_many(acts)
@@ -173,7 +163,7 @@ class Desk:
         return numbers
 
     def undo(self, who: str) -> list[Decision]:
-        """Take back what this person did last, and remember it."""
+        """Take back what this person did last, and return it."""
         with self.lock:
             before = self.decisions.last
             taken = self.decisions.undo(who=who)
@@ -182,14 +172,14 @@ class Desk:
 
     @property
     def decided_labels(self) -> dict[int, Any]:
-        """The label of each row that people decided, in this review or in one that the run was given."""
+        """The label of each row that people decided, in this review or in the one that the run took over."""
         current = self.decisions.current
         return dict(self.options.verified) | {row: decision.label for row, decision in current.items()}
 
     def state(self, since: int) -> dict[str, Any]:
-        """Return how far the review has come, and the rows of acts after a number."""
+        """Return the progress of the review, and the rows of later acts than `since`."""
         last = self.decisions.last
-        return {"last": last, "rows": self.decisions.touched(since, MOST), **self.count()}
+        return {"last": last, "rows": self.decisions.touched(since, PAGE_ROWS), **self.count()}
 
     @property
     def title(self) -> str:
@@ -207,12 +197,12 @@ class Desk:
         }  # fmt: skip
 
     def common_values(self, column: str) -> list[list[Any]]:
-        """Return the commonest values of a column in the issues, and how often they occur."""
-        return [list(pair) for pair in Counter(self.values_of(column)).most_common(MOST_VALUES)]
+        """Return the most common values of a column in the issues, and how often they occur."""
+        return [list(pair) for pair in Counter(self.values_of(column)).most_common(VALUES_OFFERED)]
 
     @cached_property
     def texts(self) -> list[str]:
-        """The values of each issue's row in small letters, to search in."""
+        """The values of each issue's row in lower case, to search in."""
         taken = self.table.columns.take(self.rows - 1)
         columns = [taken[name].to_pylist() for name in self.columns]
         lines = zip(*columns, strict=True) if columns else ([] for _ in self.rows)
@@ -229,7 +219,7 @@ class Desk:
             return self._by_column[column]
 
     def find(self, wanted: Filter) -> np.ndarray:
-        """Return the numbers of the issues that a filter lets through, in its order."""
+        """Return the places of the issues that match a filter, in its order."""
         keep = (self.confidence >= wanted.low) & (self.confidence <= wanted.high)
         for name, codes in ((wanted.given, self.given), (wanted.suggested, self.suggested)):
             if name is not None:
@@ -251,7 +241,7 @@ class Desk:
         return found[np.argsort(key, kind="stable")]
 
     def brief(self, number: int) -> dict[str, Any]:
-        """Return an issue in a line."""
+        """Return what a list shows of an issue."""
         row = int(self.rows[number])
         return {
             "row": row,
@@ -263,7 +253,7 @@ class Desk:
         }
 
     def describe(self, row: int) -> dict[str, Any]:
-        """Return all that is known of an issue, and the rows that speak for and against it."""
+        """Return all that is known about an issue, and the rows that speak for and against it."""
         if row not in self.place:
             raise KeyError(row)
         number = self.place[row]
@@ -275,9 +265,9 @@ class Desk:
                     "label": cut(str(self.table.labels[witness - 1])),
                     "values": self.show(witness),
                 }
-                for witness in map(int, (heard[number] or "").split())
+                for witness in rows[number]
             ]
-            for side, heard in self.witnesses.items()
+            for side, rows in self.witnesses.items()
         }
         history = [as_plain(decision) for decision in self.decisions.stacks.get(row, [])]
         return self.brief(number) | details | sides | {
@@ -286,7 +276,7 @@ class Desk:
 
     @property
     def shown_columns(self) -> list[str]:
-        """What the values of a row are called."""
+        """Names of the values of a row."""
         return [cut(name) for name in self.columns] or ["features"]
 
     def show(self, row: int) -> list[str]:
@@ -299,13 +289,13 @@ class Desk:
         return ["" if cell is None else cut(str(cell)) for cell in cells]
 
     def settle(self, row: int, verdict: str, label: str | None) -> tuple[int, str, Any]:
-        """Return a decision as it is stored, with the label that the row then has."""
+        """Return a decision as it is stored, with the label that the row has then."""
         number = self.place[row]
         names = {"accept": self.suggested[number], "keep": self.given[number]}
         if verdict == "label":
             if not isinstance(label, str) or label not in self.values:
                 raise TableError(f"There is no class {show(label)}: choose one of those in the table.")
-            for same, code in names.items():  # what agrees with a suggestion counts as agreement
+            for same, code in names.items():  # the suggested label accepts, the given one keeps
                 verdict = same if code == self.classes.index(label) else verdict
             return row, verdict, as_json(self.values[label])
         if verdict == "skip":
@@ -316,14 +306,14 @@ class Desk:
         return row, verdict, as_json(self.labels[chosen]) if chosen >= 0 else None
 
     def count(self) -> dict[str, Any]:
-        """Return how far the review has come, and what the decisions say of the suggestions."""
+        """Return the progress of the review, and how many suggestions are right as far as it shows."""
         low, high = find_limits(self.counts["accepted"], self.counts["judged"])
         return {"issues": len(self), **self.counts, "low": low, "high": high}
 
 
 @lru_cache
 def find_limits(accepted: int, judged: int) -> tuple[float | None, float | None]:
-    """Return between what shares of suggestions like those judged are right."""
+    """Return the ends of an interval for the share of suggestions that are right."""
     if judged == 0:
         return None, None
     return float(lower_limit(accepted, judged, CONFIDENCE)), float(upper_limit(accepted, judged, CONFIDENCE))

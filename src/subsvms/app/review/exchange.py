@@ -5,8 +5,8 @@
 - spotlight: Parquet, for Renumics Spotlight or any data frame.
 
 Decisions come back as what Label Studio exports, or as JSON Lines, CSV or Parquet with the columns `row` and
-`label`, such as an exported file, filled in. A label decides: the suggested one accepts, the given one keeps,
-any other class is another label.
+`label`, such as an exported file that was filled in. The suggested label accepts the suggestion, the given
+label keeps it, and any other class is another label.
 """
 
 import csv
@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.review.desk import Desk
-from subsvms.app.runs.decisions import LONGEST_NAME, check_name
+from subsvms.app.runs.decisions import NAME_CHARACTERS, check_name
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.files import check_target, show, write_content
 from subsvms.app.tables.table import find_free
 from subsvms.exceptions import TableError
 
-FORMATS = {"jsonl": ".jsonl", "label-studio": ".json", "spotlight": ".parquet"}
-STRANGER = "import"  # who decided, if a file does not say
+FORMATS = {"jsonl": ".jsonl", "label-studio": ".json", "spotlight": ".spotlight.parquet"}
+UNNAMED = "import"  # who decided, if a file does not say
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """Decisions that came from elsewhere."""
+    """Decisions that were imported, and lines without a label, which were skipped."""
 
     n_decisions: int
-    n_skipped: int  # lines without a label
+    n_skipped: int
 
     def __str__(self) -> str:
-        return f"{self.n_decisions:,} decisions were taken over; {self.n_skipped:,} lines held none."
+        return f"{self.n_decisions:,} decisions were imported; {self.n_skipped:,} lines had no label."
 
 
 def export_issues(
@@ -60,7 +60,7 @@ def export_issues(
         Of a run.
     format : {"jsonl", "label-studio", "spotlight"}
     output : Path, optional
-        By default issues.jsonl, issues.json or issues.parquet in the folder.
+        By default issues.jsonl, issues.json or issues.spotlight.parquet in the folder.
     force : bool
         Whether to replace an existing file.
     """
@@ -100,7 +100,7 @@ def describe(desk: Desk, row: int) -> dict[str, Any]:
 
 
 def as_jsonl(lines: list[dict[str, Any]]) -> bytes:
-    """Return one JSON object a line."""
+    """Return JSON Lines, one object for each issue."""
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
 
 
@@ -134,7 +134,7 @@ def as_parquet(lines: list[dict[str, Any]]) -> bytes:
 
 
 def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> Imported:
-    """Take over decisions that were made elsewhere: all of them, or none if one makes no sense.
+    """Import decisions that were made elsewhere: all of them, or none if one of them is invalid.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     desk = Desk(folder)
     try:
         lines = read_lines(Path(path))
-        stranger = check_name(who if who is not None else STRANGER)
+        unnamed = check_name(who if who is not None else UNNAMED)
         spelled = spell_classes(desk)
         acts: list[tuple[dict[int, tuple], str]] = []  # of one person each, in the order of the file
         skipped = 0
@@ -160,10 +160,10 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
             row = read_row(line["row"])
             if row not in desk.place:
                 raise TableError(
-                    f"Entry {place} of {str(path)!r} is about row {show(line['row'])}, which is no issue of "
-                    "this run: nothing was taken over."
+                    f"Entry {place} of {str(path)!r} is about row {show(line['row'])}, which is not an issue "
+                    "of this run: nothing was imported."
                 )
-            name = check_name(str(line.get("who") or stranger)[:LONGEST_NAME])
+            name = check_name(str(line.get("who") or unnamed)[:NAME_CHARACTERS])
             if not acts or acts[-1][1] != name:
                 acts.append(({}, name))
             acts[-1][0][row] = desk.settle(row, "label", spelled.get(str(label), str(label)))
@@ -186,7 +186,7 @@ def spell_classes(desk: Desk) -> dict[str, str]:
 
 
 def read_row(value: Any) -> int:
-    """Return a row's number, 0 if it is none."""
+    """Return the number of a row; 0 if the value is not one."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -215,12 +215,12 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, csv.Error) as error:
         raise TableError(f"{str(path)!r} cannot be read as decisions ({show(str(error))}).") from None
     if not all(isinstance(line, dict) and {"row", "label"} <= set(line) for line in lines):
-        raise TableError(f"{str(path)!r} must say the row of each decision, and its label.")
+        raise TableError(f"{str(path)!r} must give the row and the label of each decision.")
     return lines
 
 
 def read_task(task: dict[str, Any]) -> dict[str, Any]:
-    """Return the last finished annotation of one of Label Studio's tasks."""
+    """Return the last completed annotation of one of Label Studio's tasks."""
     found = {"row": task["data"]["row"], "label": None, "who": None}
     for annotation in task.get("annotations") or []:
         if annotation.get("was_cancelled"):

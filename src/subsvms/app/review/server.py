@@ -1,9 +1,9 @@
 """The local page: requests in, plain values of the desk out.
 
-Only this machine is listened to, and only who knows the token in the address is answered. A page elsewhere
-that guesses the port cannot read (no CORS), cannot post (the origin is checked), cannot be reached under
-another name (the host is checked), and cannot frame us. Decisions that arrive while others are written to
-disk are written together afterwards: one wait for the disk serves all of them.
+Only requests from this machine with the token in their address are answered. A foreign page that guesses the
+port cannot read answers (no CORS), cannot post (the origin is checked), cannot use another host name (the
+host is checked), and cannot put this page into a frame. Decisions that arrive while others are being written
+to disk are written together afterwards: one wait for the disk serves all of them.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from subsvms.app.review.desk import MOST, Desk, Filter
+from subsvms.app.review.desk import PAGE_ROWS, Desk, Filter
 from subsvms.app.runs.decisions import NothingToUndo, check_name
 from subsvms.exceptions import TableError
 
-LARGEST = 64 * 1024  # bytes of a request
-OFTEN = 0.5  # seconds between looks for what other processes decided
+REQUEST_BYTES = 64 * 1024  # at most
+REFRESH_SECONDS = 0.5  # between looks for what other processes decided
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -43,7 +43,7 @@ HEADERS = {
 
 
 class Refusal(Exception):
-    """A request that is not answered as asked: a status, and a sentence."""
+    """A request that is refused: a status, and a sentence."""
 
     def __init__(self, status: int, why: str):
         super().__init__(why)
@@ -51,7 +51,7 @@ class Refusal(Exception):
 
 
 class Guard:
-    """Lets through only requests to this machine, from our own page, with the token in the address."""
+    """Lets only requests through that are made to this machine, from its own page, with the token."""
 
     def __init__(self, app: ASGIApp, token: str, hosts: set[str]):
         self.app, self.token, self.hosts = app, token, hosts
@@ -67,31 +67,33 @@ class Guard:
                 message = {**message, "headers": [*message.get("headers", []), *extra]}
             await send(message)
 
-        refusal = self.find_fault(scope)
+        refusal = self.check(scope)
         if refusal is not None:
-            return await tell(refusal)(scope, receive, send_strictly)
+            return await answer(refusal)(scope, receive, send_strictly)
         return await self.app(scope, receive, send_strictly)
 
-    def find_fault(self, scope: Scope) -> Refusal | None:
-        """Return why a request is refused, or None."""
+    def check(self, scope: Scope) -> Refusal | None:
+        """Return why a request is refused; None if it is not."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         first = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
         if headers.get("host") not in self.hosts:
             return Refusal(421, "This page is only served under its own address.")
         if not hmac.compare_digest(first.encode(), self.token.encode()):
-            return Refusal(403, "The address lacks the token: use the whole address that was printed.")
+            return Refusal(
+                403, "The address has no token: use the whole address that was printed."
+            )
         origin = headers.get("origin")
         foreign = origin is not None and origin not in {f"http://{host}" for host in self.hosts}
         site = headers.get("sec-fetch-site", "same-origin")
         if scope["method"] not in ("GET", "HEAD") and (foreign or site != "same-origin"):
-            return Refusal(403, "Decisions are taken from our own page only.")
+            return Refusal(403, "Decisions are only accepted from the review page itself.")
         if foreign:
-            return Refusal(403, "Other pages are not answered.")
+            return Refusal(403, "Requests from other pages are not answered.")
         return None
 
 
-def tell(refusal: Refusal) -> Response:
-    """Return a refusal as an answer."""
+def answer(refusal: Refusal) -> Response:
+    """Return a refusal as a response."""
     return JSONResponse({"error": str(refusal)}, status_code=refusal.status)
 
 
@@ -104,7 +106,7 @@ class Writer:
         self.task: asyncio.Task | None = None
 
     async def decide(self, decided: list, who: str) -> int:
-        """Return the number of the act when it is on disk."""
+        """Store decisions and return the number of their act when it is on disk."""
         future = asyncio.get_running_loop().create_future()
         self.waiting.append((decided, who, future))
         if self.task is None or self.task.done():
@@ -112,7 +114,7 @@ class Writer:
         return await future
 
     async def work(self) -> None:
-        """Write whatever waits, until nothing does."""
+        """Write what is waiting, until nothing is."""
         while self.waiting:
             batch, self.waiting = self.waiting, []
             try:
@@ -135,18 +137,18 @@ def make_app(desk: Desk, token: str, hosts: set[str]) -> ASGIApp:
     ----------
     desk : Desk
     token : str
-        First part of every address that is answered.
+        First part of the path of every request that is answered.
     hosts : set of str
-        Names and ports that it may be asked under, such as "127.0.0.1:8765".
+        Host names and ports under which it answers, such as "127.0.0.1:8765".
     """
     pages = Pages(desk, token)
     routes = [
         Route("/", pages.show_page),
-        Route("/api/meta", pages.tell_meta),
+        Route("/api/meta", pages.show_meta),
         Route("/api/issues", pages.list_issues),
         Route("/api/issues/{row:int}", pages.describe_issue),
         Route("/api/values", pages.list_values),
-        Route("/api/state", pages.tell_state),
+        Route("/api/state", pages.show_state),
         Route("/api/decide", pages.decide, methods=["POST"]),
         Route("/api/decide-all", pages.decide_all, methods=["POST"]),
         Route("/api/undo", pages.undo, methods=["POST"]),
@@ -158,18 +160,18 @@ def make_app(desk: Desk, token: str, hosts: set[str]) -> ASGIApp:
 
 
 async def answer_refusal(request: Request, error: Refusal) -> Response:
-    """Answer what was refused."""
-    return tell(error)
+    """Answer a request that is refused."""
+    return answer(error)
 
 
 async def answer_mistake(request: Request, error: TableError) -> Response:
-    """Answer a value that cannot be used."""
-    return tell(Refusal(400, str(error)))
+    """Answer a request with a value that cannot be used."""
+    return answer(Refusal(400, str(error)))
 
 
 async def answer_damage(request: Request, error: sqlite3.Error) -> Response:
-    """Answer that the file of decisions cannot be used."""
-    return tell(Refusal(503, f"The decisions cannot be written or read ({error}): nothing was stored."))
+    """Answer a request when the file of decisions cannot be used."""
+    return answer(Refusal(503, f"The decisions cannot be written or read ({error}): nothing was stored."))
 
 
 class Pages:
@@ -185,35 +187,35 @@ class Pages:
         """Return the page itself."""
         return HTMLResponse(self.template.render(title=self.desk.title, base=f"/{self.token}/"))
 
-    async def tell_meta(self, request: Request) -> Response:
-        """Return what stays the same: classes, columns, the summary in words."""
+    async def show_meta(self, request: Request) -> Response:
+        """Return what does not change: classes, columns, the summary in words."""
         return JSONResponse(self.desk.meta)
 
     async def list_issues(self, request: Request) -> Response:
-        """Return a page of the issues that a filter lets through."""
+        """Return a page of the issues that match a filter."""
         words = dict(request.query_params)
         offset, limit = parse_int(words.pop("offset", "0"), 0), parse_int(words.pop("limit", "50"), 1)
         found = await asyncio.to_thread(self.desk.find, parse_filter(words))
-        shown = found[offset : offset + min(limit, MOST)].tolist()
+        shown = found[offset : offset + min(limit, PAGE_ROWS)].tolist()
         return JSONResponse(
             {"total": len(found), "offset": offset, "issues": [self.desk.brief(number) for number in shown]}
         )
 
     async def describe_issue(self, request: Request) -> Response:
-        """Return all about one issue."""
+        """Return all that is known about one issue."""
         row = request.path_params["row"]
         if row not in self.desk.place:
-            raise Refusal(404, f"Row {row} is no issue.")
+            raise Refusal(404, f"Row {row} is not an issue.")
         return JSONResponse(self.desk.describe(row))
 
     async def list_values(self, request: Request) -> Response:
-        """Return the commonest values of a column in the issues."""
+        """Return the most common values of a column in the issues."""
         column = request.query_params.get("column", "")
         return JSONResponse(await asyncio.to_thread(self.desk.common_values, column))
 
-    async def tell_state(self, request: Request) -> Response:
-        """Return how far the review has come, and the rows that others touched since."""
-        if time.monotonic() - self.looked > OFTEN:
+    async def show_state(self, request: Request) -> Response:
+        """Return the progress of the review, and the rows that were decided since an act."""
+        if time.monotonic() - self.looked > REFRESH_SECONDS:
             self.looked = time.monotonic()
             await asyncio.to_thread(self.desk.refresh)
         since = parse_int(request.query_params.get("since", "0"), 0)
@@ -224,13 +226,13 @@ class Pages:
         body = await read_body(request)
         row, who = body.get("row"), check_name(body.get("who"))
         if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
-            raise Refusal(404, "This row is no issue.")
+            raise Refusal(404, "This row is not an issue.")
         decided = self.desk.settle(row, str(body.get("verdict")), body.get("label"))
         act = await self.writer.decide([decided], who)
         return JSONResponse({"act": act, "issue": self.desk.brief(self.desk.place[row]), **self.desk.count()})
 
     async def decide_all(self, request: Request) -> Response:
-        """Store a decision about all rows of a filter, if they are as many as the person was told."""
+        """Store a decision about all rows that match a filter, if they are as many as the page showed."""
         body = await read_body(request)
         who, wanted = check_name(body.get("who")), body.get("filter")
         if not isinstance(wanted, dict) or not all(isinstance(value, str) for value in wanted.values()):
@@ -239,7 +241,7 @@ class Pages:
         if len(found) != body.get("expect"):
             raise Refusal(409, f"There are {len(found)} such rows now: look again and confirm.")
         if len(found) == 0:
-            raise Refusal(409, "No row is left to decide.")
+            raise Refusal(409, "There is no row left to decide.")
         verdict, label = str(body.get("verdict")), body.get("label")
         decided = [self.desk.settle(row, verdict, label) for row in self.desk.rows[found].tolist()]
         act = await self.writer.decide(decided, who)
@@ -256,32 +258,32 @@ class Pages:
 
 
 async def read_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object that came, if it is one and not too large."""
+    """Return the JSON object of a request, if it is one and not too large."""
     if request.headers.get("content-type", "").split(";")[0] != "application/json":
-        raise Refusal(415, "Decisions come as JSON.")
+        raise Refusal(415, "The request must be JSON.")
     data = b""
     async for piece in request.stream():
         data += piece
-        if len(data) > LARGEST:
+        if len(data) > REQUEST_BYTES:
             raise Refusal(413, "The request is too large.")
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
-        raise Refusal(400, "The request is no sound JSON.") from None
+        raise Refusal(400, "The request is not valid JSON.") from None
     if not isinstance(body, dict):
         raise Refusal(400, "The request must be a JSON object.")
     return body
 
 
 def parse_int(text: str, least: int) -> int:
-    """Return a whole number of a query."""
+    """Return a whole number from a query."""
     if not text.isdecimal() or len(text) > 12 or int(text) < least:
-        raise Refusal(400, f"A whole number, at least {least}, was expected; got {text[:20]!r}.")
+        raise Refusal(400, f"A whole number of at least {least} was expected; got {text[:20]!r}.")
     return int(text)
 
 
 def parse_filter(words: dict[str, str]) -> Filter:
-    """Return the filter that the words of a query ask for."""
+    """Return the filter that a query asks for."""
     unknown = set(words) - set(Filter.__dataclass_fields__)
     if unknown:
         raise Refusal(400, f"There is no filter {min(unknown)[:40]!r}.")

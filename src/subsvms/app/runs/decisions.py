@@ -1,12 +1,12 @@
 """What people decided about suspicious labels: an append-only history in SQLite.
 
-An *act* is one thing that a person did: a decision on one row, on all rows of a filter, or an undo, which
-names the act that it takes back. Nothing is ever changed or deleted (triggers refuse it), so undo works at
-any depth and the history tells who did what, and when. The decision that holds for a row is that of the
+An *act* is one thing that a person did: a decision on one row or on all rows of a filter, or an undo, which
+names the act that it takes back. Nothing is ever changed or deleted (triggers prevent it), so undo works at
+any depth and the history shows who did what, and when. The decision that holds for a row is that of the
 latest act on it that was not taken back.
 
 The file is in WAL mode and every commit is on disk before it is acknowledged. Several people, tabs or
-processes may write at once; each reads what the others added by the number of the last act it has seen.
+processes may write at once; each reads what the others added since the last act it has seen.
 """
 
 import json
@@ -24,7 +24,7 @@ from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
 FORMAT = 1
-LONGEST_NAME = 60  # characters of a person's name
+NAME_CHARACTERS = 60  # of a person's name, at most
 SCHEMA = """
 CREATE TABLE acts (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -50,18 +50,33 @@ CREATE TRIGGER decisions_remain BEFORE DELETE ON decisions
 
 @dataclass(frozen=True)
 class Decision:
-    """What one person decided about one row."""
+    """What one person decided about one row.
+
+    Attributes
+    ----------
+    act : int
+        Number of the act.
+    row : int
+        Counted from 1, as in issues.csv.
+    verdict : {"accept", "keep", "label", "skip"}
+        The suggested label, the given one, another one, or none yet.
+    label : Any
+        The label that the row has then; None if it was skipped.
+    who : str
+    at : str
+        ISO 8601, UTC.
+    """
 
     act: int
-    row: int  # counted from 1, as in issues.csv
-    verdict: str  # "accept" the suggested label, "keep" the given one, another "label", or "skip"
-    label: Any  # that the row then has; None if it was skipped
+    row: int
+    verdict: str
+    label: Any
     who: str
-    at: str  # ISO 8601, UTC
+    at: str
 
 
 class NothingToUndo(Exception):
-    """Nothing that this person did is left to take back."""
+    """Nothing that this person did can be taken back any more."""
 
 
 class Decisions:
@@ -70,7 +85,7 @@ class Decisions:
     Parameters
     ----------
     path : Path
-        Of the SQLite file; it is made if it is not there.
+        The SQLite file; it is created if it does not exist.
 
     Examples
     --------
@@ -91,18 +106,16 @@ class Decisions:
         self.path = Path(path)
         self.lock = threading.RLock()
         self.last = 0  # act that was read last
-        self.stacks: dict[
-            int, list[Decision]
-        ] = {}  # by row: what was decided and not taken back, oldest first
+        self.stacks: dict[int, list[Decision]] = {}  # by row, what holds, oldest first
         self.rows_of: dict[int, list[int]] = {}  # by act
-        self.order: list[int] = []  # numbers of the acts, rising
+        self.order: list[int] = []  # numbers of the acts, ascending
         try:
             self.connection = self._open()
             self.refresh()
         except (sqlite3.Error, KeyError, ValueError, TypeError) as error:
             raise TableError(
-                f"{str(self.path)!r} is no file of decisions, or is damaged ({show(str(error))}): restore "
-                "it, or move it away to start anew."
+                f"{str(self.path)!r} is not a file of decisions, or it is damaged ({show(str(error))}): "
+                "restore it, or move it away to start again without it."
             ) from None
 
     def _open(self) -> sqlite3.Connection:
@@ -164,7 +177,7 @@ class Decisions:
         return self.decide_many([(list(decided), who)])[0]
 
     def decide_many(self, acts: list[tuple[list[tuple[int, str, Any]], str]]) -> list[int]:
-        """Add several acts in one commit, which costs no more than one, and return their numbers."""
+        """Add several acts in one commit, which takes no longer than one act, and return their numbers."""
         now, numbers = _now(), []
         with self._transaction() as connection:
             for decided, who in acts:
@@ -193,7 +206,7 @@ class Decisions:
         return taken
 
     def refresh(self) -> list[int]:
-        """Read what was added since, by anybody, and return the rows that it concerns."""
+        """Read what anybody has added since, and return the rows that it is about."""
         with self.lock:
             acts = self.connection.execute(
                 "SELECT id, undoes FROM acts WHERE id > ? ORDER BY id", (self.last,)
@@ -240,7 +253,7 @@ class Decisions:
         return {row: decision for row, decision in latest.items() if decision.verdict != "skip"}
 
     def touched(self, since: int, most: int | None = 1000) -> list[int]:
-        """Return the rows that acts after a number decided, or took back; the latest, if they are many."""
+        """Return the rows that later acts than `since` decided or took back; only the latest `most`."""
         with self.lock:
             rows: dict[int, None] = {}
             for act in reversed(self.order[bisect_right(self.order, since) :]):
@@ -250,12 +263,12 @@ class Decisions:
             return sorted(list(rows)[:most])
 
     def latest(self, row: int) -> Decision | None:
-        """Return what was decided last about a row, and not taken back."""
+        """Return the last decision about a row that was not taken back."""
         stack = self.stacks.get(row)
         return stack[-1] if stack else None
 
     def history(self) -> list[dict[str, Any]]:
-        """Return every act in order: number, who, when, what it took back, and how many rows it decided."""
+        """Return every act in order: number, who, when, the act it took back, how many rows it decided."""
         with self.lock:
             lines = self.connection.execute(
                 "SELECT id, who, at, undoes, (SELECT count(*) FROM decisions WHERE act = id) FROM acts "
@@ -265,7 +278,7 @@ class Decisions:
 
 
 def hold_decisions(path: Path) -> bool:
-    """Tell if a file holds anything that people decided; one that cannot be read may."""
+    """Return whether a file holds, or may hold if it cannot be read, anything that people decided."""
     if not path.exists():
         return False
     try:
@@ -279,7 +292,7 @@ def hold_decisions(path: Path) -> bool:
 
 
 def check_name(who: Any) -> str:
-    """Return a person's name without spaces around it, or raise an error if it is none.
+    """Return a person's name without spaces around it, or raise an error if it is not a name.
 
     Examples
     --------
@@ -287,13 +300,13 @@ def check_name(who: Any) -> str:
     'Ann'
     """
     name = who.strip() if isinstance(who, str) else ""
-    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
-        raise TableError(f"A name must have 1 to {LONGEST_NAME} characters; got {show(who)}.")
+    if not 1 <= len(name) <= NAME_CHARACTERS or not name.isprintable():
+        raise TableError(f"A name must have 1 to {NAME_CHARACTERS} characters; got {show(who)}.")
     return name
 
 
 def _split(schema):
-    """Return the statements of a schema; a trigger holds a semicolon of its own."""
+    """Return the statements of a schema; a trigger contains a semicolon of its own."""
     statements, part = [], ""
     for piece in schema.split(";"):
         part += piece + ";"

@@ -1,36 +1,50 @@
 """The labels to look at: flagged ones, worst first, then those held back, the most doubtful, those filled in.
 
 A label is held back if another is more probable, but the rule kept it: fewer changes were allowed
-(`max_error_rate`), more certainty was asked for (`min_confidence`), or a guard against harm spoke up.
+(`max_error_rate`), more confidence was asked for (`min_confidence`), or a guard prevented the change.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from subsvms._typing import Table
+from subsvms.app.tables.labels import plain_type
+from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.correction._result import Correction
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 
 LEAST = 50  # with fewer flagged or held back, the most doubtful of the others are listed, too
 DIGITS = 4  # of probabilities in a file; more would say nothing
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
 
 
 @dataclass(frozen=True, eq=False)
 class Issues:
-    """Suspicious labels, one each, in the order in which to look at them."""
+    """Suspicious labels in the order in which to look at them.
+
+    Attributes
+    ----------
+    correction : Correction
+    witnesses : Witnesses
+        The suspicious rows, and the rows to compare each of them with.
+    """
 
     correction: Correction
-    rows: np.ndarray  # (n_issues,), row numbers from 0
-    proposed: np.ndarray  # (n_issues,), class numbers: what speaks against the given label
-    reason: list[str]
-    neighbours: Witnesses  # rows to compare with
+    witnesses: Witnesses
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Places of the suspicious rows in the correction, from 0."""
+        return self.witnesses.rows
+
+    @property
+    def proposed(self) -> np.ndarray:
+        """Class number of the label that the given one is compared with."""
+        return self.correction.compared[self.rows]
 
     @property
     def confidence(self) -> np.ndarray:
@@ -42,49 +56,15 @@ class Issues:
         """Share of the SVMs that vote for the proposed class."""
         return self.correction.votes.share[self.rows, self.proposed]
 
-    def to_columns(self) -> dict[str, list]:
-        """Return the columns of issues.csv, without those of the table; rows count from 1."""
-        return {
-            **to_issue_columns(self.correction, self.rows),
-            "supporting": [_number(found) for found in self.neighbours.supporting],
-            "opposing": [_number(found) for found in self.neighbours.opposing],
-        }
+    @property
+    def reason(self) -> list[str]:
+        """Why each label is listed, in a sentence."""
+        return self.correction.explain(self.rows)
 
-
-def to_issue_columns(
-    correction: Correction, rows: np.ndarray, numbers: np.ndarray | None = None
-) -> dict[str, list]:
-    """Return what is known of some rows, in columns; rows count from 1.
-
-    Parameters
-    ----------
-    correction : Correction
-    rows : ndarray of int
-        Places in the correction.
-    numbers : ndarray of int of shape (n_rows,), optional
-        Row numbers, from 0, of what was corrected, if it is not the whole table.
-    """
-    names = correction.classes.tolist()
-    compared = correction.compared[rows]
-    probabilities = {
-        "label_quality": correction.label_quality[rows],
-        "confidence": correction.judgement.posterior[rows, compared],
-        "vote_share": correction.votes.share[rows, compared],
-    }
-    return {
-        "row": ((rows if numbers is None else numbers[rows]) + 1).tolist(),
-        "given_label": [None if number < 0 else names[number] for number in correction.given[rows]],
-        "suggested_label": [names[number] for number in compared],
-        "is_label_issue": correction.flagged[rows].tolist(),
-        **{name: np.round(values, DIGITS).tolist() for name, values in probabilities.items()},
-        "withstands": correction.withstands[rows].tolist(),
-        "action": correction.action[rows].tolist(),
-        "reason": correction.explain(rows),
-    }
-
-
-def _number(rows):
-    return " ".join(str(row + 1) for row in rows)
+    def to_table(self, table: LabelledTable) -> Any:
+        """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table."""
+        label, kind = str(table.label), find_label_type(table)
+        return tabulate(self.correction, self.rows, table.columns, label, kind, witnesses=self.witnesses)
 
 
 def find_issues(correction: Correction, X: Table) -> Issues:
@@ -104,8 +84,8 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     >>> X = rng.normal(clean[:, None], 0.25, (400, 4))
     >>> given = np.where(np.arange(400) % 7 == 0, 1 - clean, clean)
     >>> issues = find_issues(correct_labels(X, given, random_state=0), X)
-    >>> issues.to_columns()["row"][0] % 7, len(issues) > 40  # rows count from 1
-    (1, True)
+    >>> int(issues.rows[0]) % 7, len(issues) > 40
+    (0, True)
     """
     held_back, decided = correction.held_back, correction.decided
     plain = (
@@ -117,27 +97,81 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     n_more = max(0, LEAST - len(parts[0]) - len(parts[1])) if correction.noise.explained else 0
     parts[2] = parts[2][:n_more]
     rows = np.concatenate(parts)
-    proposed = correction.compared[rows]
-    neighbours = find_witnesses(X, correction.given, rows, proposed)
-    return Issues(correction, rows, proposed, correction.explain(rows), neighbours)
+    return Issues(correction, find_witnesses(X, correction.given, rows, correction.compared[rows]))
 
 
-def disarm(cells: Sequence[Any]) -> list[Any]:
-    """Return cells that no spreadsheet takes for formulas: an apostrophe goes in front of those it would.
+def find_label_type(table: LabelledTable) -> Any:
+    """Return the Arrow type of the labels in issues.parquet."""
+    return plain_type(table.columns.schema.field(table.label).type)
 
-    Examples
-    --------
-    >>> disarm(["=1+1", "-2.5", "plain", None, 3])
-    ["'=1+1", '-2.5', 'plain', None, 3]
+
+def tabulate(
+    correction: Correction,
+    rows: np.ndarray,
+    columns: Any,
+    label: str,
+    label_type: Any,
+    *,
+    numbers: np.ndarray | None = None,
+    witnesses: Witnesses | None = None,
+) -> Any:
+    """Return what is known about some rows, and their values, in typed columns.
+
+    Parameters
+    ----------
+    correction : Correction
+    rows : ndarray of int of shape (n_issues,)
+        Places in the correction.
+    columns : pyarrow.Table
+        All columns of what was corrected. One that has the name of a column of ours gets another name.
+    label : str
+        The label column, which is left out.
+    label_type : pyarrow.DataType
+    numbers : ndarray of int of shape (n_rows,), optional
+        Row numbers, from 0, of what was corrected, if it is not the whole table.
+    witnesses : Witnesses, optional
+        Of the rows.
+
+    Returns
+    -------
+    pyarrow.Table
+        Row numbers in it count from 1.
     """
-    return [f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell for cell in cells]
+    import pyarrow as pa
+
+    names = np.array([*correction.classes.tolist(), None], dtype=object)
+    compared = correction.compared[rows]
+    found = {
+        "row": (rows if numbers is None else numbers[rows]) + 1,
+        "given_label": names[correction.given[rows]].tolist(),
+        "suggested_label": names[compared].tolist(),
+        "is_label_issue": correction.flagged[rows],
+        "label_quality": np.round(correction.label_quality[rows], DIGITS),
+        "confidence": np.round(correction.judgement.posterior[rows, compared], DIGITS),
+        "vote_share": np.round(correction.votes.share[rows, compared], DIGITS),
+        "withstands": correction.withstands[rows],
+        "action": correction.action[rows].tolist(),
+        "reason": correction.explain(rows),
+    }
+    if witnesses is not None:
+        for side in ("supporting", "opposing"):
+            found[side] = [[row + 1 for row in others] for others in getattr(witnesses, side)]
+    types = {field.name: field.type for field in make_schema(label_type)}
+    table = pa.table({name: pa.array(values, types[name]) for name, values in found.items()})
+    values = columns.take(rows)
+    for field, column in zip(values.schema, values.columns, strict=True):
+        if field.name != label:
+            table = table.append_column(field.with_name(find_free(field.name, table.column_names)), column)
+    return table
 
 
-def _is_formula(cell):
-    if not cell.startswith(FORMULA):
-        return False
-    try:
-        float(cell)
-    except ValueError:
-        return True
-    return False
+def make_schema(label_type: Any) -> Any:
+    """Return the columns of ours in issues.parquet, a pyarrow.Schema, for labels of this Arrow type."""
+    import pyarrow as pa
+
+    return pa.schema([
+        ("row", pa.int64()), ("given_label", label_type), ("suggested_label", label_type),
+        ("is_label_issue", pa.bool_()), ("label_quality", pa.float64()), ("confidence", pa.float64()),
+        ("vote_share", pa.float64()), ("withstands", pa.int64()), ("action", pa.string()),
+        ("reason", pa.string()), ("supporting", pa.list_(pa.int64())), ("opposing", pa.list_(pa.int64())),
+    ])  # fmt: skip

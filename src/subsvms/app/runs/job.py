@@ -1,32 +1,35 @@
 """Correct a file and leave a folder: the whole job, from bytes to files."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
-from subsvms.app.report import draw_charts, render_report
 from subsvms.app.runs.decisions import Decisions
-from subsvms.app.runs.folder import DECISIONS, check_place, fill_folder
+from subsvms.app.runs.folder import DECISIONS, RECORD, check_place, fill_folder
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, save_model
+from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import (
+    ISSUES,
+    LISTED,
+    REPORT,
+    find_ending,
     find_place,
-    make_record,
-    read_record,
     write_corrected,
     write_issues,
-    write_record,
+    write_report,
 )
-from subsvms.app.runs.run import Clock, Options, Run, correct_table
-from subsvms.app.runs.summary import summarise
+from subsvms.app.runs.record import make_record, read_record, write_record
+from subsvms.app.runs.run import Clock, Run, correct_table
+from subsvms.app.runs.summary import Summary, describe_worst, summarise
 from subsvms.app.tables.files import check_target, digest_file, show
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
 
-REPORT = "report.html"
 CORRECTED = {
     "fix": "the table with corrected labels, the given ones beside them",
-    "drop": "the table without the rows whose label is thought wrong",
+    "drop": "the table without the rows whose label is probably wrong",
     "weight": "the table with a weight for each row",
     "review": "the table as it was, missing labels filled in",
 }
@@ -43,7 +46,7 @@ def do_job(
     dry_run: bool = False,
     model: Path | None = None,
     expected: dict[str, Any] | None = None,
-) -> dict[str, Any]:
+) -> Summary:
     """Correct a file and write the run's folder, whole or not at all. The file itself is not touched.
 
     Parameters
@@ -65,8 +68,7 @@ def do_job(
 
     Returns
     -------
-    dict
-        The summary, with "folder" (None after a dry run), "model", "files" and "next".
+    Summary
     """
     clock = Clock()
     announce("reading the table")
@@ -85,16 +87,29 @@ def do_job(
             check_target(model, inputs, force=force)
     clock.lap("reading")
     run = correct_table(table, options, features=features, n_jobs=n_jobs)
-    run.seconds.update({**clock.laps, **run.seconds})
+    run = replace(run, seconds=clock.laps | run.seconds)
     issues = find_issues(run.correction, run.features.X)
-    summary = summarise(run, issues)
-    summary |= {"folder": None, "model": None, "files": [], "next": say_next(summary)}
+    written: dict[str, Any] = {}
+    if place is not None:
+        listed = [LISTED, "suspicious labels, worst first, with the reason"]
+        typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
+        files = describe_files(f"corrected{find_ending(table)}", options.action, listed, typed)
+        written = {"folder": str(place), "model": None if model is None else str(model), "files": files}
+    summary = summarise(run, describe_worst(run, issues), len(issues), **written)
     if place is not None:
         announce("writing")
-        summary["folder"] = str(place)
-        summary["model"] = None if model is None else str(model)
         write_folder(run, issues, summary, place, force=force)
     return summary
+
+
+def describe_files(corrected: str, action: str, *issues: list[str]) -> list[list[str]]:
+    """Return name and description of each file of a run, given those that list the issues."""
+    return [
+        [corrected, CORRECTED[action]],
+        *issues,
+        [REPORT, "a page to read and to pass on"],
+        [RECORD, f"the record; subsvms correct --from {RECORD} repeats the run"],
+    ]
 
 
 def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, dict[str, Any]]:
@@ -151,54 +166,14 @@ def check_unchanged(what: str, found: str, wanted: str) -> None:
         )
 
 
-def write_folder(run: Run, issues: Issues, summary: dict[str, Any], place: Path, *, force: bool) -> None:
-    """Fill the folder of a run; the summary learns the names of its files."""
+def write_folder(run: Run, issues: Issues, summary: Summary, place: Path, *, force: bool) -> None:
+    """Fill the folder of a run."""
+    corrected = summary.files[0][0]
     with fill_folder(place, force=force) as folder:
-        corrected, listed = write_corrected(run, folder), write_issues(run, issues, folder)
-        digests = {name: digest_file(folder / name) for name in (corrected, listed)}
-        summary["files"] = [
-            [corrected, CORRECTED[run.options.action]],
-            [listed, "suspicious labels, worst first, with the reason"],
-            [REPORT, "a page to read and to pass on"],
-            ["run.json", "the record; subsvms correct --from run.json repeats the run"],
-        ]
-        summary["next"] = say_next(summary, corrected, listed)
-        page = render_report(summary, draw_charts(run.correction))
-        (folder / REPORT).write_text(page, encoding="utf-8")
+        write_corrected(run, folder / corrected)
+        write_issues(run, issues, folder)
+        digests = {name: digest_file(folder / name) for name in (corrected, LISTED, ISSUES)}
+        write_report(summary, run.correction, folder)
         write_record(make_record(run, summary, place, digests), folder)
-        if summary["model"] is not None:
-            save_model(Model.of(run), summary["model"])
-
-
-def say_next(
-    summary: dict[str, Any], corrected: str | None = None, listed: str = "", *, reviewable: bool = True
-) -> list[str]:
-    """Return what a person should do now.
-
-    Parameters
-    ----------
-    summary : dict
-    corrected, listed : str, optional
-        What the corrected table and the issues are called; without them nothing was written.
-    reviewable : bool
-        Whether `subsvms review` takes this run.
-    """
-    if corrected is None:
-        return ["Nothing was written: leave out --dry-run to write the result."]
-    steps = []
-    if summary["n_worst"]:
-        steps.append(f"Look at the worst rows ({REPORT}), or at all of them ({listed}).")
-        if reviewable:
-            steps.append(f"To decide on them one by one: subsvms review {summary['folder']}")
-    if summary["notes"]:
-        steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
-    if summary["changed"] or summary["dropped"] or summary["missing"]:
-        steps.append(f"If you agree, use {corrected} in place of {summary['title']}.")
-    elif summary["action"] == "weight":
-        steps.append(f"Train with the column sample_weight of {corrected}.")
-    elif summary["flagged"] == 0:
-        steps.append(
-            "No label was changed. If a column tells who labelled a row, or where it came from, name it with "
-            "--by."
-        )
-    return steps
+        if summary.model is not None:
+            save_model(Model.of(run), summary.model)

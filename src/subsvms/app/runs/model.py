@@ -1,7 +1,7 @@
 """A classifier together with what made its features from a file: saved as one, and used to label new files.
 
-One safetensors file holds the SVMs, how columns become features, and the name of the label. `states.py` says
-how it is written, and why nothing in it is believed.
+One safetensors file holds the SVMs, how columns become features, and the name of the label. `_states` says
+how it is written, and why nothing in it is trusted.
 """
 
 import os
@@ -130,7 +130,7 @@ def load_model(path: str | os.PathLike) -> Model:
     Returns
     -------
     Model
-        It makes features and votes to the bit as the saved one did.
+        It makes the same features and votes, to the bit, as the saved one.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def load_model(path: str | os.PathLike) -> Model:
     if header.get("model") in tuple(MODELS):  # it may be anything, a list as well
         raise TableError(
             f"{str(path)!r} is a classifier without the preprocessing that a file needs: load it with "
-            "subsvms.load and give it features, or save the model of a run."
+            "subsvms.load and give it features, or save the model of a run (--save-model)."
         )
     with distrust(path):
         require(header["model"] == WHOLE, "kind of model")
@@ -172,20 +172,20 @@ def load_model(path: str | os.PathLike) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of each row of a file.
+    """What a model predicts for each row of a file.
 
     Attributes
     ----------
     model : Model
     table : LabelledTable
     path : Path
-        Where the copy with the predictions is.
+        The copy with the predictions.
     labels : ndarray of shape (n_rows,), object
         The label that most SVMs vote for.
     vote_share : ndarray of shape (n_rows,)
-        The share of them.
+        The share of the SVMs that vote for it.
     notes : tuple of str
-        Sentences on what does not fit the model.
+        Sentences about what does not fit the model.
     """
 
     model: Model
@@ -200,13 +200,13 @@ class Predictions:
 
     @property
     def counts(self) -> dict[Any, int]:
-        """How many rows each class got, for all classes that the model knows."""
+        """How many rows were given each class that the model knows."""
         found = Counter(self.labels.tolist())
         return {label: found[label] for label in self.model.classifier.classes_.tolist()}
 
     def __str__(self) -> str:
-        rows = "1 row has its label" if len(self) == 1 else f"{len(self)} rows have their labels"
-        lines = [f"{rows} for {self.model.label!r} now, in {self.path}."]
+        rows = "1 row" if len(self) == 1 else f"{len(self)} rows"
+        lines = [f"{self.model.label!r} was predicted for {rows}, in {self.path}."]
         lines += [f"  {label}: {count} ({count / len(self):.1%})" for label, count in self.counts.items()]
         return "\n".join([*lines, *self.notes])
 
@@ -231,11 +231,11 @@ def predict_file(
     model_path : path-like
         A file that `save_model` wrote.
     where : path-like or sequence of path-like
-        As in `read_table`. A label column may be there; it is a column like others, and stays.
+        As in `read_table`. A label column may be there; it is a column like any other, and stays.
     output : path-like, optional
         By default beside the file, with ".predicted" before the suffix.
     features : path-like, optional
-        An .npy or .npz file with a row of numbers for each row, if the model was made from such.
+        An .npy or .npz file with a row of numbers for each row, if the model was made from embeddings.
     force : bool
         Whether to replace an existing file.
     reading : dict, optional
@@ -308,7 +308,7 @@ def _number_rows(table):
 
 
 def _make_features(model, table, features):
-    """Return the features of a table's rows, and in sentences what does not fit."""
+    """Return the features of a table's rows, and sentences about what does not fit."""
     if isinstance(model.transformer, ArrayScaler):
         if features is None:
             raise TableError(

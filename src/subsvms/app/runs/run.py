@@ -69,8 +69,8 @@ class Run:
         return {name: group_noise(counts) for name, counts in self.tally.groups.items()}
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What the user must know before using the result: about labels first, then about columns."""
+    def table_notes(self) -> tuple[str, ...]:
+        """What the user must know about labels and columns of the table before using the result."""
         odd = (note for note in self.features.notes if not note.startswith(DROPPED))
         who = [name for name in dict.fromkeys(self.features.sources) if LABELLERS.search(name)]
         hint = (
@@ -79,7 +79,7 @@ class Run:
             for name in who
             if name in self.table.columns.column_names
         )
-        return (*self.correction.notes, *self.table.notes, *odd, *hint)
+        return (*self.table.notes, *odd, *hint)
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -1,4 +1,7 @@
-"""What was found in a table, in whole numbers: parts of it add up to the same in any order."""
+"""Count what was found in a table, as a whole and by groups of rows.
+
+All counts are whole numbers, so the counts of parts of a table add up to the same total in any order.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,45 +11,148 @@ import numpy as np
 
 from subsvms._intervals import lower_limit, upper_limit
 from subsvms.app.features.columns import Meaning, find_meaning, find_missing_values, read_column
-from subsvms.app.tables.csv_text import Delimited
 from subsvms.app.tables.files import show, suggest
 from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._result import Correction
 from subsvms.correction._words import SPARED
 from subsvms.exceptions import TableError
 
-FEW = 24  # groups that are still easily read; dates are taken coarser, and numbers cut, above it
-CONFIDENCE = 0.95  # of each end of an interval
-MISSING = "(missing)"
 UNIT = 10**9  # probabilities are added up in billionths: whole numbers give the same sum in any order
+MISSING = "(missing)"
+FEW = 24  # groups that are easy to read; with more, dates are grouped more coarsely, and numbers in ranges
+MAX_GROUPS = 100_000  # of a column: in parts, memory grows with their number
+CONFIDENCE = 0.95  # of each end of an interval
 Counts = dict[str, tuple[int, int, int]]  # by group: rows with a label, flagged, billionths of wrong ones
 
 
 @dataclass(frozen=True)
-class Group:
-    """What was found in the rows that share a value."""
+class Tally:
+    """Rows of a table, counted.
 
-    value: str
-    n_rows: int  # with a label
-    n_flagged: int
-    low: float  # the share flagged is at least this, and at most `high`, each with confidence 0.95
-    high: float
-    expected_wrong: float  # probabilities of being wrong, added up
+    Attributes
+    ----------
+    rows, verified, dropped : int
+        All rows; those whose label people verified; those that are left out.
+    held_back : int
+        Rows for which another label is more probable, but the rule kept the given one.
+    spared : dict of str to int
+        Changes that failed a test, or could not be tested, by the name of their `Halt`.
+    given, flagged, changed : list of int
+        Rows with a label, flagged rows and changed labels, by given class.
+    moves : list of list of int
+        Flagged rows by given and suggested class.
+    confidence : int
+        The confidence of flagged labels, added up, in billionths.
+    groups : dict of str to Counts
+        What `count_groups` found, by column.
+    """
+
+    rows: int
+    verified: int
+    dropped: int
+    held_back: int
+    spared: dict[str, int]
+    given: list[int]
+    flagged: list[int]
+    changed: list[int]
+    moves: list[list[int]]
+    confidence: int
+    groups: dict[str, Counts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, correction: Correction, groups: Mapping[str, np.ndarray] | None = None) -> "Tally":
+        """Count the rows of a correction.
+
+        Parameters
+        ----------
+        correction : Correction
+        groups : mapping of str to ndarray of shape (n_rows,), optional
+            By column, the group of each row.
+        """
+        k = len(correction.classes)
+        known = ~correction.missing
+        flagged = np.flatnonzero(correction.flagged)
+        own, suggested = correction.given[flagged], correction.judgement.suggested[flagged]
+        sure = correction.confidence[flagged]
+        return cls(
+            rows=len(correction),
+            verified=int(correction.decided.sum()),
+            dropped=int(np.sum(~correction.kept)),
+            held_back=int(correction.held_back.sum()),
+            spared={halt.name: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
+            given=np.bincount(correction.given[known], minlength=k).tolist(),
+            flagged=np.bincount(own, minlength=k).tolist(),
+            changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),
+            moves=np.bincount(own * k + suggested, minlength=k * k).reshape(k, k).tolist(),
+            confidence=int(np.round(sure * UNIT).astype(np.int64).sum()),
+            groups={name: count_groups(values, correction) for name, values in (groups or {}).items()},
+        )
 
     @property
-    def share(self) -> float:
-        """Share of the rows that are flagged."""
-        return self.n_flagged / self.n_rows
+    def labelled(self) -> int:
+        """Rows with a label."""
+        return sum(self.given)
+
+    @property
+    def n_flagged(self) -> int:
+        """Labels that are probably wrong."""
+        return sum(self.flagged)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(**{key: _add(value, vars(other)[key]) for key, value in vars(self).items()})
+
+
+def _add(one: Any, other: Any) -> Any:
+    """Add numbers, lists of them place by place, and dictionaries of them key by key."""
+    if isinstance(one, dict):
+        both = one.keys() & other.keys()
+        joined = {**one, **other, **{key: _add(one[key], other[key]) for key in both}}
+        if len(joined) > MAX_GROUPS:
+            raise TableError(f"A column of --by has more than {MAX_GROUPS:,} values: choose one with fewer.")
+        return joined
+    if isinstance(one, list | tuple):
+        return type(one)(_add(a, b) for a, b in zip(one, other, strict=True))
+    return one + other
+
+
+def count_groups(values: np.ndarray, correction: Correction) -> Counts:
+    """Return what was found in each group, in whole numbers.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,), object
+        The group of each row, as `Grouping.read` returns it.
+    correction : Correction
+    """
+    rows = np.flatnonzero(~correction.missing)
+    names, numbers = np.unique(values[rows].astype(str), return_inverse=True)
+    wrong = np.round((1.0 - correction.judgement.posterior[rows, correction.given[rows]]) * UNIT)
+    n_rows, n_flagged, expected = (
+        np.bincount(numbers, weights, minlength=len(names)).astype(np.int64).tolist()
+        for weights in (None, correction.flagged[rows], wrong)
+    )
+    return dict(zip(names.tolist(), zip(n_rows, n_flagged, expected, strict=True), strict=True))
 
 
 @dataclass(frozen=True)
 class Grouping:
-    """How a column sorts rows into groups, as learned from a table or a sample of it."""
+    """How a column sorts rows into groups, as learned from a table or a sample of it.
+
+    Attributes
+    ----------
+    column : str
+    meaning : Meaning
+        How its values are read.
+    unit : {"D", "M", "Y"} or None
+        The days, months or years that dates are grouped by.
+    edges : tuple of float or None
+        Ends of the ranges that numbers are grouped by, if they take many values.
+    """
 
     column: str
     meaning: Meaning
-    unit: str | None = None  # of dates: "D", "M" or "Y"
-    edges: tuple[float, ...] | None = None  # of numbers with many values
+    unit: str | None = None
+    edges: tuple[float, ...] | None = None
 
     def read(self, column: Any) -> np.ndarray:
         """Return the group of each row.
@@ -85,14 +191,15 @@ def learn_grouping(table: LabelledTable, name: str) -> Grouping:
     ----------
     table : LabelledTable
     name : str
-        A column, but not the label.
+        A column other than the label.
     """
     names = [one for one in table.columns.column_names if one != table.label]
     if name not in names:
         hint = suggest(name, names) or "."
-        raise TableError(f"--by names {show(name)}, which is no column of {table.name} but the label{hint}")
-    decimal_comma = isinstance(table.text, Delimited) and table.text.separator == ";"
-    meaning = find_meaning(table.columns[name], decimal_comma)
+        raise TableError(
+            f"--by names {show(name)}, which is not a column of {table.name} other than the label{hint}"
+        )
+    meaning = find_meaning(table.columns[name], table.decimal_comma)
     if meaning is None:
         raise TableError(f"--by names {show(name)}, which holds neither numbers, text nor dates.")
     values = read_column(table.columns[name], meaning)
@@ -106,23 +213,33 @@ def learn_grouping(table: LabelledTable, name: str) -> Grouping:
     return Grouping(name, meaning)
 
 
-def count_groups(values: np.ndarray, correction: Correction) -> Counts:
-    """Return what was found in each group, in whole numbers.
+@dataclass(frozen=True)
+class Group:
+    """What was found in the rows that share a value.
 
-    Parameters
+    Attributes
     ----------
-    values : ndarray of shape (n_rows,), object
-        The group of each row, as `Grouping.read` returns it.
-    correction : Correction
+    value : str
+    n_rows : int
+        Rows with a label.
+    n_flagged : int
+    low, high : float
+        The share of flagged rows is at least `low` and at most `high`, each with confidence 0.95.
+    expected_wrong : float
+        Probabilities of being wrong, added up.
     """
-    rows = np.flatnonzero(~correction.missing)
-    names, numbers = np.unique(values[rows].astype(str), return_inverse=True)
-    wrong = np.round((1.0 - correction.judgement.posterior[rows, correction.given[rows]]) * UNIT)
-    n_rows, n_flagged, expected = (
-        np.bincount(numbers, weights, minlength=len(names)).astype(np.int64).tolist()
-        for weights in (None, correction.flagged[rows], wrong)
-    )
-    return dict(zip(names.tolist(), zip(n_rows, n_flagged, expected, strict=True), strict=True))
+
+    value: str
+    n_rows: int
+    n_flagged: int
+    low: float
+    high: float
+    expected_wrong: float
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that are flagged."""
+        return self.n_flagged / self.n_rows
 
 
 def group_noise(counts: Counts) -> tuple[Group, ...]:
@@ -148,78 +265,3 @@ def group_noise(counts: Counts) -> tuple[Group, ...]:
     lines = zip(counts, *(column.tolist() for column in columns), strict=True)
     found = [Group(*line) for line in lines]
     return tuple(sorted(found, key=lambda group: (-group.share, -group.n_rows, group.value)))
-
-
-MOST_GROUPS = 100_000  # of a column, in parts: memory would follow their number
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Rows of a table, counted."""
-
-    rows: int
-    verified: int
-    dropped: int
-    held_back: int  # another label is more probable, but the rule kept the given one
-    spared: dict[str, int]  # by name of the Halt: of changes that failed a test, or could not be tested
-    given: list[int]  # by class
-    flagged: list[int]  # by given class
-    changed: list[int]
-    moves: list[list[int]]  # flagged, by given and suggested class
-    confidence: int  # of flagged labels, added up, in billionths
-    groups: dict[str, Counts] = field(default_factory=dict)  # by column
-
-    @classmethod
-    def of(cls, correction: Correction, groups: Mapping[str, np.ndarray] | None = None) -> "Tally":
-        """Count the rows of a correction.
-
-        Parameters
-        ----------
-        correction : Correction
-        groups : mapping of str to ndarray of shape (n_rows,), optional
-            By column, the group of each row.
-        """
-        k = len(correction.classes)
-        known = ~correction.missing
-        flagged = np.flatnonzero(correction.flagged)
-        own, suggested = correction.given[flagged], correction.judgement.suggested[flagged]
-        sure = correction.confidence[flagged]
-        return cls(
-            rows=len(correction),
-            verified=int(correction.decided.sum()),
-            dropped=int(np.sum(~correction.kept)),
-            held_back=int(correction.held_back.sum()),
-            spared={halt.name: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
-            given=np.bincount(correction.given[known], minlength=k).tolist(),
-            flagged=np.bincount(own, minlength=k).tolist(),
-            changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),
-            moves=np.bincount(own * k + suggested, minlength=k * k).reshape(k, k).tolist(),
-            confidence=int(np.round(sure * UNIT).astype(np.int64).sum()),
-            groups={name: count_groups(values, correction) for name, values in (groups or {}).items()},
-        )
-
-    @property
-    def labelled(self) -> int:
-        """Rows that came with a label."""
-        return sum(self.given)
-
-    @property
-    def n_flagged(self) -> int:
-        """Labels that are thought wrong."""
-        return sum(self.flagged)
-
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(**{key: _add(value, vars(other)[key]) for key, value in vars(self).items()})
-
-
-def _add(one: Any, other: Any) -> Any:
-    """Add numbers, lists of them place by place, and dictionaries of them key by key."""
-    if isinstance(one, dict):
-        both = one.keys() & other.keys()
-        joined = {**one, **other, **{key: _add(one[key], other[key]) for key in both}}
-        if len(joined) > MOST_GROUPS:
-            raise TableError(f"A column of --by has more than {MOST_GROUPS:,} values: choose one with fewer.")
-        return joined
-    if isinstance(one, list | tuple):
-        return type(one)(_add(a, b) for a, b in zip(one, other, strict=True))
-    return one + other

@@ -1,0 +1,20 @@
+"""Which labels are listed, and in which order."""
+
+import numpy as np
+
+from subsvms import SubSVMClassifier, correct_labels
+from subsvms.app.runs.issues import find_issues
+
+
+def test_labels_are_held_back_where_another_one_is_more_probable():
+    rng = np.random.default_rng(0)
+    clean = rng.integers(0, 3, 600)
+    given = np.where(rng.random(600) < 0.3, rng.integers(0, 3, 600), clean)
+    X = rng.normal(np.array([[0, 0], [2, 0], [1, 2]])[clean], 0.8)
+    ensemble = SubSVMClassifier(n_estimators=100, random_state=0)
+    correction = correct_labels(X, given, estimator=ensemble, min_confidence=0.9)
+    issues = find_issues(correction, X)
+    own = correction.judgement.posterior[issues.rows, correction.given[issues.rows]]
+    n = correction.flagged.sum() + correction.held_back.sum()
+    assert correction.held_back.sum() > 10
+    assert np.all((issues.confidence > own) == (np.arange(len(issues)) < n))
