@@ -1,8 +1,15 @@
-"""Draw what a correction found: the noise of each class, the votes, the certificates; and regularity.
+"""Draw what a correction found, and how regular a table is.
 
-Displays as scikit-learn has them: each can be made from a correction, from a fitted `LabelCorrector` or from
-plain arrays; it keeps its data, draws itself with `plot`, and keeps what it drew in attributes that end in
-`_`, to be changed by hand. matplotlib is imported where something is drawn, and not before.
+- `_noise`: which labels the rows of each class were given;
+- `_votes`: the votes for a class, and from where on labels are flagged;
+- `_certified`: how many verdicts withstand how many changed labels;
+- `_regularity`: the error rate of SVMs against the number of rows they were trained on;
+- `_base`: what these share.
+
+Displays work as in scikit-learn. Each is made from a correction, a fitted `LabelCorrector` or plain arrays
+(regularity: from a measurement or a table); it keeps its data, draws itself with `plot`, and keeps what it
+drew in attributes that end in `_`, to be changed by hand. matplotlib, which is part of `subsvms[app]`, is
+imported when something is drawn, and not before.
 """
 
 from subsvms.displays._certified import CertifiedCurveDisplay

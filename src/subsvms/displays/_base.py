@@ -1,4 +1,4 @@
-"""What the displays share: colours, axes, names, and how they are made from an estimator."""
+"""What the displays share: colours, axes, class names, and how they are made from an estimator."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Self
@@ -6,8 +6,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe and Ito's: apart for colour-blind readers, too
-LONGEST_NAME = 24  # characters of a class's name
+from subsvms._extras import require_extra
+
+COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe and Ito's, distinct for colour-blind readers
+LONGEST_NAME = 24  # characters of a class name
 
 
 class Display(ABC):
@@ -41,12 +43,13 @@ def open_axes(ax, figsize, layout="constrained"):
     """Return a figure and axes: those given, or new ones."""
     if ax is not None:
         return ax.figure, ax
+    require_extra("Drawing", "app", "matplotlib")
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=figsize, layout=layout)
 
 
 def short_names(classes, write=repr):
-    """Return the classes' names, the long ones cut."""
+    """Return the names of the classes, long ones shortened."""
     names = [write(name) for name in np.asarray(classes).tolist()]
     return [name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…" for name in names]

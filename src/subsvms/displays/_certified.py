@@ -1,6 +1,6 @@
-"""Draw how many verdicts are certified against how many changes."""
+"""Draw how many verdicts are certified to withstand how many changed labels."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,16 +11,16 @@ from subsvms.displays._base import COLOURS, Display, open_axes
 
 
 class CertifiedCurveDisplay(Display):
-    """How many verdicts are certain to stand, against how many labels change.
+    """Share of the verdicts that are certain to stand, against the number of changed labels.
 
     Parameters
     ----------
     n_changes : array-like of int of shape (n_points,)
         Numbers of changed labels, ascending.
     share : array-like of shape (n_points,)
-        Share of the rows whose verdict withstands as many.
+        Share of the rows whose verdict withstands that many.
     confidence : float, optional
-        That of each certificate, for the legend.
+        Confidence of each certificate, for the legend.
 
     Attributes
     ----------
@@ -48,15 +48,15 @@ class CertifiedCurveDisplay(Display):
         self.share = share
         self.confidence = confidence
 
-    def plot(self, *, ax: Any = None, name: str | None = None, **curve_kw: Any) -> "CertifiedCurveDisplay":
-        """Draw the curve; several can share their axes.
+    def plot(self, *, ax: Any = None, name: str | None = None, **curve_kw: Any) -> Self:
+        """Draw the curve; several curves can share axes.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         name : str, optional
-            Of the curve, for the legend.
+            Name of the curve, for the legend.
         **curve_kw
             For `ax.step`.
 
@@ -64,9 +64,9 @@ class CertifiedCurveDisplay(Display):
         -------
         self : CertifiedCurveDisplay
         """
-        from matplotlib.ticker import MaxNLocator
-
         self.figure_, self.ax_ = open_axes(ax, (6.4, 4.4))
+        from matplotlib.ticker import MaxNLocator  # after `open_axes`, which says if matplotlib is missing
+
         sure = None if self.confidence is None else f"each with confidence {100 * self.confidence:g}%"
         label = ", ".join(part for part in (name, sure) if part)
         options = {"where": "mid", "linewidth": 1.8, "clip_on": False}  # "mid": flat around whole numbers
@@ -86,9 +86,7 @@ class CertifiedCurveDisplay(Display):
         return self
 
     @classmethod
-    def from_correction(
-        cls, correction: Correction, *, ax: Any = None, **options: Any
-    ) -> "CertifiedCurveDisplay":
+    def from_correction(cls, correction: Correction, *, ax: Any = None, **options: Any) -> Self:
         """Draw the certificates of a correction.
 
         Parameters
@@ -101,11 +99,9 @@ class CertifiedCurveDisplay(Display):
         Returns
         -------
         CertifiedCurveDisplay
-            Of all rows; one that nobody voted on withstands nothing.
+            For all rows; a row without votes withstands nothing.
         """
-        return cls.from_predictions(
-            correction.withstands, confidence=correction.certainty, ax=ax, **options
-        )  # fmt: skip
+        return cls.from_predictions(correction.withstands, confidence=correction.certainty, ax=ax, **options)
 
     @classmethod
     def from_predictions(
@@ -116,15 +112,15 @@ class CertifiedCurveDisplay(Display):
         max_changes: int | None = None,
         ax: Any = None,
         **options: Any,
-    ) -> "CertifiedCurveDisplay":
+    ) -> Self:
         """Draw certificates as `subsvms.certificates.count_withstood` returns them.
 
         Parameters
         ----------
         withstands : array-like of int of shape (n_rows,)
-            Changes that each verdict withstands.
+            Number of changes that each verdict withstands.
         confidence : float, optional
-            That of each certificate.
+            Confidence of each certificate.
         max_changes : int, optional
             Where the curve ends; by default where no verdict is certain any more.
         ax : matplotlib Axes, optional

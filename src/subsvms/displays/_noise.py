@@ -1,6 +1,6 @@
 """Draw the noise matrix."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,18 +11,18 @@ from subsvms._validation import drop_missing, find_missing
 from subsvms.correction._result import Correction
 from subsvms.displays._base import Display, open_axes, short_names
 
-MOST_TEXT = 20  # classes; in a larger matrix numbers are too small to read
-WIDE = 0.64  # a letter's width, in font sizes; that of a digit in DejaVu Sans
+MOST_TEXT = 20  # classes; in a larger matrix the numbers are too small to read
+WIDE = 0.64  # width of a letter in font sizes; that of a digit in DejaVu Sans
 DARK = 0.179  # luminance at which black and white text have the same contrast, 4.6 (WCAG 2.1)
 
 
 class NoiseMatrixDisplay(Display):
-    """The noise matrix as an image: which labels the rows of each class are given.
+    """The noise matrix as an image: which labels the rows of each class were given.
 
     Parameters
     ----------
     matrix : array-like of shape (n_classes, n_classes)
-        P(given column | true line).
+        P(given column | true row).
     classes : array-like of shape (n_classes,)
         Their names.
     error_rate : float, optional
@@ -39,7 +39,7 @@ class NoiseMatrixDisplay(Display):
 
     See Also
     --------
-    VotesDisplay : The votes that the matrix is read from.
+    VotesDisplay : The votes that the matrix is estimated from.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class NoiseMatrixDisplay(Display):
         colorbar: bool = True,
         xticks_rotation: float | str | None = None,
         text_kw: dict[str, Any] | None = None,
-    ) -> "NoiseMatrixDisplay":
+    ) -> Self:
         """Draw the matrix.
 
         Parameters
@@ -81,7 +81,7 @@ class NoiseMatrixDisplay(Display):
             Whether to write the percentage in each cell; by default up to 20 classes.
         colorbar : bool, default=True
         xticks_rotation : float or {"vertical", "horizontal"}, optional
-            Of the class names below; by default long names are turned.
+            Rotation of the class names below the matrix; by default long names are rotated.
         text_kw : dict, optional
             For `ax.text`.
 
@@ -93,11 +93,11 @@ class NoiseMatrixDisplay(Display):
         n_classes = len(names)
         if matrix.shape != (n_classes, n_classes):
             raise ValueError(
-                f"matrix must have a line and a column for each of {n_classes} classes; "
-                f"got the shape {matrix.shape}."
+                f"matrix must have a row and a column for each of {n_classes} classes; "
+                f"got shape {matrix.shape}."
             )
         wide = 3.0 + 0.45 * max(n_classes, 4)
-        # "compressed": then the colour bar is as high as the image
+        # "compressed" makes the colour bar as high as the image
         self.figure_, self.ax_ = open_axes(ax, (wide, wide - 0.6), layout="compressed")
         self.im_ = self.ax_.imshow(matrix, cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
         self.colorbar_ = self._draw_colorbar() if colorbar else None
@@ -114,7 +114,7 @@ class NoiseMatrixDisplay(Display):
         return self.figure_.colorbar(self.im_, ax=self.ax_, label=label, format=style)
 
     def _cell_points(self):
-        """Return the width of a cell in points; roughly, since the layout is not done yet."""
+        """Return the width of a cell in points, roughly, because the layout is not done yet."""
         extent = self.ax_.get_window_extent()
         return min(extent.width, extent.height) / self.figure_.dpi * 72 / len(self.im_.get_array())
 
@@ -139,9 +139,7 @@ class NoiseMatrixDisplay(Display):
         return text
 
     @classmethod
-    def from_correction(
-        cls, correction: Correction, *, ax: Any = None, **options: Any
-    ) -> "NoiseMatrixDisplay":
+    def from_correction(cls, correction: Correction, *, ax: Any = None, **options: Any) -> Self:
         """Draw the noise that a correction has estimated.
 
         Parameters
@@ -159,15 +157,13 @@ class NoiseMatrixDisplay(Display):
         return cls(noise.matrix, noise.classes, error_rate=noise.error_rate).plot(ax=ax, **options)
 
     @classmethod
-    def from_predictions(
-        cls, clean: ArrayLike, given: ArrayLike, *, ax: Any = None, **options: Any
-    ) -> "NoiseMatrixDisplay":
+    def from_predictions(cls, clean: ArrayLike, given: ArrayLike, *, ax: Any = None, **options: Any) -> Self:
         """Count the noise of labels whose truth is known, and draw it.
 
         Parameters
         ----------
         clean, given : array-like of shape (n_rows,)
-            The true labels and those that were given. Rows that lack one of them are left out.
+            The true labels and the given ones. Rows that lack one of them are left out.
         ax : matplotlib Axes, optional
         **options
             Those of `plot`.
@@ -175,7 +171,7 @@ class NoiseMatrixDisplay(Display):
         Returns
         -------
         NoiseMatrixDisplay
-            A class that no row has in truth has a line of zeros.
+            A class without true rows has a row of zeros.
         """
         check_consistent_length(clean, given)
         missing = find_missing(clean) | find_missing(given)

@@ -1,6 +1,6 @@
 """Draw how few rows teach an SVM enough."""
 
-from typing import Any
+from typing import Any, Self
 
 from subsvms.displays._base import COLOURS, open_axes
 from subsvms.theory._regularity import Regularity, estimate_regularity
@@ -12,14 +12,14 @@ class RegularityDisplay:
     Parameters
     ----------
     regularity : Regularity
-        As `subsvms.estimate_regularity` returns it.
+        As returned by `subsvms.theory.estimate_regularity`.
 
     Attributes
     ----------
     line_ : matplotlib Line2D
         theta against r.
     band_ : matplotlib PolyCollection
-        Its interval.
+        The confidence interval of theta.
     threshold_ : matplotlib Line2D
         The error rate that counts as regular.
     ax_ : matplotlib Axes
@@ -40,8 +40,8 @@ class RegularityDisplay:
     def __init__(self, regularity: Regularity) -> None:
         self.regularity = regularity
 
-    def plot(self, ax: Any = None, *, name: str | None = None, **curve_kw: Any) -> "RegularityDisplay":
-        """Draw the curve; several may share axes.
+    def plot(self, ax: Any = None, *, name: str | None = None, **curve_kw: Any) -> Self:
+        """Draw the curve; several curves can share axes.
 
         Parameters
         ----------
@@ -58,14 +58,8 @@ class RegularityDisplay:
         found = self.regularity
         self.figure_, self.ax_ = open_axes(ax, (6.4, 4.4))
         n_before = len([line for line in self.ax_.lines if line.get_gid() == "theta"])
-        colour = COLOURS[n_before % len(COLOURS)]
-        options: dict[str, Any] = {
-            "color": colour,
-            "marker": "o",
-            "markersize": 4,
-            "linewidth": 1.8,
-            "gid": "theta",
-        }
+        options: dict[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.8, "gid": "theta"}
+        options["color"] = COLOURS[n_before % len(COLOURS)]
         if name:
             options["label"] = name
         (self.line_,) = self.ax_.plot(found.sizes, found.theta, **(options | curve_kw))
@@ -90,10 +84,8 @@ class RegularityDisplay:
         return self
 
     @classmethod
-    def from_regularity(
-        cls, regularity: Regularity, *, ax: Any = None, **options: Any
-    ) -> "RegularityDisplay":
-        """Draw what `subsvms.estimate_regularity` returned.
+    def from_regularity(cls, regularity: Regularity, *, ax: Any = None, **options: Any) -> Self:
+        """Draw what `subsvms.theory.estimate_regularity` returned.
 
         Parameters
         ----------
@@ -109,20 +101,18 @@ class RegularityDisplay:
         return cls(regularity).plot(ax=ax, **options)
 
     @classmethod
-    def from_table(
-        cls, X: Any, y: Any, *, ax: Any = None, name: str | None = None, **options: Any
-    ) -> "RegularityDisplay":
+    def from_table(cls, X: Any, y: Any, *, ax: Any = None, name: str | None = None, **options: Any) -> Self:
         """Measure regularity and draw it.
 
         Parameters
         ----------
         X, y
-            As in `subsvms.estimate_regularity`.
+            As in `subsvms.theory.estimate_regularity`.
         ax : matplotlib Axes, optional
         name : str, optional
             For the legend.
         **options
-            Those of `subsvms.estimate_regularity`.
+            Those of `subsvms.theory.estimate_regularity`.
 
         Returns
         -------

@@ -1,13 +1,13 @@
-"""Draw the votes for a class, by given label, and where labels begin to be flagged.
+"""Draw the votes for a class, by given label, and from where on labels are flagged.
 
 Where the rule changes labels can be read off its result. Let u be the out-of-bag mean value of a class. With
 two classes and the rule "posterior" a label is flagged from some u on, one value for each given label, since
-the posterior grows with u; half way between the last row that is kept and the first that is flagged is that
-threshold, as far as the table knows it. Other rules, `max_error_rate` and other classes need not part the
-rows at one u. Then no line is drawn, and a tick marks each flagged row.
+the posterior grows with u; that threshold is taken half way between the last row that is kept and the first
+that is flagged. Other rules, `max_error_rate` and other classes need not separate the rows at one u. Then no
+line is drawn, and a tick marks each flagged row.
 """
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,34 +18,34 @@ from subsvms.correction._result import Correction
 from subsvms.displays._base import COLOURS, Display, open_axes, short_names
 
 FAINT = "0.55"  # grey
-LINES = "--", "-."  # of the two thresholds, should the colours not do
+LINES = "--", "-."  # styles of the two thresholds, in case colours are not enough
 ROOM, STRIP = 1.4, -0.11  # ends of the y axis, in heights of the histograms: for the legend, for ticks below
 
 
 class VotesDisplay(Display):
-    """Histograms of the votes for one class, by given label, and where labels begin to be flagged.
+    """Histograms of the votes for one class, by given label, and from where on labels are flagged.
 
     Parameters
     ----------
     values : array-like of shape (n_rows,)
-        Out-of-bag mean value u of the class, from -1 to 1; NaN for a row that nobody voted on.
+        Out-of-bag mean value u of the class, from -1 to 1; NaN for a row without votes.
     given : array-like of int of shape (n_rows,)
         Class numbers; -1 for a row without a label.
     classes : array-like of shape (n_classes,)
         Their names.
     thresholds : pair of float, optional
-        Values u from which on upwards a row labelled *another* class is flagged, and from which on downwards
-        a row labelled *this* class. NaN for no line.
+        Values u above which a row labelled *another* class is flagged, and below which a row labelled *this*
+        class is. NaN for no line.
     class_number : int, default=1
-        Which class the values are of.
+        The class that the values belong to.
     flagged : array-like of bool of shape (n_rows,), optional
-        Rows whose label is thought wrong, from this class or to it. Where no threshold parts them from the
-        others each is marked by a tick.
+        Rows whose label is thought wrong, of this class or suggested for it. Where no threshold separates
+        them from the others, each is marked by a tick.
 
     Attributes
     ----------
     histograms_ : list of matplotlib Polygon
-        Of rows labelled another class, and this class.
+        For rows labelled another class, and for rows labelled this class.
     lines_ : list of matplotlib Line2D or None
         Their thresholds.
     ticks_ : list of matplotlib Line2D or None
@@ -58,7 +58,7 @@ class VotesDisplay(Display):
 
     See Also
     --------
-    find_thresholds : Where the thresholds come from.
+    find_thresholds : How the thresholds are found.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class VotesDisplay(Display):
         density: bool = False,
         hist_kw: dict[str, Any] | None = None,
         line_kw: dict[str, Any] | None = None,
-    ) -> "VotesDisplay":
+    ) -> Self:
         """Draw the histograms and the thresholds.
 
         Parameters
@@ -108,9 +108,9 @@ class VotesDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; by default in a new figure.
         bins : int, default=50
-            From -1 to 1; an even number, so that none crosses zero.
+            Number of bins from -1 to 1; an even number, so that none crosses zero.
         density : bool, default=False
-            Whether each histogram has the area 1: then a rare class is as large as a common one.
+            Whether each histogram has the area 1, so that a rare class is drawn as large as a common one.
         hist_kw : dict, optional
             For `ax.hist`.
         line_kw : dict, optional
@@ -136,8 +136,8 @@ class VotesDisplay(Display):
         for side, (rows, name) in enumerate(((shown & ~own, other), (shown & own, this))):
             options = {"histtype": "stepfilled", "alpha": 0.45, "label": f"labelled {name}"}
             options |= {"color": COLOURS[side], "edgecolor": COLOURS[side], "linewidth": 1.2}
-            weighed = density and rows.any()  # the density of no rows is not a number
-            bars = self.ax_.hist(values[rows], edges, density=weighed, **(options | (hist_kw or {})))[2][0]
+            scaled = density and rows.any()  # without rows the density is not a number
+            bars = self.ax_.hist(values[rows], edges, density=scaled, **(options | (hist_kw or {})))[2][0]
             marked = None if flagged is None else values[rows & flagged]
             into = f" as {this}" if side == 0 and len(names) > 2 else ""
             line, ticks = self._mark(side, thresholds[side], marked, into, line_kw or {})
@@ -157,12 +157,12 @@ class VotesDisplay(Display):
         return self
 
     def _mark(self, side, threshold, marked, into, line_kw):
-        """Draw a threshold, or a tick for each of the flagged rows; either may be None."""
+        """Draw a threshold, or a tick for each flagged row, and return both; either may be None."""
         rows = "" if marked is None else f": {len(marked)} row{'s' * (len(marked) != 1)}"
         if np.isfinite(threshold):
             label = f"flagged{into} {'below' if side else 'above'} {threshold:.2f}{rows}"
             options = {"color": COLOURS[side], "linestyle": LINES[side], "linewidth": 1.8, "label": label}
-            options["ymax"] = 0.8  # the legend is above
+            options["ymax"] = 0.8  # the legend is above it
             return self.ax_.axvline(threshold, **(options | line_kw)), None
         if marked is None or len(marked) == 0:
             return None, None
@@ -174,15 +174,15 @@ class VotesDisplay(Display):
         return None, ticks
 
     def _finish(self, handles, xlabel, density):
-        """Name the axes and put the legend where no row is."""
+        """Label the axes and put the legend where there are no rows."""
         self.ax_.set(xlim=(-1.0, 1.0), xlabel=xlabel, ylabel="density" if density else "rows")
         self.ax_.set_xticks(np.linspace(-1.0, 1.0, 5))
         if self.ax_.get_yscale() == "linear":
             top = max(bars.get_xy()[:, 1].max() for bars in self.histograms_) or 1.0
             ticks = any(mark is not None for mark in self.ticks_)
             self.ax_.set_ylim(STRIP * top if ticks else 0.0, ROOM * top)
-        width = self.ax_.get_window_extent().width / self.figure_.dpi * 72  # points; a line is about 42 sizes
-        size = float(np.clip(width / 45, 5.0, 8.5))
+        width = self.ax_.get_window_extent().width / self.figure_.dpi * 72  # in points
+        size = float(np.clip(width / 45, 5.0, 8.5))  # a line of the legend is about 42 font sizes wide
         self.legend_ = self.ax_.legend(
             handles=handles, loc="upper center", ncols=2, fontsize=size, framealpha=1.0
         )  # fmt: skip
@@ -190,14 +190,14 @@ class VotesDisplay(Display):
     @classmethod
     def from_correction(
         cls, correction: Correction, *, class_number: int = 1, ax: Any = None, **options: Any
-    ) -> "VotesDisplay":
-        """Draw the votes that a correction was made from.
+    ) -> Self:
+        """Draw the votes that a correction is based on.
 
         Parameters
         ----------
         correction : Correction
         class_number : int, default=1
-            The class in question.
+            The class to draw.
         ax : matplotlib Axes, optional
         **options
             Those of `plot`.
@@ -205,7 +205,7 @@ class VotesDisplay(Display):
         Returns
         -------
         VotesDisplay
-            Rows without a label are left out, and rows that every SVM was trained on.
+            Without the rows that have no label, or that every SVM was trained on.
         """
         _check_class_number(class_number, len(correction.classes))
         given, values = correction.given, correction.votes.mean_value[:, class_number]
@@ -224,7 +224,7 @@ class VotesDisplay(Display):
         class_number: int = 1,
         ax: Any = None,
         **options: Any,
-    ) -> "VotesDisplay":
+    ) -> Self:
         """Draw votes on any rows, such as those of another model.
 
         Parameters
@@ -234,9 +234,9 @@ class VotesDisplay(Display):
         given : array-like of shape (n_rows,)
             Labels; rows without one (None or NaN) are left out.
         proposed : array-like of shape (n_rows,), optional
-            Labels after the correction; where there is none, or they are the given ones, nothing is flagged.
+            Labels after the correction; a row is flagged where this is another label than the given one.
         class_number : int, default=1
-            The class in question, in the sorted order of the labels.
+            The class to draw, in the sorted order of the labels.
         ax : matplotlib Axes, optional
         **options
             Those of `plot`.
@@ -274,7 +274,7 @@ class VotesDisplay(Display):
 def find_thresholds(
     values: ArrayLike, own: np.ndarray, flagged: np.ndarray, *, used: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the values at which rows begin to be flagged: two, or NaN where no value parts the rows.
+    """Return the two values from which on rows are flagged, NaN where no value separates the rows.
 
     Parameters
     ----------
@@ -285,14 +285,14 @@ def find_thresholds(
     flagged : ndarray of bool of shape (n_rows,)
         Rows whose label is thought wrong.
     used : ndarray of bool of shape (n_rows,), optional
-        Rows to look at.
+        Rows to look at; by default all.
 
     Returns
     -------
     ndarray of shape (2,)
-        Of rows labelled another class, of which the upper are flagged, and of rows labelled this class, of
-        which the lower are: the middle between the nearest two rows. NaN if all or none are flagged, or if
-        some row is on the wrong side.
+        One for rows labelled another class, which are flagged above it, and one for rows labelled this class,
+        which are flagged below it: half way between the nearest two rows. NaN if all or none are flagged, or
+        if some row is on the wrong side.
 
     Examples
     --------
