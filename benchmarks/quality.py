@@ -38,8 +38,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
 from subsvms import LabelCorrector, adversaries
-from subsvms.correction._rule import Settings
-from subsvms.correction._verdicts import judge_labels
+from subsvms.correction._rule import Settings, apply_rule, learn_rule, limit_changes
 from subsvms.exceptions import LabelNoiseWarning
 
 RESULTS = Path(__file__).parent / "results"
@@ -159,7 +158,9 @@ def score(X, clean, given, seed):
     wrong = given != clean
 
     def left(noise, **settings):
-        judgement = judge_labels(correction.votes, given, noise, Settings(**settings))
+        asked = Settings(**settings)
+        free = apply_rule(learn_rule(correction.votes, given, noise, asked), correction.votes, given)
+        judgement = limit_changes(free, given, asked.max_error_rate)
         return np.mean(np.where(judgement.flagged, judgement.suggested, given) != clean)
 
     raw = correction.votes.share[np.arange(len(given)), given]

@@ -14,7 +14,7 @@ from subsvms._progress import announce
 from subsvms._typing import Table
 from subsvms._validation import check_labels, check_table, check_verified, drop_missing, find_missing
 from subsvms.certificates import CONFIDENCE, count_withstood
-from subsvms.correction._frames import find_style, like_labels
+from subsvms.correction._frames import FrameStyle, find_style, like_labels
 from subsvms.correction._guards import take_rows
 from subsvms.correction._judge import judge_labels
 from subsvms.correction._result import Correction
@@ -172,16 +172,23 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         self : LabelCorrector
         """
         with restore_on_failure(self):
-            self._fit(X, y, verified)
+            table = check_table(self, X, reset=True)
+            self._fit_numbered(table, *_number_labels(y, table.shape[0]), verified, find_style(X, y))
         for note in self.correction_.notes:
             warnings.warn(note, LabelNoiseWarning, stacklevel=3)
         return self
 
-    def _fit(self, X, y, verified):
+    def _fit_numbered(
+        self,
+        table: Table,
+        classes: np.ndarray,
+        given: np.ndarray,
+        verified: Any = None,
+        style: FrameStyle | None = None,
+    ) -> "LabelCorrector":
+        """Judge labels that are class numbers already (-1 where missing); `table` is checked, too."""
         model = self._make_model()
-        table = check_table(self, X, reset=True)
-        classes, given = _number_labels(y, table.shape[0])
-        decided = check_verified(verified, classes, table.shape[0])
+        decided = check_verified(verified, classes, len(given))
         rows = np.flatnonzero(given >= 0)
         labelled = table if len(rows) == len(given) else take_rows(table, rows, model.kernel)
         # Not on verified labels: the most doubtful rows are verified first, and the noise of the others would
@@ -207,9 +214,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             certainty=self.certainty,
             settings=self.settings,
             witnesses=self._find_witnesses(table, given, judgement, model),
-            style=find_style(X, y),
+            style=style or FrameStyle(),
             verified=None if verified is None else decided,
         )
+        return self
 
     def _make_model(self) -> SubSVMClassifier:
         if self.estimator is None:

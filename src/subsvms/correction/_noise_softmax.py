@@ -5,10 +5,10 @@ For a row with out-of-bag mean values u, of which u_w is the largest,
     P(true c | u) = q_c = pi_c l_c / sum_d pi_d l_d,    l_c = floor + (1 - floor) exp(a (u_c - u_w)),
 
 a softmax with bounded lift (`_noise`): floor = 1 / (LIFT (K - 1)), so that votes for one class alone leave
-the K - 1 others together as much as they leave the second of two. Labels are noisy by class, P(given d | u) =
-(q T)_d. The slope a, the weights pi and the noise maximise the likelihood of the given labels (robust logistic
-regression: Bootkrajang and Kaban, ECML 2012; one curve for each class, as with two, would ignore that several
-classes exclude each other). These kinds of noise are tried:
+the K - 1 others together as much as they leave the second of two. Labels are noisy by class: P(given d | u) =
+(q T)_d. The slope a, the weights pi and the noise maximise the likelihood of the given labels (robust
+logistic regression: Bootkrajang and Kaban, ECML 2012; one curve for each class, as with two, would ignore
+that several classes exclude each other). These kinds of noise are tried:
 
 - none;
 - *blind*: every label is wrong at the same rate, and becomes any other class;

@@ -5,7 +5,6 @@ A run is determined by its options and the bytes of its files; the number of thr
 
 import re
 import time
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._progress import announce
+from subsvms._validation import check_table
 from subsvms.app.features.make import DROPPED, Features, make_features
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
@@ -21,7 +21,7 @@ from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._result import Correction
 from subsvms.ensemble import SubSVMClassifier
-from subsvms.exceptions import LabelNoiseWarning, TableError
+from subsvms.exceptions import TableError
 
 LABELLERS = re.compile(
     r"annotat|label+er|\brater|_rater|coder|worker|reviewer|operator|(?:label+ed|checked|entered|coded|rated)_?by",
@@ -134,9 +134,9 @@ def correct_table(
         make_estimator(options, n_jobs), rule=options.rule, action=options.action, n_witnesses=0,
         max_error_rate=options.max_error_rate, min_confidence=options.min_confidence,
     )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)  # they are the run's notes
-        corrector.fit(made.X, table.labels, place_verified(options.verified, table))
+    classes = np.array(table.classes, dtype=object if isinstance(table.classes[0], str) else None)
+    X = check_table(corrector, made.X, reset=True)
+    corrector._fit_numbered(X, classes, table.codes, place_verified(options.verified, table))
     clock.lap("voting")
     members = {name: group.read(table.columns[name]) for name, group in groups.items()}
     correction = corrector.correction_
