@@ -6,7 +6,7 @@ from pyarrow import parquet
 
 from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, VOTES
-from subsvms.app.large.passes import conclude, correct_units, limit_changes
+from subsvms.app.large.passes import correct_units, examine_worst, limit_changes
 from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.options import Options
@@ -49,7 +49,7 @@ def correct_in_parts(where, work, options=None, *, pool_size=10_000, engine=None
     learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=2, stages=stages, **more)
     learned = limit_changes(source, learned, engine, folder=work, **more)
     whole = correct_units(source, learned.corrector, engine, folder=work, **more)
-    return learned, conclude(learned, whole), read_parts(work)
+    return learned, examine_worst(learned, whole), read_parts(work)
 
 
 def read_parts(work):

@@ -1,4 +1,9 @@
-"""Correct a large table batch by batch in a program or on an engine of your own, such as Spark or Ray."""
+"""Correct a large table in batches, in a program of your own or on an engine such as Spark or Ray.
+
+`fit_batches` learns from a sample of the table; `correct_batch` and `correct_batches` then correct any of its
+rows, on any machine. The judgement of a row depends on no other row, so it does not matter how the table is
+split into batches. `subsvms correct --engine local` does the same for files.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -6,7 +11,7 @@ from typing import Any
 from subsvms.app.large.batches import BatchCorrector
 from subsvms.app.large.draw import POOL_SIZE
 from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.parts import put_corrected
+from subsvms.app.large.parts import apply_correction
 from subsvms.app.large.sources import Batches
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.options import Options
@@ -20,30 +25,31 @@ __all__ = ["BatchCorrector", "correct_batch", "correct_batches", "fit_batches"]
 def fit_batches(
     batches: Callable[[], Iterable[Any]], label: str, *, n_jobs: int = 1, **options: Any
 ) -> BatchCorrector:
-    """Learn from batches that any program hands over how to judge each of their rows.
+    """Learn from batches of rows how to judge each row.
 
     Parameters
     ----------
     batches : callable
-        Called without arguments, several times; each time it returns a new iterable of the same
-        pyarrow.RecordBatch or Table in the same order. Rows are numbered in that order, from 0.
+        Called without arguments, several times; each time it must return a new iterable of the same
+        pyarrow.RecordBatch or pyarrow.Table in the same order. Rows are numbered in that order, from 0.
     label : str
         Name of the label column.
     n_jobs : int, default=1
-        Threads.
+        Threads; they change no result.
     **options
-        Fields of `subsvms.app.runs.options.Options`, such as `rule`, `action`, `n_estimators`, `kernel`,
-        `random_state`, `exclude`, `only` and `pool_size`.
+        Options of `subsvms correct`, such as `rule`, `action`, `n_estimators`, `kernel`, `random_state`,
+        `exclude`, `only` and `pool_size`.
 
     Returns
     -------
     BatchCorrector
-        For `correct_batches` and `correct_batch`, here or, pickled, elsewhere.
+        For `correct_batch` and `correct_batches`; it can be pickled and sent to other machines.
 
     Examples
     --------
     >>> import numpy as np
     >>> import pyarrow as pa
+    >>> from subsvms.scale import correct_batches, fit_batches
     >>> rng = np.random.default_rng(0)
     >>> clean = np.repeat(["no", "yes"], 1000)
     >>> values = rng.normal(0, 1, 2000) + 3 * (clean == "yes")
@@ -55,22 +61,22 @@ def fit_batches(
     >>> (given != clean).sum() > 2 * (corrected["label"].to_numpy() != clean).sum()
     np.True_
     """
-    asked = Options(label, **options)
-    check_callable(batches)
-    if asked.max_error_rate is not None:
+    settings = Options(label, **options)
+    _check_callable(batches)
+    if settings.max_error_rate is not None:
         raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
     first = next(iter(batches()), None)
     if first is None:
-        raise InputError("batches must return at least one batch of rows; got none.")
+        raise InputError("batches must return at least one batch of rows; it returned none.")
     source = Batches(batches, first.schema)
     check_names(first.schema.names, source.name, label)
+    size = settings.pool_size or POOL_SIZE
     engine = LocalEngine(1, 1)
-    size = asked.pool_size or POOL_SIZE
-    return learn_from(source, asked, engine, pool_size=size, n_jobs=n_jobs, stages=(1.0,)).corrector
+    return learn_from(source, settings, engine, pool_size=size, n_jobs=n_jobs, stages=(1.0,)).corrector
 
 
-def check_callable(batches: Any) -> None:
-    """Raise an error unless each call gives the rows anew."""
+def _check_callable(batches):
+    """Raise an error unless each call returns the rows again."""
     import pyarrow as pa
 
     expected = "batches must be a function that returns a new iterable of record batches at each call"
@@ -89,33 +95,60 @@ def check_callable(batches: Any) -> None:
 def correct_batches(
     corrector: BatchCorrector, batches: Iterable[Any], row_column: str | None = None
 ) -> Iterator[Any]:
-    """Correct record batches, as Spark's mapInArrow hands them over: an iterator in, an iterator out.
+    """Correct record batches: an iterable in, an iterator out, as Spark's mapInArrow expects.
 
     Parameters
     ----------
     corrector : BatchCorrector
-    batches : iterable of pyarrow.RecordBatch or Table
+        From `fit_batches`.
+    batches : iterable of pyarrow.RecordBatch or pyarrow.Table
     row_column : str, optional
-        A column that holds the number of each row in the table, from 0; without it see
-        `BatchCorrector.judge`.
+        As in `correct_batch`.
 
     Yields
     ------
     pyarrow.RecordBatch
-        As `correct_batch` returns it.
+        With the columns that `correct_batch` returns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from subsvms.scale import correct_batches, fit_batches
+    >>> table = pa.table({"x": [i % 20 / 20 for i in range(400)], "y": ["no", "no", "no", "yes"] * 100})
+    >>> corrector = fit_batches(lambda: [table], "y", n_estimators=50)
+    >>> [batch.num_rows for batch in correct_batches(corrector, table.to_batches(max_chunksize=150))]
+    [150, 150, 100]
     """
     for batch in batches:
         yield from correct_batch(corrector, batch, row_column).to_batches()
 
 
 def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None = None) -> Any:
-    """Correct one table of rows, as Ray's map_batches hands it over with batch_format="pyarrow".
+    """Correct one table of rows, as Ray's map_batches passes it with batch_format="pyarrow".
+
+    Parameters
+    ----------
+    corrector : BatchCorrector
+        From `fit_batches`.
+    batch : pyarrow.Table or pyarrow.RecordBatch
+    row_column : str, optional
+        Column with the number of each row in the table, from 0. Without it training rows cannot be
+        recognised, and are also judged by the SVMs that were trained on them.
 
     Returns
     -------
     pyarrow.Table
-        The rows with their labels corrected, the given ones beside them, and the columns is_label_issue,
+        The rows with their labels corrected, the given labels next to them, and the columns is_label_issue,
         label_quality and suggested_label at the end.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from subsvms.scale import correct_batch, fit_batches
+    >>> table = pa.table({"x": [i % 20 / 20 for i in range(400)], "y": ["no", "no", "no", "yes"] * 100})
+    >>> corrector = fit_batches(lambda: [table], "y", n_estimators=50)
+    >>> correct_batch(corrector, table.slice(0, 5)).column_names
+    ['x', 'y', 'y_given', 'is_label_issue', 'label_quality', 'suggested_label']
     """
     import pyarrow as pa
 
@@ -130,10 +163,10 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
     if rows is not None and batch[row_column].null_count:
         raise InputError(f"Column {row_column!r} must hold the number of each row; some are missing.")
     if len(batch) == 0:
-        one = pa.Table.from_pylist([{}], batch.schema)  # a row of nulls has the columns of any other
+        one = pa.Table.from_pylist([{}], batch.schema)  # a row of nulls has the same columns as any other
         return correct_batch(corrector, one).slice(0, 0)
     correction = corrector.judge(batch, rows)
-    table = put_corrected(corrector, batch, correction)
+    table = apply_correction(corrector, batch, correction)
     names = pa.array(corrector.labels.classes.tolist())
     kept = correction.kept
     added = {

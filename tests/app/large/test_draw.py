@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from subsvms.app.large.draw import NOBODY, draw, hash_rows, take_census
+from subsvms.app.large.draw import EMPTY, draw, hash_rows, take_census
 
 VALUES = ["no", "yes", "maybe"]
 
@@ -34,7 +34,7 @@ def test_parts_in_any_order_give_the_rows_that_a_plain_sort_gives(seed, pool_siz
         for part in np.split(rows, cuts)
     ]
     random.shuffle(parts)
-    census = NOBODY
+    census = EMPTY
     for part in parts:
         census = census.merge(part, pool_size)
     drawing = draw(

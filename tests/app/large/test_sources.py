@@ -62,10 +62,10 @@ def test_logs_and_markers_in_a_folder_are_passed_over(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("damage", "1.parquet' is damaged or no Parquet"),
-        ("another schema", "does not fit"),
+        ("damage", "1.parquet' is damaged or not a Parquet"),
+        ("another schema", "does not match"),
         ("a column less", "column 'label' is missing here"),
-        ("empty", "holds no files"),
+        ("empty", "contains no files"),
     ],
 )
 def test_what_cannot_be_opened_is_named(tmp_path, change, message):
@@ -102,7 +102,7 @@ def test_a_missing_label_column_and_mixed_formats_are_refused(tmp_path):
     with pytest.raises(TableError, match="did you mean 'label'"):
         open_source(folder, "lable")
     (folder / "x.csv").write_text("a")
-    with pytest.raises(TableError, match="must have one format"):
+    with pytest.raises(TableError, match="must have the same format"):
         find_format(list_files(folder)[1])
 
 
@@ -143,7 +143,7 @@ def test_text_of_other_encodings_and_quotes(tmp_path):
     [
         (b"", "is empty"),
         (b"a,label\n1\n", "Expected 2 columns, got 1"),
-        (b"a,label\n\xff\xfe,x\n", r"give its encoding \(--encoding\)"),
+        (b"a,label\n\xff\xfe,x\n", r"name its encoding \(--encoding\)"),
         (b"a,label\n", "header but no rows"),
         (b"a,a,label\n1,2,x\n", "several columns named 'a'"),
         (b"a,b\n1,2\n", "no column 'label'"),
@@ -157,5 +157,5 @@ def test_text_that_cannot_be_read_is_named(tmp_path, data, message):
     with pytest.raises(TableError, match=message):
         stage_files([path], "csv", tmp_path / "staged", label="label")
     path.rename(tmp_path / "t.csv.xz")
-    with pytest.raises(TableError, match="packed with xz"):
+    with pytest.raises(TableError, match="compressed with xz"):
         stage_files([tmp_path / "t.csv.xz"], "csv", tmp_path / "staged", label="label")

@@ -1,13 +1,12 @@
 """Correct a table batch by batch: learn from a sample of it, then judge rows wherever they are.
 
-What is thought of a row depends on its values, its label, its number and what was learned, and on no other
-row. So batches may be cut anywhere and judged anywhere, and each row gets the bits that it would get alone.
+The judgement of a row depends on its values, its label, its number and what was learned, and on no other row.
+So the table can be split into any batches, judged anywhere, and each row gets the bits it would get alone.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,59 +16,85 @@ from subsvms.app.large.early_exit import Exits, count_until_settled, plan_exits
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import Run, make_estimator
 from subsvms.app.runs.tally import Grouping, Tally, learn_grouping
-from subsvms.app.tables.csv_text import Delimited
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.certificates import CONFIDENCE, count_withstood
+from subsvms.correction._corrector import collect_votes
 from subsvms.correction._guards import Guards
 from subsvms.correction._judge import judge_labels
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Cutoff, Rule, Settings, apply_rule
-from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 from subsvms.ensemble._votes import Voters, Votes, count_votes
 
 
 @dataclass(frozen=True, eq=False)
 class BatchCorrector:
-    """Judges any rows of the table that it learned from. It can be sent to other machines."""
+    """Judges any rows of the table that it learned from. It can be pickled and sent to other machines.
+
+    Attributes
+    ----------
+    options : Options
+    labels : Labels
+    features : ColumnEncoder
+    decimal_comma : bool
+        As in `LabelledTable`.
+    voters : Voters
+        The trained SVMs.
+    rule : Rule
+    guards : Guards
+    pool_rows : ndarray of int of shape (n_pool,)
+        Numbers of the rows that SVMs were trained on, sorted.
+    pool_votes : Votes
+        On these rows, of the SVMs that were not trained on them.
+    pool_sizes : ndarray of int of shape (n_classes,)
+        Rows of each class in the pool.
+    subset_size : int
+    capped : bool
+        As in `Drawing`.
+    groupings : tuple of Grouping
+    cutoff : Cutoff or None
+        The last label that may change, if `max_error_rate` limits them.
+    exits : Exits or None
+        When to stop asking SVMs about a row.
+    """
 
     options: Options
     labels: Labels
-    features: Any  # the transformer
-    separator: str | None  # of text
+    features: Any
+    decimal_comma: bool
     voters: Voters
     rule: Rule
     guards: Guards
-    pool_rows: np.ndarray  # (n_pool,), numbers of the rows that SVMs were trained on, sorted
-    pool_votes: Votes  # on these, of SVMs that did not see them
-    pool_sizes: np.ndarray  # (n_classes,)
+    pool_rows: np.ndarray
+    pool_votes: Votes
+    pool_sizes: np.ndarray
     subset_size: int
-    capped: bool  # whether the table has more rows of some class than the pool
+    capped: bool
     groupings: tuple[Grouping, ...] = ()
-    cutoff: Cutoff | None = None  # the last label that may change, if not all may
-    exits: Exits | None = None  # when to stop asking about a row that is not written about
+    cutoff: Cutoff | None = None
+    exits: Exits | None = None
 
     def judge(self, batch: Any, rows: np.ndarray | None = None, *, n_jobs: int = 1) -> Correction:
-        """Return what is thought of the labels of a batch.
+        """Judge the labels of a batch.
 
         Parameters
         ----------
         batch : pyarrow.Table
         rows : ndarray of int of shape (n_rows,), optional
-            Row numbers in the table, from 0. Without them rows that SVMs were trained on cannot be told from
-            others, and are judged by those SVMs, too.
+            Row numbers in the table, from 0. Without them training rows cannot be recognised, and are also
+            judged by the SVMs that were trained on them.
         n_jobs : int
             Threads; they change no bit.
 
         Returns
         -------
         Correction
-            Without the limit on changes (`max_error_rate`) unless `cutoff` says where it lies.
+            `max_error_rate` applies only if there is a `cutoff`.
         """
         given = self.labels.read(batch)
         votes = self.count_votes(batch, rows, given, n_jobs=n_jobs)
-        return self.conclude(given, votes, rows)
+        return self.judge_votes(given, votes, rows)
 
     def count_votes(
         self,
@@ -80,7 +105,7 @@ class BatchCorrector:
         n_jobs: int = 1,
         early: bool = False,
     ) -> Votes:
-        """Return the votes on a batch, of SVMs that did not see the row.
+        """Return the votes on a batch, of SVMs that were not trained on the row.
 
         Parameters
         ----------
@@ -89,7 +114,7 @@ class BatchCorrector:
         given : ndarray of int of shape (n_rows,)
             Class numbers.
         early : bool
-            Whether rows that are settled before all SVMs were asked may go without votes.
+            Whether to return no votes on rows that are settled before all SVMs have been asked.
         """
         X = self.features.transform(self.as_table(batch))
         if early and self.exits is not None:
@@ -102,15 +127,15 @@ class BatchCorrector:
         return votes
 
     def find_in_pool(self, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places in the pool of those rows that are there, and which rows that are."""
+        """Return the places in the pool of the rows that are in it, and which rows these are."""
         if rows is None:
             return np.array([], dtype=int), np.array([], dtype=int)
         places = np.minimum(np.searchsorted(self.pool_rows, rows), len(self.pool_rows) - 1)
         found = np.flatnonzero(self.pool_rows[places] == rows)
         return places[found], found
 
-    def conclude(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
-        """Return what follows from votes."""
+    def judge_votes(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
+        """Judge labels on which votes have been counted; parameters as in `count_votes`."""
         judgement = apply_rule(self.rule, votes, given)
         if self.cutoff is not None and rows is not None:
             judgement = self.cutoff.apply(judgement, rows)
@@ -125,57 +150,70 @@ class BatchCorrector:
         )  # fmt: skip
 
     def as_table(self, batch: Any) -> LabelledTable:
-        """Return a batch as what features are made from."""
-        return make_labelled(batch, self.labels.column, self.separator)
+        """Return a batch in the form that features are made from."""
+        return wrap_columns(batch, self.labels.column, self.decimal_comma)
 
-    def find_groups(self, batch: Any) -> dict[str, np.ndarray]:
-        """Return by column the group of each row."""
+    def read_groups(self, batch: Any) -> dict[str, np.ndarray]:
+        """Return the group of each row, by column."""
         return {grouping.column: grouping.read(batch[grouping.column]) for grouping in self.groupings}
 
 
-def make_labelled(columns: Any, label: str, separator: str | None, **parts: Any) -> LabelledTable:
-    """Return columns that were read in pieces as a table; its labels are not read again."""
-    nothing = np.array([], dtype=np.int64)
-    text = None if separator is None else Delimited(b"", separator, 0, nothing, nothing, nothing, 0)
+def wrap_columns(columns: Any, label: str, decimal_comma: bool, **more: Any) -> LabelledTable:
+    """Return columns that were read in parts as a table, without reading their labels again."""
     defaults: dict[str, Any] = {
         "labels": np.full(len(columns), None, dtype=object), "matrix": None, "name": "The table", "paths": (),
         "format": "parquet", "digest": "",
     }  # fmt: skip
-    return LabelledTable(columns=columns, label=label, text=text, **(defaults | parts))
+    return LabelledTable(columns=columns, label=label, decimal_comma=decimal_comma, **(defaults | more))
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned from a sample."""
+    """What was learned from a sample.
+
+    Attributes
+    ----------
+    corrector : BatchCorrector
+    run : Run
+        Over the sample; its tally is that of the sample.
+    rows : ndarray of int of shape (n_sample,)
+        Numbers of the sample's rows.
+    notes : tuple of str
+        On the votes, without those of the guards.
+    """
 
     corrector: BatchCorrector
-    run: Run  # over the sample; its tally is the sample's
-    rows: np.ndarray  # (n_sample,), numbers of the sample's rows
-    notes: tuple[str, ...]  # on the votes, without those of the guards
+    run: Run
+    rows: np.ndarray
+    notes: tuple[str, ...]
 
 
-class Fetched:
-    """The rows of pool and sample, in the order of their numbers."""
+class Fetched(NamedTuple):
+    """The rows of pool and sample, in the order of their numbers.
 
-    def __init__(self, columns: Any, rows: np.ndarray, labels: Labels, drawing: Drawing):
-        self.columns, self.rows, self.labels, self.drawing = columns, rows, labels, drawing
-        self.in_sample = drawing.in_sample(rows)
-        self.in_pool = drawing.in_pool(rows, self.given)
+    Attributes
+    ----------
+    columns : pyarrow.Table
+    rows : ndarray of int of shape (n_rows,)
+        Row numbers in the table, from 0.
+    labels : Labels
+    drawing : Drawing
+    """
 
-    @cached_property
-    def given(self) -> np.ndarray:
-        """Class number of each row; -1 where there is no label."""
-        return self.labels.read(self.columns)
+    columns: Any
+    rows: np.ndarray
+    labels: Labels
+    drawing: Drawing
 
 
 def learn(
     fetched: Fetched,
     options: Options,
     *,
-    separator: str | None = None,
+    decimal_comma: bool = False,
     n_jobs: int = 1,
     stages: Sequence[float] | None = None,
-    **parts: Any,
+    **more: Any,
 ) -> Learned:
     """Learn from the pool and the sample how to judge every row of the table.
 
@@ -183,54 +221,44 @@ def learn(
     ----------
     fetched : Fetched
     options : Options
-    separator : str, optional
-        Of the text that the table came from.
+    decimal_comma : bool
+        As in `LabelledTable`.
     n_jobs : int
     stages : sequence of float, optional
         As in `subsvms.app.large.early_exit.plan_exits`.
-    **parts
-        What the sample knows of the whole table: name, paths, format, digest.
+    **more
+        What is known about the whole table: name, paths, format, digest.
     """
-    columns, labels, drawing, given = fetched.columns, fetched.labels, fetched.drawing, fetched.given
-    sample = np.flatnonzero(fetched.in_sample)
-    parts |= {"labels": labels.name(given[sample]), "notes": labels.notes}
-    table = make_labelled(columns.take(sample), labels.column, separator, **parts)
+    columns, rows, labels, drawing = fetched
+    given = labels.read(columns)
+    in_pool = drawing.in_pool(rows, given)
+    pool, sample = np.flatnonzero(in_pool), np.flatnonzero(drawing.in_sample(rows))
+    more |= {"labels": labels.name(given[sample]), "notes": labels.notes}
+    table = wrap_columns(columns.take(sample), labels.column, decimal_comma, **more)
     groupings = tuple(learn_grouping(table, name) for name in options.by)
     made = make_features(table, exclude=(*options.exclude, *options.by), only=options.only)
-    X = made.transformer.transform(make_labelled(columns, labels.column, separator))
+    X = made.transformer.transform(wrap_columns(columns, labels.column, decimal_comma))
 
-    pool = np.flatnonzero(fetched.in_pool)
-    n_rows = min(int(drawing.sizes.sum()), drawing.n_sample)  # not the pool's, which follows from the labels
+    n_rows = min(int(drawing.sizes.sum()), drawing.n_sample)  # not of the pool, which depends on the labels
     size = subset_size(options.subsample_size, n_rows, len(labels.classes))
     model = make_estimator(options, n_jobs).set_params(subsample_size=size)
     model._fit_numbered(X[pool], labels.classes, given[pool])
 
-    votes = votes_on_sample(model, X, fetched.in_pool, sample, n_jobs)
+    votes = collect_votes(model, X, np.where(in_pool, given, -1)).take(sample)
     settings = Settings(options.rule, options.action, options.max_error_rate, options.min_confidence)
     verdict = judge_labels(model, X[sample], given[sample], votes, settings, drawing.sizes)
     batches = BatchCorrector(
-        options=options, labels=labels, features=made.transformer,
-        separator=separator, voters=model.voters_, rule=verdict.rule, guards=verdict.guards,
-        pool_rows=fetched.rows[pool], pool_votes=model.oob_votes_, pool_sizes=model.class_sizes_,
+        options=options, labels=labels, features=made.transformer, decimal_comma=decimal_comma,
+        voters=model.voters_, rule=verdict.rule, guards=verdict.guards, pool_rows=rows[pool],
+        pool_votes=model.oob_votes_, pool_sizes=model.class_sizes_,
         subset_size=size, capped=drawing.capped, groupings=groupings,
     )  # fmt: skip
-    if options.action != "weight" and not options.by:  # which are about every row
+    if options.action != "weight" and not options.by:  # these need the votes on every row
         exits = plan_exits(
             model.voters_, verdict.rule, X[sample], given[sample], verdict.judgement,
             confidence=options.early_exit, stages=stages,
         )  # fmt: skip
         batches = replace(batches, exits=exits)
-    correction = batches.conclude(given[sample], votes, fetched.rows[sample])
+    correction = batches.judge_votes(given[sample], votes, rows[sample])
     run = Run(options, table, made, None, None, model, correction, Tally.of(correction))
-    return Learned(batches, run, fetched.rows[sample], verdict.notes)
-
-
-def votes_on_sample(
-    model: SubSVMClassifier, X: Any, in_pool: np.ndarray, sample: np.ndarray, n_jobs: int
-) -> Votes:
-    """Return votes on the rows of the sample: out-of-bag for those in the pool, of all SVMs for others."""
-    place = np.cumsum(in_pool) - 1
-    others = sample[~in_pool[sample]]
-    theirs = count_votes(model.voters_, X[others], n_jobs=n_jobs)
-    position = np.where(in_pool[sample], place[sample], np.cumsum(~in_pool[sample]) - 1 + in_pool.sum())
-    return model.oob_votes_.join(theirs).take(position)
+    return Learned(batches, run, rows[sample], verdict.notes)

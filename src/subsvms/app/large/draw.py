@@ -1,14 +1,15 @@
-"""Draw a sample of a table that depends on the rows' numbers and labels alone, not on who reads them when.
+"""Draw samples of a table that depend on the rows' numbers and labels only, not on how the table is read.
 
-Every row has a hash of (seed, row number); no two rows share one. Two samples are taken by smallest hash:
+Every row has a hash of (seed, row number); no two rows share one. The rows with the smallest hashes form two
+samples:
 
 - the *pool*, at most 2 P / K rows of each of the K classes: subsets are drawn from it, class by class;
 - the *sample*, 2 P rows of the table, whatever their labels: the scales of the features, the noise and the
-  rule are learned from it, for shares of classes that were evened out would mislead all three.
+  rule are learned from it, because balanced classes would mislead all three.
 
-Smallest hashes merge: those of two parts of a table are among the smallest of each part. So parts may be
-read in any order, on any number of machines. If no class has more than 2 P / K rows, and the table not more
-than 2 P, then both samples are the whole table, and a run in pieces gives the bits of a run in memory.
+Smallest hashes merge: those of two parts of a table are among the smallest of each part. So parts can be
+read in any order, on any number of machines. If no class has more than 2 P / K rows, and the table no more
+than 2 P, both samples are the whole table, and a run in parts gives the same bits as a run in memory.
 """
 
 from dataclasses import dataclass
@@ -47,11 +48,21 @@ def _mix(x):
 
 @dataclass(frozen=True, eq=False)
 class Census:
-    """How often each label occurs in some rows, and the smallest hashes; None stands for no label."""
+    """How often each label occurs in some rows, and the smallest hashes.
+
+    Attributes
+    ----------
+    counts : dict of label to int
+        Rows with each label; None stands for no label.
+    smallest : dict of label to ndarray of shape (n_hashes,), uint64
+        The P smallest hashes of the rows with each label, sorted; all if there are fewer.
+    overall : ndarray of shape (n_hashes,), uint64
+        The 2 P smallest hashes of all rows, sorted.
+    """
 
     counts: dict[Any, int]
-    smallest: dict[Any, np.ndarray]  # by label: at most P hashes, sorted
-    overall: np.ndarray  # at most 2 P hashes of all rows, sorted
+    smallest: dict[Any, np.ndarray]
+    overall: np.ndarray
 
     def merge(self, other: "Census", pool_size: int) -> "Census":
         """Return the census of the rows of both."""
@@ -64,7 +75,7 @@ class Census:
         return Census(counts, smallest, overall)
 
 
-NOBODY = Census({}, {}, np.array([], np.uint64))
+EMPTY = Census({}, {}, np.array([], np.uint64))
 
 
 def keep_smallest(hashes: np.ndarray, n: int) -> np.ndarray:
@@ -86,7 +97,7 @@ def take_census(values: list, codes: np.ndarray, rows: np.ndarray, *, seed: int,
     values : list
         Distinct labels.
     codes : ndarray of int of shape (n_rows,)
-        Which of them each row has; -1 for none.
+        Place of each row's label in `values`; -1 for none.
     rows : ndarray of int of shape (n_rows,)
         Row numbers.
     seed, pool_size : int
@@ -111,17 +122,32 @@ def take_census(values: list, codes: np.ndarray, rows: np.ndarray, *, seed: int,
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Which rows are in the pool, and which in the sample."""
+    """Which rows are in the pool, and which in the sample.
+
+    Attributes
+    ----------
+    seed : int
+    last : ndarray of shape (n_classes,), uint64
+        The largest hash in the pool, of each class.
+    last_overall : uint64
+        The largest hash in the sample.
+    sizes : ndarray of int of shape (n_classes,)
+        Rows of each class in the table.
+    capped : bool
+        Whether a class has rows outside the pool, or would have some if labels changed.
+    n_sample : int
+        Rows in the sample: 2 P, or all if there are fewer.
+    """
 
     seed: int
-    last: np.ndarray  # (n_classes,), the largest hash that is still in the pool, of each class
-    last_overall: np.uint64  # the largest hash that is still in the sample
-    sizes: np.ndarray  # (n_classes,), rows of each class in the table
-    capped: bool  # whether a class has rows outside the pool, or could get some by changed labels
-    n_sample: int  # rows of the sample, 2 P, or all if there are fewer
+    last: np.ndarray
+    last_overall: np.uint64
+    sizes: np.ndarray
+    capped: bool
+    n_sample: int
 
     def in_pool(self, rows: np.ndarray, given: np.ndarray) -> np.ndarray:
-        """Return which rows, given their class numbers (-1 without a label), are in the pool."""
+        """Return which rows are in the pool; `given` holds their class numbers, -1 without a label."""
         return (given >= 0) & (hash_rows(rows, self.seed) <= self.last[given])
 
     def in_sample(self, rows: np.ndarray) -> np.ndarray:
@@ -137,7 +163,7 @@ def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int) 
     census : Census
         Of the whole table.
     numbers : dict
-        Class number of each label that occurs, -1 where it means that there is none; several labels may mean
+        Class number of each label that occurs, -1 if it marks a missing label; several labels may belong to
         the same class.
     seed, pool_size : int
 
@@ -150,15 +176,15 @@ def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int) 
     (100, 100)
     """
     n_classes = max(numbers.values()) + 1
-    most = max(2 * pool_size // n_classes, 1)
+    quota = max(2 * pool_size // n_classes, 1)
     last = np.full(n_classes, np.iinfo(np.uint64).max)
     sizes = np.zeros(n_classes, dtype=np.int64)
     for c in range(n_classes):
         own = [value for value, number in numbers.items() if number == c]
         sizes[c] = sum(census.counts[value] for value in own)
-        if sizes[c] > most:
-            last[c] = keep_smallest(np.concatenate([census.smallest[value] for value in own]), most)[-1]
-    capped = bool(sizes.max() + sizes.min() > most)
+        if sizes[c] > quota:
+            last[c] = keep_smallest(np.concatenate([census.smallest[value] for value in own]), quota)[-1]
+    capped = bool(sizes.max() + sizes.min() > quota)
     n_rows = sum(census.counts.values())
     whole = n_rows <= 2 * pool_size
     last_overall = np.uint64(np.iinfo(np.uint64).max) if whole else census.overall[-1]

@@ -1,8 +1,9 @@
-"""Where the pieces of a large table are worked on: threads of this process, or a Dask cluster.
+"""Where the units of a large table are processed: in threads of this process, or on a Dask cluster.
 
-An engine calls function(shared, item) for many items and yields what comes back, in any order. The functions
-write whole files or nothing, and write the same however often they are called, so an item whose worker died
-is simply done again. Anything that can map a function over batches is an engine, too: see `docs/scale.md`.
+An engine calls function(shared, item) for many items and yields the results, in any order. The functions
+write complete files or nothing, and the same files however often they are called, so an item whose worker
+died is simply processed again. Any other program that maps a function over batches will do: see
+`docs/scale.md`.
 """
 
 import logging
@@ -11,27 +12,33 @@ import re
 import secrets
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from subsvms._extras import require_extra
 from subsvms.app.tables.files import first_sentence
 from subsvms.exceptions import TableError
 
-AHEAD = 3  # items per worker that are under way or wait
-PATIENCE = 10.0  # seconds for a scheduler to answer, and to have a worker
+TIMEOUT = 10.0  # seconds to wait for a scheduler to answer, and for its first worker
 ADDRESS = r"(\w+://)?[^\s/]+:\d+(/\S*)?"
-SHARED = "shared-"  # how files begin that workers read and nobody else needs
+SHARED = "shared-"  # prefix of files that only workers need
 
 Work = Callable[[Any, Any], Any]
 
 
 class Engine(Protocol):
-    """What can map a function over many items."""
+    """Maps a function over many items.
 
-    threads: int  # that a function should use itself
+    Attributes
+    ----------
+    threads : int
+        Number of threads that the function itself should use.
+    """
+
+    threads: int
 
     def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield work(shared, item) for each item, in any order."""
@@ -44,7 +51,7 @@ class LocalEngine:
     ----------
     n_jobs : int
     n_items : int
-        Items that are to come. If they are few, they are done one by one with all threads.
+        Number of items to expect. A few items are processed one by one, each with all threads.
 
     Examples
     --------
@@ -55,34 +62,22 @@ class LocalEngine:
     def __init__(self, n_jobs: int, n_items: int):
         self.n_workers = n_jobs if n_items >= 2 * n_jobs else 1
         self.threads = 1 if self.n_workers == n_jobs else n_jobs
-        self.pool = ThreadPoolExecutor(self.n_workers)  # for all passes: threads keep memory of their own
 
     def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield work(shared, item) for each item, in any order."""
-        waiting: set[Future] = set()
+        pool = ThreadPoolExecutor(self.n_workers)
         try:
-            for item in items:
-                waiting.add(self.pool.submit(work, shared, item))
-                if len(waiting) >= AHEAD * self.n_workers:
-                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in done)
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-        finally:  # on an error or Ctrl-C, items that have not begun never do
-            for future in waiting:
-                future.cancel()
-
-    def close(self) -> None:
-        """Let the threads go."""
-        self.pool.shutdown(cancel_futures=True)
+            for future in as_completed([pool.submit(work, shared, item) for item in items]):
+                yield future.result()
+        finally:  # on an error or Ctrl-C, wait for the items under way (joblib does not) and start no others
+            pool.shutdown(cancel_futures=True)
 
 
 class DaskEngine:
     """A Dask cluster.
 
-    What all items share goes through a file in `folder`, which all workers must see, as they must see the
-    table: it outlives workers that die, and does not weigh on the scheduler.
+    What all items share is written to a file in `folder`, which all workers must be able to read, like the
+    table itself: the file remains when workers die, and does not burden the scheduler.
 
     Parameters
     ----------
@@ -99,37 +94,25 @@ class DaskEngine:
         """Yield work(shared, item) for each item, in any order."""
         from distributed import as_completed
 
-        # A name of its own, as workers remember what they read under one.
-        path = self.folder / f"{SHARED}{secrets.token_hex(8)}.pickle"
+        path = self.folder / f"{SHARED}{secrets.token_hex(8)}.pickle"  # workers cache what they read, by name
         path.write_bytes(pickle.dumps(shared))
-        running, n_running = as_completed(loop=self.client.loop), 0
         try:
-            for item in items:
-                running.add(self._submit(work, path, item))
-                n_running += 1
-                if n_running >= AHEAD * self._count_threads():
-                    yield next(running).result()
-                    n_running -= 1
-            for future in running:
+            task = partial(work_on_item, work, str(path))
+            # The futures are kept nowhere else, so that workers forget each result once it is used.
+            for future in as_completed(self.client.map(task, list(items), pure=False), self.client.loop):
                 yield future.result()
         finally:
             path.unlink(missing_ok=True)
 
-    def _submit(self, work, path, item):
-        return self.client.submit(work_with, work, str(path), item, pure=False)
 
-    def _count_threads(self):
-        return max(sum(self.client.nthreads().values()), 1)
-
-
-def work_with(work: Work, path: str, item: Any) -> Any:
+def work_on_item(work: Work, path: str, item: Any) -> Any:
     """Call work(shared, item) on a worker."""
     return work(load_shared(path), item)
 
 
 @lru_cache(maxsize=2)
 def load_shared(path: str) -> Any:
-    """Return what the items share; once for all of them."""
+    """Return what the items share; it is read once for all of them."""
     return pickle.loads(Path(path).read_bytes())
 
 
@@ -137,40 +120,36 @@ def load_shared(path: str) -> Any:
 def open_engine(
     name: str, *, n_jobs: int, n_items: int, folder: Path, scheduler: str | None = None
 ) -> Iterator[Engine]:
-    """Give an engine, and take it down at the end.
+    """Provide an engine, and shut it down at the end.
 
     Parameters
     ----------
     name : {"local", "dask"}
     n_jobs : int
-        Threads; of a local Dask cluster, workers.
+        Threads, or workers of a local Dask cluster.
     n_items : int
-        How many units the table has.
+        Number of units of the table.
     folder : Path
-        That all workers see.
+        A folder that all workers can read and write.
     scheduler : str, optional
-        Address of a Dask scheduler; a cluster of this machine's cores without it.
+        Address of a Dask scheduler; without it, a cluster is started on this machine.
     """
     if name == "local":
-        engine = LocalEngine(n_jobs, n_items)
-        try:
-            yield engine
-        finally:
-            engine.close()
+        yield LocalEngine(n_jobs, n_items)
         return
     try:
-        import distributed  # noqa: F401  before its loggers are silenced
-    except ImportError:
-        raise TableError(
-            "Dask is not installed: install it with pip install 'subsvms[dask]', or use --engine local."
-        ) from None
-    with _silence(), _open_client(n_jobs, scheduler) as client, _explaining(scheduler):
+        require_extra("The Dask engine", "dask", "distributed")
+    except ImportError as error:
+        raise TableError(f"{error} Without it, use --engine local.") from None
+    with _silence_loggers(), _open_client(n_jobs, scheduler) as client, _explain_failures(scheduler):
         yield DaskEngine(client, folder)
 
 
 @contextmanager
-def _silence():
-    """Keep Dask, and what it is built on, from printing what is told in a sentence."""
+def _silence_loggers():
+    """Keep Dask and its dependencies from logging errors that a `TableError` describes."""
+    import distributed  # noqa: F401  creates its loggers
+
     names = [name for name in logging.root.manager.loggerDict if name.startswith(("distributed", "tornado"))]
     loggers = {logging.getLogger(name): logging.getLogger(name).level for name in (*names, "tornado")}
     for logger in loggers:
@@ -186,40 +165,42 @@ def _silence():
 def _open_client(n_jobs, scheduler):
     from distributed import Client, LocalCluster
 
-    if scheduler is not None:
-        if not re.fullmatch(ADDRESS, scheduler):  # a client would wait, and leave a thread behind
-            raise TableError(
-                f"--scheduler must be an address such as tcp://10.0.0.1:8786; got {scheduler!r}: a scheduler "
-                "prints its own when it starts."
-            )
-        try:
-            client = Client(scheduler, timeout=PATIENCE, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise TableError(
-                f"No Dask scheduler answers at {scheduler!r} ({type(error).__name__}): check its address, "
-                "and that it runs."
-            ) from None
-        with client:
-            try:
-                client.wait_for_workers(1, timeout=PATIENCE)
-            except TimeoutError:
-                raise TableError(
-                    f"The Dask scheduler at {scheduler!r} has no workers: start some, and this command again."
-                ) from None
+    if scheduler is None:
+        with (
+            tempfile.TemporaryDirectory(prefix="subsvms-") as scratch,
+            LocalCluster(
+                n_workers=n_jobs, threads_per_worker=1, dashboard_address=None, local_directory=scratch,
+                memory_limit=0, silence_logs="CRITICAL",
+            ) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):  # fmt: skip
             yield client
         return
-    with tempfile.TemporaryDirectory(prefix="subsvms-") as scratch:
-        cluster = LocalCluster(
-            n_workers=n_jobs, threads_per_worker=1, dashboard_address=None, local_directory=scratch,
-            memory_limit=0, silence_logs="CRITICAL",
-        )  # fmt: skip
-        with cluster, Client(cluster, set_as_default=False) as client:
-            yield client
+    if not re.fullmatch(ADDRESS, scheduler):  # a client would wait, and leave a thread behind
+        raise TableError(
+            f"--scheduler must be an address such as tcp://10.0.0.1:8786; got {scheduler!r}: a scheduler "
+            "prints its address when it starts."
+        )
+    try:
+        client = Client(scheduler, timeout=TIMEOUT, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise TableError(
+            f"No Dask scheduler answers at {scheduler!r} ({type(error).__name__}): check the address, and "
+            "that the scheduler is running."
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=TIMEOUT)
+        except TimeoutError:
+            raise TableError(
+                f"The Dask scheduler at {scheduler!r} has no workers: start some, then try again."
+            ) from None
+        yield client
 
 
 @contextmanager
-def _explaining(scheduler):
-    """Turn the end of a cluster into one sentence."""
+def _explain_failures(scheduler):
+    """Turn the failure of a cluster into one sentence."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm import CommClosedError
 
@@ -227,12 +208,12 @@ def _explaining(scheduler):
         yield
     except KilledWorker as error:
         raise TableError(
-            f"Several Dask workers died over the same piece ({first_sentence(error)}): they may need more "
-            "memory; start again to go on where it stopped."
+            f"Several Dask workers died while working on the same part ({first_sentence(error)}): they may "
+            "need more memory. The same command continues where this one stopped."
         ) from None
     except (CancelledError, CommClosedError, TimeoutError) as error:
         where = f" at {scheduler!r}" if scheduler else ""
         raise TableError(
-            f"The Dask scheduler{where} is gone ({type(error).__name__}): start it, and this command again, "
-            "to go on where it stopped."
+            f"The connection to the Dask scheduler{where} was lost ({type(error).__name__}): restart it if "
+            "necessary. The same command continues where this one stopped."
         ) from None

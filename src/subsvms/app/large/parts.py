@@ -1,15 +1,17 @@
-"""Judge one unit of a large table and write what follows: a part of the corrected table, and of the issues.
+"""Judge one unit of a large table and write the results: a part of the corrected table, and of the issues.
 
-A part is written under another name and moved into place when it is whole; a note of what was found in it
-comes last. So a run that was stopped knows which parts are done, and doing a part twice does no harm.
+A part is written under a temporary name and renamed when it is complete; a note on what it contains comes
+last. So a run that was stopped knows which parts are done, and doing a part twice does no harm.
 """
 
 import json
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +19,10 @@ import numpy as np
 
 from subsvms.app.large.batches import BatchCorrector
 from subsvms.app.large.sources import Source, Unit, release_memory
-from subsvms.app.runs.issues import DIGITS, LEAST, to_issue_columns
+from subsvms.app.runs.issues import DIGITS, LEAST, tabulate
 from subsvms.app.runs.tally import Tally
 from subsvms.app.tables.arrow import as_type
-from subsvms.app.tables.table import find_free, number_name
+from subsvms.app.tables.table import number_name
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import apply_rule
 from subsvms.ensemble._votes import Votes
@@ -28,30 +30,59 @@ from subsvms.exceptions import TableError
 
 CORRECTED, ISSUES, DONE, VOTES = "corrected", "issues", "done", "votes"  # folders of a run
 PARTS = (CORRECTED, ISSUES)
-TOKEN = ".token"  # names the run that may write here
-FLAGGED, HELD_BACK, PLAIN = 0, 1, 2  # kinds of rows to look at, in this order
-RANK = ("kind", "quality", "row")  # columns by which they are sorted; "row" counts from 0
+TOKEN = ".token"  # file that identifies the run that may write here
+FLAGGED, HELD_BACK, UNSUSPICIOUS = 0, 1, 2  # kinds of rows to look at, in this order
+RANK = ("kind", "quality", "row")  # columns by which these rows are sorted; "row" counts from 0
 
 
 @dataclass(frozen=True, eq=False)
 class PartWork:
-    """What all parts share."""
+    """What all parts share.
+
+    Attributes
+    ----------
+    source : Source
+    corrector : BatchCorrector
+    folder : Path or None
+        Where to write; None to write nothing.
+    n_jobs : int
+    batch_rows : int or None
+        As in `Source.read`.
+    token : str
+        Identifies this run: a worker left over from an earlier run must not write into its folder.
+    """
 
     source: Source
     corrector: BatchCorrector
-    folder: Path | None  # nothing is written without one
+    folder: Path | None
     n_jobs: int = 1
     batch_rows: int | None = None
-    token: str = ""  # of this run: a worker that an earlier run left behind must not write into this one
+    token: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What was found in one unit."""
+    """What was found in one unit, or in several together.
+
+    Attributes
+    ----------
+    number : int
+        Of the unit.
+    tally : Tally
+    worst : pyarrow.Table
+        The rows to look at first: the columns in `RANK`, then those of the table.
+    """
 
     number: int
     tally: Tally
-    worst: Any  # pyarrow.Table: the rows to look at first, with all columns of the table after those of RANK
+    worst: Any
+
+    def __add__(self, other: "Part") -> "Part":
+        import pyarrow as pa
+
+        both = pa.concat_tables([self.worst, other.worst])
+        keys = [both.column(place).to_numpy() for place in range(len(RANK))]  # names may occur twice
+        return Part(self.number, self.tally + other.tally, both.take(np.lexsort(keys[::-1])[:LEAST]))
 
 
 class Voted(NamedTuple):
@@ -63,68 +94,67 @@ class Voted(NamedTuple):
     votes: Votes
 
 
-def read_voted(work: PartWork, unit: Unit) -> Iterator[Voted]:
-    """Yield the batches of a unit with the votes on them: those that were kept, or else counted now."""
-    corrector, kept = work.corrector, load_votes(work, unit)
+def read_with_votes(work: PartWork, unit: Unit) -> Iterator[Voted]:
+    """Yield the batches of a unit with the votes on them: saved ones, or else counted now."""
+    corrector, saved = work.corrector, load_votes(work, unit)
     for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
         rows = np.arange(first, first + len(batch))
         given = corrector.labels.read(batch)
-        if kept is None:
+        if saved is None:
             votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
         else:
-            votes = kept.take(slice(first - unit.first, first - unit.first + len(batch)))
+            votes = saved.take(slice(first - unit.first, first - unit.first + len(batch)))
         yield Voted(batch, rows, given, votes)
 
 
 def do_part(work: PartWork, unit: Unit) -> Part:
     """Judge a unit and write its parts."""
-    corrector, tallies = work.corrector, []
-    worst: list[Any] = []
-    with _writing(work, unit) as write:
-        for batch, rows, given, votes in read_voted(work, unit):
-            correction = corrector.conclude(given, votes, rows)
-            write(CORRECTED, put_corrected(corrector, batch, correction))
+    corrector, parts = work.corrector, []
+    with _open_writer(work, unit) as write:
+        for batch, rows, given, votes in read_with_votes(work, unit):
+            correction = corrector.judge_votes(given, votes, rows)
+            write(CORRECTED, apply_correction(corrector, batch, correction))
             write(ISSUES, list_issues(corrector, batch, correction, rows))
-            tallies.append(Tally.of(correction, corrector.find_groups(batch)))
-            worst = [take_worst([*worst, rank_rows(batch, correction, rows)])]
+            tally = Tally.of(correction, corrector.read_groups(batch))
+            parts.append(Part(unit.number, tally, rank_rows(batch, correction, rows)))
     release_memory()
-    part = Part(unit.number, sum(tallies[1:], tallies[0]), worst[0])
+    part = reduce(add, parts)
     if work.folder is not None:
         write_part(part, work)
     return part
 
 
 def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
-    """Count the votes on a unit and keep them; return score, quality and number of each row that is flagged.
+    """Count the votes on a unit and save them; return score, quality and number of each flagged row.
 
-    How many labels may change is known only when all votes are, so with `max_error_rate` votes come first.
+    With `max_error_rate`, which labels may change is known only when all votes have been counted.
     """
     all_votes, found = [], []
-    for _, rows, given, votes in read_voted(work, unit):
+    for _, rows, given, votes in read_with_votes(work, unit):
         judgement = apply_rule(work.corrector.rule, votes, given)
         flagged = judgement.flagged
         found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
         all_votes.append(votes)
     joined = all_votes[0].join(*all_votes[1:])
-    with _replacing(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
+    with _open_new(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
         np.savez(file, **vars(joined))
     return tuple(np.concatenate(column) for column in zip(*found, strict=True))
 
 
 def load_votes(work: PartWork, unit: Unit) -> Votes | None:
-    """Return the votes that were kept on a unit; None if there are none."""
+    """Return the saved votes on a unit; None if there are none."""
     path = None if work.folder is None else work.folder / VOTES / f"{unit.number:06d}.npz"
     if path is None or not path.is_file():
         return None
-    with np.load(path) as kept:
-        return Votes(**kept)
+    with np.load(path) as saved:
+        return Votes(**saved)
 
 
 @contextmanager
-def _replacing(work: PartWork, kind: str, name: str) -> Iterator[Path]:
-    """Give a path of its own to write to; it gets its name when the block ends well, and is removed if not.
+def _open_new(work: PartWork, kind: str, name: str) -> Iterator[Path]:
+    """Provide a temporary path; the file is renamed when the block succeeds, and removed if it fails.
 
-    The same piece may be worked on twice at once, if a cluster takes a slow worker for dead.
+    Two workers may process the same unit at once, if a cluster takes a slow worker for dead.
     """
     assert work.folder is not None
     path = work.folder / kind / f".{name}-{secrets.token_hex(8)}"
@@ -133,15 +163,15 @@ def _replacing(work: PartWork, kind: str, name: str) -> Iterator[Path]:
         if work.token:
             token = work.folder / TOKEN
             if not token.is_file() or token.read_text(encoding="utf-8") != work.token:
-                raise TableError("This piece is of a run that was stopped, and another took its place.")
+                raise TableError("This part belongs to an earlier run that was stopped.")
         os.replace(path, work.folder / kind / name)
     finally:
         path.unlink(missing_ok=True)
 
 
 @contextmanager
-def _writing(work: PartWork, unit: Unit) -> Iterator:
-    """Give write(kind, table), which adds rows to the unit's part of that kind; whole or not at all."""
+def _open_writer(work: PartWork, unit: Unit) -> Iterator:
+    """Provide write(kind, table), which adds rows to the unit's part of that kind; all of them or none."""
     from pyarrow import parquet
 
     if work.folder is None:
@@ -149,7 +179,7 @@ def _writing(work: PartWork, unit: Unit) -> Iterator:
         return
     files: dict[str, Any] = {}
     with ExitStack() as stack:
-        places = {kind: stack.enter_context(_replacing(work, kind, name_part(unit.number))) for kind in PARTS}
+        places = {kind: stack.enter_context(_open_new(work, kind, name_part(unit.number))) for kind in PARTS}
 
         def write(kind, table):
             if kind not in files:
@@ -164,8 +194,8 @@ def name_part(number: int) -> str:
     return f"part-{number:06d}.parquet"
 
 
-def put_corrected(corrector: BatchCorrector, batch: Any, correction: Correction) -> Any:
-    """Return a batch with its labels corrected, the given ones beside them, and weights if asked for.
+def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correction) -> Any:
+    """Return a batch with its labels corrected, the given ones next to them, and weights if asked for.
 
     Parameters
     ----------
@@ -187,7 +217,8 @@ def put_corrected(corrector: BatchCorrector, batch: Any, correction: Correction)
         changed = compute.if_else(pa.array(new), labels, column.cast(kind).combine_chunks())
         changed = changed.cast(column.type) if pa.types.is_dictionary(column.type) else changed
         batch = batch.set_column(place, batch.schema.field(place), changed)
-    given = pa.array(corrector.labels.name(correction.given).tolist(), label_type(corrector))
+    names = pa.array(corrector.labels.classes.tolist())
+    given = names.take(pa.array(correction.given, mask=correction.missing))
     batch = batch.add_column(place + 1, number_name(f"{label}_given", batch.column_names), given)
     if correction.settings.action == "weight":
         weights = pa.array(np.round(correction.sample_weight, DIGITS))
@@ -195,25 +226,18 @@ def put_corrected(corrector: BatchCorrector, batch: Any, correction: Correction)
     return batch if correction.kept.all() else batch.filter(pa.array(correction.kept))
 
 
-def label_type(corrector: BatchCorrector) -> Any:
-    """Return the Arrow type of the labels."""
-    import pyarrow as pa
-
-    return pa.array(corrector.labels.classes.tolist()).type
-
-
 def list_issues(corrector: BatchCorrector, batch: Any, correction: Correction, rows: np.ndarray) -> Any:
     """Return the suspicious rows of a batch, worst first: those flagged, those held back, those filled in."""
     kinds = (correction.flagged, correction.held_back, correction.missing & ~correction.decided)
     found = [np.flatnonzero(kind) for kind in kinds]
     found = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in found]
-    return describe(corrector, batch, correction, np.concatenate(found), rows)
+    return tabulate_rows(corrector, batch, correction, np.concatenate(found), rows)
 
 
-def describe(
+def tabulate_rows(
     corrector: BatchCorrector, batch: Any, correction: Correction, chosen: np.ndarray, rows: np.ndarray
 ) -> Any:
-    """Return what is known of some rows of a batch, and their values.
+    """Return what is known about some rows of a batch, and their values.
 
     Parameters
     ----------
@@ -231,25 +255,15 @@ def describe(
     """
     import pyarrow as pa
 
-    columns = to_issue_columns(correction, chosen, rows)
-    types = {"given_label": label_type(corrector), "suggested_label": label_type(corrector)}
-    fixed = {"row": pa.int64(), "withstands": pa.int64(), "action": pa.string(), "reason": pa.string()}
-    table = pa.table({
-        name: pa.array(values, (types | fixed | {"is_label_issue": pa.bool_()}).get(name, pa.float64()))
-        for name, values in columns.items()
-    })  # fmt: skip
-    values = batch.take(chosen)
-    for field, column in zip(values.schema, values.columns, strict=True):
-        if field.name != corrector.labels.column:
-            table = table.append_column(field.with_name(find_free(field.name, table.column_names)), column)
-    return table
+    kind = pa.array(corrector.labels.classes.tolist()).type
+    return tabulate(correction, chosen, batch, corrector.labels.column, kind, numbers=rows)
 
 
 def rank_rows(batch: Any, correction: Correction, rows: np.ndarray) -> Any:
     """Return the rows of a batch to look at first, with all their columns."""
     import pyarrow as pa
 
-    kind = np.where(correction.flagged, FLAGGED, np.where(correction.held_back, HELD_BACK, PLAIN))
+    kind = np.where(correction.flagged, FLAGGED, np.where(correction.held_back, HELD_BACK, UNSUSPICIOUS))
     judged = ~correction.missing & ~correction.decided & (correction.votes.n_voters > 0)
     chosen = np.flatnonzero(judged | correction.flagged)
     quality = correction.label_quality
@@ -261,25 +275,14 @@ def rank_rows(batch: Any, correction: Correction, rows: np.ndarray) -> Any:
     return table
 
 
-def take_worst(tables: Sequence[Any]) -> Any:
-    """Return the rows to look at first of several such tables. Their order does not matter."""
-    import pyarrow as pa
-
-    joined = pa.concat_tables(tables)
-    keys = [
-        joined.column(place).to_numpy() for place in range(len(RANK))
-    ]  # the user may have such names, too
-    return joined.take(np.lexsort(keys[::-1])[:LEAST])
-
-
 def write_part(part: Part, work: PartWork) -> None:
-    """Note that a part is done, and what was found in it."""
+    """Record that a part is done, and what was found in it."""
     from pyarrow import parquet
 
     name = f"{part.number:06d}"
-    with _replacing(work, DONE, f"{name}.parquet") as path:
+    with _open_new(work, DONE, f"{name}.parquet") as path:
         parquet.write_table(part.worst, path)
-    with _replacing(work, DONE, f"{name}.json") as path:
+    with _open_new(work, DONE, f"{name}.json") as path:
         path.write_text(json.dumps(asdict(part.tally)), encoding="utf-8")
 
 

@@ -1,13 +1,11 @@
-"""Correct a table of more rows than memory holds, on one machine or on many, in two passes.
+"""The second pass over a large table: judge and write every unit, then examine the worst rows of all.
 
-1. Labels are counted and hashes drawn (`pool`), the rows of pool and sample are fetched, and everything that
-   judges a row is learned from them in memory (`survey`, `batches`).
-2. Every unit is read again, judged, and written (`parts`).
-
-Both passes are a function mapped over units by an engine (`engines`). What comes back adds up in any order,
-so one thread, many threads and a cluster give the same bits.
+The first pass (`survey`) has learned from a sample how to judge a row (`batches`). Both passes are functions
+that an engine (`engines`) maps over the units. Their results can be added in any order, so one thread, many
+threads and a cluster give the same bits.
 """
 
+import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,24 +13,22 @@ from typing import Any
 import numpy as np
 
 from subsvms._progress import announce
-from subsvms.app.large.batches import BatchCorrector, Learned, make_labelled
+from subsvms.app.large.batches import BatchCorrector, Learned
 from subsvms.app.large.engines import Engine
 from subsvms.app.large.parts import (
     ISSUES,
-    PLAIN,
     RANK,
+    UNSUSPICIOUS,
     Part,
     PartWork,
-    describe,
     do_part,
     read_part,
-    take_worst,
+    tabulate_rows,
     vote_on_unit,
 )
 from subsvms.app.large.sources import Source
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
-from subsvms.app.runs.tally import Tally
 from subsvms.correction._rule import count_allowed, find_cutoff
 from subsvms.correction._witnesses import find_witnesses
 
@@ -51,107 +47,111 @@ def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **m
     Returns
     -------
     Part
-        What was found in all of them.
+        What was found in all units.
     """
     work = PartWork(source, corrector, n_jobs=engine.threads, **{"folder": None, **more})
-    tally: Tally | None = None
-    worst, n_rows, left = None, 0, []
-
-    def add(part):
-        nonlocal tally, worst, n_rows
-        tally = part.tally if tally is None else tally + part.tally
-        worst = part.worst if worst is None else take_worst([worst, part.worst])
-        n_rows += part.tally.rows
-        announce("judging rows", n_rows, len(source))
-
-    for unit in source.units:
-        done = None if work.folder is None else read_part(unit.number, work.folder)
-        left += [unit] if done is None else []
-        if done is not None:
-            add(done)
-    if tally is not None:
-        n_done = len(source.units) - len(left)
-        announce(f"going on: {n_done} of {len(source.units)} parts were done before")
-    for part in engine.map(do_part, work, left):
-        add(part)
-    assert tally is not None
-    return Part(-1, tally, worst)
+    found = [] if work.folder is None else [read_part(unit.number, work.folder) for unit in source.units]
+    done = {part.number: part for part in found if part is not None}
+    left = [unit for unit in source.units if unit.number not in done]
+    if done:
+        announce(f"continuing: {len(done)} of {len(source.units)} parts were done before")
+    whole: Part | None = None
+    for part in itertools.chain(done.values(), engine.map(do_part, work, left)):
+        whole = part if whole is None else whole + part
+        announce("judging rows", whole.tally.rows, len(source))
+    assert whole is not None
+    return whole
 
 
 def limit_changes(source: Source, learned: Learned, engine: Engine, **more: Any) -> Learned:
-    """Find out which labels `max_error_rate` lets change, if it is set: count all votes and keep them.
+    """Determine which labels may change under `max_error_rate`, if it is set: count and save all votes.
 
     Parameters
     ----------
     source, learned, engine, **more
-        As in `correct_units`; a folder is needed.
+        As in `correct_units`; the folder is required.
     """
-    corrector, most = learned.corrector, learned.corrector.options.max_error_rate
-    if most is None:
+    corrector, limit = learned.corrector, learned.corrector.options.max_error_rate
+    if limit is None:
         return learned
     work = PartWork(source, corrector, n_jobs=engine.threads, **more)
     found = []
     for columns in engine.map(vote_on_unit, work, source.units):
         found.append(columns)
         announce("voting on rows", len(found), len(source.units))
-    allowed = count_allowed(most, int(corrector.rule.sizes.sum()))
+    allowed = count_allowed(limit, int(corrector.rule.sizes.sum()))
     score, quality, rows = (np.concatenate(column) for column in zip(*found, strict=True))
-    cutoff = find_cutoff(score, quality, rows, allowed)
-    corrector = replace(corrector, cutoff=cutoff)
+    corrector = replace(corrector, cutoff=find_cutoff(score, quality, rows, allowed))
     sample = learned.run.correction
-    judged = corrector.conclude(sample.given, sample.votes, learned.rows)
+    judged = corrector.judge_votes(sample.given, sample.votes, learned.rows)
     return replace(learned, corrector=corrector, run=replace(learned.run, correction=judged))
 
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What was found in a large table."""
+    """What was found in a large table.
 
-    run: Run  # over the sample, with the tally of the whole table
-    closer: Run  # over the rows to look at first, followed by the sample
-    issues: Issues  # those rows
-    numbers: np.ndarray  # row numbers of `closer`
-    doubtful: Any  # pyarrow.Table: labels listed for want of worse ones, as in the parts of issues
+    Attributes
+    ----------
+    run : Run
+        Over the sample, with the tally of the whole table.
+    worst : Run
+        Over the rows to look at first, followed by the other rows of the sample.
+    numbers : ndarray of int of shape (n_rows,)
+        Row numbers of `worst`.
+    issues : Issues
+        The rows to look at first.
+    doubtful : pyarrow.Table
+        Unsuspicious labels that are listed because there are few suspicious ones.
+    n_issues : int
+        Labels listed in all parts.
+    """
+
+    run: Run
+    worst: Run
+    numbers: np.ndarray
+    issues: Issues
+    doubtful: Any
     n_issues: int
 
 
-def conclude(learned: Learned, whole: Part, *, n_jobs: int = 1) -> Finding:
-    """Look closer at the worst rows, now that all are known.
+def examine_worst(learned: Learned, whole: Part, *, n_jobs: int = 1) -> Finding:
+    """Examine the worst rows of all parts.
 
     Parameters
     ----------
     learned : Learned
     whole : Part
-        What `correct_units` returned.
+        Result of `correct_units`.
     n_jobs : int
+
+    Returns
+    -------
+    Finding
     """
     import pyarrow as pa
 
     corrector, run, tally = learned.corrector, learned.run, whole.tally
-    kinds = whole.worst.column(0).to_numpy()
-    shown = whole.worst if run.correction.noise.explained else whole.worst.filter(pa.array(kinds != PLAIN))
-    kinds, worst_rows = shown.column(0).to_numpy(), shown.column(2).to_numpy()
-    worst = shown.select(range(len(RANK), shown.num_columns))
-    others = np.flatnonzero(~np.isin(learned.rows, worst_rows))
-    columns = pa.concat_tables([worst, run.table.columns.take(others)])
-    numbers = np.concatenate([worst_rows, learned.rows[others]])
+    shown = whole.worst
+    if not run.correction.noise.explained:
+        shown = shown.filter(pa.array(shown.column(0).to_numpy() != UNSUSPICIOUS))
+    kinds, rows = shown.column(0).to_numpy(), shown.column(2).to_numpy()
+    others = np.flatnonzero(~np.isin(learned.rows, rows))
+    columns = shown.select(range(len(RANK), shown.num_columns))
+    columns = pa.concat_tables([columns, run.table.columns.take(others)])
+    numbers = np.concatenate([rows, learned.rows[others]])
     correction = corrector.judge(columns, numbers, n_jobs=n_jobs)
-    chosen = np.arange(len(worst_rows))
-    X = corrector.features.transform(make_labelled(columns, corrector.labels.column, corrector.separator))
-    issues = Issues(
-        correction, chosen, correction.compared[chosen], correction.explain(chosen),
-        find_witnesses(X, correction.given, chosen, correction.compared[chosen]),
-    )  # fmt: skip
-    doubtful = describe(corrector, columns, correction, chosen[kinds == PLAIN], numbers)
+    chosen = np.arange(len(rows))
+    X = corrector.features.transform(corrector.as_table(columns))
+    issues = Issues(correction, find_witnesses(X, correction.given, chosen, correction.compared[chosen]))
+    doubtful = tabulate_rows(corrector, columns, correction, chosen[kinds == UNSUSPICIOUS], numbers)
     n_issues = tally.n_flagged + tally.held_back + len(doubtful) + tally.rows - tally.labelled
-    closer = replace(
-        run, table=replace(run.table, columns=columns, labels=corrector.labels.name(correction.given))
-    )
-    return Finding(replace(run, tally=tally), closer, issues, numbers, doubtful, n_issues)
+    table = replace(run.table, columns=columns, labels=corrector.labels.name(correction.given))
+    return Finding(replace(run, tally=tally), replace(run, table=table), numbers, issues, doubtful, n_issues)
 
 
 def write_doubtful(finding: Finding, folder: Path) -> None:
-    """Write the labels that are listed for want of worse ones."""
+    """Write the unsuspicious labels that are listed."""
     from pyarrow import parquet
 
     parquet.write_table(finding.doubtful, folder / ISSUES / "most-doubtful.parquet")

@@ -1,8 +1,8 @@
-"""Tables that are read in pieces: Parquet files, alone, in a folder, by a pattern, or partitioned.
+"""Tables that are read in parts: Parquet files, one or several, in a folder, by a pattern, or partitioned.
 
 A *unit* is a few row groups of one file. Rows are numbered through all files, in the order of their paths, so
-that a row has the same number however the files were named and however many machines read them. Text (CSV,
-TSV) and Arrow files have no row groups to start from: they are copied into Parquet first, a block at a time.
+a row has the same number in whatever order the files are named and however many machines read them. Text
+(CSV, TSV) and Arrow files have no row groups: they are copied to Parquet first, a block at a time.
 """
 
 import glob
@@ -13,23 +13,43 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subsvms.app.tables.files import PACKED, SUFFIXES, check_names, find_files, first_sentence, show, suggest
+from subsvms.app.tables.files import (
+    SUFFIXES,
+    check_names,
+    find_files,
+    first_sentence,
+    show,
+    strip_compression,
+    suggest,
+)
 from subsvms.exceptions import TableError
 
-UNIT_ROWS = 1 << 17  # rows that a unit gathers from small row groups; a larger group is a unit of its own
-BATCH_ROWS, FEWEST_ROWS = 1 << 14, 1 << 10  # rows in memory at a time, at most and at least
-BATCH_CELLS = 1 << 22  # and cells, unless rows are few
-PARTED = ("parquet", "feather", "csv", "tsv")  # formats that can be read in pieces
+UNIT_ROWS = 1 << 17  # rows up to which small row groups are joined; a larger group is a unit of its own
+MAX_BATCH_ROWS, MIN_BATCH_ROWS = 1 << 14, 1 << 10  # rows in memory at a time
+MAX_BATCH_CELLS = 1 << 22  # cells in memory at a time, if that leaves enough rows
+PART_FORMATS = ("parquet", "feather", "csv", "tsv")  # formats that can be read in parts
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of a table that one worker reads."""
+    """A part of a table that one worker reads.
+
+    Attributes
+    ----------
+    number : int
+        From 0, in the order of the rows.
+    path : str
+    row_groups : tuple of int
+        Of the file.
+    first : int
+        Number of the first row, from 0.
+    n_rows : int
+    """
 
     number: int
     path: str
     row_groups: tuple[int, ...]
-    first: int  # number of its first row, from 0
+    first: int
     n_rows: int
 
     def __str__(self) -> str:
@@ -39,15 +59,31 @@ class Unit:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A table on disk, cut into units. It holds no rows, and can be sent to other machines."""
+    """A table on disk, split into units. It holds no rows, and can be sent to other machines.
 
-    name: str  # what messages call it
-    paths: tuple[Path, ...]  # the user's files
-    format: str  # as they came; pieces are always read from Parquet
-    schema: Any  # pyarrow.Schema
+    Attributes
+    ----------
+    name : str
+        What messages call the table.
+    paths : tuple of Path
+        The user's files.
+    format : str
+        Format of the user's files; units are always read from Parquet.
+    schema : pyarrow.Schema
+    units : tuple of Unit
+    partitions : dict of str to pyarrow.dataset.Expression
+        For each path, the values that its folders' names give.
+    separator : str or None
+        Of the text that was copied to Parquet.
+    """
+
+    name: str
+    paths: tuple[Path, ...]
+    format: str
+    schema: Any
     units: tuple[Unit, ...]
-    partitions: dict[str, Any]  # path -> what the names of its folders say, as an expression of Arrow's
-    separator: str | None = None  # of the text it came from
+    partitions: dict[str, Any]
+    separator: str | None = None
 
     def __len__(self) -> int:
         return self.units[-1].first + self.units[-1].n_rows if self.units else 0
@@ -63,7 +99,8 @@ class Source:
         columns : sequence of str, optional
             Columns to read; all by default.
         batch_rows : int, optional
-            Most rows of a batch; by default fewer if there are many columns. It changes no result.
+            Largest number of rows in a batch; by default fewer if there are many columns. It changes no
+            result.
         """
         import pyarrow as pa
 
@@ -75,13 +112,13 @@ class Source:
                     at += batch.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             raise TableError(
-                f"{self._find_bad(unit, columns)} cannot be read ({first_sentence(error)}): mend or replace "
-                "the file, and start again."
+                f"{self._find_bad(unit, columns)} cannot be read ({first_sentence(error)}): replace the file "
+                "and start again."
             ) from None
         if at != unit.first + unit.n_rows:
             raise TableError(
-                f"{unit} held {unit.n_rows} rows, and now {at - unit.first}: do not change files that are "
-                "being read."
+                f"{unit} had {unit.n_rows} rows, and now has {at - unit.first}: do not change files while "
+                "they are read."
             )
 
     def _scan(self, unit, columns, batch_rows):
@@ -97,13 +134,13 @@ class Source:
         )  # fmt: skip
 
     def _find_bad(self, unit, columns):
-        """Return the unit with those row groups alone that cannot be read."""
+        """Return the unit with only those row groups that cannot be read."""
         import pyarrow as pa
 
         bad = []
         for group in unit.row_groups:
             try:
-                for _ in self._scan(replace(unit, row_groups=(group,)), columns, FEWEST_ROWS):
+                for _ in self._scan(replace(unit, row_groups=(group,)), columns, MIN_BATCH_ROWS):
                     pass
             except (pa.ArrowException, OSError, ValueError):
                 bad.append(group)
@@ -111,18 +148,18 @@ class Source:
 
 
 def choose_batch(n_columns: int) -> int:
-    """Return how many rows of so many columns to hold in memory at a time.
+    """Return how many rows to hold in memory at a time.
 
     Examples
     --------
     >>> choose_batch(20), choose_batch(1000)
     (16384, 4194)
     """
-    return min(max(BATCH_CELLS // max(n_columns, 1), FEWEST_ROWS), BATCH_ROWS)
+    return min(max(MAX_BATCH_CELLS // max(n_columns, 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
 
 
 def release_memory() -> None:
-    """Give back what Arrow keeps for this thread, so that pieces follow each other in the same memory."""
+    """Release memory that Arrow holds for this thread, so that each unit reuses that of the last."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()
@@ -138,12 +175,13 @@ def open_source(
     Parameters
     ----------
     where : path-like or sequence of path-like
-        A file, a folder, a pattern or a list of files of one schema. Names of folders such as year=2024 are
-        columns.
+        A file, a folder, a pattern or a list of files with the same schema. Folders whose names are such as
+        year=2024 are columns.
     label : str or None
-        Its column must be there.
+        A column that must exist.
     base : path-like, optional
-        Folder below which that is so; by default the one that is named, or that the files share.
+        Folder below which the names of folders are columns; by default the folder in `where`, or the one
+        that contains all files.
 
     Examples
     --------
@@ -172,12 +210,12 @@ def open_source(
         fragments = sorted(found.get_fragments(), key=lambda fragment: fragment.path)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(
-            f"{name} is damaged or no Parquet file ({first_sentence(error)}): write it anew."
+            f"{name} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
         ) from None
     check_names(found.schema.names, name, label)
-    units = number_rows([unit for fragment in fragments for unit in cut_file(fragment, found, str(paths[0]))])
+    units = number_units([unit for file in fragments for unit in cut_file(file, found, str(paths[0]))])
     if not units:
-        raise TableError(f"{name} has no rows: it must hold at least one row of each class.")
+        raise TableError(f"{name} has no rows: a table needs at least one row of each class.")
     partitions = {fragment.path: fragment.partition_expression for fragment in fragments}
     return Source(name, tuple(paths), "parquet", found.schema, tuple(units), partitions)
 
@@ -188,12 +226,12 @@ def name_files(paths: Sequence[Path]) -> str:
 
 
 def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[Path, list[Path]]:
-    """Return the folder below which folders' names are columns, and the files in the order of their paths."""
+    """Return the folder below which the names of folders are columns, and the files, sorted by path."""
     if isinstance(where, str | os.PathLike) and Path(where).is_dir():
         base = Path(where)
         files = [path for path in base.rglob("*") if path.is_file() and _belongs(path, base)]
         if not files:
-            raise TableError(f"The folder {str(where)!r} holds no files: give one that holds a table.")
+            raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
         return base, sorted(files)
     files = sorted(dict.fromkeys(find_files(where)))
     if isinstance(where, str | os.PathLike):
@@ -203,7 +241,7 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
 
 
 def _belongs(path, base):
-    """Tell if a file in a folder is of the table: no log or marker, and nothing that a run has left."""
+    """Return whether a file is part of the table: not a log or marker, and not written by a run."""
     inner = path.relative_to(base)
     if any(part.startswith((".", "_")) for part in inner.parts):
         return False
@@ -211,58 +249,48 @@ def _belongs(path, base):
     return not any((folder / name).is_file() for folder in above for name in ("run.json", ".lock"))
 
 
-def _unpacked(path):
-    """Return a path without the suffix of its packing."""
-    return path.with_suffix("") if path.suffix.lower() in PACKED else path
-
-
 def find_format(paths: Sequence[Path], format: str | None = None) -> str:
-    """Return the one format of all files, by their suffixes."""
+    """Return the format of the files, which must have the same one, by their suffixes."""
     if format is not None:
         return format
-    kinds = {path: SUFFIXES.get(_unpacked(path).suffix.lower()) for path in paths}
+    kinds = {path: SUFFIXES.get(strip_compression(path)[0].suffix.lower()) for path in paths}
     first = paths[0]
     for path, kind in kinds.items():
         if kind is None:
             known = ", ".join(SUFFIXES)
             raise TableError(
-                f"{str(path)!r} has none of the suffixes {known}: move it elsewhere, give a pattern such as "
-                "'folder/*.parquet' in place of the folder, or name the format."
+                f"{str(path)!r} has none of the suffixes {known}: move it elsewhere, use a pattern such as "
+                "'folder/*.parquet' instead of the folder, or name the format."
             )
         if kind != kinds[first]:
             raise TableError(
                 f"{str(path)!r} is {kind}, but {str(first)!r} is {kinds[first]}: all files of a table must "
-                "have one format."
+                "have the same format."
             )
     return str(kinds[first])
 
 
 def cut_file(fragment: Any, table: Any, first_path: str) -> list[Unit]:
-    """Return the units of one file of a table (pyarrow.dataset), their rows not numbered yet."""
+    """Return the units of one file of a table (pyarrow.dataset), not numbered yet."""
     import pyarrow as pa
     from pyarrow import dataset
 
     try:
         sizes = [group.num_rows for group in fragment.row_groups]
-        own = fragment.physical_schema
+        own = {field.name: field.type for field in fragment.physical_schema}
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(
-            f"{fragment.path!r} is damaged or no Parquet file ({first_sentence(error)}): write it anew."
+            f"{fragment.path!r} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
         ) from None
-    folders = set(dataset.get_partition_keys(fragment.partition_expression))
-    types = {field.name: field.type for field in own}
-    for field in table.schema:
-        found = types.pop(field.name, field.type if field.name in folders else None)
-        if found is None or not found.equals(field.type):
-            types = {field.name: found}
-            break
-    for name, found in types.items():
-        wanted = table.schema.field(name).type if name in table.schema.names else "no column at all"
-        came = "missing" if found is None else f"of type {found}"
-        raise TableError(
-            f"{fragment.path!r} does not fit {first_path!r}: column {show(name)} is {came} here, and "
-            f"{wanted} there; write both with one schema."
-        )
+    folders = set(dataset.get_partition_keys(fragment.partition_expression)) - own.keys()
+    wanted = {field.name: field.type for field in table.schema if field.name not in folders}
+    for name in (*wanted, *own):
+        if own.get(name) != wanted.get(name):
+            here, there = (f"of type {one[name]}" if name in one else "missing" for one in (own, wanted))
+            raise TableError(
+                f"{fragment.path!r} does not match {first_path!r}: column {show(name)} is {here} here, but "
+                f"{there} there; write all files with the same schema."
+            )
     groups: list[list[int]] = []
     rows = 0
     for number, size in enumerate(sizes):
@@ -277,8 +305,8 @@ def cut_file(fragment: Any, table: Any, first_path: str) -> list[Unit]:
     ]
 
 
-def number_rows(units: Sequence[Unit]) -> list[Unit]:
-    """Return units with their numbers and the numbers of their first rows."""
+def number_units(units: Sequence[Unit]) -> list[Unit]:
+    """Return the units with their numbers and those of their first rows."""
     numbered, first = [], 0
     for number, unit in enumerate(units):
         numbered.append(replace(unit, number=number, first=first))
@@ -287,20 +315,26 @@ def number_rows(units: Sequence[Unit]) -> list[Unit]:
 
 
 def check_columns(source: "Source | Batches", names: Sequence[str], option: str, label: str) -> None:
-    """Raise an error if an option names a column that is not there, or the label."""
+    """Raise an error if an option names a column that does not exist, or the label."""
     for name in names:
         if name == label and option != "--exclude":
             raise TableError(f"{option} names {show(name)}, which is the label of {source.name}.")
         if name not in source.schema.names:
             hint = suggest(name, source.schema.names) or "."
-            raise TableError(f"{option} names {show(name)}, which is no column of {source.name}{hint}")
+            raise TableError(f"{option} names {show(name)}, which is not a column of {source.name}{hint}")
 
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """A table that a program hands over in batches, the same ones whenever it is asked; one unit."""
+    """A table that a program provides in batches; it is one unit. Attributes not listed are as in `Source`.
 
-    give: Callable[[], Iterable[Any]]  # of pyarrow.RecordBatch or Table
+    Attributes
+    ----------
+    get_batches : callable
+        Returns a new iterable of the same pyarrow.RecordBatch or Table at each call.
+    """
+
+    get_batches: Callable[[], Iterable[Any]]
     schema: Any
     name: str = "The table"
     paths: tuple[Path, ...] = ()
@@ -315,7 +349,7 @@ class Batches:
         import pyarrow as pa
 
         at = unit.first
-        for batch in self.give():
+        for batch in self.get_batches():
             table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
             if len(table):
                 yield at, table if columns is None else table.select(list(columns))

@@ -1,6 +1,6 @@
-"""Copy text and Arrow files into Parquet, a block at a time, so that they can be read in pieces.
+"""Copy text and Arrow files to Parquet, a block at a time, so that they can be read in parts.
 
-Cells of text stay text, as in `subsvms.app.tables.csv_text`: what the columns mean is found out later.
+Cells of text stay text, as in `subsvms.app.tables.csv_text`: what the columns mean is decided later.
 """
 
 import codecs
@@ -11,11 +11,11 @@ from typing import Any
 from subsvms._progress import announce
 from subsvms.app.large.sources import UNIT_ROWS
 from subsvms.app.tables.csv_text import choose_separator, read_header, text_options
-from subsvms.app.tables.files import MARKS, PACKED, check_names, first_sentence
+from subsvms.app.tables.files import BYTE_ORDER_MARKS, COMPRESSIONS, check_names, first_sentence
 from subsvms.exceptions import TableError
 
-HEAD = 1 << 20  # bytes in which the first line must end
-BLOCK = 1 << 24  # bytes of text that are read at a time; a row must fit
+HEADER_BYTES = 1 << 20  # within which the first line must end
+BLOCK_BYTES = 1 << 24  # of text read at a time; a row must fit in
 STAGE = "reading the table"
 
 
@@ -28,14 +28,14 @@ def stage_files(
     encoding: str | None = None,
     separator: str | None = None,
 ) -> str | None:
-    """Write each file as Parquet into a folder, under names that keep their order.
+    """Write each file as Parquet to a folder, under names that keep their order.
 
     Parameters
     ----------
     paths : sequence of Path
     format : {"csv", "tsv", "feather"}
     folder : Path
-        Files of that name are replaced.
+        Files with the same names are replaced.
     label, encoding, separator
         As in `subsvms.app.tables.table.read_table`.
 
@@ -59,7 +59,7 @@ def stage_files(
             schema = next(batches)
             if first is not None and not schema.equals(first):
                 raise TableError(
-                    f"{name} does not fit {str(paths[0])!r}: its columns are others; write both alike."
+                    f"{name} has other columns than {str(paths[0])!r}: give all files the same columns."
                 )
             first = schema
             with parquet.ParquetWriter(folder / f"{number:06d}.parquet", schema, compression="zstd") as file:
@@ -69,22 +69,22 @@ def stage_files(
         except TableError:
             raise
         except (pa.ArrowException, OSError, EOFError, LookupError, ValueError) as error:
-            raise TableError(_say_unreadable(name, first_sentence(error))) from None
+            raise TableError(_format_unreadable(name, first_sentence(error))) from None
         done += path.stat().st_size
         announce(STAGE, done, total)
     return separator
 
 
-def _say_unreadable(name: str, told: str) -> str:
-    """Return a sentence on a file that cannot be read, from what Arrow told."""
-    if "Empty CSV file" in told:
-        return f"{name} has a header but no rows: it must hold some of each class."
-    encoding = ", or give its encoding (--encoding)" if "utf" in told.lower().replace("-", "") else ""
-    return f"{name} cannot be read ({told}): mend it first{encoding}."
+def _format_unreadable(name: str, reason: str) -> str:
+    """Return a sentence about a file that cannot be read; `reason` is Arrow's."""
+    if "Empty CSV file" in reason:
+        return f"{name} has a header but no rows: a table needs some of each class."
+    encoding = ", or name its encoding (--encoding)" if "utf" in reason.lower().replace("-", "") else ""
+    return f"{name} cannot be read ({reason}): fix the file{encoding}."
 
 
 def _regroup(schema: Any, batches: Iterator) -> Iterator:
-    """Yield tables of as many rows as a unit has."""
+    """Yield tables with about as many rows as a unit."""
     import pyarrow as pa
 
     waiting, n_rows = [], 0
@@ -119,34 +119,34 @@ def _open_arrow(path: Path) -> Iterator:
 def _open_text(path, name, format, label, encoding, separator) -> tuple[str, Iterator]:
     """Return the separator of a text file, and an iterator over its schema and then its batches."""
     if path.suffix.lower() == ".xz":
-        raise TableError(f"{name} is packed with xz, which cannot be read in pieces: unpack it first.")
+        raise TableError(f"{name} is compressed with xz, which cannot be read in parts: decompress it first.")
     with _open_stream(path, b"", "utf-8") as stream:
         start = stream.read(4)
-    mark = next((mark for mark in MARKS if start.startswith(mark)), b"")
-    known = MARKS[mark] if mark else encoding or "utf-8"
+    mark = next((mark for mark in BYTE_ORDER_MARKS if start.startswith(mark)), b"")
+    known = BYTE_ORDER_MARKS[mark] if mark else encoding or "utf-8"
     try:
         known = "utf-8" if codecs.lookup(known).name == "utf-8" else known
     except LookupError:
         raise TableError(
-            f"There is no text encoding {encoding!r}: give one such as 'utf-8', 'cp1252' or 'utf-16'."
+            f"There is no text encoding {encoding!r}: use one such as 'utf-8', 'cp1252' or 'utf-16'."
         ) from None
     with _open_stream(path, mark, known) as stream:
-        head = stream.read(HEAD)
+        head = stream.read(HEADER_BYTES)
     if not head.strip():
-        raise TableError(f"{name} is empty: it must hold a table.")
+        raise TableError(f"{name} is empty: it must contain a table.")
     separator = separator or choose_separator(head, label, "\t" if format == "tsv" else ",")
     names, _, body = read_header(head, separator)
-    if names is None or body >= HEAD:
-        raise TableError(f"{name} has a first line that does not end, or a quote that is never closed.")
+    if names is None or body >= HEADER_BYTES:
+        raise TableError(f"{name} has a first line that never ends, or a quote that is never closed.")
     check_names(names, name, label)
     return separator, _read_text(path, mark, known, body, names, separator)
 
 
 def _open_stream(path, mark, encoding):
-    """Return the bytes of a text file as UTF-8, unpacked, after its byte order mark."""
+    """Return a text file as a stream of UTF-8, decompressed, after its byte order mark."""
     import pyarrow as pa
 
-    codec = PACKED.get(path.suffix.lower())
+    codec = COMPRESSIONS.get(path.suffix.lower())
     stream = pa.input_stream(str(path), compression="bz2" if codec == "bzip2" else codec)
     stream.read(len(mark))
     return stream if encoding == "utf-8" else pa.transcoding_input_stream(stream, encoding, "utf-8")
@@ -160,6 +160,6 @@ def _read_text(path, mark, encoding, body, names, separator) -> Iterator:
     yield schema
     with _open_stream(path, mark, encoding) as stream:
         stream.read(body)
-        options = text_options(len(names), separator, BLOCK, use_threads=False)
+        options = text_options(len(names), separator, BLOCK_BYTES, use_threads=False)
         for batch in csv.open_csv(stream, **options):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)

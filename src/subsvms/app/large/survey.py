@@ -1,6 +1,6 @@
 """The first pass over a large table: count its labels, draw a pool and a sample, fetch them, and learn.
 
-What a run drew is noted in its folder, so that one that is stopped later need not do it again.
+The drawn rows are saved in the run's folder, so that a run that was stopped need not draw them again.
 """
 
 import hashlib
@@ -12,27 +12,28 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._atomic import write_whole
 from subsvms._progress import announce
 from subsvms.app.large.batches import Fetched, Learned, learn
-from subsvms.app.large.draw import NOBODY, POOL_SIZE, Census, Drawing, draw, take_census
+from subsvms.app.large.draw import EMPTY, POOL_SIZE, Census, Drawing, draw, take_census
 from subsvms.app.large.engines import Engine
 from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
 from subsvms.app.runs.options import Options
 from subsvms.app.tables.files import digest_file
-from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, plain_type, read_meaning
+from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import number_name
 
-DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # what a run that is stopped after the first pass leaves
+DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # files that the first pass leaves in a run's folder
 
 
-def name_number(source: Source | Batches) -> str:
-    """Return a name for the column of row numbers among fetched rows that no column of the table has."""
+def name_row_column(source: Source | Batches) -> str:
+    """Return a name for the column of row numbers in fetched rows that no column of the table has."""
     return number_name("row", source.schema.names)
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What counting labels needs."""
+    """What counting labels requires."""
 
     source: Source | Batches
     label: str
@@ -43,7 +44,7 @@ class Survey:
 
 def count_unit(survey: Survey, unit: Unit) -> Census:
     """Return the census of a unit's labels."""
-    census = NOBODY
+    census = EMPTY
     for first, batch in survey.source.read(unit, [survey.label], survey.batch_rows):
         values, codes = encode_labels(batch[survey.label])
         check_few(values, survey.source.name, survey.label)
@@ -54,18 +55,18 @@ def count_unit(survey: Survey, unit: Unit) -> Census:
 
 
 def join_digests(digests: Sequence[str]) -> str:
-    """Return one digest for several files; that of the file if there is one, and none without any."""
+    """Return one digest for several files: that of a single file, or of all digests together."""
     return "".join(digests) if len(digests) < 2 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def digest_path(_: None, path: Path) -> tuple[Path, str]:
-    """Return a file's SHA-256."""
+    """Return a path and the SHA-256 of its file."""
     return path, digest_file(path)
 
 
 @dataclass(frozen=True, eq=False)
 class Fetching:
-    """What fetching rows needs."""
+    """What fetching rows requires."""
 
     source: Source | Batches
     labels: Labels
@@ -77,13 +78,13 @@ def fetch_unit(fetching: Fetching, unit: Unit) -> Any:
     """Return the rows of a unit that are in the pool or in the sample, with their numbers."""
     import pyarrow as pa
 
-    found = []
+    found, name = [], name_row_column(fetching.source)
     for first, batch in fetching.source.read(unit, batch_rows=fetching.batch_rows):
         rows = np.arange(first, first + len(batch))
         wanted = fetching.drawing.in_sample(rows)
         wanted |= fetching.drawing.in_pool(rows, fetching.labels.read(batch))
         chosen = np.flatnonzero(wanted)
-        found.append(batch.take(chosen).append_column(name_number(fetching.source), pa.array(rows[chosen])))
+        found.append(batch.take(chosen).append_column(name, pa.array(rows[chosen])))
     joined = pa.concat_tables(found).combine_chunks()
     release_memory()
     return joined
@@ -92,17 +93,17 @@ def fetch_unit(fetching: Fetching, unit: Unit) -> Any:
 def survey_source(
     source: Source | Batches, options: Options, engine: Engine, *, pool_size: int, batch_rows: int | None
 ) -> tuple[Labels, Drawing, str]:
-    """Count the labels and draw the pool; return what labels mean, the drawing, and the input's digest."""
+    """Count the labels and draw rows; return the meaning of labels, the drawing, and the input's digest."""
     survey = Survey(source, options.label, options.random_state, pool_size, batch_rows)
-    census, done = NOBODY, 0
+    census, done = EMPTY, 0
     for found in engine.map(count_unit, survey, source.units):
         census, done = census.merge(found, pool_size), done + 1
         check_few(list(census.counts), source.name, options.label)
         announce("counting labels", done, len(source.units))
-    labels = read_meaning(
+    labels = learn_labels(
         dict(sorted(census.counts.items(), key=lambda item: str(item[0]))),
-        source.schema.field(options.label).type, source.name, options.label,
-        is_text=source.separator is not None, missing=options.missing_label,
+        source.name, options.label,
+        is_text=source.separator is not None, missing_labels=options.missing_label,
     )  # fmt: skip
     digests = dict(engine.map(digest_path, None, source.paths))
     drawing = draw(census, labels.numbers, seed=options.random_state, pool_size=pool_size)
@@ -120,7 +121,7 @@ def fetch_rows(
         parts.append(found)
         announce("drawing a sample", len(parts), len(source.units))
     joined = pa.concat_tables(parts).combine_chunks()
-    return joined.take(np.argsort(joined[name_number(source)].to_numpy()))
+    return joined.take(np.argsort(joined[name_row_column(source)].to_numpy()))
 
 
 def learn_from(
@@ -138,77 +139,66 @@ def learn_from(
 
     Parameters
     ----------
-    source : Source
+    source : Source or Batches
     options : Options
     engine : Engine
     pool_size : int
         P: SVMs are trained on at most 2 P rows, and everything else is learned from as many.
     batch_rows : int, optional
-        Rows in memory at a time; changes no result.
+        Rows in memory at a time; they change no result.
     n_jobs : int
-        Threads; change no result.
+        Threads; they change no result.
     folder : Path, optional
-        Where to leave what was drawn, and to look for it.
+        Where to save the drawn rows, and to look for them first.
     stages : sequence of float, optional
         As in `subsvms.app.large.early_exit.plan_exits`.
     """
-    from pyarrow import parquet
-
     for option in ("exclude", "only", "by"):
         check_columns(source, getattr(options, option), f"--{option}", options.label)
-    kind = source.schema.field(options.label).type
-    check_type(plain_type(kind), source.name, options.label)
-    number = name_number(source)
-    drawn = None if folder is None else read_drawn(folder)
+    check_type(source.schema.field(options.label).type, source.name, options.label)
+    drawn = None if folder is None else load_drawn(folder)
     if drawn is None:
         labels, drawing, digest = survey_source(
             source, options, engine, pool_size=pool_size, batch_rows=batch_rows
         )
         rows = fetch_rows(source, labels, drawing, engine, batch_rows)
         if folder is not None:
-            parquet.write_table(rows, folder / FETCHED)
-            write_drawn(labels, drawing, digest, folder)
+            save_drawn(labels, drawing, digest, rows, folder)
     else:
-        labels, drawing, digest = drawn
-        with parquet.ParquetFile(folder / FETCHED) as file:  # type: ignore[operator]
-            rows = file.read()
+        labels, drawing, digest, rows = drawn
+    number = name_row_column(source)
     fetched = Fetched(rows.drop_columns([number]), rows[number].to_numpy(), labels, drawing)
     return learn(
-        fetched, options, separator=source.separator, n_jobs=n_jobs, name=source.name, paths=source.paths,
-        format=source.format, digest=digest, stages=stages,
+        fetched, options, decimal_comma=source.separator == ";", n_jobs=n_jobs, stages=stages,
+        name=source.name, paths=source.paths, format=source.format, digest=digest,
     )  # fmt: skip
 
 
-def write_drawn(labels: Labels, drawing: Drawing, digest: str, folder: Path) -> None:
-    """Note the end of the first pass."""
+def save_drawn(labels: Labels, drawing: Drawing, digest: str, rows: Any, folder: Path) -> None:
+    """Save the result of the first pass; the note comes last."""
+    from pyarrow import parquet
+
+    parquet.write_table(rows, folder / FETCHED)
+    numbers = list(labels.numbers.items())
     note = {
-        "column": labels.column,
-        "classes": labels.classes.tolist(),
-        "numbers": list(labels.numbers.items()),
-        "notes": labels.notes,
-        "seed": drawing.seed,
-        "last": drawing.last.tolist(),
-        "last_overall": int(drawing.last_overall),
-        "sizes": drawing.sizes.tolist(),
-        "capped": drawing.capped,
-        "n_sample": drawing.n_sample,
+        "labels": vars(labels) | {"classes": labels.classes.tolist(), "numbers": numbers},
+        "drawing": {name: np.asarray(value).tolist() for name, value in vars(drawing).items()},
         "digest": digest,
     }
-    new = folder / f".{DRAWN}"
-    new.write_text(json.dumps(note), encoding="utf-8")
-    new.replace(folder / DRAWN)
+    write_whole(folder / DRAWN, json.dumps(note).encode())
 
 
-def read_drawn(folder: Path) -> tuple[Labels, Drawing, str] | None:
-    """Return what the first pass of a stopped run drew; None if it did not come to its end."""
+def load_drawn(folder: Path) -> tuple[Labels, Drawing, str, Any] | None:
+    """Return what `save_drawn` saved; None if the first pass did not finish."""
+    from pyarrow import parquet
+
     if not (folder / DRAWN).is_file():
         return None
     note = json.loads((folder / DRAWN).read_text(encoding="utf-8"))
-    labels = Labels(
-        note["column"], np.array(note["classes"]), dict(map(tuple, note["numbers"])), tuple(note["notes"])
-    )
-    drawing = Drawing(
-        note["seed"], np.array(note["last"], np.uint64), np.uint64(note["last_overall"]),
-        np.array(note["sizes"], np.int64), note["capped"], note["n_sample"],
-    )  # fmt: skip
-    return labels, drawing, note["digest"]
+    found, drawn = note["labels"], note["drawing"]
+    meaning = {"numbers": dict(map(tuple, found["numbers"])), "notes": tuple(found["notes"])}
+    labels = Labels(**found | meaning | {"classes": np.array(found["classes"])})
+    hashes = {name: np.array(drawn[name], np.uint64)[()] for name in ("last", "last_overall")}
+    drawing = Drawing(**drawn | hashes | {"sizes": np.array(drawn["sizes"])})
+    with parquet.ParquetFile(folder / FETCHED) as file:
+        return labels, drawing, note["digest"], file.read()
