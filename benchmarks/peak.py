@@ -18,10 +18,9 @@ import time
 import numpy as np
 from numba import njit
 
+from subsvms.ensemble import draw_subsets, solve_subsets, subset_size
 from subsvms.ensemble._compiled import ballots as _ballots
 from subsvms.ensemble._rows import Kernel
-from subsvms.ensemble._sampling import draw_subsets, subset_size
-from subsvms.ensemble._solver import solve_subsets
 from subsvms.ensemble._votes import LANES, Booth, count_votes, gather_voters
 
 J, N_ROWS, N_FEATURES = 1000, 10_000, 20

@@ -30,9 +30,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from subsvms import SubSVMClassifier, adversaries, correct_labels
+from subsvms.ensemble import draw_subsets, solve_subsets, subset_size
 from subsvms.ensemble._rows import Kernel
-from subsvms.ensemble._sampling import draw_subsets, subset_size
-from subsvms.ensemble._solver import solve_subsets
 from subsvms.ensemble._votes import count_votes, gather_voters
 
 RESULTS = Path(__file__).parent / "results"

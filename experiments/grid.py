@@ -1,9 +1,9 @@
 """Full-size SVMs over a grid: one kernel matrix per data set and gamma, shared by all labels, C and weights.
 
-For one gamma, the SVMs of all cases, C and ratios are solved over the same matrix, each C from the solution
-of the one before; all of their decision values on the test rows are one matrix product per block. Cross-
-validation leaves rows out of the same matrix. Each candidate becomes a row with its measures, which the judge
-computes.
+For one gamma, the SVMs of all cases, C and ratios are solved on the same matrix, each C starting from the
+solution of the one before; all their decision values on the test rows are one matrix product per block.
+Cross-validation leaves rows out of the same matrix. Each candidate becomes a row with its measures, which the
+judge computes.
 """
 
 import time
@@ -16,10 +16,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from experiments.judge import score
 from experiments.protocol import seed_of
-from subsvms.ensemble._solver import solve_shared
+from subsvms.ensemble import solve_shared
 
-MOST_BYTES = 2_000_000_000  # of a kernel matrix that is kept: all of the paper's fit
-BLOCK = 4096  # test rows whose kernel values are in memory at once, if it does not
+MOST_BYTES = 2_000_000_000  # of a kernel matrix that is kept in memory; all of the paper's fit
+BLOCK = 4096  # test rows whose kernel values are in memory at once, if the matrix does not fit
 
 
 def dense(X):
@@ -28,12 +28,12 @@ def dense(X):
 
 
 def rbf(A, B, gamma):
-    """Return exp(-gamma |a - b|^2) in single precision; scikit-learn's goes through double, and is slower."""
+    """Return exp(-gamma |a - b|^2) in single precision; scikit-learn's uses double inside, and is slower."""
     K = A @ B.T
     K *= 2.0 * gamma
     K -= gamma * np.einsum("ij,ij->i", A, A)[:, None]
     K -= gamma * np.einsum("ij,ij->i", B, B)
-    np.minimum(K, 0.0, out=K)  # rounding
+    np.minimum(K, 0.0, out=K)  # against rounding errors
     return np.exp(K, out=K)
 
 
@@ -49,7 +49,7 @@ def training_kernel(data, factor):
 
 @lru_cache(maxsize=1)
 def test_kernel(data, factor):
-    """Return the kernel between test and training rows: whole, or if huge as blocks made when asked for."""
+    """Return the kernel between test and training rows: whole or, if huge, as blocks computed on demand."""
     A, B = dense(data.X_test), dense(data.X_train)
     gamma = factor / A.shape[1]
     if 4 * len(A) * len(B) <= MOST_BYTES:
@@ -58,7 +58,7 @@ def test_kernel(data, factor):
 
 
 class Blocks:
-    """Blocks of a kernel matrix, computed anew each time."""
+    """Blocks of a kernel matrix, computed again each time."""
 
     def __init__(self, A, B, gamma):
         self.A, self.B, self.gamma = A, B, gamma
@@ -68,7 +68,7 @@ class Blocks:
 
 
 def solve(K, targets, C, ratio, protocol, start=None):
-    """Return SVMs for several labellings; `ratio` is C of class 1 over C of class 0."""
+    """Return SVMs for several labellings; `ratio` is C of class 1 divided by C of class 0."""
     options = {"class_weight": (1.0, ratio), "loss": protocol.loss, "tol": protocol.tol, "n_jobs": 2}
     return solve_shared(K, targets, C=C, start=start, **options)
 
@@ -90,7 +90,7 @@ def evaluate(data, cases, givens, factor, protocol):
     givens : ndarray of int of shape (n_cases, n_train)
         Their labels.
     factor : float
-        gamma, times 1/d.
+        gamma is this times 1/d.
     protocol : Protocol
     """
     K, kernel_seconds = training_kernel(data, factor)

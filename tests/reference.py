@@ -5,17 +5,12 @@ from scipy.optimize import minimize
 
 
 def kernel_matrix(name, A, B, gamma=1.0, coef0=0.0, degree=3):
-    """Compute the kernel from its definition, one pair of rows at a time."""
-    K = np.empty((len(A), len(B)))
-    for i, a in enumerate(A):
-        for j, b in enumerate(B):
-            if name == "linear":
-                K[i, j] = a @ b
-            elif name == "poly":
-                K[i, j] = (gamma * (a @ b) + coef0) ** degree
-            else:
-                K[i, j] = np.exp(-gamma * np.sum((a - b) ** 2))
-    return K
+    """Compute the kernel from its definition, for every pair of rows."""
+    A, B = A[:, None], B[None]
+    if name == "rbf":
+        return np.exp(-gamma * np.sum((A - B) ** 2, axis=2))
+    product = np.sum(A * B, axis=2)
+    return product if name == "linear" else (gamma * product + coef0) ** degree
 
 
 def solve_svm(K, y, C, loss):
@@ -67,7 +62,7 @@ def count_ballots(decisions, pairs, sizes, counted):
     """Count votes one row, one SVM and one pair at a time.
 
     decisions: (n_subsets, n_pairs, n_rows); counted: (n_subsets, n_rows), bool. Return the numbers of
-    votes and the sums of values, both (n_rows, n_classes).
+    votes and the sums of values, both of shape (n_rows, n_classes).
     """
     n_classes, n_rows = len(sizes), decisions.shape[2]
     counts, sums = np.zeros((n_rows, n_classes), int), np.zeros((n_rows, n_classes))
@@ -78,8 +73,8 @@ def count_ballots(decisions, pairs, sizes, counted):
                 continue
             score = np.zeros(n_classes)
             for (lower, upper), f in zip(pairs, per_pair[:, row], strict=True):
-                score[upper] += np.clip(f, -1, 1)
-                score[lower] -= np.clip(f, -1, 1)
+                score[upper] += min(max(f, -1), 1)
+                score[lower] -= min(max(f, -1), 1)
             counts[row, max(by_size, key=lambda c: score[c])] += 1
             sums[row] += score / (n_classes - 1)
     return counts, sums

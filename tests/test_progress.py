@@ -4,7 +4,7 @@ import sklearn
 from sklearn.utils.fixes import parse_version
 
 from subsvms import SubSVMClassifier
-from subsvms._progress import Progress
+from subsvms._progress import Progress, announce, listening, one_stage
 
 X = np.arange(300.0)[:, None] / 300
 Y = np.arange(300) >= 150
@@ -15,25 +15,43 @@ def quick(**params):
     return SubSVMClassifier(n_estimators=100, random_state=0, **params)
 
 
-def test_silence_is_the_default(capsys):
+def test_nothing_is_printed_by_default(capsys):
     quick().fit(X, Y).predict(X)
     assert capsys.readouterr() == ("", "")
 
 
-def test_verbose_writes_a_line_per_stage(capsys):
+def test_verbose_prints_a_line_per_stage(capsys):
     quick(verbose=1).fit(X, Y)
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("[SubSVMClassifier] training SVMs: 100 done in ")
     assert second.startswith("[SubSVMClassifier] voting on rows: 300 done in ")
 
 
-def test_more_verbose_tells_the_time_left(capsys):
+def test_verbose_2_prints_the_time_left(capsys):
     quick(verbose=2, n_jobs=2).set_params(n_estimators=1000).fit(X, Y)
     lines = capsys.readouterr().out.splitlines()
     assert sum("s left" in line for line in lines) == 9
 
 
-@pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn 1.9 brought callbacks")
+def test_a_listener_is_called_until_its_context_ends():
+    heard = []
+    with listening(lambda *report: heard.append(report)):
+        quick().fit(X, Y)
+    announce("after")
+    assert heard[-1] == ("voting on rows", 300, 300)
+    assert {stage for stage, _, _ in heard} == {"training SVMs", "voting on rows"}
+
+
+def test_a_stage_can_hide_the_stages_inside_it():
+    heard = []
+    with listening(lambda *report: heard.append(report)):
+        with one_stage("checking"):
+            quick().fit(X, Y)
+        announce("writing")
+    assert heard == [("checking", 0, 1), ("writing", 0, 1)]
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks need scikit-learn 1.9")
 class TestCallbacks:
     def recorder(self):
         class Recorder:
@@ -64,7 +82,7 @@ class TestCallbacks:
         for name in ("training SVMs step", "voting on rows step"):
             assert events.count(("begin", name)) == events.count(("end", name)) == 100
 
-    def test_a_failed_fit_tears_callbacks_down(self):
+    def test_callbacks_are_torn_down_when_a_fit_fails(self):
         recorder = self.recorder()
         recorder.on_fit_task_end = lambda estimator, context: 1 / 0
         model = quick().set_callbacks(recorder)
@@ -90,8 +108,8 @@ class TestCallbacks:
         assert "training SVMs" in capsys.readouterr().out
 
 
-def test_it_works_without_callbacks(capsys):
-    """As with scikit-learn before 1.9, whose estimators have no callback context."""
+def test_an_estimator_without_callbacks_can_report(capsys):
+    """As with scikit-learn before 1.9."""
 
     class Old:
         verbose = 1

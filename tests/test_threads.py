@@ -7,22 +7,23 @@ from subsvms._threads import run_pieces
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("n_items", [0, 1, 10, 11])
-def test_every_item_is_done_once_and_told(n_jobs, n_items):
-    done, told = [], []
+def test_every_item_is_done_once_and_reported(n_jobs, n_items):
+    done, reported = [], []
     run_pieces(
         lambda first, last: done.extend(range(first, last)),
         n_items,
         3,
         n_jobs,
-        tell=lambda n, total: told.append((n, total)),
+        on_progress=lambda n, total: reported.append((n, total)),
     )
     assert sorted(done) == list(range(n_items))
-    assert told == sorted(told)
-    assert not told or told[-1] == (n_items, n_items)
+    assert reported == sorted(reported)
+    assert len(reported) == -(-n_items // 3)
+    assert not reported or reported[-1] == (n_items, n_items)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_error_comes_through_and_stops_the_rest(n_jobs):
+def test_an_error_is_raised_and_stops_the_rest(n_jobs):
     begun = []
 
     def work(first, last):

@@ -1,12 +1,24 @@
-"""Bad input gets one sentence that says what was wrong and what to do."""
+"""Bad input is refused with one sentence that says what is wrong and what to do."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 
 from subsvms import SubSVMClassifier
+from subsvms._validation import (
+    check_class_weight,
+    check_cost,
+    check_count,
+    check_labels,
+    check_range,
+    check_square,
+    check_subset,
+    check_table,
+    check_verified,
+    find_missing,
+    warn_unscaled,
+)
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.arange(40) % 2
@@ -18,31 +30,54 @@ def with_value(value, row=3, column=1):
     return table
 
 
+def make_csr(data, indices, indptr):
+    """Make a CSR matrix without SciPy's checks."""
+    matrix = sparse.csr_matrix((1, 3))
+    matrix.data, matrix.indices, matrix.indptr = np.array(data), np.array(indices), np.array(indptr)
+    return matrix
+
+
 TABLES = {
     "NaN": (with_value(np.nan), "row 3, column 1 holds NaN.*SimpleImputer"),
     "infinity": (with_value(np.inf), "row 3, column 1 holds infinity"),
     "minus infinity": (with_value(-np.inf, row=39), "row 39, column 1 holds infinity"),
     "NaN in CSR": (sparse.csr_array(with_value(np.nan)), "row 3, column 1 holds NaN"),
     "NaN in a frame": (pd.DataFrame(with_value(np.nan), columns=list("abc")), "column 'b' holds NaN"),
+    "NaN far down": (np.append(np.zeros((5000, 1)), [[np.nan]], axis=0), "row 5000, column 0 holds NaN"),
     "text": (pd.DataFrame({"a": ["x", "y"] * 20}), "could not convert string.*TableVectorizer"),
     "one dimension": (X[:, 0], r"two dimensions.*has 1.*reshape\(-1, 1\)"),
     "complex numbers": (X + 1j, "Complex data not supported: X must hold real numbers"),
     "no rows": (X[:0], "0 sample"),
     "no columns": (X[:, :0], "0 feature"),
+    "an index out of range": (make_csr(np.ones(3), [0, 1, 10**8], [0, 3]), "valid CSR matrix"),
+    "an index just out of range": (make_csr(np.ones(3), [0, 1, 3], [0, 3]), "valid CSR matrix"),
+    "a negative index": (make_csr(np.ones(3), [0, -3, 1], [0, 3]), "valid CSR matrix"),
+    "a pointer out of range": (make_csr(np.ones(3), [0, 1, 2], [0, 10**8]), "valid CSR matrix"),
 }
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_bad_tables(name):
+def test_bad_tables_are_refused(name):
     table, message = TABLES[name]
-    y = Y[: table.shape[0]]
     with pytest.raises(ValueError, match=message) as error:
-        SubSVMClassifier(n_estimators=5).fit(table, y)
+        check_table(SubSVMClassifier(), table, reset=True)
     assert "\n" not in str(error.value)
 
 
+def test_dates_beside_numbers_are_refused():
+    frame = pd.DataFrame({"a": X[:, 0], "b": pd.date_range("2020", periods=40)})
+    with pytest.raises(TypeError, match="convert dates and so on to numbers") as error:
+        check_table(SubSVMClassifier(), frame, reset=True)
+    assert "\n" not in str(error.value)
+
+
+def test_large_numbers_are_finite():
+    """Although their sum is not."""
+    assert check_table(SubSVMClassifier(), np.full((2, 2), 1e308), reset=True).max() == 1e308
+
+
 LABELS = {
-    "one class": (np.zeros(40), "at least two classes, but only one class, '0.0', came"),
+    "one class": (np.zeros(40), "at least two classes, but holds only one class, '0.0'"),
     "too few": (Y[:30], "same number of rows; got 40 and 30"),
     "none": (None, "y is None"),
     "continuous": (X[:, 0], "Unknown label type: continuous"),
@@ -59,144 +94,108 @@ LABELS = {
 
 
 @pytest.mark.parametrize("name", LABELS)
-def test_bad_labels(name):
+def test_bad_labels_are_refused(name):
     labels, message = LABELS[name]
     with pytest.raises(ValueError, match=message) as error:
-        SubSVMClassifier(n_estimators=5).fit(X, labels)
+        check_labels(labels, 40)
     assert "\n" not in str(error.value)
-
-
-PARAMS = {
-    "unknown kernel": ({"kernel": "rbff"}, "'kernel' parameter.*Got 'rbff'"),
-    "unknown loss": ({"loss": "l2"}, "'loss' parameter"),
-    "unknown size": ({"subsample_size": "sqrt"}, "'subsample_size' parameter"),
-    "negative size": ({"subsample_size": -3}, "'subsample_size' parameter.*Got -3"),
-    "fewer rows than needed": ({"subsample_size": 41}, "between 2 and the number of rows, 40; got 41"),
-    "no SVMs": ({"n_estimators": 0}, "'n_estimators' parameter"),
-    "bias of one": ({"sampling_bias": 1.0}, "'sampling_bias' parameter"),
-    "negative C": ({"C": -1.0}, "'C' parameter"),
-    "zero tol": ({"tol": 0.0}, "'tol' parameter"),
-    "unknown gamma": ({"gamma": "wide"}, "'gamma' parameter"),
-    "weight of an unknown class": ({"class_weight": {7: 1.0}}, r"known classes.*\[0, 1\]"),
-    "weight in words": ({"class_weight": {0: "heavy"}}, "positive finite weights"),
-    "no threads": ({"n_jobs": 0}, "'n_jobs' parameter"),
-    "negative weight": ({"class_weight": {0: -1.0}}, "positive finite weights"),
-    "table for a kernel": ({"kernel": "precomputed"}, r"must be square.*\(40, 3\)"),
-}
-
-
-@pytest.mark.parametrize("name", PARAMS)
-def test_bad_parameters(name):
-    params, message = PARAMS[name]
-    with pytest.raises(ValueError, match=message) as error:
-        SubSVMClassifier(n_estimators=5).set_params(**params).fit(X, Y)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.filterwarnings("ignore:The number of unique classes:UserWarning")
-def test_more_classes_than_memory_are_refused_before_anything_starts():
-    rows = np.random.default_rng(0).random((2000, 2))
-    with pytest.raises(ValueError, match="2000 classes need 1999000 SVMs.*lower n_estimators to 2, or check"):
-        SubSVMClassifier().fit(rows, [f"id{i}" for i in range(2000)])
-
-
-def test_sixty_classes_are_fine():
-    labels = np.arange(600) % 60
-    model = SubSVMClassifier(n_estimators=20, random_state=0, gamma=10.0)
-    assert model.fit(labels[:, None] / 6, labels).score(labels[:, None] / 6, labels) > 0.9
-
-
-def test_a_billion_svms_are_refused_before_anything_starts():
-    with pytest.raises(ValueError, match="lower n_estimators to"):
-        SubSVMClassifier(n_estimators=10**9).fit(X, Y)
-
-
-def test_dates_beside_numbers_are_refused_in_one_sentence():
-    frame = pd.DataFrame({"a": X[:, 0], "b": pd.date_range("2020", periods=40)})
-    with pytest.raises(TypeError, match="turn dates and the like into numbers") as error:
-        SubSVMClassifier(n_estimators=5).fit(frame, Y)
-    assert "\n" not in str(error.value)
-
-
-def test_one_row_is_not_enough():
-    with pytest.raises(ValueError, match="one class"):
-        SubSVMClassifier().fit(X[:1], Y[:1])
-
-
-@pytest.mark.parametrize("name", ["NaN", "infinity", "NaN in CSR", "text", "one dimension", "no rows"])
-def test_bad_tables_are_refused_by_predict_too(name):
-    table, message = TABLES[name]
-    model = SubSVMClassifier(n_estimators=5).fit(X, Y)
-    with pytest.raises(ValueError, match=message):
-        model.predict(table)
-
-
-MALFORMED = {
-    "an index outside": (np.ones(3), [0, 1, 10**8], [0, 3]),
-    "an index just outside": (np.ones(3), [0, 1, 3], [0, 3]),
-    "a negative index": (np.ones(3), [0, -3, 1], [0, 3]),
-}
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_a_csr_matrix_that_points_outside_itself_is_refused(name):
-    model = SubSVMClassifier(n_estimators=5).fit(X, Y)
-    broken = sparse.csr_matrix((1, 3))
-    broken.data, broken.indices, broken.indptr = (np.array(part) for part in MALFORMED[name])
-    with pytest.raises(ValueError, match="sound CSR matrix"):
-        model.predict(broken)
-
-
-def test_a_csr_matrix_with_a_wild_pointer_is_refused():
-    model = SubSVMClassifier(n_estimators=5).fit(X, Y)
-    broken = sparse.csr_matrix(X[:2])
-    broken.indptr = broken.indptr.copy()
-    broken.indptr[-1] = 10**8
-    with pytest.raises(ValueError, match="sound CSR matrix"):
-        model.predict(broken)
-
-
-def test_a_polynomial_that_is_no_kernel_is_warned_of():
-    model = SubSVMClassifier(n_estimators=50, kernel="poly", coef0=-1.0, degree=2, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="not positive semi-definite.*coef0 >= 0"):
-        model.fit(X, Y)
-    assert np.isfinite(model.oob_mean_value_).all()
 
 
 @pytest.mark.parametrize("kind", [int, bool, float])
 def test_numbers_in_an_object_array_are_labels(kind):
-    labels = np.array([kind(label) for label in Y], dtype=object)
-    predicted = SubSVMClassifier(n_estimators=5).fit(X, labels).predict(X)
-    assert set(predicted.tolist()) <= {kind(0), kind(1)}
+    classes, numbers = check_labels(np.array([kind(label) for label in Y], dtype=object), 40)
+    assert classes.tolist() == [kind(0), kind(1)] and classes.dtype == np.dtype(kind)
+    np.testing.assert_array_equal(numbers, Y)
 
 
-def test_a_sparse_kernel_matrix_is_refused():
+@pytest.mark.parametrize(
+    "labels, missing",
+    [
+        (None, []),
+        (np.arange(3), [False, False, False]),
+        (pd.Series([1, pd.NA, 2], dtype="Int64"), [False, True, False]),
+        (pd.to_datetime(pd.Series(["2020", None])), [False, True]),
+        ([np.inf, np.nan], [False, True]),
+    ],
+)
+def test_missing_labels_are_found_in_any_type(labels, missing):
+    assert find_missing(labels).tolist() == missing
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_unscaled_features_give_a_warning(kind):
+    warn_unscaled(kind(X), 1 / 3)
+    with pytest.warns(UserWarning, match="scale the features, for example with MinMaxScaler"):
+        warn_unscaled(kind(100 * X), 1 / 3)
+
+
+def test_a_precomputed_kernel_is_square_and_dense():
+    check_square(X @ X.T)
+    with pytest.raises(ValueError, match=r"must be square.*\(40, 3\)"):
+        check_square(X)
     with pytest.raises(TypeError, match="toarray"):
-        SubSVMClassifier(kernel="precomputed").fit(sparse.csr_array(X @ X.T), Y)
+        check_square(sparse.csr_array(X @ X.T))
 
 
-def test_a_million_features_in_csr_just_work():
-    rng = np.random.default_rng(0)
-    wide = sparse.random(200, 1_000_000, density=1e-5, format="lil", random_state=rng)
-    wide[:100, 0] = 5.0
-    model = SubSVMClassifier(n_estimators=50, gamma=0.01, random_state=0)
-    labels = np.arange(200) < 100
-    assert model.fit(wide.tocsr(), labels).score(wide.tocsr(), labels) == 1
+def test_more_svms_than_fit_in_memory_are_refused():
+    check_cost(2, 2000, 289)
+    with pytest.raises(ValueError, match="2000 classes need 1999000 SVMs.*lower n_estimators to 2, or check"):
+        check_cost(3, 2000, 289)
+    with pytest.raises(ValueError, match="lower n_estimators to 5000000"):
+        check_cost(10**9, 2, 2)
+    with pytest.raises(ValueError, match="lower subsample_size"):
+        check_cost(1, 2, 10**8)
 
 
-def test_large_values_do_not_overflow():
-    with pytest.warns(UserWarning, match="scale the features"):
-        model = SubSVMClassifier(n_estimators=20, random_state=0).fit(X * 1e200, Y)
-    assert np.isfinite(model.oob_mean_value_).all()
+def test_class_weights_are_in_the_order_of_the_classes():
+    classes, numbers = np.array(["a", "b"]), np.array([0, 0, 0, 1])
+    np.testing.assert_array_equal(check_class_weight(None, classes, numbers), [1, 1])
+    np.testing.assert_array_equal(check_class_weight({"b": 3}, classes, numbers), [1, 3])
+    np.testing.assert_allclose(check_class_weight("balanced", classes, numbers), [2 / 3, 2])
 
 
-def test_constant_features_split_the_vote():
-    """Each SVM goes with the majority of its own draws, so classes drawn alike share the votes."""
-    model = SubSVMClassifier(n_estimators=1000, random_state=0).fit(np.ones((40, 3)), Y)
-    assert abs(model.decision_function(np.ones((1, 3)))[0]) < 0.2
-    assert np.isfinite(model.duality_gap_).all()
+@pytest.mark.parametrize("weight", [{"c": 1.0}, {"a": "heavy"}, {"a": -1.0}, {"a": np.nan}], ids=str)
+def test_bad_class_weights_are_refused(weight):
+    with pytest.raises(ValueError, match=r"known classes positive finite weights.*\['a', 'b'\]"):
+        check_class_weight(weight, np.array(["a", "b"]), np.array([0, 1]))
 
 
-def test_two_rows_are_enough():
-    model = SubSVMClassifier(n_estimators=50, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
-    assert list(model.predict([[0.1], [0.9]])) == ["no", "yes"]
+def test_verified_labels_become_class_numbers():
+    classes = np.array(["no", "yes"])
+    assert check_verified(None, classes, 2).tolist() == [-1, -1]
+    assert check_verified(["yes", None, np.nan, "no"], classes, 4).tolist() == [1, -1, -1, 0]
+    with pytest.raises(ValueError, match="one entry for each of the 3 rows; got 1"):
+        check_verified(["yes"], classes, 3)
+    with pytest.raises(ValueError, match="such as 'no'; got 'maybe' in row 1"):
+        check_verified(["yes", "maybe"], classes, 2)
+
+
+@pytest.mark.parametrize(
+    "check, message",
+    [
+        (lambda: check_range("a", 1, 0, 1, "[)"), "a must be at least 0 and less than 1; got 1"),
+        (lambda: check_range("a", 0, 0, 1, "(]"), "a must be more than 0 and at most 1; got 0"),
+        (lambda: check_range("a", np.inf, 0, np.inf, "[)"), "a must be at least 0 and finite; got inf"),
+        (lambda: check_range("a", np.nan, 0, 1), "got nan"),
+        (lambda: check_count("n", 2.0), "n must be a whole number, at least 1; got 2.0"),
+        (lambda: check_count("n", True), "n must be a whole number"),
+        (lambda: check_count("n", 1, 2), "n must be a whole number, at least 2; got 1"),
+        (lambda: check_subset(4, 5), "r must be at most s, the size of the subset, 4; got 5"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(check, message):
+    with pytest.raises(ValueError, match=message):
+        check()
+
+
+@pytest.mark.parametrize("value", ["1", True, None])
+def test_a_number_must_be_a_number(value):
+    with pytest.raises(TypeError, match="a must be a number"):
+        check_range("a", value, 0, 1)
+
+
+def test_numbers_in_range_are_accepted():
+    check_range("a", 1, 0, 1)
+    check_range("a", np.inf, 0, np.inf)
+    check_count("n", np.int64(3), 3)
+    assert [check_subset(None, r) for r in (1, 2, 3)] == [1, 1, 2]

@@ -1,4 +1,4 @@
-"""Write a file whole or not at all."""
+"""Write a file completely or not at all."""
 
 import os
 import tempfile
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file beside its place first, and move it there when it is on disk.
+    """Write to a temporary file in the same folder, and rename it when it is on disk.
 
     Examples
     --------

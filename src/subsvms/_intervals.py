@@ -1,4 +1,4 @@
-"""Confidence limits: of a share, exact and one-sided (Clopper and Pearson, Biometrika 1934), or by a test."""
+"""Confidence limits: of a share, exact and one-sided (Clopper and Pearson, Biometrika 1934); or of a test."""
 
 from collections.abc import Callable
 
@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-N_HALVINGS = 7  # of the way to a limit: a hundredth is fine enough
+N_HALVINGS = 7  # of the interval: a hundredth of it is precise enough
 
 
 def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
-    """Return the share that is undercut with probability 1 - confidence at most, k of n seen.
+    """Return a lower limit of a share of which k of n were seen: too high with probability <= 1 - confidence.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
 
 
 def upper_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
-    """Return the share that is exceeded with probability 1 - confidence at most, k of n seen.
+    """Return an upper limit of a share of which k of n were seen: too low with probability <= 1 - confidence.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def upper_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
 
 
 def halve_to_limit(is_allowed: Callable[[float], bool], allowed: float, refused: float = 0.0) -> float:
-    """Return the last value on the way from one that is allowed to one that is not, by halving it.
+    """Bisect between a value that is allowed and one that is not; return the last one that is allowed.
 
     Examples
     --------

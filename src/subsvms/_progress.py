@@ -1,7 +1,7 @@
-"""Say how far a fit has come: to scikit-learn's callbacks, on standard output if asked, and to a listener.
+"""Report the progress of a fit to scikit-learn's callbacks and to a listener, and print it if `verbose`.
 
-scikit-learn 1.9 brought callbacks (`estimator.set_callbacks(ProgressBar())`). With an older version the
-estimators work the same and only `verbose` speaks. The command line listens, whatever is fitted inside.
+Callbacks (`estimator.set_callbacks(ProgressBar())`) need scikit-learn 1.9; with older versions the estimators
+work the same without them. The command line is a listener, whatever is fitted inside.
 """
 
 import time
@@ -17,22 +17,22 @@ try:
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stand in for what scikit-learn before 1.9 does not have."""
+        """A placeholder for older versions of scikit-learn."""
 
 
 STEPS = 100  # a stage is reported in percent
-LINES = 10  # verbose=2 writes a line for every tenth
+LINES = 10  # verbose=2 prints a line for every tenth of a stage
 Listener = Callable[[str, int, int], None]  # listener(stage, done, total)
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Call listener(stage, done, total) as work in this context goes on.
+    """Call listener(stage, done, total) as the work in this context progresses.
 
     Examples
     --------
-    >>> with listening(lambda *told: print(*told)):
+    >>> with listening(print):
     ...     announce("reading")
     reading 0 1
     """
@@ -44,7 +44,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def announce(stage: str, done: int = 0, total: int = 1) -> None:
-    """Tell whoever listens which stage begins, or how far it has come."""
+    """Report to the listener, if any, that a stage begins or how far it has come."""
     listener = _listener.get()
     if listener is not None:
         listener(stage, done, total)
@@ -52,7 +52,7 @@ def announce(stage: str, done: int = 0, total: int = 1) -> None:
 
 @contextmanager
 def one_stage(name: str) -> Iterator[None]:
-    """Announce a stage, and nothing of what goes on inside."""
+    """Announce a stage, but none of the stages inside it."""
     announce(name)
     token = _listener.set(None)
     try:
@@ -67,8 +67,10 @@ class Progress:
     Parameters
     ----------
     estimator : estimator
-        Its callbacks are told; its `verbose` is 0 for silence, 1 for a line per stage, 2 for more.
+        Its callbacks are called; its `verbose` is 0 for silence, 1 for a line per stage, 2 for more.
     n_stages : int
+    X, y
+        Passed on to the callbacks.
     """
 
     def __init__(self, estimator: Any, n_stages: int, X: Any = None, y: Any = None):
@@ -80,37 +82,37 @@ class Progress:
 
     def stage(self, name: str) -> OnProgress:
         """Return a function on_progress(done, total) for the next stage."""
-        began, told = time.monotonic(), 0
+        began, reported = time.monotonic(), 0
         context = self.context and self.context.subcontext(name, max_subtasks=STEPS)
         if context:
             context.call_on_fit_task_begin(estimator=self.estimator)
 
         def on_progress(done, total):
-            nonlocal told
+            nonlocal reported
             announce(name, done, total)
             percent = STEPS * done // total
-            for _ in range(told, percent) if context else ():
+            for _ in range(reported, percent) if context else ():
                 step = context.subcontext(f"{name} step")
                 step.call_on_fit_task_begin(estimator=self.estimator)
                 step.call_on_fit_task_end(estimator=self.estimator)
-            self.print_line(name, done, total, told, percent, time.monotonic() - began)
-            told = percent
+            self.print_line(name, done, total, reported, percent, time.monotonic() - began)
+            reported = percent
             if done == total and context:
                 context.call_on_fit_task_end(estimator=self.estimator)
 
         return on_progress
 
-    def print_line(self, name, done, total, told, percent, seconds):
+    def print_line(self, name, done, total, reported, percent, seconds):
         """Print how far a stage has come, as often as `verbose` asks."""
         verbose, title = self.estimator.verbose, type(self.estimator).__name__
         if verbose and done == total:
             print(f"[{title}] {name}: {total} done in {seconds:.1f} s", flush=True)
-        elif verbose > 1 and percent * LINES // STEPS > told * LINES // STEPS:
+        elif verbose > 1 and percent * LINES // STEPS > reported * LINES // STEPS:
             left = seconds / done * (total - done)
             print(f"[{title}] {name}: {done} of {total}, {left:.1f} s left", flush=True)
 
     def end(self) -> None:
-        """Tell that the fit is done and the estimator ready."""
+        """Report that the fit is complete."""
         if self.context:
             self.context.call_on_fit_task_end(
                 estimator=self.estimator, reconstruction_attributes={}, **self.data

@@ -1,8 +1,8 @@
-"""What was learned, as plain values: a dictionary that JSON can hold and named arrays; and one file of both.
+"""The state of a fitted object as plain values (JSON and named arrays), and a file that holds both.
 
-The file is safetensors. No pickle, so reading runs no code. A file is trusted with nothing: its checksum
-tells damage and careless edits, and since a forger can compute a checksum, too, whoever builds something from
-a state checks each value first.
+The file is safetensors, not pickle, so reading it runs no code. Its content is not trusted: the checksum
+reveals damage and careless edits, but anybody can compute a checksum, so every value is checked before an
+object is built from a state.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ from safetensors.numpy import save as to_bytes
 from subsvms._atomic import write_whole
 from subsvms.exceptions import InputError
 
-FORMAT = 1  # raised when an older reader could misread a file
-# What a forged file can make Python raise while its parts are put together.
+FORMAT = 1  # increased when older versions could misread a file
+# What a forged file can make Python raise while an object is built from it.
 WRONG = (
     ArithmeticError,
     AttributeError,
@@ -35,13 +35,13 @@ WRONG = (
 
 
 class State(NamedTuple):
-    """What something has learned."""
+    """The state of a fitted object."""
 
-    header: dict[str, Any]  # what JSON can hold
+    header: dict[str, Any]  # JSON
     arrays: dict[str, np.ndarray]
 
     def part(self, name: str) -> "State":
-        """Return a state that `join_states` put into this one."""
+        """Return one of the states that `join_states` joined."""
         start = f"{name}."
         arrays = {
             key.removeprefix(start): array for key, array in self.arrays.items() if key.startswith(start)
@@ -50,7 +50,7 @@ class State(NamedTuple):
 
 
 def join_states(header: dict[str, Any], **parts: State) -> State:
-    """Return one state for several.
+    """Return one state that holds several.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def join_states(header: dict[str, Any], **parts: State) -> State:
 
 
 def write_state(state: State, path: str | os.PathLike) -> None:
-    """Write a state to a file, whole or not at all; the same state gives the same bytes.
+    """Write a state to a file, completely or not at all; the same state gives the same bytes.
 
     Examples
     --------
@@ -75,13 +75,13 @@ def write_state(state: State, path: str | os.PathLike) -> None:
     ...     read_state(folder + "/s")
     State(header={'factor': 2.0}, arrays={'kept': array([0, 1, 2])})
     """
-    path = Path(path).resolve()  # a link keeps leading to the file
+    path = Path(path).resolve()  # a link remains a link to the file
     if path.exists() and not path.is_file():
         raise OSError(f"{str(path)!r} is a folder or a device: give the name of an ordinary file.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save in: make it first.")
+        raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save in: create it first.")
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"The folder {str(path.parent)!r} cannot be written to: choose another.")
+        raise PermissionError(f"The folder {str(path.parent)!r} is not writable: choose another.")
     arrays = {key: np.ascontiguousarray(value) for key, value in state.arrays.items()}
     text = json.dumps(state.header)
     metadata = {"subsvms": str(FORMAT), "header": text, "sha256": digest(text, arrays)}
@@ -89,7 +89,7 @@ def write_state(state: State, path: str | os.PathLike) -> None:
 
 
 def _sort_header(data: bytes) -> bytes:
-    """Return a safetensors file with its header sorted: as it comes, metadata stands in random order."""
+    """Return a safetensors file with its header sorted, since metadata is written in random order."""
     end = 8 + int.from_bytes(data[:8], "little")
     text = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the arrays stay aligned
@@ -97,11 +97,11 @@ def _sort_header(data: bytes) -> bytes:
 
 
 def read_state(path: str | os.PathLike) -> State:
-    """Read what `write_state` wrote; an InputError tells if it is something else, or was changed."""
+    """Read what `write_state` wrote; raise an InputError if it is something else or was changed."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r} to load a model from.")
-    path.open("rb").close()  # tells a missing permission better than safetensors does
+    path.open("rb").close()  # its error for a missing permission is clearer than that of safetensors
     metadata, arrays = _read(path)
     text = metadata.get("header", "")
     if metadata.get("sha256") != digest(text, arrays):
@@ -120,10 +120,10 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
                 return metadata, {key: file.get_tensor(key) for key in file.keys()}
     except (SafetensorError, UnicodeDecodeError, *WRONG) as error:
         raise InputError(
-            f"{str(path)!r} is no model file, or it is damaged: save the model again ({error})."
+            f"{str(path)!r} is not a model file, or it is damaged: save the model again ({error})."
         ) from None
     if "subsvms" not in metadata:
-        raise InputError(f"{str(path)!r} is a safetensors file, but no model written by subsvms.save.")
+        raise InputError(f"{str(path)!r} is a safetensors file, but was not written by subsvms.save.")
     raise InputError(
         f"{str(path)!r} has format {metadata['subsvms'][:20]!r}, but this version of subsvms reads "
         f"format {FORMAT}: use the version that wrote it."
@@ -142,7 +142,7 @@ def digest(text: str, arrays: dict[str, np.ndarray]) -> str:
 
 @contextmanager
 def distrust(path: str | os.PathLike) -> Iterator[None]:
-    """Turn whatever goes wrong while a model is built into one sentence about its file."""
+    """Turn any error raised while a model is built into one sentence about its file."""
     try:
         yield
     except WRONG as error:
@@ -152,11 +152,11 @@ def distrust(path: str | os.PathLike) -> Iterator[None]:
 def require(condition: Any, part: str) -> None:
     """Raise an error that names a part of the file unless a condition holds."""
     if not condition:
-        raise ValueError(f"look at its {part}")
+        raise ValueError(f"check its {part}")
 
 
 def is_array(array: np.ndarray, kind: str, shape: tuple[int | None, ...]) -> bool:
-    """Tell if an array has this kind of numbers, all finite, and this shape; None stands for any.
+    """Return whether an array has this kind of numbers, all finite, and this shape (None stands for any).
 
     Examples
     --------
@@ -170,12 +170,12 @@ def is_array(array: np.ndarray, kind: str, shape: tuple[int | None, ...]) -> boo
 
 
 def is_within(array: np.ndarray, low: int, end: int) -> bool:
-    """Tell if whole numbers are at least `low` and less than `end`."""
+    """Return whether whole numbers are at least `low` and less than `end`."""
     return array.size == 0 or bool(array.min() >= low and array.max() < end)
 
 
 def is_choice(array: np.ndarray, n_columns: int) -> bool:
-    """Tell if an array chooses some of this many columns, each once and in their order.
+    """Return whether an array holds numbers of some of `n_columns` columns, in increasing order.
 
     Examples
     --------
@@ -187,5 +187,5 @@ def is_choice(array: np.ndarray, n_columns: int) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Tell if a value of a header is a finite number."""
+    """Return whether a value of a header is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))

@@ -1,7 +1,7 @@
 """Run a compiled function over pieces of a range, on plain threads.
 
-The compiled loops release the interpreter's lock, so threads are enough: no processes to start, none to
-fork, and several callers may do this at once. How the range is cut changes no result, only who does what.
+The compiled loops release the interpreter's lock, so threads are enough: no process is started or forked, and
+several callers can do this at once. How the range is cut does not change the result.
 """
 
 from collections.abc import Callable
@@ -47,5 +47,5 @@ def run_pieces(
             done += sizes[future]
             if on_progress:
                 on_progress(done, n_items)
-    finally:  # on an error or Ctrl-C, pieces that have not begun never do
+    finally:  # after an error or Ctrl-C, no further piece is started
         pool.shutdown(cancel_futures=True)

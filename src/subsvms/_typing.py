@@ -1,4 +1,4 @@
-"""Names for what SciPy and the standard library have no type of their own for."""
+"""Type names for which SciPy and the standard library have no type of their own."""
 
 from collections.abc import Callable
 from typing import Any

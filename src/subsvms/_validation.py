@@ -1,6 +1,7 @@
-"""Check what the user hands over, once, at the door. The stages behind trust their input.
+"""Check what the user passes, once, where it comes in: numbers, tables, labels and parameters.
 
-Each message is one sentence that says what was expected, what came, and what to do.
+Inner functions trust their input. Each message is one sentence that says what was expected, what was found,
+and what to do.
 """
 
 import warnings
@@ -21,18 +22,63 @@ from subsvms.exceptions import InputError
 FLOATS = (np.float64, np.float32)
 SAMPLE = 2000  # rows that are enough to see a table's spread
 FAR_APART = 30.0  # exp(-30) is nothing; scaled features give about 1
-MOST_SVMS, MOST_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
+MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
+
+
+def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:
+    """Raise an error unless value lies between low and high; `ends` says which of the two are included.
+
+    Examples
+    --------
+    >>> check_range("rho", 1.0, 0, 1, "[)")
+    Traceback (most recent call last):
+    subsvms.exceptions.InputError: rho must be at least 0 and less than 1; got 1.0.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number; got {value!r}.")
+    above = value >= low if ends[0] == "[" else value > low
+    below = value <= high if ends[1] == "]" else value < high
+    if above and below and (isfinite(value) or high == value):
+        return
+    least = f"at least {low:g}" if ends[0] == "[" else f"more than {low:g}"
+    if high == float("inf"):
+        raise InputError(f"{name} must be {least} and finite; got {value!r}.")
+    most = f"at most {high:g}" if ends[1] == "]" else f"less than {high:g}"
+    raise InputError(f"{name} must be {least} and {most}; got {value!r}.")
+
+
+def check_count(name: str, value: int, least: int = 1) -> None:
+    """Raise an error unless value is a whole number, and at least `least`.
+
+    Examples
+    --------
+    >>> check_count("J", 0)
+    Traceback (most recent call last):
+    subsvms.exceptions.InputError: J must be a whole number, at least 1; got 0.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}.")
+
+
+def check_subset(s: int | None, r: int) -> int:
+    """Return r/2 rounded up, the rows of each class; raise an error if r is more than the subset's s rows."""
+    check_count("r", r)
+    if s is not None:
+        check_count("s", s)
+        if r > s:
+            raise InputError(f"r must be at most s, the size of the subset, {s}; got {r}.")
+    return -(-r // 2)
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
-    """Return X as a finite C-ordered float array or CSR matrix; its column names are remembered.
+    """Return X as a finite C-ordered float array or CSR matrix; the estimator keeps its column names.
 
     Parameters
     ----------
     estimator : estimator
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
     reset : bool
-        Whether this is a fit, or the features must be those of the fit.
+        Whether this is a fit; otherwise the features must be those of the fit.
     """
     try:
         table = check_array(
@@ -50,29 +96,29 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
         if "DType" not in str(error):
             raise
         raise TypeError(
-            "X must hold numbers, but has columns of types that do not go together: turn dates and the like "
-            "into numbers first, for example with skrub's TableVectorizer."
+            "X must hold numbers, but has columns of types that cannot be combined: convert dates and so on "
+            "to numbers first, for example with skrub's TableVectorizer."
         ) from None
     if sparse.issparse(table):
         check_format(table)
     check_finite(table, getattr(X, "columns", None))
     validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
     if sparse.issparse(table) and not table.has_canonical_format:
-        table = table.copy()  # never the user's own matrix
+        table = table.copy()  # never change the user's own matrix
         table.sum_duplicates()
     return table
 
 
 def check_format(X: Table) -> None:
-    """Raise an error if a CSR matrix points outside itself: the compiled loops would follow it."""
+    """Raise an error if a CSR matrix has indices out of range: the compiled loops do not check them."""
     try:
         X.check_format(full_check=True)
     except ValueError as error:
-        raise InputError(f"X must be a sound CSR matrix, but {error}: build it anew.") from None
+        raise InputError(f"X must be a valid CSR matrix, but {error}: build it again.") from None
 
 
 def _one_sentence(X, message):
-    """Return scikit-learn's message, shortened where it prints the table or says no remedy."""
+    """Return scikit-learn's message, or a shorter one that does not print the table and says what to do."""
     if "could not convert" in message:
         return (
             f"X must hold numbers, but {message}: encode text and categories first, for example with "
@@ -89,7 +135,7 @@ def _one_sentence(X, message):
 
 
 def check_finite(X: Table, names: Any = None) -> None:
-    """Raise an error that says where the first NaN or infinity is."""
+    """Raise an error that says where the first NaN or infinity is, if there is one."""
     values = X.data if sparse.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass, no copy
@@ -130,7 +176,7 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
-    if isinstance(y, list | tuple):  # NumPy would turn [1, "a"] and ["a", nan] into strings without a word
+    if isinstance(y, list | tuple):  # NumPy would silently turn [1, "a"] and ["a", nan] into strings
         check_entries(y)
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":
         raise InputError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
@@ -143,19 +189,19 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "fO":
         check_entries(y)
     if y.dtype == object and isinstance(y[0], Number):
-        y = np.array(y.tolist())  # scikit-learn knows objects as text only
+        y = np.array(y.tolist())  # scikit-learn takes objects for text
     check_classification_targets(y)
     classes, numbers = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise InputError(
-            f"y must hold at least two classes, but only one class, {str(classes[0])!r}, came: "
+            f"y must hold at least two classes, but holds only one class, {str(classes[0])!r}: "
             "check that y is the label column."
         )
     return classes, numbers
 
 
 def check_entries(y: Any) -> None:
-    """Raise an error if labels are missing or infinite, or if text and numbers, say, are mixed."""
+    """Raise an error if labels are missing or infinite, or of several types, such as text and numbers."""
     missing = [row for row, label in enumerate(y) if is_missing(label)]
     if missing:
         raise InputError(
@@ -174,7 +220,7 @@ def check_entries(y: Any) -> None:
 
 
 def find_missing(y: Any) -> np.ndarray:
-    """Return which labels are None, NaN, NaT or pandas' NA: missing, as against wrong.
+    """Return which labels are missing: None, NaN, NaT or pandas' NA, but not infinite.
 
     Examples
     --------
@@ -182,14 +228,14 @@ def find_missing(y: Any) -> np.ndarray:
     array([False,  True,  True, False])
     """
     dtype = getattr(y, "dtype", None)
-    complete = isinstance(dtype, np.dtype) and dtype.kind in "iubUS"  # pandas' Int64 can miss some, too
-    if y is None or complete or np.ndim(y) != 1:  # whatever else is wrong is told elsewhere
+    complete = isinstance(dtype, np.dtype) and dtype.kind in "iubUS"  # pandas' Int64 can hold NA, too
+    if y is None or complete or np.ndim(y) != 1:  # other mistakes are reported by `check_labels`
         return np.zeros(0 if y is None else len(y), dtype=bool)
     return np.array([is_missing(label) and not _is_infinite(label) for label in y], dtype=bool)
 
 
 def drop_missing(y: Any, missing: np.ndarray) -> list:
-    """Return the labels that are there."""
+    """Return the labels that are not missing."""
     return [label for label, gone in zip(y, missing, strict=True) if not gone]
 
 
@@ -198,7 +244,7 @@ def _is_infinite(label):
 
 
 def is_missing(label: Any) -> bool:
-    """Tell if a label is None, NaN, NaT, pandas' NA or infinite."""
+    """Return whether a label is None, NaN, NaT, pandas' NA or infinite."""
     if label is None:
         return True
     if isinstance(label, float | np.floating):
@@ -210,7 +256,7 @@ def is_missing(label: Any) -> bool:
 
 
 def warn_unscaled(X: Table, gamma: float) -> None:
-    """Warn if rows are so far apart that every SVM knows its own rows only.
+    """Warn if rows are so far apart that every SVM only knows its own rows.
 
     The mean of gamma |x - z|^2 over pairs of rows is 2 gamma times the sum of the features' variances.
     """
@@ -223,8 +269,8 @@ def warn_unscaled(X: Table, gamma: float) -> None:
         exponent = 2.0 * gamma * np.sum(variances)
     if not exponent < FAR_APART:
         warnings.warn(
-            f"The rbf kernel between two rows is about exp(-{exponent:.3g}), so the SVMs cannot tell near "
-            "from far: scale the features, for example with MinMaxScaler, or use gamma='scale'.",
+            f"The rbf kernel between two rows is about exp(-{exponent:.3g}), so the SVMs cannot distinguish "
+            "near from far: scale the features, for example with MinMaxScaler, or use gamma='scale'.",
             UserWarning,
             stacklevel=7,  # the line that calls fit
         )
@@ -234,7 +280,7 @@ def check_square(K: Table) -> None:
     """Raise an error unless a precomputed kernel has a column for each row."""
     if sparse.issparse(K):
         raise TypeError(
-            "A precomputed kernel must be a dense array, but a sparse matrix came: use K.toarray()."
+            "A precomputed kernel must be a dense array, but is a sparse matrix: use K.toarray()."
         )
     if K.shape[0] != K.shape[1]:
         raise InputError(
@@ -246,16 +292,16 @@ def check_square(K: Table) -> None:
 def check_cost(n_estimators: int, n_classes: int, size: int) -> None:
     """Raise an error if one-against-one SVMs for this many classes would not fit in memory.
 
-    A subset of s rows has K(K-1)/2 SVMs with (K-1) s multipliers in all.
+    A subset of s rows has K(K-1)/2 SVMs with (K-1) s multipliers in total.
     """
     n_svms = n_classes * (n_classes - 1) // 2
     n_multipliers = (n_classes - 1) * size
-    affordable = min(MOST_SVMS // n_svms, MOST_MULTIPLIERS // n_multipliers)
+    affordable = min(MAX_SVMS // n_svms, MAX_MULTIPLIERS // n_multipliers)
     if n_estimators > affordable:
         advice = f"lower n_estimators to {affordable}" if affordable else "lower subsample_size"
         raise InputError(
             f"{n_classes} classes need {n_svms} SVMs with {n_multipliers} multipliers for each of "
-            f"n_estimators={n_estimators} subsets, more than memory is planned for: {advice}, or check "
+            f"n_estimators={n_estimators} subsets, which is too much for memory: {advice}, or check "
             "that y is the label column."
         )
 
@@ -266,7 +312,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarr
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-        A dict may leave out classes: they weigh 1.
+        Classes that a dict leaves out have weight 1.
     classes, numbers : ndarray
         As `check_labels` returns them.
     """
@@ -280,13 +326,13 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarr
     if unknown or not sound:
         raise InputError(
             f"class_weight must give known classes positive finite weights; got {class_weight!r} "
-            f"for the classes {classes.tolist()!r}: leave out classes that weigh 1."
+            f"for the classes {classes.tolist()!r}: leave out classes with weight 1."
         )
     return np.array(weights, dtype=float)
 
 
 def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return the class number of each verified label, -1 where nobody verified one.
+    """Return the class number of each verified label, -1 where no label was verified.
 
     Parameters
     ----------
@@ -311,48 +357,3 @@ def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarra
             )
         numbers[row] = known[label]
     return numbers
-
-
-def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:
-    """Raise an error unless value lies between low and high; `ends` says which of them count.
-
-    Examples
-    --------
-    >>> check_range("rho", 1.0, 0, 1, "[)")
-    Traceback (most recent call last):
-    subsvms.exceptions.InputError: rho must be at least 0 and less than 1; got 1.0.
-    """
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number; got {value!r}.")
-    above = value >= low if ends[0] == "[" else value > low
-    below = value <= high if ends[1] == "]" else value < high
-    if above and below and (isfinite(value) or high == value):
-        return
-    least = f"at least {low:g}" if ends[0] == "[" else f"more than {low:g}"
-    if high == float("inf"):
-        raise InputError(f"{name} must be {least} and finite; got {value!r}.")
-    most = f"at most {high:g}" if ends[1] == "]" else f"less than {high:g}"
-    raise InputError(f"{name} must be {least} and {most}; got {value!r}.")
-
-
-def check_count(name: str, value: int, least: int = 1) -> None:
-    """Raise an error unless value is a whole number, and at least `least`.
-
-    Examples
-    --------
-    >>> check_count("J", 0)
-    Traceback (most recent call last):
-    subsvms.exceptions.InputError: J must be a whole number, at least 1; got 0.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}.")
-
-
-def check_subset(s: int | None, r: int) -> int:
-    """Return the rows that r means for each class, r/2 rounded up; an error if a subset of s has too few."""
-    check_count("r", r)
-    if s is not None:
-        check_count("s", s)
-        if r > s:
-            raise InputError(f"r must be at most s, the size of the subset, {s}; got {r}.")
-    return -(-r // 2)

@@ -1,4 +1,4 @@
-"""Count how many changed labels a verdict withstands, whatever the data and whoever changes them.
+"""Count how many changed labels a verdict withstands, for any data and any adversary.
 
 A subset is s independent draws: class c with probability w_c, then one of its n_c rows, each with
 probability r_c = w_c / n_c. An adversary changes m labels: out_c rows leave class c, in_c rows enter it. A
@@ -13,23 +13,24 @@ while m < n_d, so the worst split sends all m rows the same way,
 
     tau(m) = max over (c, d) of   w_c m / n_c + w_d m / (n_d + m).
 
-Whole rows may change instead of labels: then out and in are free of each other. If c loses i rows and does
-not grow, tau is largest where none enters c, at r_c i + w_d m / (n_d + i), and as this is convex in i the
-same two ends win: changed rows are no worse than changed labels. For K >= 3 classes and p = 1/2 the loss of
-a class is at most r_c max(out_c, in_c), which is convex, so with r' and r'' the two largest r_c
+Whole rows may change instead of labels: then out and in are independent of each other. If c loses i rows and
+does not grow, tau is largest if no row enters c, at r_c i + w_d m / (n_d + i), and as this is convex in i the
+maximum is at one of the same two ends: changed rows are no worse than changed labels. For K >= 3 classes and
+p = 1/2 the loss of a class is at most r_c max(out_c, in_c), which is convex, so with r' and r'' the two
+largest r_c
 
     tau(m) <= m (r' + r'').
 
-For K >= 3 and p other than 1/2 the w_c move with the sizes and nothing is certified; for two classes the
-smaller must stay the smaller. No class may vanish: m is less than every n_c.
+For K >= 3 and p other than 1/2 the w_c change with the sizes and nothing is certified; for two classes the
+smaller must remain the smaller. No class may vanish: m is less than every n_c.
 
-Where subsets are drawn from a *pool* that holds, of a class with many rows, those of smallest hash only, a
-row that leaves the pool is replaced by the next one, and a row that enters drives out the last. A class of
-n_c rows in the pool then keeps all but max(out_c, in_c) of them, so the last limit holds for two classes,
+If subsets are drawn from a *pool* that holds only the rows of smallest hash of a class with many rows, a
+row that leaves the pool is replaced by the next one, and a row that enters displaces the last. A class of
+n_c rows in the pool then keeps all but max(out_c, in_c) of them, so the last bound holds for two classes,
 too.
 
 Out-of-bag votes on row i come from SVMs that did not draw it. Given that, a draw is any other row, with its
-old probability divided by 1 - r, r being that of row i. Two coupled draws that avoid row i in both worlds
+old probability divided by 1 - r, where r is that of row i. Two coupled draws that avoid row i in both worlds
 differ with probability at most
 
     tau(m) / (1 - r),
@@ -38,55 +39,50 @@ from overlap >= (1 - tau - q) / (1 - q) where i keeps its label and q <= r is th
 probabilities, and from overlap >= 1 - tau where i is itself among the m.
 
 All s draws agree with probability (1 - tau)^s, so no class's vote share moves by more than
-delta = 1 - (1 - tau)^s, and a verdict with share v1 against v2 for the next class stands while
-v1 - delta > v2 + delta. The shares are those of infinitely many SVMs. Of n that voted, k for a class, they
-are known up to the limits of Clopper and Pearson (Biometrika 1934), and v2 <= 1 - v1 besides. Which class
-won is read from the same votes, so the limits of every class have to hold at once (Bonferroni).
+delta = 1 - (1 - tau)^s, and a verdict with share v1 against v2 for the next class stands as long as
+v1 - delta > v2 + delta. The shares are those of infinitely many SVMs. If k of n SVMs voted for a class, its
+share is known up to the limits of Clopper and Pearson (Biometrika 1934), and v2 <= 1 - v1 as well. Which
+class won is read from the same votes, so the limits of all classes must hold at once (Bonferroni).
 
 This is the certificate of bagging (Jia, Cao and Gong, AAAI 2021) for class-balanced, out-of-bag votes. It
-assumes nothing of the data, but it does assume that an SVM knows its own rows only. So it does not cover
-class_weight="balanced"; nor, for changed rows, a kernel width taken from the table; nor SVMs that are
-exactly undecided, whose vote goes to the larger class, where the changes put the classes in another order.
+makes no assumption about the data, but it does assume that an SVM depends on its own rows only. So it does
+not cover class_weight="balanced"; nor, for changed rows, a kernel width taken from the table; nor SVMs that
+are exactly undecided, whose vote goes to the larger class, if the changes put the classes in another order.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._intervals import lower_limit
-from subsvms.ensemble._sampling import class_probabilities
+from subsvms.ensemble import Votes, class_probabilities
 
 __all__ = ["CertifiedCurve", "certified_curve", "changed_draw", "count_withstood"]
 
-CONFIDENCE = 0.999  # of one row: a false promise in a thousand costs few changes, as limits move slowly
-
-
-class Counts(Protocol):
-    """What a certificate needs of `subsvms.ensemble._votes.Votes`."""
-
-    @property
-    def counts(self) -> np.ndarray:
-        """SVMs that vote for each class, of shape (n_rows, n_classes)."""
-
-    @property
-    def n_voters(self) -> np.ndarray:
-        """SVMs that were asked, of shape (n_rows,)."""
+CONFIDENCE = 0.999  # for one row; limits grow slowly with it, so it costs few changes
 
 
 @dataclass(frozen=True)
 class CertifiedCurve:
-    """How many verdicts stand, against how many labels change."""
+    """How many verdicts stand, by the number of changed labels.
 
-    n_changes: np.ndarray  # (max_changes + 1,), from 0 on
-    share: np.ndarray  # (max_changes + 1,), of the rows; it never rises
+    Attributes
+    ----------
+    n_changes : ndarray of int of shape (max_changes + 1,)
+        0, 1, 2, ...
+    share : ndarray of float of shape (max_changes + 1,)
+        Share of the rows whose verdict withstands this many changes; it never increases.
+    """
+
+    n_changes: np.ndarray
+    share: np.ndarray
 
 
 def changed_draw(
     n_changed: ArrayLike, sizes: ArrayLike, p: float = 0.5, *, pooled: bool = False
 ) -> np.ndarray:
-    """Return tau(m), a limit to the chance that changed labels change one draw.
+    """Return tau(m), an upper bound on the probability that changed labels change one draw.
 
     It holds for the worst choice of at most m labels, and of at most m whole rows.
 
@@ -99,12 +95,12 @@ def changed_draw(
     p : float, default=0.5
         The sampling bias; 1/2 for a pool.
     pooled : bool, default=False
-        Whether the rows are a pool, so that others stand ready to take their place.
+        Whether the rows are a pool, so that other rows take the place of those that leave it.
 
     Returns
     -------
     ndarray of float, of the shape of n_changed
-        1 where nothing can be promised: a class could vanish, or the class probabilities could change.
+        1 where nothing can be certified: a class could vanish, or the class probabilities could change.
 
     Examples
     --------
@@ -136,7 +132,7 @@ def _most_changes(sizes: np.ndarray, p: float) -> int:
 
 
 def count_withstood(
-    votes: Counts,
+    votes: Votes,
     sizes: ArrayLike,
     given: ArrayLike,
     size: int,
@@ -145,9 +141,9 @@ def count_withstood(
     confidence: float | None = CONFIDENCE,
     pooled: bool = False,
 ) -> np.ndarray:
-    """Return for each row how many changed labels its verdict is sure to withstand.
+    """Return for each row how many changed labels its verdict is certain to withstand.
 
-    The verdict is the class with most votes. Any labels may change, the row's own included, or whole
+    The verdict is the class with most votes. Any labels may change, including the row's own, or whole
     rows other than this one; see the top of this module for what an SVM may depend on.
 
     Parameters
@@ -159,25 +155,24 @@ def count_withstood(
     given : array-like of int of shape (n_rows,)
         Class number of each row in the training table; -1 for a row that is not in it.
     size : int
-        Draws in a subset.
+        Number of draws in a subset.
     p : float, default=0.5
         The sampling bias.
     confidence : float or None, default=CONFIDENCE
-        Chance, over the draw of the subsets and for one row, that the number is not too large. With None
-        the votes are taken for the true shares.
+        Probability, over the draw of the subsets and for one row, that the number is not too large. With
+        None the votes are taken for the true shares.
     pooled : bool, default=False
         As in `changed_draw`.
 
     Returns
     -------
     ndarray of int of shape (n_rows,)
-        0 where one change might turn the verdict, where the vote is tied, and where nobody voted.
+        0 if one change could turn the verdict, if the vote is tied, and if no SVM voted.
 
     Examples
     --------
     Three rows of a table with 395 and 1210 rows: 700 SVMs agree, 600 of 700 agree, and a tie.
 
-    >>> from subsvms.ensemble._votes import Votes
     >>> votes = Votes(np.array([[0, 700], [600, 100], [350, 350]]), np.zeros((3, 2)), np.full(3, 700))
     >>> count_withstood(votes, [395, 1210], [1, 0, 0], size=7)
     array([55, 30,  0])
@@ -187,10 +182,10 @@ def count_withstood(
     sizes, given, counts = np.asarray(sizes), np.asarray(given), np.asarray(votes.counts)
     _check_inputs(counts, sizes, given, size, confidence)
     tolerated = np.maximum(_half_margin(counts, np.asarray(votes.n_voters), confidence), 0.0)
-    r = np.append(class_probabilities(sizes, p) / np.maximum(sizes, 1), 0.0)  # the last one serves -1
+    r = np.append(class_probabilities(sizes, p) / np.maximum(sizes, 1), 0.0)  # the last one is for -1
     allowed = -np.expm1(np.log1p(-tolerated) / size) * (1.0 - r[given])  # delta < tolerated, solved for tau
 
-    # No margin is above 1/2, and tau(m) is at least m times each r: beyond this m nothing can stand.
+    # No margin is above 1/2, and tau(m) is at least m times each r: beyond this m no verdict can stand.
     most = min(_most_changes(sizes, p), int(-np.expm1(np.log(0.5) / size) / r.max()))
     tau = changed_draw(np.arange(1, max(most, 0) + 1), sizes, p, pooled=pooled)
     return np.searchsorted(tau, allowed, side="left")
@@ -209,7 +204,7 @@ def _check_inputs(counts, sizes, given, size, confidence):
 
 
 def _half_margin(counts, n_voters, confidence):
-    """Return half the difference of the winner's share and the next one's, as far as it is certain."""
+    """Return a lower limit of half the difference between the winner's share and the next one's."""
     second, first = np.partition(counts, -2, axis=1)[:, -2:].T
     if confidence is None:
         n = np.where(n_voters > 0, n_voters, 1)
@@ -225,7 +220,7 @@ def _half_margin(counts, n_voters, confidence):
 
 
 def _lower_limit(k, n, error):
-    """Return what a share is not below, k of n having been seen: wrong with probability <= error."""
+    """Return a lower limit of a share of which k of n were seen: too high with probability <= error."""
     pairs = k.astype(np.int64) * (int(n.max(initial=0)) + 1) + n
     _, at, inverse = np.unique(pairs, return_index=True, return_inverse=True)
     return lower_limit(k[at], n[at], 1.0 - error)[inverse]  # many rows share a few thousand pairs
@@ -239,12 +234,12 @@ def certified_curve(withstood: ArrayLike, max_changes: int | None = None) -> Cer
     withstood : array-like of int of shape (n_rows,)
         As `count_withstood` returns it.
     max_changes : int, optional
-        Where the curve ends; by default with the last row.
+        Where the curve ends; by default at the largest number in `withstood`.
 
     Returns
     -------
     CertifiedCurve
-        The share at 0 is 1: nothing has changed yet.
+        The share at 0 is 1.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The paper's made data."""
+"""The paper's synthetic data."""
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -18,10 +18,10 @@ def make_separable_gaussians(
     margin: float = 0.2,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Make two Gaussians with a gap between them (Section 4.1 of the paper).
+    """Make two Gaussian classes with a gap between them (Section 4.1 of the paper).
 
     Their covariances are 0.1 I, and their means are 2 apart, at -1 and +1 of the first feature. The plane
-    half way between them separates the classes: rows on its wrong side, or nearer to it than `margin`, are
+    half way between them separates the classes: rows on its wrong side, or closer to it than `margin`, are
     drawn again.
 
     Parameters
@@ -31,7 +31,7 @@ def make_separable_gaussians(
     beta : float, default=0.5
         Share of the smaller class, more than 0 and at most 1/2; rounded down to whole rows, at least one.
     margin : float, default=0.2
-        Distance of the nearest row of either class from the plane, at least 0 and less than 1.
+        Smallest distance of a row from the plane, at least 0 and less than 1.
     random_state : int, RandomState instance or None, default=None
 
     Returns

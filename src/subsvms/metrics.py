@@ -1,7 +1,7 @@
 """Measures that scikit-learn does not have.
 
-The paper's others are there: `balanced_accuracy_score`, `roc_auc_score`, `accuracy_score`. (Appendix C prints
-specificity as tn / (tp + fn); it is tn / (tn + fp), as scikit-learn has it.)
+It has the paper's others: `balanced_accuracy_score`, `roc_auc_score`, `accuracy_score`. (Appendix C prints
+specificity as tn / (tp + fn); it is tn / (tn + fp), as in scikit-learn.)
 """
 
 from typing import Any
@@ -15,14 +15,14 @@ __all__ = ["skew_insensitive_f_score"]
 
 
 def skew_insensitive_f_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label: Any = 1) -> float:
-    """Return the F-score that the table would have if its classes were equally common (Flach, ICML 2003).
+    """Return what the F-score would be if the classes were equally common (Flach, ICML 2003).
 
     SIF = 2 tpr / (tpr + fpr + 1), with the true and the false positive rate (Appendix C of the paper).
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        Labels of two classes, right and predicted.
+        True and predicted labels of two classes.
     pos_label : label, default=1
         The positive class; every other label is negative.
 

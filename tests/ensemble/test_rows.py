@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from subsvms.ensemble._rows import PAD, cut_huge, gather_rows
+from subsvms.ensemble._rows import PAD, cut_huge, gather_rows, resolve_gamma
 
 
-def write_out(rows):
-    """Turn padded lists back into a matrix of the kept features."""
+def to_matrix(rows):
+    """Return the kept features of padded lists as a matrix."""
     matrix = np.zeros((len(rows.norm), rows.n_columns))
     for i in range(len(rows.norm)):
         for k in range(rows.pointer[i], rows.pointer[i + 1]):
@@ -23,14 +23,14 @@ def write_out(rows):
     d=st.integers(1, 20),
     density=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
 )
-def test_lists_hold_the_rows_and_nothing_else(seed, n, d, density):
+def test_lists_hold_exactly_the_rows(seed, n, d, density):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
     numbers = rng.integers(0, n, size=rng.integers(1, n + 1))
     dense, csr = gather_rows(X, numbers), gather_rows(sparse.csr_array(X), numbers)
     kept = np.arange(d) if dense.full else np.flatnonzero(np.any(X[numbers] != 0, axis=0))
     np.testing.assert_array_equal(np.flatnonzero(dense.column_of >= 0), kept)
-    np.testing.assert_array_equal(write_out(dense), X[numbers][:, kept])
+    np.testing.assert_array_equal(to_matrix(dense), X[numbers][:, kept])
     np.testing.assert_allclose(dense.norm, np.sum(X[numbers] ** 2, axis=1))
     assert np.all(dense.pointer % PAD == 0)
     for one, other in zip(dense, csr, strict=True):
@@ -38,12 +38,12 @@ def test_lists_hold_the_rows_and_nothing_else(seed, n, d, density):
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_no_rows_at_all_are_fine(value):
+def test_there_may_be_no_rows(value):
     rows = gather_rows(np.full((3, 4), value), np.zeros(0, dtype=int))
     assert len(rows.norm) == 0 and list(rows.pointer) == [0]
 
 
-def test_full_lists_are_a_matrix():
+def test_the_values_of_full_lists_are_a_matrix():
     X = np.arange(1.0, 31.0).reshape(3, 10)
     rows = gather_rows(X, [2, 0])
     assert rows.full
@@ -52,16 +52,16 @@ def test_full_lists_are_a_matrix():
 
 def test_duplicate_entries_of_a_csr_row_are_added():
     X = sparse.csr_array((np.array([1.0, 2.0]), np.array([3, 3]), np.array([0, 2])), shape=(1, 5))
-    np.testing.assert_array_equal(write_out(gather_rows(X, [0])), [[0.0, 0.0, 0.0, 3.0, 0.0]])
+    np.testing.assert_array_equal(to_matrix(gather_rows(X, [0])), [[0.0, 0.0, 0.0, 3.0, 0.0]])
 
 
-def test_a_million_features_cost_what_their_nonzeros_cost():
+def test_features_that_are_zero_in_all_rows_are_dropped():
     X = sparse.csr_array((np.ones(3), ([0, 1, 1], [5, 5, 999_999])), shape=(2, 1_000_000))
     assert gather_rows(X, [0, 1]).n_columns == 2
 
 
 @pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
-def test_huge_values_are_cut_and_the_table_is_left_alone(kind):
+def test_huge_values_are_clipped_in_a_copy(kind):
     X = kind(np.array([[1e300, 0.0], [-1e20, 3.0]]))
     cut = cut_huge(X)
     np.testing.assert_array_equal(cut.toarray() if sparse.issparse(cut) else cut, [[1e15, 0], [-1e15, 3]])
@@ -73,3 +73,12 @@ def test_huge_values_are_cut_and_the_table_is_left_alone(kind):
 def test_squares_of_huge_values_stay_finite(value):
     rows = gather_rows(np.array([[value]]), [0]).astype(np.float32)
     assert np.isfinite(rows.norm).all()
+
+
+def test_gamma_is_that_of_svc():
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    assert resolve_gamma("auto", X) == 1 / 5
+    np.testing.assert_allclose(resolve_gamma("scale", X), 1 / (5 * X.var()))
+    np.testing.assert_allclose(resolve_gamma("scale", sparse.csr_array(X)), 1 / (5 * X.var()))
+    assert resolve_gamma("scale", np.ones((3, 2))) == 1.0
+    assert resolve_gamma(0.7, X) == 0.7

@@ -6,7 +6,7 @@ from scipy.stats import chisquare
 
 from subsvms.ensemble._sampling import BLOCK, class_probabilities, draw_block, draw_subsets, subset_size
 
-SURE = 1e-6  # a right sampler fails a test this rarely
+SURE = 1e-6  # how often a correct sampler fails a test
 
 
 def make_labels(*sizes):
@@ -19,7 +19,7 @@ def test_sizes_are_the_papers(n_samples, log, log_squared):
     assert subset_size("log_squared", n_samples) == log_squared
 
 
-def test_every_pair_of_several_classes_gets_the_papers_size():
+def test_every_pair_of_classes_gets_the_papers_size():
     assert subset_size("log_squared", 10_000, n_classes=10) == 424  # 5 times 84.83
 
 
@@ -33,7 +33,7 @@ def test_sizes_stay_between_two_and_the_table():
 
 
 @pytest.mark.parametrize("rule", ["cubic", 1, -5, 101])
-def test_other_sizes_are_refused_in_words(rule):
+def test_other_sizes_are_refused(rule):
     with pytest.raises(ValueError, match="subsample_size must"):
         subset_size(rule, 100)
 
@@ -49,7 +49,7 @@ def test_class_probabilities_add_up_to_one(sizes, p):
 
 
 @given(sizes=st.lists(st.integers(1, 1000), min_size=2, max_size=6))
-def test_one_half_is_balanced_and_the_minoritys_share_is_uniform(sizes):
+def test_one_half_is_balanced_and_the_share_of_the_smallest_class_is_uniform(sizes):
     shares = np.array(sizes) / sum(sizes)
     np.testing.assert_allclose(class_probabilities(sizes, 0.5), 1 / len(sizes))
     if len(sizes) > 2 or sizes[0] != sizes[1]:
@@ -63,12 +63,12 @@ def test_two_classes_follow_definition_5(smaller, more, p):
 
 
 @pytest.mark.parametrize("p", [0, 1, -0.1, 1.5])
-def test_a_bias_outside_zero_and_one_is_refused(p):
+def test_a_bias_must_lie_between_zero_and_one(p):
     with pytest.raises(ValueError, match="between 0 and 1"):
         class_probabilities([3, 4], p)
 
 
-def test_a_bias_that_starves_a_class_is_refused():
+def test_a_bias_that_never_draws_a_class_is_refused():
     with pytest.raises(ValueError, match="no chance"):
         class_probabilities([900, 50, 50], 0.99)
 
@@ -82,38 +82,38 @@ def test_rows_are_drawn_as_often_as_definition_5_says(sizes, p, seed):
     assert chisquare(np.bincount(subsets.ravel(), minlength=len(labels)), expected).pvalue > SURE
 
 
-def test_the_minoritys_share_draws_every_row_alike(seed):
+def test_with_the_share_of_the_smaller_class_every_row_is_equally_likely(seed):
     labels = make_labels(170, 30)
     counts = np.bincount(draw_subsets(labels, 2000, 20, p=0.15, seed=seed).ravel(), minlength=200)
     assert chisquare(counts).pvalue > SURE
 
 
 def test_draws_of_a_subset_are_independent(seed):
-    """Neighbouring draws fall on the same row as often as independent ones would."""
+    """Consecutive draws give the same row as often as independent ones would."""
     subsets = draw_subsets(make_labels(10, 10), 4000, 10, seed=seed)
     same = np.sum(subsets[:, 1:] == subsets[:, :-1])
     n = subsets[:, 1:].size
     assert abs(same - n / 20) < 5 * np.sqrt(n / 20)
 
 
-def test_a_block_is_the_same_however_one_comes_to_it(seed):
+def test_a_block_does_not_depend_on_the_number_of_subsets():
     labels = make_labels(30, 70)
-    subsets = draw_subsets(labels, 3 * BLOCK - 5, 9, seed=seed)
-    np.testing.assert_array_equal(subsets[: BLOCK + 3], draw_subsets(labels, BLOCK + 3, 9, seed=seed))
-    np.testing.assert_array_equal(subsets[BLOCK : 2 * BLOCK], draw_block(labels, 9, 0.5, 1, seed=seed))
+    subsets = draw_subsets(labels, 3 * BLOCK - 5, 9, seed=0)
+    np.testing.assert_array_equal(subsets[: BLOCK + 3], draw_subsets(labels, BLOCK + 3, 9, seed=0))
+    np.testing.assert_array_equal(subsets[BLOCK : 2 * BLOCK], draw_block(labels, 9, 0.5, 1, seed=0))
 
 
-def test_seeds_and_blocks_differ(seed):
+def test_other_seeds_and_other_blocks_give_other_subsets():
     labels = make_labels(30, 70)
-    first = draw_block(labels, 9, 0.5, 0, seed=seed)
-    assert np.mean(first == draw_block(labels, 9, 0.5, 1, seed=seed)) < 0.1
-    assert np.mean(first == draw_block(labels, 9, 0.5, 0, seed=seed + 1)) < 0.1
+    first = draw_block(labels, 9, 0.5, 0, seed=0)
+    assert np.mean(first == draw_block(labels, 9, 0.5, 1, seed=0)) < 0.1
+    assert np.mean(first == draw_block(labels, 9, 0.5, 0, seed=1)) < 0.1
 
 
 @pytest.mark.parametrize("sizes", [(30, 70), (50, 50), (20, 30, 50)])
-def test_renaming_the_classes_changes_no_subset(sizes, seed):
-    labels = np.random.default_rng(seed).permutation(make_labels(*sizes))
+def test_renaming_the_classes_changes_no_subset(sizes):
+    labels = np.random.default_rng(0).permutation(make_labels(*sizes))
     renamed = np.roll(np.arange(len(sizes)), 1)[labels]
     np.testing.assert_array_equal(
-        draw_subsets(labels, 50, 9, 0.3, seed=seed), draw_subsets(renamed, 50, 9, 0.3, seed=seed)
+        draw_subsets(labels, 50, 9, 0.3, seed=0), draw_subsets(renamed, 50, 9, 0.3, seed=0)
     )

@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,16 +8,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import count_ballots, kernel_matrix
 from scipy import sparse
 
+from subsvms.ensemble import Votes, draw_subsets, solve_subsets
 from subsvms.ensemble._rows import Kernel
-from subsvms.ensemble._sampling import draw_subsets
-from subsvms.ensemble._solver import Solution, solve_subsets
+from subsvms.ensemble._solver import Solution
 from subsvms.ensemble._votes import (
     LANES,
-    Votes,
     count_training_votes,
     count_votes,
     gather_voters,
     lanes_for,
+    take_voters,
     vote_precision,
 )
 
@@ -26,7 +28,8 @@ KERNELS = {
 }
 
 
-def make_ensemble(seed, n=60, d=6, n_classes=2, kernel=KERNELS["rbf"], n_subsets=25, density=1.0):
+@cache
+def make_ensemble(seed=0, n=60, d=6, n_classes=2, kernel=KERNELS["rbf"], n_subsets=25, density=1.0):
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(n) % n_classes)
     X = (rng.normal(size=(n, d)) + 0.5 * labels[:, None]) * (rng.random((n, d)) < density)
@@ -44,9 +47,9 @@ def assert_same_votes(one, other):
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
-def test_votes_are_what_counting_one_by_one_gives(name, n_classes, seed):
-    """Sums to 1e-3 of 25 SVMs' values: the vote runs in single precision."""
-    X, labels, subsets, solution, voters = make_ensemble(seed, n_classes=n_classes, kernel=KERNELS[name])
+def test_votes_agree_with_counting_them_one_by_one(name, n_classes):
+    """Sums of 25 SVMs' values to 1e-3: they vote in single precision."""
+    X, labels, subsets, solution, voters = make_ensemble(n_classes=n_classes, kernel=KERNELS[name])
     K = kernel_matrix(name, X, X, *KERNELS[name][1:])
     decisions = (solution.as_matrix(len(X)) @ K).reshape(25, -1, len(X)) + solution.intercept[..., None]
     seen = np.zeros((25, len(X)), dtype=bool)
@@ -62,7 +65,7 @@ def test_votes_are_what_counting_one_by_one_gives(name, n_classes, seed):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_rows", [1, 7, LANES, LANES + 1, 1500])
 def test_threads_and_block_sizes_change_no_bit(n_classes, n_rows):
-    _, _, _, _, voters = make_ensemble(0, n_classes=n_classes)
+    _, _, _, _, voters = make_ensemble(n_classes=n_classes)
     X = np.random.default_rng(1).normal(size=(n_rows, 6))
     whole = count_votes(voters, X)
     for options in (dict(n_jobs=2), dict(lanes=8), dict(lanes=16, n_jobs=3), dict(lanes=64)):
@@ -70,8 +73,8 @@ def test_threads_and_block_sizes_change_no_bit(n_classes, n_rows):
 
 
 @given(cuts=st.lists(st.integers(0, 300), max_size=4))
-def test_batches_equal_the_whole(cuts):
-    _, _, _, _, voters = make_ensemble(0)
+def test_batches_get_the_same_votes_as_the_whole_table(cuts):
+    _, _, _, _, voters = make_ensemble()
     X = np.random.default_rng(2).normal(size=(300, 6))
     whole = count_votes(voters, X)
     for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 300], strict=True):
@@ -82,7 +85,7 @@ def test_batches_equal_the_whole(cuts):
 
 @given(seed=st.integers(0, 10**6))
 def test_the_order_of_rows_does_not_matter(seed):
-    _, _, _, _, voters = make_ensemble(0, n_classes=3)
+    _, _, _, _, voters = make_ensemble(n_classes=3)
     rng = np.random.default_rng(seed)
     X, order = rng.normal(size=(150, 6)), rng.permutation(150)
     votes, shuffled = count_votes(voters, X), count_votes(voters, X[order])
@@ -91,8 +94,8 @@ def test_the_order_of_rows_does_not_matter(seed):
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("density", [0.1, 1.0])
-def test_dense_and_csr_rows_get_the_same_votes(name, density, seed):
-    X, _, subsets, _, voters = make_ensemble(seed, kernel=KERNELS[name], d=30, density=density)
+def test_dense_and_csr_rows_get_the_same_votes(name, density):
+    X, _, subsets, _, voters = make_ensemble(kernel=KERNELS[name], d=30, density=density)
     dense = count_training_votes(voters, X, subsets)
     for kind in (sparse.csr_array, sparse.csr_matrix):
         csr = count_training_votes(voters, kind(X), subsets)
@@ -100,8 +103,8 @@ def test_dense_and_csr_rows_get_the_same_votes(name, density, seed):
             assert_same_votes(one, other)
 
 
-def test_a_precomputed_kernel_gets_the_same_votes(seed):
-    X, labels, subsets, _, voters = make_ensemble(seed)
+def test_a_precomputed_kernel_gets_the_same_votes():
+    X, labels, subsets, _, voters = make_ensemble()
     K = kernel_matrix("rbf", X, X, 0.3)
     kernel = Kernel.named("precomputed")
     solution = solve_subsets(K, labels, subsets, kernel=kernel, C=10.0)
@@ -110,9 +113,9 @@ def test_a_precomputed_kernel_gets_the_same_votes(seed):
         assert_allclose(one.mean_value, other.mean_value, atol=1e-4)
 
 
-def test_features_that_no_training_row_has_change_the_distance_only(seed):
-    """A feature absent from training is dropped from the tables, but counts in |x - z|^2."""
-    X, labels, subsets, _, _ = make_ensemble(seed)
+def test_features_that_are_zero_in_all_training_rows_change_only_the_distance():
+    """Such a feature is dropped from the tables, but counts in |x - z|^2."""
+    X, labels, subsets, _, _ = make_ensemble()
     wide = np.hstack([X, np.zeros((len(X), 1))])
     solution = solve_subsets(wide, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
     voters = gather_voters(wide, solution, np.bincount(labels), KERNELS["rbf"])
@@ -124,7 +127,7 @@ def test_features_that_no_training_row_has_change_the_distance_only(seed):
 
 
 def hand_made_voters(intercepts, sizes):
-    """Make an ensemble whose SVMs have no coefficients: each says its intercept everywhere."""
+    """Make an ensemble of SVMs without coefficients: the decision value of each is its intercept."""
     b = np.array(intercepts, dtype=float)[:, None]
     n = len(b)
     nothing = Solution(
@@ -133,13 +136,13 @@ def hand_made_voters(intercepts, sizes):
     return gather_voters(np.zeros((2, 1)), nothing, np.array(sizes), KERNELS["rbf"])
 
 
-def test_an_svm_that_is_undecided_votes_for_the_larger_class():
+def test_an_undecided_svm_votes_for_the_larger_class():
     for sizes, larger in (([3, 9], 1), ([9, 3], 0)):
         votes = count_votes(hand_made_voters([0.0], sizes), np.zeros((1, 1)))
         assert votes.counts[0, larger] == 1
 
 
-def test_ties_of_the_vote_go_to_the_larger_class_or_the_given_label():
+def test_a_tied_vote_goes_to_the_given_label_or_to_the_larger_class():
     votes = count_votes(hand_made_voters([0.5, -0.5], [3, 9]), np.zeros((2, 1)))
     assert_array_equal(votes.counts, [[1, 1], [1, 1]])
     assert_array_equal(votes.winners([3, 9]), [1, 1])
@@ -154,7 +157,7 @@ def test_a_given_label_outside_a_tie_does_not_win_it():
     assert votes.winners([1, 2, 9], given=np.array([0])) == 0
 
 
-def test_a_class_without_rows_can_still_win_and_a_loser_cannot():
+def test_a_class_without_rows_can_win():
     votes = Votes(np.array([[1, 3]]), np.zeros((1, 2)), np.array([4]))
     assert votes.winners([5, 0]) == 1
 
@@ -176,22 +179,28 @@ def test_a_row_that_every_svm_saw_has_no_out_of_bag_vote():
 
 
 def test_votes_of_two_ensembles_add_up():
-    X, labels, subsets, _, _ = make_ensemble(0)
+    X, labels, subsets, _, voters = make_ensemble()
     halves = []
     for part in (subsets[:10], subsets[10:]):
         solution = solve_subsets(X, labels, part, kernel=KERNELS["rbf"], C=10.0)
         halves.append(count_votes(gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"]), X))
-    solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
-    whole = count_votes(gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"]), X)
-    both = halves[0] + halves[1]
+    both, whole = halves[0] + halves[1], count_votes(voters, X)
     assert_array_equal(both.counts, whole.counts)
     assert_allclose(both.sums, whole.sums, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_votes_of_a_part_can_be_continued_by_the_rest(name):
+    """With the bits of one vote of all SVMs."""
+    X, _, _, _, voters = make_ensemble(n_classes=3, kernel=KERNELS[name])
+    first = count_votes(take_voters(voters, 0, 10), X)
+    assert_same_votes(count_votes(take_voters(voters, 10, 25), X, start=first), count_votes(voters, X))
+
+
 @pytest.mark.parametrize("offset, precision", [(0.0, np.float32), (1e4, np.float64)])
-def test_an_offset_of_the_data_does_not_drown_the_vote(offset, precision, seed):
-    """|x|^2 + |z|^2 - 2 x'z cancels in single precision once |x| is large."""
-    X, labels, subsets, _, voters = make_ensemble(seed)
+def test_data_with_a_large_offset_are_voted_on_in_double_precision(offset, precision):
+    """|x|^2 + |z|^2 - 2 x'z cancels in single precision if |x| is large."""
+    X, labels, subsets, _, voters = make_ensemble()
     assert voters.intercept.dtype == np.float32
     solution = solve_subsets(X + offset, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
     moved = gather_voters(X + offset, solution, np.bincount(labels), KERNELS["rbf"])
@@ -200,8 +209,8 @@ def test_an_offset_of_the_data_does_not_drown_the_vote(offset, precision, seed):
     assert_allclose(ours.mean_value, expected.mean_value, atol=1e-3)
 
 
-def test_large_coefficients_are_voted_in_double_precision():
-    """Rows of both classes at nearly the same place need coefficients near C."""
+def test_svms_with_large_coefficients_vote_in_double_precision():
+    """If rows of both classes are in nearly the same place, coefficients are near C."""
     X = np.linspace(0, 1, 40)[:, None] * 1e-3
     labels = np.arange(40) % 2
     subsets = draw_subsets(labels, 20, 10, seed=0)
@@ -210,13 +219,13 @@ def test_large_coefficients_are_voted_in_double_precision():
         assert vote_precision(X, solution.as_matrix(40), KERNELS["rbf"]) is precision
 
 
-def test_huge_values_in_new_rows_are_merely_far_away():
-    _, _, _, solution, voters = make_ensemble(0)
+def test_new_rows_with_huge_values_are_far_from_all_training_rows():
+    _, _, _, solution, voters = make_ensemble()
     votes = count_votes(voters, np.full((1, 6), 1e300))
     assert_allclose(votes.sums[0, 1], np.clip(solution.intercept, -1, 1).sum(), rtol=1e-5)
 
 
-def test_huge_training_values_are_cut_alike_in_training_and_in_the_vote():
+def test_huge_training_values_are_clipped_in_training_and_in_the_vote():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3)) * 1e100
     labels = (X[:, 0] > 0).astype(int)
@@ -229,7 +238,7 @@ def test_huge_training_values_are_cut_alike_in_training_and_in_the_vote():
 
 
 def test_the_memory_of_a_block_is_bounded():
-    _, _, _, _, voters = make_ensemble(0)
+    _, _, _, _, voters = make_ensemble()
     assert lanes_for(voters) == LANES
     wide = voters._replace(lists=voters.lists._replace(n_columns=1_000_000))
     assert lanes_for(wide) == 8

@@ -1,4 +1,4 @@
-"""Thin scikit-learn shells around the stages: they check, call and remember."""
+"""The classifier: a thin scikit-learn shell that checks the input, calls the stages and keeps the results."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,53 +24,53 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A vote of many tiny SVMs, each trained on a few rows: hard to mislead by wrong labels.
 
     Each SVM sees a class-balanced random subset of logarithmic size, so most of them see few wrong
-    labels or none, and their majority is right where most of them are (Laxman, Mittal and
+    labels or none, and the majority vote is right where most of them are (Laxman, Mittal and
     Venkatesan, "Error Correction in Learning using SVMs"). There is nothing to tune, but features must
-    be scaled, for example with MinMaxScaler; a warning tells if they look as if they were not.
+    be scaled, for example with MinMaxScaler; a warning is given if they seem not to be.
 
     More than two classes are handled one against one inside each subset. Every pairwise SVM is then
     as small and as balanced as the paper's, and all of them together have no more multipliers than
     one against the rest, whose problems would be unbalanced. An SVM's vote goes to the class with
-    the largest mean of clipped decision values against the others, which leaves no cyclic ties.
+    the largest mean of clipped decision values against the others, so there are no cyclic ties.
 
     Parameters
     ----------
     n_estimators : int, default=1000
         Number of subsets, J.
     subsample_size : {"log_squared", "log"} or int, default="log_squared"
-        Rows drawn for a subset, s: the squared natural logarithm of the number of rows, or the
+        Number of rows drawn for a subset, s: the squared natural logarithm of the number of rows, or the
         logarithm, rounded; K classes take K/2 times as many, at most five times.
     sampling_bias : float, default=0.5
-        Probability p of drawing from the smaller class. 0.5 draws from all classes alike, however
-        many they are; the share of the smallest class draws uniformly from the rows.
+        Probability p of drawing from the smaller class. With 0.5 all classes are equally likely, however
+        many there are; with the share of the smallest class all rows are.
     kernel : {"rbf", "linear", "poly", "precomputed"}, default="rbf"
         With "precomputed", `fit` takes K(X, X) and `predict` K(new rows, X).
     gamma : {"auto", "scale"} or float, default="auto"
-        1 / n_features, 1 / (n_features * X.var()), or the value, for "rbf" and "poly". With "auto"
-        features should have a range of about one.
+        1 / n_features, 1 / (n_features * X.var()), or the number itself, for "rbf" and "poly". With
+        "auto" features should have a range of about one.
     degree : int, default=3
         Degree of "poly".
     coef0 : float, default=0.0
         Constant term of "poly".
     C : float, default=100.0
-        The larger, the dearer a training error.
+        Larger values penalise training errors more.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The paper's L2 loss, or that of `sklearn.svm.SVC`.
     class_weight : dict or "balanced", default=None
-        Factors of C. Subsets are balanced already, so this is seldom needed.
+        Factors of C. Subsets are balanced already, so this is rarely needed.
     tol : float, default=1e-3
         Largest duality gap of an SVM, as a share of its objective. With the rbf kernel the decision
         values of the SVMs are then within about `tol` of the exact ones; kernels whose values are far
         from one need a smaller `tol` for that.
     max_iter : int, default=100_000
-        Limit of steps for one SVM. A warning tells how many SVMs reached it.
+        Maximum number of steps for one SVM. A warning says how many SVMs reached it.
     n_jobs : int, default=None
-        Threads: None is 1 (or what a joblib context says), -1 all cores. The result is the same to
-        the bit.
+        Threads: None means 1 (or as many as a joblib context sets), -1 all cores. The result has the same
+        bits for any number.
     random_state : int, RandomState instance or None, default=None
         Seed of the subsets.
     verbose : int, default=0
-        1 writes a line per stage, 2 more. For a progress bar use scikit-learn's callbacks:
+        1 prints a line per stage, 2 prints more. For a progress bar use scikit-learn's callbacks:
         ``SubSVMClassifier().set_callbacks(ProgressBar())`` (scikit-learn 1.9 and later).
 
     Attributes
@@ -79,24 +79,28 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     subsets_ : ndarray of int of shape (n_estimators, size)
         Row numbers of each subset; a row can be drawn more than once.
     dual_coef_ : ndarray of shape (n_estimators, size) or (n_estimators, n_classes - 1, size)
-        y_i a_i of each drawn row; for more than two classes against each other class in order.
+        y_i a_i of each drawn row; for more than two classes, one line for each of the other classes in
+        order.
     intercept_ : ndarray of shape (n_estimators,) or (n_estimators, n_pairs)
-    duality_gap_ : ndarray, shaped as `intercept_`
-        Share of the objective; 0 for a subset with one class, which votes for that class.
+    duality_gap_ : ndarray of the shape of `intercept_`
+        As a share of the objective; 0 for a subset with one class, which votes for that class.
     oob_votes_ : Votes
-        The votes on each training row of the SVMs that did not see it.
+        Out-of-bag votes: those on each training row of the SVMs that did not see it.
+    oob_winners_ : ndarray of int of shape (n_samples,)
+        Number of the class that most of them vote for; a row with a tie, or that every SVM saw, keeps its
+        own.
     oob_labels_ : ndarray of shape (n_samples,)
-        The label that most of them vote for; a row with a tie, or that every SVM saw, keeps its own.
+        The labels of these classes.
     oob_vote_share_ : ndarray of shape (n_samples, n_classes)
-        Share of these SVMs that vote for each class; NaN for a row that every SVM saw.
+        Share of the out-of-bag votes for each class; NaN for a row that every SVM saw.
     oob_mean_value_ : ndarray of shape (n_samples, n_classes)
-        Their mean decision value for each class, each clipped to [-1, 1].
+        Mean of the clipped decision values for each class, from -1 to 1.
     class_sizes_ : ndarray of int of shape (n_classes,)
-        Training rows of each class, as labelled.
+        Number of training rows with each label.
     voters_ : Voters
-        The SVMs in the form that votes; see `subsvms.ensemble._votes`.
+        The SVMs in the form that is used for voting; see `subsvms.ensemble._votes`.
     n_iter_ : int
-        Steps of the SVM that took most.
+        Largest number of steps that an SVM took.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         If X had column names.
@@ -115,10 +119,10 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> attack = adversaries.directed_flips(y, rho=0.5, alpha=0.5, random_state=0)
     >>> model = SubSVMClassifier(random_state=0).fit(minmax_scale(X), attack.labels)
-    >>> print(f"{np.mean(attack.labels == y):.2f} of the labels it saw were right")
-    0.81 of the labels it saw were right
-    >>> print(f"{model.score(minmax_scale(X), y):.2f} of its own are")
-    0.97 of its own are
+    >>> print(f"{np.mean(attack.labels == y):.2f} of the labels it was given are right")
+    0.81 of the labels it was given are right
+    >>> print(f"{model.score(minmax_scale(X), y):.2f} of its predictions are")
+    0.97 of its predictions are
     """
 
     _parameter_constraints: dict = {
@@ -273,7 +277,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the share of the SVMs that vote for each class.
 
-        It measures agreement. It is not calibrated: classes count alike, however common they are.
+        It measures agreement. It is not calibrated: rare and common classes count the same.
 
         Parameters
         ----------
@@ -295,8 +299,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Two classes: share of the second minus that of the first. More: share of each class minus
-            the largest of the others.
+            For two classes, the share of the second minus that of the first. For more, the share of each
+            class minus the largest of the others.
         """
         share = self.predict_proba(X)
         if share.shape[1] == 2:
@@ -305,7 +309,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return np.where(share == first, share - second, share - first)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class that most SVMs vote for; a tie goes to the class that was given more often.
+        """Return the class that most SVMs vote for; a tie goes to the class with more training rows.
 
         Parameters
         ----------
@@ -321,21 +325,11 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
 @contextmanager
 def restore_on_failure(estimator: BaseEstimator) -> Iterator[None]:
-    """Leave an estimator as it was if its fit fails, not with half of a new one."""
-    before = _learned(estimator)
+    """Leave an estimator as it was if its fit fails, rather than half fitted."""
+    before = vars(estimator).copy()
     try:
         yield
     except BaseException:
-        for name in _learned(estimator):
-            delattr(estimator, name)
+        vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def _learned(estimator):
-    """Return the attributes that a fit has set."""
-    return {
-        name: value
-        for name, value in vars(estimator).items()
-        if name.endswith("_") and not name.startswith("_")
-    }

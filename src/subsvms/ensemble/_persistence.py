@@ -1,6 +1,6 @@
 """Save a fitted classifier to one file and load it again.
 
-Because the compiled loops do not check bounds, every index is checked here before they see it.
+The compiled loops do not check bounds, so every index is checked here before they use it.
 """
 
 import os
@@ -15,26 +15,19 @@ from subsvms.ensemble._rows import KINDS, PAD, Kernel, Rows
 from subsvms.ensemble._votes import Voters, Votes
 from subsvms.exceptions import InputError
 
-ARRAYS = (
-    "subsets_",
-    "dual_coef_",
-    "intercept_",
-    "duality_gap_",
-    "class_sizes_",
-    "oob_winners_",
-)
+ARRAYS = ("subsets_", "dual_coef_", "intercept_", "duality_gap_", "class_sizes_", "oob_winners_")
 OOB = ("counts", "sums", "n_voters")
 MODELS = {"SubSVMClassifier": SubSVMClassifier}
-WHOLE = "classifier with preprocessing"  # what the file of such a model says it holds
+WHOLE = "classifier with preprocessing"  # the header's "model" in the file of such a model
 
 
 def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
-    """Write a fitted model to a file, whole or not at all.
+    """Write a fitted model to a file; if that fails, an existing file is left as it was.
 
     Parameters
     ----------
     model : SubSVMClassifier
-        A random_state that is a generator is not saved: the model needs it no more.
+        A random_state that is a generator is not saved: a fitted model no longer needs it.
     path : path-like
         An existing file is replaced.
 
@@ -52,12 +45,12 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
 
 
 def classifier_to_state(model: SubSVMClassifier) -> State:
-    """Return what a fitted classifier needs to vote, and what its training told."""
+    """Return what a fitted classifier needs to vote, and its other fitted attributes."""
     name = type(model).__name__
     if MODELS.get(name) is not type(model):
         raise TypeError(
-            f"save takes a {' or '.join(MODELS)}, but got a {name}: of a pipeline, save the last step and "
-            "keep the others yourself."
+            f"save takes a {' or '.join(MODELS)}, but got a {name}: save the last step of a pipeline, and "
+            "keep the other steps yourself."
         )
     check_is_fitted(model)
     voters = model.voters_
@@ -95,17 +88,17 @@ def load(path: str | os.PathLike) -> SubSVMClassifier:
     Returns
     -------
     SubSVMClassifier
-        Fitted; it votes to the bit as the saved one did.
+        Fitted; its votes have the same bits as those of the saved model.
 
     Raises
     ------
     InputError
-        If the file is no such model, is damaged, or was changed.
+        If the file is not such a model, is damaged, or was changed.
     """
     state = read_state(path)
     if state.header.get("model") == WHOLE:
         raise InputError(
-            f"{str(path)!r} is a model with its preprocessing: label a file with it (subsvms predict), or "
+            f"{str(path)!r} is a model with its preprocessing: use it to label a file (subsvms predict), or "
             "load it with subsvms.app.runs.model.load_model."
         )
     with distrust(path):
@@ -113,7 +106,7 @@ def load(path: str | os.PathLike) -> SubSVMClassifier:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a parameter as JSON can hold it."""
+    """Return a parameter as a value that JSON has."""
     if name == "random_state" and value is not None and not isinstance(value, (int, np.integer)):
         return None
     if isinstance(value, dict):  # JSON would turn the keys into strings
@@ -132,7 +125,7 @@ def _plain_labels(classes: np.ndarray) -> list:
 
 
 def build_classifier(state: State) -> SubSVMClassifier:
-    """Put a classifier together from parts that may have been forged."""
+    """Build a classifier from parts that may have been forged."""
     header, arrays = state
     params = header["params"]
     if isinstance(params["class_weight"], list):
@@ -163,12 +156,7 @@ def build_classifier(state: State) -> SubSVMClassifier:
         intercept=arrays["voters.intercept"],
         pairs=arrays["voters.pairs"],
         order=arrays["voters.order"],
-        kernel=Kernel(
-            kind=kernel["kind"],
-            gamma=float(kernel["gamma"]),
-            coef0=float(kernel["coef0"]),
-            degree=int(kernel["degree"]),
-        ),
+        kernel=Kernel(kernel["kind"], float(kernel["gamma"]), float(kernel["coef0"]), int(kernel["degree"])),
         rows=rows,
     )
     require(model.voters_.kernel.kind == KINDS[model.kernel], "kernel")
@@ -206,7 +194,7 @@ def _build_rows(part: str, header: dict, arrays: dict[str, np.ndarray]) -> Rows:
 
 
 def _check_voters(voters: Voters, n_classes: int, n_features: int) -> None:
-    """Raise an error unless every index that the compiled vote follows leads inside its array."""
+    """Raise an error unless every index that the compiled vote uses lies within its array."""
     lists, rows, kernel = voters.lists, voters.rows, voters.kernel
     n_pairs, n_problems = n_classes * (n_classes - 1) // 2, len(lists.pointer) - 1
     dtypes = {part.value.dtype for part in (lists, rows) if part is not None} | {voters.intercept.dtype}
@@ -223,5 +211,5 @@ def _check_voters(voters: Voters, n_classes: int, n_features: int) -> None:
         and len(voters.column_of) == n_features
         and (rows is not None) == kernel.needs_rows
         and (rows is None or len(rows.norm) == lists.n_columns),
-        "parts, which do not fit together",
+        "parts: they do not fit together",
     )

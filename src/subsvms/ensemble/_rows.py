@@ -1,9 +1,9 @@
-"""Turn the training rows that the subsets use into the form the compiled loops read.
+"""A kernel, and the training rows that the subsets use, in the form the compiled loops read.
 
 A row becomes a list of its nonzero features, padded with zero values to a multiple of `PAD`. Features
 that are zero in all of these rows cannot change an inner product, so they are dropped and the rest are
-renumbered: a table with a million features costs what its nonzeros cost. Where the table is not sparse
-the lists name every feature, and `value` is also an ordinary matrix. Which of the two depends on the
+renumbered: the cost of a table with a million features is that of its nonzeros. If the table is not sparse,
+the lists name every feature, and `value` is also an ordinary matrix. Which of the two it is depends on the
 table, never on the rows picked from it, so a row's sums are always added up in the same order.
 """
 
@@ -15,16 +15,57 @@ from scipy import sparse
 
 from subsvms._typing import Table
 
+LINEAR, POLY, RBF, PRECOMPUTED = 0, 1, 2, 3
+KINDS = {"linear": LINEAR, "poly": POLY, "rbf": RBF, "precomputed": PRECOMPUTED}
 PAD = 8  # the compiled sums take eight terms at a time
-HUGE = 1e15  # values are cut here: squares stay finite even in single precision
-FULL = 0.25  # share of nonzeros from which full lists train faster: 0.2 at 30 features, 0.3 at 120
+HUGE = 1e15  # values are clipped here: squares stay finite even in single precision
+FULL = 0.25  # share of nonzeros above which full lists train faster: 0.2 at 30 features, 0.3 at 120
+
+
+class Kernel(NamedTuple):
+    """A kernel and its parameters, in the form the compiled loops take."""
+
+    kind: int
+    gamma: float
+    coef0: float
+    degree: int
+
+    @classmethod
+    def named(cls, name: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3) -> "Kernel":
+        """Return the kernel with this name.
+
+        Examples
+        --------
+        >>> Kernel.named("rbf", gamma=0.5)
+        Kernel(kind=2, gamma=0.5, coef0=0.0, degree=3)
+        """
+        return cls(KINDS[name], float(gamma), float(coef0), int(degree))
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether a decision value is a sum over training rows rather than over features."""
+        return self.kind in (RBF, POLY)
+
+
+def resolve_gamma(gamma: str | float, X: Table) -> float:
+    """Return gamma as a number: "auto" is 1/d, "scale" 1/(d var(X)) as in scikit-learn's SVC."""
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma == "scale":
+        if sparse.issparse(X):
+            n_values = X.shape[0] * X.shape[1]
+            variance = (X.data**2).sum() / n_values - (X.data.sum() / n_values) ** 2
+        else:
+            variance = X.var()
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    return float(gamma)
 
 
 class Rows(NamedTuple):
     """Rows as padded lists: row i holds the entries pointer[i] to pointer[i + 1] - 1."""
 
     pointer: np.ndarray  # (n_rows + 1,), int64
-    column: np.ndarray  # (n_entries,), int64, numbers of the features that are kept
+    column: np.ndarray  # (n_entries,), int64, numbers of the kept features
     value: np.ndarray  # (n_entries,), float
     norm: np.ndarray  # (n_rows,), float, squared lengths
     full: bool  # every row lists every kept feature, in order
@@ -78,7 +119,7 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
 
 
 def take_lists(rows: Rows, numbers: np.ndarray) -> Rows:
-    """Return some of the rows, as they are.
+    """Return some of the rows, unchanged.
 
     Examples
     --------
@@ -95,14 +136,14 @@ def take_lists(rows: Rows, numbers: np.ndarray) -> Rows:
 
 
 def is_full(X: Table) -> bool:
-    """Tell if a table has too few zeros to skip them."""
+    """Return whether a table has too few zeros for skipping them to be faster."""
     n_values = X.shape[0] * X.shape[1]
     n_nonzero = np.count_nonzero(X.data) if sparse.issparse(X) else np.count_nonzero(X)
     return bool(0 < FULL * n_values <= n_nonzero)
 
 
 def cut_huge(X: Table) -> Table:
-    """Return X with its values cut to `HUGE`, as the lists have them; X itself where none is larger."""
+    """Return X with its values clipped to `HUGE`, as in the lists; X itself if none is larger."""
     values = X.data if sparse.issparse(X) else X
     if values.size == 0 or max(values.max(), -values.min()) <= HUGE:
         return X
@@ -111,32 +152,3 @@ def cut_huge(X: Table) -> Table:
     X = X.copy()
     np.clip(X.data, -HUGE, HUGE, out=X.data)
     return X
-
-
-LINEAR, POLY, RBF, PRECOMPUTED = 0, 1, 2, 3
-KINDS = {"linear": LINEAR, "poly": POLY, "rbf": RBF, "precomputed": PRECOMPUTED}
-
-
-class Kernel(NamedTuple):
-    """A kernel and its parameters, in the form the compiled loops take."""
-
-    kind: int
-    gamma: float
-    coef0: float
-    degree: int
-
-    @classmethod
-    def named(cls, name: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3) -> "Kernel":
-        """Return the kernel with this name.
-
-        Examples
-        --------
-        >>> Kernel.named("rbf", gamma=0.5)
-        Kernel(kind=2, gamma=0.5, coef0=0.0, degree=3)
-        """
-        return cls(KINDS[name], float(gamma), float(coef0), int(degree))
-
-    @property
-    def needs_rows(self) -> bool:
-        """Whether a decision value is a sum over training rows, and not one over features."""
-        return self.kind in (RBF, POLY)

@@ -11,8 +11,9 @@ two points,
 
 so that p = 1/2 is class-balanced and p = beta_1 uniform for any K, and K = 2 gives (p, 1 - p) for any p.
 
-Randomness belongs to a numbered block of subsets, not to a worker: the same seed names the same endless
-list of subsets everywhere. Classes are taken by size, not by name, so renaming them changes no subset.
+Each numbered block of subsets has a random generator of its own, whichever worker draws it: a seed stands for
+the same endless list of subsets everywhere. Classes are ordered by size, not by name, so renaming them
+changes no subset.
 """
 
 import numpy as np
@@ -20,16 +21,16 @@ from numpy.typing import ArrayLike
 
 from subsvms.exceptions import InputError
 
-BLOCK = 256  # subsets per block; changing it changes what a seed means
-MANY = 10  # classes; subsets grow no further with more
+BLOCK = 256  # subsets per block; changing it changes the subsets that a seed gives
+MANY = 10  # classes; with more of them subsets grow no further
 
 
 def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
     """Return the number of rows in a subset.
 
     ``"log"`` and ``"log_squared"`` are the paper's log l and log^2 l (natural logarithm, rounded) for
-    the two classes of one SVM, so K classes take K/2 times as many, up to `MANY` classes: from there on
-    an SVM's cost would grow with the square of K. At least 2, at most the table.
+    the two classes of one SVM, so K classes take K/2 times as many, up to `MANY` classes: beyond that
+    the cost of an SVM would grow with the square of K. At least 2, at most all rows of the table.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
     if not 2 <= rule <= n_samples:
         raise InputError(
             f"subsample_size must lie between 2 and the number of rows, {n_samples}; got {rule!r}: "
-            "use 'log_squared' to let the number of rows decide."
+            "use 'log_squared' to derive it from the number of rows."
         )
     return int(rule)
 
@@ -77,21 +78,21 @@ def class_probabilities(sizes: ArrayLike, p: float) -> np.ndarray:
     if not 0 < p < 1:
         raise InputError(f"sampling_bias must lie between 0 and 1, both excluded; got {p!r}.")
     shares = np.asarray(sizes, dtype=float) / np.sum(sizes)
-    if len(shares) == 2:  # the general formula divides by zero where both are equally common
+    if len(shares) == 2:  # the general formula divides by zero if both are equally common
         return np.where(np.arange(2) == np.argmin(shares), p, 1.0 - p)
     beta = shares.min()
     t = (p - beta) / (0.5 - beta)
     chances = (1.0 - t) * shares + t / len(shares)
     if chances.min() <= 0:
         raise InputError(
-            f"sampling_bias={p!r} leaves a class of this table no chance to be drawn: "
+            f"sampling_bias={p!r} leaves a class of this table no chance of being drawn: "
             "use 0.5 for equally likely classes."
         )
     return chances
 
 
 def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int) -> np.ndarray:
-    """Return one block of the endless list of subsets that `seed` names.
+    """Return one block of the endless list of subsets that `seed` stands for.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int
     sizes = np.bincount(labels)
     by_class = np.argsort(labels, kind="stable")  # row numbers, class after class
     first = np.cumsum(sizes) - sizes
-    order = np.lexsort((by_class[first], sizes))  # by size, then by who comes first in the table
+    order = np.lexsort((by_class[first], sizes))  # by size, then by first row in the table
     limits = np.cumsum(class_probabilities(sizes[order], p))[:-1]
     rng = np.random.default_rng([seed, block])
     drawn = order[np.searchsorted(limits, rng.random((BLOCK, size)), side="right")]
@@ -121,7 +122,7 @@ def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int
 
 
 def draw_subsets(labels: np.ndarray, n_subsets: int, size: int, p: float = 0.5, *, seed: int) -> np.ndarray:
-    """Return the first `n_subsets` subsets that `seed` names.
+    """Return the first `n_subsets` of the subsets that `seed` stands for.
 
     Parameters
     ----------

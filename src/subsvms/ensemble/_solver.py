@@ -12,7 +12,7 @@ that class everywhere. More than two classes are solved one against one inside e
 problem is again small and class-balanced, which is what the paper's analysis asks for, and all of them
 together have as many multipliers as one against the rest.
 
-The solver hands over its proof: the duality gap, as a share of the primal value, bounds how far the
+The solver also returns its proof: the duality gap, as a share of the primal value, bounds how far the
 objective can be from its optimum, and no finished problem has a gap above `tol`.
 """
 
@@ -28,22 +28,40 @@ from sklearn.exceptions import ConvergenceWarning
 
 from subsvms._threads import run_pieces
 from subsvms._typing import OnProgress, Table
-from subsvms.ensemble._rows import PRECOMPUTED, Kernel, gather_rows
+from subsvms._validation import check_square
+from subsvms.ensemble._rows import PRECOMPUTED, Kernel, gather_rows, resolve_gamma
 
 PIECE = 32  # problems of up to 64 rows per unit of work: short enough for balance and for Ctrl-C
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The solved SVMs: n_subsets times n_pairs of them, one pair of classes after the other."""
+    """The solved SVMs: n_problems = n_subsets * n_pairs of them, the pairs of a subset one after the other.
 
-    pairs: np.ndarray  # (n_pairs, 2), class numbers; f > 0 speaks for the second
-    start: np.ndarray  # (n_problems + 1,), where the entries of each problem begin
-    row: np.ndarray  # (n_entries,), row numbers
-    coef: np.ndarray  # (n_entries,), y_i a_i
-    intercept: np.ndarray  # (n_subsets, n_pairs)
-    duality_gap: np.ndarray  # (n_subsets, n_pairs), share of the primal value
-    n_iter: np.ndarray  # (n_subsets, n_pairs), pairs of multipliers that were moved
+    Attributes
+    ----------
+    pairs : ndarray of int of shape (n_pairs, 2)
+        Class numbers; f > 0 is a vote for the second.
+    start : ndarray of int of shape (n_problems + 1,)
+        Where the entries of each problem begin.
+    row : ndarray of int of shape (n_entries,)
+        Row numbers.
+    coef : ndarray of float of shape (n_entries,)
+        y_i a_i of these rows.
+    intercept : ndarray of float of shape (n_subsets, n_pairs)
+    duality_gap : ndarray of float of shape (n_subsets, n_pairs)
+        As a share of the primal value.
+    n_iter : ndarray of int of shape (n_subsets, n_pairs)
+        Steps of SMO, each of which moves two multipliers.
+    """
+
+    pairs: np.ndarray
+    start: np.ndarray
+    row: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+    duality_gap: np.ndarray
+    n_iter: np.ndarray
 
     def as_matrix(self, n_samples: int) -> sparse.csr_array:
         """Return the coefficients as a CSR matrix, problems by rows; repeats are added up."""
@@ -53,7 +71,7 @@ class Solution:
         return matrix
 
     def take(self, subset: int) -> "Solution":
-        """Return the SVMs of one subset alone."""
+        """Return the SVMs of one subset only."""
         n_pairs, one = len(self.pairs), slice(subset, subset + 1)
         start = self.start[subset * n_pairs : (subset + 1) * n_pairs + 1]
         entries = slice(start[0], start[-1])
@@ -68,7 +86,7 @@ class Solution:
         Returns
         -------
         ndarray of shape (n_subsets, size) or (n_subsets, n_classes - 1, size)
-            For more than two classes, line by line against each other class in order, as SVC does.
+            For more than two classes, one line for each of the other classes in order, as in SVC.
         """
         n_classes = int(self.pairs.max()) + 1
         layout = lay_out(labels[subsets], n_classes)
@@ -85,7 +103,7 @@ class Layout(NamedTuple):
     subset: np.ndarray  # (n_entries,)
     place: np.ndarray  # (n_entries,), place in the subset
     target: np.ndarray  # (n_entries,), -1 for the first class of the pair, +1 for the second
-    other: np.ndarray  # (n_entries,), number of the opposing class, among those that are not one's own
+    other: np.ndarray  # (n_entries,), number of the opposing class, not counting the row's own
 
 
 def lay_out(drawn: np.ndarray, n_classes: int) -> Layout:
@@ -105,7 +123,7 @@ def lay_out(drawn: np.ndarray, n_classes: int) -> Layout:
     """
     n_subsets, size = drawn.shape
     pairs = np.array([(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)])
-    if n_classes == 2:  # a subset is one problem, whole and in order
+    if n_classes == 2:  # a subset is one problem, complete and in order
         subset, place = np.divmod(np.arange(drawn.size), size)
         start = np.arange(0, drawn.size + 1, size)
         return Layout(pairs, start, subset, place, 2.0 * drawn.ravel() - 1.0, np.zeros(drawn.size, int))
@@ -117,7 +135,7 @@ def lay_out(drawn: np.ndarray, n_classes: int) -> Layout:
     lengths = sizes[:, pairs].ravel()
     begins = np.cumsum(lengths) - lengths
     source = np.repeat(first[:, pairs].ravel() - begins, lengths) + np.arange(lengths.sum())
-    opposing = np.stack([pairs[:, 1] - 1, pairs[:, 0]], axis=1)  # counted without one's own class
+    opposing = np.stack([pairs[:, 1] - 1, pairs[:, 0]], axis=1)  # not counting the row's own
     start = np.concatenate([begins[::2], [lengths.sum()]])
     return Layout(
         pairs=pairs,
@@ -134,7 +152,10 @@ def solve_subsets(
     labels: np.ndarray,
     subsets: np.ndarray,
     *,
-    kernel: Kernel,
+    kernel: str | Kernel = "rbf",
+    gamma: str | float = "auto",
+    coef0: float = 0.0,
+    degree: int = 3,
     C: float = 100.0,
     loss: str = "squared_hinge",
     class_weight: ArrayLike | None = None,
@@ -148,36 +169,39 @@ def solve_subsets(
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Finite numbers; the kernel matrix where the kernel is precomputed.
+        Finite numbers; the kernel matrix if the kernel is precomputed.
     labels : ndarray of int of shape (n_samples,)
         Class numbers from 0 on.
     subsets : ndarray of int of shape (n_subsets, size)
         Row numbers, repeats allowed.
-    kernel : Kernel
+    kernel : {"rbf", "linear", "poly", "precomputed"} or Kernel, default="rbf"
+    gamma, coef0, degree
+        As in `SubSVMClassifier`; a Kernel has its own.
     C : float, default=100.0
-        The larger, the dearer the slack.
+        Larger values penalise training errors more.
     loss : {"squared_hinge", "hinge"}
-    class_weight : ndarray of shape (n_classes,), optional
+    class_weight : array-like of shape (n_classes,), optional
         Factors of C.
     tol : float, default=1e-3
         Largest duality gap, and ten times the largest violation of an optimality condition.
     max_iter : int, default=100_000
-        Limit of SMO steps for each problem; a warning tells how many problems reached it.
+        Limit of SMO steps for each problem; a warning says how many problems reached it.
     n_jobs : int, default=1
-        Threads. They change no bit of the result.
+        Threads. Their number does not change a bit of the result.
     on_progress : callable, optional
-        Called as on_progress(n_solved, n_problems) now and then.
+        Called as on_progress(n_solved, n_problems) from time to time.
 
     Returns
     -------
     Solution
+        Its attributes are `coef`, `row` and `start` (the SVMs one after the other), `intercept`,
+        `duality_gap`, `n_iter` and `pairs`.
 
     Examples
     --------
+    >>> from subsvms.ensemble import solve_subsets
     >>> X, labels = np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1])
-    >>> from subsvms.ensemble._rows import Kernel
-    >>> kernel = Kernel.named("linear")
-    >>> solution = solve_subsets(X, labels, np.array([[0, 1, 2]]), kernel=kernel, C=1e6, tol=1e-9)
+    >>> solution = solve_subsets(X, labels, np.array([[0, 1, 2]]), kernel="linear", C=1e6, tol=1e-9)
     >>> slope = solution.coef @ X[solution.row, 0]  # the hard margin lies half way between 1 and 3
     >>> print(f"{slope:.3f} {solution.intercept.item():.3f}")
     1.000 -2.000
@@ -185,12 +209,14 @@ def solve_subsets(
     from subsvms.ensemble._compiled import smo as _smo  # here: importing numba takes a while
 
     check_loss(loss)
+    if isinstance(kernel, str):
+        kernel = Kernel.named(kernel, resolve_gamma(gamma, X), coef0, degree)
     n_classes = int(labels.max()) + 1
     pairs, start, subset, place, target, _ = lay_out(labels[subsets], n_classes)
     row = subsets[subset, place]
     compute_matrices = prepare_matrices(X, row, kernel, start)
     weight = np.ones(n_classes) if class_weight is None else np.asarray(class_weight, dtype=float)
-    C_negative, C_positive = np.tile(C * weight[pairs.T], len(subsets))
+    C_negative, C_positive = np.ascontiguousarray(np.tile(C * weight[pairs.T], len(subsets)))
 
     n_problems = len(start) - 1
     coef = np.empty(len(row))
@@ -207,7 +233,7 @@ def solve_subsets(
         )  # fmt: skip
 
     run_pieces(work, n_problems, int(np.clip(PIECE * (64 / longest) ** 2, 1, PIECE)), n_jobs, on_progress)
-    check_endings(ending, gap, tol, max_iter)
+    check_endings(ending, intercept, tol, max_iter)
     shape = (len(subsets), len(pairs))
     return Solution(
         pairs, start, row, coef,
@@ -218,7 +244,7 @@ def solve_subsets(
 def prepare_matrices(
     X: Table, row: np.ndarray, kernel: Kernel, start: np.ndarray
 ) -> Callable[[int, int], np.ndarray]:
-    """Return a function of (first, last) that gives the kernel matrices of these problems, laid end to end.
+    """Return a function of (first, last) that returns the kernel matrices of these problems, end to end.
 
     Parameters
     ----------
@@ -234,6 +260,7 @@ def prepare_matrices(
     sizes = np.diff(start)
     longest = max(int(sizes.max()), 1)
     if kernel.kind == PRECOMPUTED:
+        check_square(X)
         gram = np.ascontiguousarray(X, dtype=np.float64)
     else:
         used = np.zeros(X.shape[0], dtype=bool)
@@ -247,6 +274,9 @@ def prepare_matrices(
             _smo.fill_given(first, last, gram, start, row, matrices)
         else:
             fill(first, last, rows, kernel, start, member, longest, matrices)
+        with np.errstate(all="ignore"):
+            if not np.isfinite(matrices.sum()):  # the compiled solver takes finite numbers for granted
+                raise ValueError("The kernel overflows: scale the features or lower the degree.")
         return matrices
 
     return compute
@@ -254,14 +284,29 @@ def prepare_matrices(
 
 @dataclass(frozen=True)
 class SharedSolution:
-    """Solved SVMs over one kernel matrix."""
+    """Solved SVMs that share one kernel matrix.
 
-    coef: np.ndarray  # (n_problems, n_samples), y_i a_i
-    decision: np.ndarray  # (n_problems, n_samples), decision values, of rows left out too
-    intercept: np.ndarray  # (n_problems,)
-    duality_gap: np.ndarray  # (n_problems,), share of the primal value
-    n_iter: np.ndarray  # (n_problems,)
-    C: np.ndarray  # (n_problems, 2), of the rows with target -1 and of those with +1
+    Attributes
+    ----------
+    coef : ndarray of float of shape (n_problems, n_samples)
+        y_i a_i of each row.
+    decision : ndarray of float of shape (n_problems, n_samples)
+        Decision values, including those of rows that were left out.
+    intercept : ndarray of float of shape (n_problems,)
+    duality_gap : ndarray of float of shape (n_problems,)
+        As a share of the primal value.
+    n_iter : ndarray of int of shape (n_problems,)
+        Steps of SMO, each of which moves two multipliers.
+    C : ndarray of float of shape (n_problems, 2)
+        Of the rows with target -1 and of those with +1.
+    """
+
+    coef: np.ndarray
+    decision: np.ndarray
+    intercept: np.ndarray
+    duality_gap: np.ndarray
+    n_iter: np.ndarray
+    C: np.ndarray
 
 
 def solve_shared(
@@ -278,8 +323,8 @@ def solve_shared(
 ) -> SharedSolution:
     """Train SVMs of any size that share one kernel matrix, without copying it.
 
-    Many labelings, many C, the folds of a cross-validation: one call. Rows left out of a problem get
-    their decision values all the same, for nothing.
+    One call can take many labelings, many values of C, or the folds of a cross-validation. Rows left out of
+    a problem get their decision values, too, at no extra cost.
 
     Parameters
     ----------
@@ -292,16 +337,18 @@ def solve_shared(
     class_weight : array-like of shape (2,) or (n_problems, 2), optional
         Factors of C for -1 and for +1.
     start : SharedSolution, optional
-        Where to start from, for instance the solution for a neighbouring C on the way along a grid.
+        Where to start from, for example the solution for the previous C of a grid.
     tol, max_iter, n_jobs
         As in `solve_subsets`.
 
     Returns
     -------
     SharedSolution
+        Its attributes are `coef`, `decision`, `intercept`, `duality_gap`, `n_iter` and `C`.
 
     Examples
     --------
+    >>> from subsvms.ensemble import solve_shared
     >>> x = np.array([0.0, 1.0, 3.0, 9.0])
     >>> solution = solve_shared(np.outer(x, x), [[-1, -1, 1, 0]], C=1e6, tol=1e-9)
     >>> print(solution.decision.round(2))  # the last row was left out
@@ -315,7 +362,7 @@ def solve_shared(
     n_problems, n_samples = targets.shape
     if K.shape != (n_samples, n_samples) or not np.isfinite(K.sum()):
         raise ValueError(
-            f"K must be finite and square, with a line for each of the {n_samples} targets; "
+            f"K must be finite and square, with a row for each of the {n_samples} targets; "
             f"got shape {K.shape}, sum {K.sum()}."
         )
     if not np.isin(targets, (-1.0, 0.0, 1.0)).all():
@@ -338,15 +385,15 @@ def solve_shared(
         )  # fmt: skip
 
     run_pieces(work, n_problems, 1, n_jobs)
-    check_endings(ending, gap, tol, max_iter)
+    check_endings(ending, intercept, tol, max_iter)
     return SharedSolution(coef, decision, intercept, gap, n_iter, limits)
 
 
 def feasible_start(start: SharedSolution, targets: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """Return coefficients to start from: the old ones, grown or shrunk by one factor as C has.
+    """Return coefficients to start from: the old ones, scaled by one factor as C has changed.
 
-    One factor keeps sum_i b_i = 0, and the smaller of the two classes' factors keeps each b_i within its
-    new limit. A problem with other targets, or with one class, starts from zero.
+    A common factor keeps sum_i b_i = 0, and the smaller of the two classes' factors keeps each b_i within
+    its new limit. A problem with other targets, or with one class, starts from zero.
     """
     factor = (limits / start.C).min(axis=1, keepdims=True)
     same = np.all((start.coef == 0) | (np.sign(start.coef) == targets), axis=1)
@@ -360,18 +407,19 @@ def check_loss(loss: str) -> None:
         raise ValueError(f"loss must be 'squared_hinge' or 'hinge'; got {loss!r}.")
 
 
-def check_endings(ending: np.ndarray, gap: np.ndarray, tol: float, max_iter: int) -> None:
-    """Raise an error if numbers overflowed; warn, with the number, of problems that were not solved."""
+def check_endings(ending: np.ndarray, intercept: np.ndarray, tol: float, max_iter: int) -> None:
+    """Raise an error if numbers overflowed; warn of problems that were not solved, and say how many."""
     from subsvms.ensemble._compiled.smo import CUT, NO_KERNEL
 
-    if n_lost := int(np.sum(~np.isfinite(gap))):
+    # Not the gap: some versions of numba turn max(NaN, 0) into 0.
+    if n_lost := int(np.sum(~np.isfinite(intercept))):
         raise ValueError(
             f"The kernel overflows in {n_lost} of {len(ending)} SVMs: scale the features or lower the degree."
         )
     words = {
-        CUT: f"stopped short of tol={tol:g}, after max_iter={max_iter} steps or where rounding allowed no "
-        "more: raise max_iter or tol, lower C, or scale the features",
-        NO_KERNEL: "were not solved, because the kernel is not positive semi-definite: scale the features, "
+        CUT: f"did not reach tol={tol:g}, because of max_iter={max_iter} or of rounding errors: raise "
+        "max_iter or tol, lower C, or scale the features",
+        NO_KERNEL: "were not solved because the kernel is not positive semi-definite: scale the features, "
         "use coef0 >= 0, or another kernel",
     }
     for reason, what in words.items():

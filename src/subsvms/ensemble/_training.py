@@ -1,19 +1,18 @@
-"""From what an estimator was handed to solved SVMs."""
+"""From checked data and an estimator's parameters to solved SVMs."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
 
 from subsvms._typing import OnProgress, Table
 from subsvms._validation import check_class_weight, check_square, warn_unscaled
-from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._rows import Kernel, resolve_gamma
 from subsvms.ensemble._solver import Solution, solve_subsets
 
 
 class Problem(NamedTuple):
-    """A table to learn from, checked."""
+    """A checked table to learn from, and what depends on it."""
 
     X: Table  # (n_samples, n_features)
     classes: np.ndarray  # (n_classes,)
@@ -36,7 +35,7 @@ def pose_problem(estimator: Any, table: Table, classes: np.ndarray, labels: np.n
     weight = check_class_weight(estimator.class_weight, classes, labels)
     if estimator.kernel == "precomputed":
         check_square(table)
-    gamma = find_gamma(estimator.gamma, table)
+    gamma = resolve_gamma(estimator.gamma, table)
     if estimator.kernel == "rbf" and estimator.gamma == "auto":  # a width chosen by hand is not questioned
         warn_unscaled(table, gamma)
     kernel = Kernel.named(estimator.kernel, gamma, estimator.coef0, estimator.degree)
@@ -60,17 +59,3 @@ def train_svms(
         n_jobs=effective_n_jobs(estimator.n_jobs),
         on_progress=on_progress,
     )
-
-
-def find_gamma(gamma: str | float, X: Table) -> float:
-    """Return the kernel width: "auto" is 1/d, "scale" 1/(d var(X)) as in scikit-learn's SVC."""
-    if gamma == "auto":
-        return 1.0 / X.shape[1]
-    if gamma == "scale":
-        if sparse.issparse(X):
-            n_values = X.shape[0] * X.shape[1]
-            variance = (X.data**2).sum() / n_values - (X.data.sum() / n_values) ** 2
-        else:
-            variance = X.var()
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-    return float(gamma)

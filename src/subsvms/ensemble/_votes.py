@@ -8,8 +8,8 @@ share of the SVMs that vote for each class, and the mean value of each class.
 For a training row the *out-of-bag* votes are those of the SVMs that did not see the row. They are counted
 in the same pass: nothing is computed twice.
 
-Votes are a sign, so single precision is enough and twice as fast, except where large coefficients or a
-large offset of the data would drown the sign: then the whole model votes in double precision.
+A vote is a sign, so single precision is enough and twice as fast, unless rounding could change the sign
+because of large coefficients or a large offset of the data: then the whole model votes in double precision.
 """
 
 from dataclasses import dataclass
@@ -26,18 +26,28 @@ from subsvms.ensemble._rows import POLY, PRECOMPUTED, RBF, Kernel, Rows, cut_hug
 from subsvms.ensemble._solver import Solution
 
 LANES = 128  # rows in a block; 32 are half as fast, 64 and 256 differ less than timings on one machine
-BLOCK_BYTES = 32 * 2**20  # a block's tables stay below this: then fewer lanes
+BLOCK_BYTES = 32 * 2**20  # a block has fewer lanes if its tables would be larger than this
 BLOCKS_PER_PIECE = 8  # blocks per unit of work
 ERROR = 5e-4  # single precision is used while it moves a decision value by no more than this
 
 
 @dataclass(frozen=True)
 class Votes:
-    """How the SVMs voted on each row. Votes of two ensembles on the same rows can be added."""
+    """How the SVMs voted on each row. Votes of two ensembles on the same rows can be added.
 
-    counts: np.ndarray  # (n_rows, n_classes), SVMs that vote for each class
-    sums: np.ndarray  # (n_rows, n_classes), sums of their values for each class
-    n_voters: np.ndarray  # (n_rows,), SVMs that were asked
+    Attributes
+    ----------
+    counts : ndarray of int of shape (n_rows, n_classes)
+        Number of SVMs that vote for each class.
+    sums : ndarray of float of shape (n_rows, n_classes)
+        Sums of the values that the SVMs give each class.
+    n_voters : ndarray of int of shape (n_rows,)
+        Number of SVMs that voted.
+    """
+
+    counts: np.ndarray
+    sums: np.ndarray
+    n_voters: np.ndarray
 
     def __add__(self, other: "Votes") -> "Votes":
         return Votes(self.counts + other.counts, self.sums + other.sums, self.n_voters + other.n_voters)
@@ -47,25 +57,24 @@ class Votes:
         return Votes(self.counts[rows], self.sums[rows], self.n_voters[rows])
 
     def join(self, *others: "Votes") -> "Votes":
-        """Return these votes, and those on other rows after them."""
+        """Return these votes followed by those on other rows."""
         columns = zip(*(vars(votes).values() for votes in (self, *others)), strict=True)
         return Votes(*(np.concatenate(column) for column in columns))
 
     @property
     def share(self) -> np.ndarray:
-        """Share of the SVMs that vote for each class; NaN where none was asked."""
+        """Share of the SVMs that vote for each class; NaN where no SVM voted."""
         return _divide(self.counts, self.n_voters)
 
     @property
     def mean_value(self) -> np.ndarray:
-        """Mean clipped decision value of each class, from -1 to 1; NaN where none was asked."""
+        """Mean clipped decision value of each class, from -1 to 1; NaN where no SVM voted."""
         return _divide(self.sums, self.n_voters)
 
     def winners(self, sizes: ArrayLike, given: np.ndarray | None = None) -> np.ndarray:
         """Return the number of the class with most votes, for each row.
 
-        Ties go to the given label where there is one and it is among the best, else to the larger
-        class, else to the first.
+        A tie goes to the given label if it is among the best, else to the larger class, else to the first.
 
         Parameters
         ----------
@@ -107,23 +116,23 @@ def _divide(amounts, n_voters):
 
 
 class Voters(NamedTuple):
-    """A trained ensemble, reduced to what a vote needs."""
+    """A trained ensemble, reduced to what voting needs."""
 
-    lists: Rows  # weights of each SVM, over training rows or, where that is the same, over features
+    lists: Rows  # weights of each SVM, over training rows or, if that is equivalent, over features
     intercept: np.ndarray  # (n_problems,)
     pairs: np.ndarray  # (n_pairs, 2)
     order: np.ndarray  # (n_classes,), class numbers, the largest class first
     kernel: Kernel
-    rows: Rows | None  # the training rows, where the kernel needs them
+    rows: Rows | None  # the training rows, if the kernel needs them
 
     @property
     def column_of(self) -> np.ndarray:
-        """Feature -> line of a block's table."""
+        """Line of a block's table that holds each feature."""
         return self.lists.column_of if self.rows is None else self.rows.column_of
 
 
 def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kernel) -> Voters:
-    """Reduce a solution to what a vote needs.
+    """Reduce a solution to what voting needs.
 
     Parameters
     ----------
@@ -155,9 +164,9 @@ def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kerne
 
 
 def take_voters(voters: Voters, first: int, last: int) -> Voters:
-    """Return the SVMs first to last - 1, and of the training rows those that they need.
+    """Return the SVMs first to last - 1, with the training rows that they need.
 
-    They vote to the bit as they do among the others.
+    Their votes have the same bits as among all SVMs.
     """
     n_pairs, lists = len(voters.pairs), voters.lists
     chosen = np.arange(first * n_pairs, last * n_pairs)
@@ -172,11 +181,11 @@ def take_voters(voters: Voters, first: int, last: int) -> Voters:
 
 
 def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
-    """Return float32 if it changes no decision value of a row like these by more than `ERROR`.
+    """Return float32 if it changes no decision value of a row like these by more than `ERROR`, else float64.
 
     Rounding moves each term w_i k_i of a decision value by about eps |w_i k_i| in either direction, so
-    their sum by about eps |w| max k; measured, at most twice that. An RBF kernel value is off by
-    eps gamma |x|^2 in addition, since |x - z|^2 comes from |x|^2 + |z|^2 - 2 x'z.
+    it moves their sum by about eps |w| max k, and in measurements by at most twice that. An RBF kernel value
+    has an additional error of eps gamma |x|^2, since |x - z|^2 is computed as |x|^2 + |z|^2 - 2 x'z.
     """
     with np.errstate(over="ignore"):
         return np.float32 if _rounding(X, weights, kernel) < ERROR else np.float64
@@ -205,21 +214,21 @@ def count_votes(
     on_progress: OnProgress | None = None,
     start: Votes | None = None,
 ) -> Votes:
-    """Ask every SVM about every row of X.
+    """Let every SVM vote on every row of X.
 
     Parameters
     ----------
     voters : Voters
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Finite numbers; kernel values against the training rows where the kernel is precomputed.
+        Finite numbers; kernel values with the training rows if the kernel is precomputed.
     n_jobs : int, default=1
-        Threads. They change no bit of the result.
+        Threads. Their number does not change a bit of the result.
     lanes : int, optional
-        Rows in a block. It changes no bit of the result; the default bounds the memory.
+        Rows in a block. It does not change a bit of the result; the default bounds the memory.
     on_progress : callable, optional
-        Called as on_progress(n_rows_done, n_rows) now and then.
+        Called as on_progress(n_rows_done, n_rows) from time to time.
     start : Votes, optional
-        Of earlier SVMs on these rows: then the result has the bits of one vote of all of them.
+        Votes of earlier SVMs on these rows: the result has the same bits as if all voted in one call.
 
     Returns
     -------
@@ -237,7 +246,7 @@ def count_training_votes(
     lanes: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> tuple[Votes, Votes]:
-    """Ask every SVM about every training row, and keep apart what those say that did not see it.
+    """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well.
 
     Parameters
     ----------
@@ -258,7 +267,7 @@ def count_training_votes(
 
 
 def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, on_progress, start=None):
-    """Return votes and out-of-bag votes; the latter are left unfilled without bags."""
+    """Return votes and out-of-bag votes; without bags the latter are not filled in."""
     n_rows, n_classes = X.shape[0], len(voters.order)
     lanes = lanes or lanes_for(voters)
     votes, oob_votes = (
@@ -280,7 +289,7 @@ def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, on_progress, start=No
 
 
 def lanes_for(voters: Voters) -> int:
-    """Return how many rows a block has, so that its tables stay within `BLOCK_BYTES`."""
+    """Return the number of rows in a block, small enough for its tables to fit in `BLOCK_BYTES`."""
     n_subsets = len(voters.intercept) // len(voters.pairs)
     n_lines = voters.lists.n_columns + (voters.rows.n_columns if voters.rows else 0) + n_subsets
     fitting = BLOCK_BYTES // max(n_lines * voters.intercept.itemsize, 1)
@@ -288,7 +297,7 @@ def lanes_for(voters: Voters) -> int:
 
 
 def find_bags(subsets: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each row the subsets that hold it, as (pointer, subset numbers)."""
+    """Return the subsets that contain each row, as (pointer, subset numbers)."""
     holders = np.repeat(np.arange(len(subsets)), subsets.shape[1])
     ones = np.ones(subsets.size, dtype=np.int8)
     bags = sparse.csr_array((ones, (subsets.ravel(), holders)), shape=(n_rows, len(subsets)))
@@ -296,7 +305,7 @@ def find_bags(subsets: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]
 
 
 class Booth:
-    """The scratch memory of one thread, and how a block passes through it."""
+    """The scratch memory of one thread, and the steps in which a block of rows is voted on."""
 
     def __init__(self, voters, lanes, n_subsets):
         dtype, n_classes = voters.intercept.dtype, len(voters.order)
@@ -318,7 +327,7 @@ class Booth:
         )
 
     def vote(self, X, first, last, bags, votes, oob_votes, start):
-        """Fill lines first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
+        """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
         from subsvms.ensemble._compiled import ballots as _ballots  # here: importing numba takes a while
 
         voters, table = self.voters, self.table
@@ -349,7 +358,7 @@ class Booth:
     def write(self, ballots, votes, first, last):
         """Copy a block's ballots to their place in the table of votes."""
         wins, sums, voters = (part[..., : last - first] for part in ballots)
-        if len(wins) == 2:  # between two classes only the second was tallied
+        if len(wins) == 2:  # of two classes only the second was counted
             wins[0], sums[0] = voters - wins[1], -sums[1]
         votes.counts[first:last] = wins.T
         votes.sums[first:last] = sums.T

@@ -1,9 +1,9 @@
 """The compiled vote: every SVM on one block of rows at a time.
 
 A block is loaded as a table, one line per feature and one lane per row. The kernel between the block and
-the training rows that any SVM leans on is computed once, as a second table, and each SVM is a short
-weighted sum of its lines. Blocks always have the same number of lanes, whatever was asked, so a row gets
-the same bits alone as among a million.
+the training rows that any SVM uses is computed once, as a second table, and the decision values of an SVM are
+a short weighted sum of its lines. All blocks have the same number of lanes, however few rows they hold, so a
+row gets the same bits alone as among a million.
 """
 
 import numpy as np
@@ -11,12 +11,12 @@ import numpy as np
 from subsvms.ensemble._compiled.loops import compiled, inner, to_kernel, weighted_sum
 from subsvms.ensemble._rows import HUGE
 
-START = np.int64(0)  # a literal 0 would be a type of its own, and what takes it compiled twice
+START = np.int64(0)  # a literal 0 has a type of its own, so functions that take it would be compiled twice
 
 
 @compiled
 def load_dense(X, first, last, column_of, table, norms):
-    """Turn rows first to last - 1 of a matrix on their side, and write their squared lengths."""
+    """Transpose rows first to last - 1 of a matrix into the table, and write their squared lengths."""
     for b in range(last - first):
         total = 0.0
         for f in range(X.shape[1]):
@@ -29,7 +29,7 @@ def load_dense(X, first, last, column_of, table, norms):
 
 @compiled
 def load_sparse(pointer, index, data, first, last, column_of, table, norms):
-    """Do the same for CSR rows, in which no index may occur twice."""
+    """Do the same for CSR rows, in which no index occurs twice."""
     table[:] = 0.0
     for b in range(last - first):
         total = 0.0
@@ -52,7 +52,7 @@ def kernel_block(rows, kernel, table, norms, out):
 
 @inner
 def tally_two(value, intercept, tie, counted, wins, sums, voters):
-    """Add one SVM's ballot between two classes for the lanes where its vote counts."""
+    """Add one SVM's vote between two classes in the lanes where it counts."""
     for b in range(value.shape[0]):
         f = value[b] + intercept
         wins[1, b] += counted[b] if f > 0 or (f == 0 and tie == 1) else 0
@@ -62,7 +62,7 @@ def tally_two(value, intercept, tie, counted, wins, sums, voters):
 
 @inner
 def tally_many(scores, best, winner, order, counted, wins, sums, voters):
-    """Add one ballot among several classes: the largest mean of clipped values against the others."""
+    """Add one vote among several classes: for the largest mean of clipped values against the others."""
     n_classes, n_lanes = scores.shape
     for b in range(n_lanes):
         best[b] = -np.inf
@@ -79,10 +79,10 @@ def tally_many(scores, best, winner, order, counted, wins, sums, voters):
 
 @compiled
 def vote_block(lists, intercept, pairs, order, table, counted, oob_counted, ballots, oob_ballots):
-    """Ask every SVM about one block; `counted` is all ones, `oob_counted` has a line per subset.
+    """Let every SVM vote on one block; `counted` is all ones, `oob_counted` has a line per subset.
 
-    `ballots` and `oob_ballots` are (wins, sums, voters); without lines in `oob_counted` the second
-    is left alone.
+    `ballots` and `oob_ballots` are (wins, sums, voters); if `oob_counted` has no lines, the second
+    is not changed.
     """
     n_classes, n_pairs, n_lanes = len(order), len(pairs), table.shape[1]
     wins, sums, voters = ballots
@@ -117,7 +117,7 @@ def vote_block(lists, intercept, pairs, order, table, counted, oob_counted, ball
 
 @compiled
 def mark_out_of_bag(pointer, subset, first, last, counted):
-    """Write counted[j, b] = 0 where subset j holds row first + b, 1 elsewhere."""
+    """Write counted[j, b] = 0 where subset j contains row first + b, 1 elsewhere."""
     counted[:] = 1
     for b in range(last - first):
         for k in range(pointer[first + b], pointer[first + b + 1]):

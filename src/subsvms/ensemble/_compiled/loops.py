@@ -1,10 +1,10 @@
 """How loops are compiled, and the two that solver and votes share: weighted sums and kernel values.
 
 Every loop runs without the interpreter's lock on arrays that its caller made, so plain Python threads
-run them side by side: no threading layer that dislikes a fork, no process to start, no global state.
-Nothing here depends on how the work was cut, so any number of threads gives the same bits.
+run them side by side: no threading layer that does not survive a fork, no processes, no global state.
+Nothing here depends on how the work is divided, so any number of threads gives the same bits.
 
-Rows come as padded lists of nonzeros (`rows.Rows`) or as a *table*: a block of rows turned on its side,
+Rows are passed as padded lists of nonzeros (`_rows.Rows`) or as a *table*: a transposed block of rows,
 one line per feature and one *lane* per row. Then the inner products of one row with a block, and the
 decision values of one SVM on a block, are the same thing: a weighted sum of lines of a table.
 """
@@ -16,14 +16,14 @@ from numba import njit
 
 from subsvms.ensemble._rows import PAD, POLY, RBF
 
-UNSIGNED = np.uint64  # a loop that may start below zero looks for wraparound and does not vectorise
+UNSIGNED = np.uint64  # a loop that may start below zero is checked for wraparound and not vectorised
 
-# No flag that lets the compiler reorder a sum: the order of operations is part of the answer.
+# No flag lets the compiler reorder a sum: the order of operations is part of the result.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nnan", "nsz"}}
 
 
 def compiled(function, **more):
-    """Compile at the first call and keep the machine code on disk, if any folder can be written."""
+    """Compile at the first call and cache the machine code on disk, if there is a writable folder."""
     options = OPTIONS | more
     try:
         return njit(cache=True, **options)(function)
@@ -32,22 +32,22 @@ def compiled(function, **more):
 
 
 def inner(function, **more):
-    """Compile for calls from compiled code alone: without the parts that translate from and to Python.
+    """Compile for calls from compiled code only: without the wrappers for calls from Python and C.
 
-    Half of the time that a first run waits for the compiler went into those.
+    They took half of the time that the first run spends compiling.
     """
     options = OPTIONS | more | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(**options)(function)
 
 
 def inlined(function):
-    """Compile into the caller: a call would count references to every array it is handed."""
+    """Compile into the caller: a call would count references to every array that is passed."""
     return njit(inline="always", **OPTIONS)(function)
 
 
 @inlined
 def exp32(x):
-    """Return exp(x) for x <= 0 in single precision; it vectorises, the C library's does not.
+    """Return exp(x) for x <= 0 in single precision; unlike the C library's, it vectorises.
 
     exp(x) = 2^n exp(r) with |r| <= ln(2)/2 and the Cephes polynomial for exp(r); error 1e-7. Adding
     1.5 * 2^23 rounds to a whole number and leaves it in the last bits, ready to be an exponent.
@@ -95,7 +95,7 @@ def exp64(x):
 
 @inner
 def weighted_sum(table, line, weight, first, last, lane, out):
-    """Set out[b] to the sum over k of weight[k] table[line[k], b] for b >= lane, PAD terms a time."""
+    """Set out[b] to the sum over k of weight[k] table[line[k], b] for b >= lane, PAD terms at a time."""
     lane, n_lanes = UNSIGNED(lane), UNSIGNED(table.shape[1])
     for b in range(lane, n_lanes):
         out[b] = 0.0

@@ -1,6 +1,6 @@
 """The compiled solver: the kernel matrix of a few rows, and sequential minimal optimisation on it.
 
-The dual of one SVM, with signed multipliers b_i = y_i a_i (so that no y is left in the loops), is
+The dual of one SVM, with signed multipliers b_i = y_i a_i (so that y does not appear in the loops), is
 
     minimise over b   1/2 b'(K + diag(r)) b - y'b    subject to   l_i <= b_i <= h_i,  sum_i b_i = 0,
 
@@ -15,10 +15,10 @@ from subsvms.ensemble._compiled.loops import OPTIONS, compiled, inlined, inner, 
 from subsvms.ensemble._rows import PAD
 
 ROW_BITS = np.int64((1 << 20) - 1)  # a problem has at most a million rows
-FLAT = 1e-12  # stands in for a curvature of zero: two equal rows under the hinge loss
-FAR = 1e3  # times what a coefficient can be, a warm start's included: it has diverged
+FLAT = 1e-12  # replaces a curvature of zero: two equal rows with the hinge loss
+FAR = 1e3  # times the largest possible coefficient, also after a warm start: it has diverged
 SOLVE_LANES = 128  # rows per block while a kernel matrix is filled
-CLOSER = 10.0  # at violation tol a decision value can be off by more than tol (measured): go closer
+CLOSER = 10.0  # at violation tol the error of a decision value can exceed tol (measured): go further
 FINISHED, CUT, NO_KERNEL = 0, 1, 2  # how a problem ended
 
 
@@ -58,7 +58,7 @@ def full_products(rows, member, picked, K):
             K[i, c] = total
 
 
-# The one sum that may be reordered: always the same way, since all rows have the same width.
+# The only sum that may be reordered: always in the same way, since all rows have the same width.
 full_products = inner(full_products, fastmath=OPTIONS["fastmath"] | {"reassoc"})
 
 
@@ -77,11 +77,11 @@ def finish_kernel(kernel, rows, member, norms, K):
 
 @inlined
 def ranked(x, k):
-    """Return an integer that orders as the float x does and carries the row number k along.
+    """Return an integer that sorts as the float x does and contains the row number k.
 
-    The bits of a float order like integers once those of negative numbers are turned round. The row
+    The bits of a float sort like integers once those of negative numbers are inverted. The row
     number replaces the last 20 of the 52 bits of the fraction. Compilers vectorise the search for the
-    largest integer; they do not for the largest float, still less for where it stands.
+    largest integer, but not for the largest float or its position.
     """
     bits = np.float64(x).view(np.int64)
     bits ^= (bits >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF)
@@ -90,16 +90,16 @@ def ranked(x, k):
 
 @inner
 def descend(K, ridge, diagonal, low, high, violation, max_steps, coef, gradient):
-    """Improve coef and its gradient until no pair violates the optimality conditions that much.
+    """Improve coef and its gradient until no pair violates the optimality conditions by `violation`.
 
     A step moves coef[i] up and coef[j] down by the same amount, to the exact minimum along the pair.
-    Row i has the least gradient among those that may go up; row j may go down and gains most with i
-    in the quadratic model (Fan, Chen and Lin 2005, WSS 2). Two passes over the rows make a step: one
-    moves the gradient and finds the next i, one finds j. They stand here in one function because a
+    Row i has the smallest gradient among those that can go up; row j can go down and gains most with i
+    in the quadratic model (Fan, Chen and Lin 2005, WSS 2). A step takes two passes over the rows: one
+    moves the gradient and finds the next i, one finds j. They are in one function because a
     call inside the loop would count references to every array, which costs more than the step.
     Return the number of steps and how it ended. With a ridge 1/C every pair curves upwards, and since
     the dual value rises from zero, |coef| <= 2 C sqrt(n); otherwise K is not positive semi-definite,
-    the objective may have no minimum, and going on would only diverge.
+    the objective may have no minimum, and further steps would only diverge.
     """
     n, least_ridge = coef.shape[0], np.inf
     for k in range(n):
@@ -188,8 +188,8 @@ def set_limits(K, target, C_negative, C_positive, squared, ridge, diagonal, low,
 def solve_problem(K, target, C_negative, C_positive, squared, tol, max_iter, coef, gradient, work):
     """Solve one SVM from coef and its gradient; return intercept, gap, steps and how it ended.
 
-    `work` is scratch of shape (4, n). A problem that holds one class has no solution: f is that class
-    everywhere, and coef must come in as zero.
+    `work` is scratch memory of shape (4, n). A problem with one class has no solution: f is that class
+    everywhere, and coef must be zero on entry.
     """
     most, least = 0.0, 0.0
     for k in range(target.shape[0]):
@@ -208,7 +208,7 @@ def solve_problem(K, target, C_negative, C_positive, squared, tol, max_iter, coe
             return intercept, gap, n_iter, ending
         if violation < 1e-12:  # rounding allows no more
             return intercept, gap, n_iter, CUT
-        violation /= 10.0  # small violations of many rows can add up, under the hinge loss
+        violation /= 10.0  # small violations of many rows can add up with the hinge loss
 
 
 @compiled
@@ -226,7 +226,7 @@ def fill_full(first, last, rows, kernel, start, member, longest, matrices):
 
 @compiled
 def fill_sparse(first, last, rows, kernel, start, member, longest, matrices):
-    """Do the same for rows whose lists name what is not zero."""
+    """Do the same for rows whose lists name their nonzeros."""
     n_lanes = min(-(-longest // PAD) * PAD, SOLVE_LANES)
     table, line, norms = np.zeros((rows.n_columns, n_lanes)), np.empty(n_lanes), np.empty(longest)
     begin = 0
@@ -256,7 +256,7 @@ def solve_range(
 ):  # fmt: skip
     """Solve problems first to last - 1, each on its own kernel matrix.
 
-    `work` is scratch of five times the rows of the longest problem.
+    `work` is scratch memory of five times the rows of the longest problem.
     """
     begin = 0
     for q in range(first, last):
@@ -280,7 +280,7 @@ def solve_shared_range(
 ):  # fmt: skip
     """Solve problems first to last - 1 that share the kernel matrix K, each from its own coef.
 
-    A row with target 0 is not in the problem, but its decision value comes with the gradient.
+    A row with target 0 is not in the problem, but the gradient gives its decision value.
     """
     n = K.shape[0]
     work = np.empty((4, n))
