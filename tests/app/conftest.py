@@ -25,7 +25,7 @@ def finished(tmp_path_factory):
     place = tmp_path_factory.mktemp("finished")
     rows, clean = make_rows(500, wrong=0.2)
     for i, row in enumerate(rows):
-        row["note"] = "<img src=x onerror=alert(1)>" if i % 2 else "plain \u2603"
+        row["note"] = "<img src=x onerror=alert(1)>" if i % 2 else "plain \u2603\u2028\x85"
     for i in (3, 8):
         rows[i]["default"] = ""
     table = write(place / "loans.csv", rows)

@@ -1,0 +1,45 @@
+"""The reviewers' desk: what can be opened, and what others decide at the same time."""
+
+import pytest
+from pyarrow import parquet
+
+from subsvms.app.review.desk import Desk, Filter
+from subsvms.app.runs.folder import check_place
+from subsvms.exceptions import TableError
+
+
+def test_a_table_that_changed_cannot_be_reviewed(folder):
+    table = folder.with_name("loans.csv")
+    table.write_text(table.read_text().replace("red", "pink"))
+    with pytest.raises(TableError, match="has changed since the run"):
+        Desk(folder)
+    table.unlink()
+    with pytest.raises(TableError, match="There is no file"):
+        Desk(folder)
+    with pytest.raises(TableError, match="run.json"):
+        Desk(folder.parent)
+
+
+def test_an_empty_list_of_issues_can_be_opened(folder):
+    path = folder / "issues.parquet"
+    parquet.write_table(parquet.read_table(path).slice(0, 0), path)
+    desk = Desk(folder)
+    assert len(desk) == 0 and len(desk.find(Filter())) == 0 and desk.count()["issues"] == 0
+    desk.decisions.close()
+
+
+def test_two_desks_see_each_others_decisions_whoever_decides_first(desk, folder):
+    other = Desk(folder)
+    first, second = desk.rows[:2].tolist()
+    other.decide_many([([other.settle(first, "accept", None)], "Bob")])
+    desk.decide_many([([desk.settle(second, "accept", None)], "Ann")])
+    desk.refresh()
+    assert desk.count()["decided"] == 2 and first not in desk.rows[desk.find(Filter(status="open"))]
+    other.decisions.close()
+
+
+def test_decisions_of_people_are_never_replaced_by_a_new_run(desk, folder):
+    check_place(folder, force=True)  # nothing was decided yet
+    desk.decide_many([([desk.settle(int(desk.rows[0]), "accept", None)], "Ann")])
+    with pytest.raises(TableError, match="decisions that people made"):
+        check_place(folder, force=True)

@@ -1,0 +1,106 @@
+"""Issues out to other tools, and decisions back in."""
+
+import json
+
+import pyarrow as pa
+import pytest
+from loans import call, make_rows
+from pyarrow import parquet
+
+from subsvms.app.review.apply import apply_decisions
+from subsvms.app.review.exchange import export_issues, import_decisions
+from subsvms.exceptions import TableError
+
+
+@pytest.mark.parametrize("format", ["jsonl", "label-studio", "spotlight"])
+def test_what_is_exported_comes_back_as_decisions(desk, folder, tmp_path, format):
+    done = export_issues(folder, format, output=tmp_path / f"out.{format}")
+    assert done.n_issues == len(desk)
+    rows = desk.rows[desk.flagged][:3].tolist()
+    labels = {row: ("yes", "no")[i % 2] for i, row in enumerate(rows)}
+    if format == "jsonl":
+        path = tmp_path / "back.jsonl"
+        lines = [json.loads(line) for line in done.path.read_text().split("\n") if line]
+        for line in lines:
+            line["label"] = labels.get(line["row"])
+        path.write_text("\n".join(map(json.dumps, lines)))
+    elif format == "label-studio":
+        path = tmp_path / "back.json"
+        tasks = json.loads(done.path.read_text())
+        assert all(task["predictions"][0]["result"][0]["value"]["choices"] for task in tasks)
+        for task in tasks:
+            label = labels.get(task["data"]["row"])
+            result = [{"type": "choices", "value": {"choices": [label]}}]
+            task["annotations"] = [{"completed_by": {"email": "a@b.c"}, "result": result}] if label else []
+        path.write_text(json.dumps(tasks))
+    else:
+        path = tmp_path / "back.parquet"
+        frame = parquet.read_table(done.path)
+        assert set(frame["row"].to_pylist()) == set(desk.rows.tolist())
+        parquet.write_table(pa.table({"row": rows, "label": [labels[row] for row in rows]}), path)
+    found = import_decisions(folder, path, who="Cid")
+    assert found.n_decisions == 3
+    desk.refresh()
+    assert {row: decision.label for row, decision in desk.decisions.current.items()} == labels
+    who = {decision.who for decision in desk.decisions.current.values()}
+    assert who == ({"a@b.c"} if format == "label-studio" else {"Cid"})
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("row,label\n999999,yes\n", "which is not an issue"),
+        ("row,label\nx,yes\n", "which is not an issue"),
+        ("label\nyes\n", "must give the row"),
+        ("row,label\n{row},maybe\n", "no class 'maybe'"),
+    ],
+)
+def test_an_invalid_import_imports_nothing(desk, folder, tmp_path, text, message):
+    path = tmp_path / "back.csv"
+    good = f"{desk.rows[0]},yes"
+    path.write_text(text.replace("{row}", str(desk.rows[1])) + (good if "row" in text else ""))
+    with pytest.raises(TableError, match=message):
+        import_decisions(folder, path)
+    desk.refresh()
+    assert desk.decisions.current == {}
+
+
+def test_apply_and_export_work_from_the_command_line(desk, folder, tmp_path):
+    row = int(desk.rows[0])
+    (tmp_path / "d.csv").write_text(f"row,label\n{row},{desk.classes[desk.suggested[0]]}\n")
+    assert "1 decisions were imported" in call("export", folder, "--import", tmp_path / "d.csv").output
+    assert "issues are in" in call("export", folder, "--to", "jsonl", "--output", tmp_path / "i.jsonl").output
+    assert "1 of 500 labels differ" in " ".join(
+        call("apply", folder, "--output", tmp_path / "f.csv").output.split()
+    )
+    assert "Give either --to" in call("export", folder, code=2).output
+    assert "must be one of" in call("export", folder, "--to", "excel", code=2).output
+    assert "run.json" in call("review", tmp_path, code=2).output
+
+
+@pytest.mark.parametrize("kind", ["bool", "int", "formula"])
+def test_labels_of_any_kind_survive_review_apply_export_and_import(tmp_path, kind):
+    rows, _ = make_rows(300, wrong=0.2)
+    classes = {"bool": (False, True), "int": (0, 7), "formula": ("-no", "=yes()")}[kind]
+    labels = [classes[row["default"] == "yes"] for row in rows]
+    columns = {name: [float(row[name] or "nan") for row in rows] for name in ("age", "size")}
+    parquet.write_table(pa.table({**columns, "y": labels}), tmp_path / "t.parquet")
+    call("correct", tmp_path / "t.parquet", "--label", "y", "--quiet", "--svms", 50)
+    folder = tmp_path / "t.subsvms"
+    exported = export_issues(folder, "jsonl")
+    lines = [json.loads(line) for line in exported.path.read_text().split("\n") if line]
+    flagged = [line for line in lines if line["is_label_issue"]][:3]
+    written = {"bool": str.lower, "int": lambda label: f"{label}.0", "formula": str}[kind]
+    text = ["row,label"] + [f"{line['row']},{written(line['suggested'])}" for line in flagged]
+    (tmp_path / "d.csv").write_text("\n".join(text))
+    assert import_decisions(folder, tmp_path / "d.csv").n_decisions == 3
+    apply_decisions(folder)
+    final = parquet.read_table(folder / "final.parquet")["y"].to_pylist()
+    changed = [i + 1 for i, (new, old) in enumerate(zip(final, labels, strict=True)) if new != old]
+    assert sorted(changed) == sorted(line["row"] for line in flagged) and set(final) == set(classes)
+
+
+def test_text_with_odd_line_ends_comes_back(folder):
+    done = export_issues(folder, "jsonl")
+    assert "\u2028" in done.path.read_text() and "\x85" in done.path.read_text()
+    assert import_decisions(folder, done.path).n_decisions == 0
