@@ -8,13 +8,12 @@ N = 200
 
 
 def make_table(folder, label=None, *, name="t.csv", **cells):
-    """Write columns to a CSV file and read it; the label is random without one."""
+    """Write columns to a CSV file and read it; without a label, one is drawn at random."""
     n = len(next(iter(cells.values()))) if cells else N
     label = np.random.default_rng(9).choice(["no", "yes"], n) if label is None else label
-    everything = {**cells, "label": label}
     quoted = {
         key: ['"' + str(cell).replace('"', '""') + '"' for cell in column]
-        for key, column in everything.items()
+        for key, column in {**cells, "label": label}.items()
     }
     lines = [",".join(f'"{key}"' for key in quoted), *map(",".join, zip(*quoted.values(), strict=True))]
     (folder / name).write_text("\n".join(lines).replace('""', ""), encoding="utf-8")

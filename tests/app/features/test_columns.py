@@ -1,4 +1,4 @@
-"""What columns mean, and which are of no use or too good."""
+"""What columns mean, and which are useless or give the label away."""
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +9,9 @@ from subsvms.app.features.columns import find_meaning, read_column, why_leaking,
 N = 200
 
 
-def test_what_is_no_identifier():
+def test_measurements_texts_and_dates_are_not_identifiers():
     rng = np.random.default_rng(0)
-    assert why_useless(np.arange(19.0)) is None  # too few rows to tell
+    assert why_useless(np.arange(19.0)) is None  # too few rows to say
     assert why_useless(rng.normal(size=N)) is None
     assert why_useless(np.array([f"a remark on row {i}" for i in range(N)], dtype=object)) is None
     assert why_useless(np.array(["a", "b"] * N, dtype=object)) is None
@@ -20,7 +20,7 @@ def test_what_is_no_identifier():
 
 
 @pytest.mark.parametrize("p", [0.5, 0.03])
-def test_leaks_are_found_with_a_few_wrong_labels_and_chance_is_none(seed, p):
+def test_leaks_are_found_despite_a_few_wrong_labels_and_chance_is_not_a_leak(seed, p):
     rng = np.random.default_rng(seed)
     labels = (rng.random(5000) < p).astype(int)
     leak = np.where(np.arange(5000) == np.flatnonzero(labels)[0], 0, labels)
@@ -34,7 +34,7 @@ def test_leaks_are_found_with_a_few_wrong_labels_and_chance_is_none(seed, p):
     assert why_leaking(labels[:19].astype(float), labels[:19]) is None
 
 
-def test_codes_dates_and_numbers_are_told_apart():
+def test_codes_dates_and_numbers_are_distinguished():
     for cells, kind in (
         (["1", "-2.5", "+3e4", ".5", "NA", " 7 ", "5."], "number"),
         (["1,234", "12", "1,234,567.5"], "number"),

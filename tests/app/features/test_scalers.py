@@ -1,4 +1,4 @@
-"""Matrices that come ready made are scaled, and those that do not fit are told."""
+"""Ready-made matrices are scaled, and those that do not fit the table are refused."""
 
 import numpy as np
 import pytest
@@ -17,22 +17,22 @@ def test_libsvm_text_becomes_a_scaled_sparse_matrix(tmp_path):
     assert sparse.issparse(made.X) and made.X.format == "csr" and made.X.dtype == np.float64
     assert made.names == ("1", "3")
     assert made.X.toarray().tolist() == [[0.5, -1], [-1, 0], [0, 0.5]]
-    assert made.notes == ("Not used: 2 columns, each of which holds one value only.",)
+    assert made.notes == ("Not used: 2 of 4 columns, with only one value each.",)
     (tmp_path / "new.svm").write_text("0 1:16\n0 3:1 900:1\n")
     new = made.transformer.transform(read_table(tmp_path / "new.svm", None))
     assert new.toarray().tolist() == [[2, 0], [0, 0.5]]
     (tmp_path / "new.svm").write_text("0 1:16\n")
     assert made.transformer.transform(read_table(tmp_path / "new.svm", None)).toarray().tolist() == [[2, 0]]
     assert make_features(table, exclude=["1"]).names == ("3",)
-    with pytest.raises(TableError, match="only names '9', which is no column"):
+    with pytest.raises(TableError, match="only names '9', which is not a column"):
         make_features(table, only=["9"])
-    with pytest.raises(TableError, match="is left to learn from: each holds one value only"):
+    with pytest.raises(TableError, match="has no column to learn from: each holds only one value"):
         make_features(table, only=["7"])
-    with pytest.raises(TableError, match="came as csv, but the model was made from LIBSVM text"):
+    with pytest.raises(TableError, match="is csv, but the model was trained on LIBSVM text"):
         made.transformer.transform(make_mixed(tmp_path))
 
 
-def test_embeddings_stand_in_for_columns(tmp_path):
+def test_embeddings_replace_the_columns(tmp_path):
     rng = np.random.default_rng(0)
     table = make_table(tmp_path)
     rows = (rng.normal(size=(N, 4)) * [1, 1, 3, 0] + 5).astype(np.float16)
@@ -40,35 +40,31 @@ def test_embeddings_stand_in_for_columns(tmp_path):
     np.savez(tmp_path / "e.npz", rows)
     made = make_features(table, features=tmp_path / "e.npy")
     assert made.names == ("e.npy[0]", "e.npy[1]", "e.npy[2]") and made.X.dtype == np.float64
-    assert "1 features in" in made.notes[0]
+    assert made.notes[0].startswith("Not used: 1 of 4 features in")
     ratio = distances(made.X)[0, 1:] / distances(rows.astype(float))[0, 1:]
     np.testing.assert_allclose(ratio, ratio[0])  # one scale for all
     assert 0.05 < (distances(made.X) / 3).mean() < 0.5
     assert np.array_equal(make_features(table, features=tmp_path / "e.npz").X, made.X)
     assert np.array_equal(made.transformer.transform(rows.astype(float)), made.X)
-    sparse.save_npz(
-        tmp_path / "s.npz", sparse.random_array((N, 9), density=0.3, random_state=0, format="csc")
-    )
+    few = sparse.random_array((N, 9), density=0.3, random_state=0, format="csc")
+    sparse.save_npz(tmp_path / "s.npz", few)
     made = make_features(table, features=str(tmp_path / "s.npz"))
     assert sparse.issparse(made.X) and made.X.shape == (N, 9) and 0.5 < abs(made.X).max() < 2
     with pytest.raises(TableError, match="The features have 2 columns, but the model needs 9"):
         made.transformer.transform(np.ones((3, 2)))
 
 
-def test_embeddings_that_do_not_fit_are_told(tmp_path):
+def test_embeddings_that_do_not_fit_are_refused(tmp_path):
     table = make_table(tmp_path)
     bad = sparse.csr_array(np.diag(np.full(N, np.inf)))
     for content, message in (
         (np.ones((3, 2)), r"have 3 rows, but the table has 200: give one row for each"),
         (np.ones(N), "must have two dimensions, rows and columns; got 1"),
         (np.full((N, 2), "x"), "must be numbers; got values of type <U1"),
-        (np.full((N, 2), None), "is no sound .npy or .npz file of numbers"),
-        (
-            np.where(np.arange(N)[:, None] == 7, np.nan, np.ones((N, 2))),
-            "NaN or infinity, first in row 7: fill",
-        ),
-        (np.ones((N, 2)), "is left to learn from: each holds one value only"),
-        (b"nonsense", "is no sound .npy or .npz file of numbers"),
+        (np.full((N, 2), None), "is not a valid .npy or .npz file of numbers"),
+        (np.where(np.arange(N)[:, None] == 7, np.nan, np.ones((N, 2))), "infinity, first in row 7: fill"),
+        (np.ones((N, 2)), "has no feature to learn from: each holds only one value"),
+        (b"nonsense", "is not a valid .npy or .npz file of numbers"),
         ({"a": np.ones(3), "b": np.ones(3)}, "must hold one array; got 'a', 'b': save the features alone"),
         (bad, "NaN or infinity, first in row 0: fill"),
     ):
@@ -85,5 +81,5 @@ def test_embeddings_that_do_not_fit_are_told(tmp_path):
         assert message in str(error.value) and str(path) in str(error.value)
     with pytest.raises(TableError, match=r"with features; did you mean 'e.npz'\?"):
         make_features(table, features=tmp_path / "f.npz")
-    with pytest.raises(TableError, match="stand in for all columns: leave out exclude and only"):
+    with pytest.raises(TableError, match="replace all columns: leave out exclude and only"):
         make_features(table, features=tmp_path / "e.npy", only=["a"])

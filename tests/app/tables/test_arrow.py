@@ -58,14 +58,6 @@ def test_labels_of_every_type_are_changed_in_that_type(tmp_path, array, labels):
     assert str(column[2]) == str(array[2])  # NaN stays NaN
 
 
-def test_labels_that_do_not_fit_the_type_are_refused(tmp_path):
-    parquet.write_table(pa.table({"label": pa.array([0, 1], pa.int8())}), tmp_path / "t.parquet")
-    read = read_table(tmp_path / "t.parquet", "label")
-    message = "The new labels do not fit the column 'label' of type int8"
-    assert_refused(message, write_table, read, tmp_path / "o.parquet", ["many", 1])
-    assert not (tmp_path / "o.parquet").exists()
-
-
 def test_arrow_streams_are_read(tmp_path):
     columns = pa.table({"y": ["a", "b"], "n": [1, 2]})
     with pa.ipc.new_stream(tmp_path / "t.arrow", columns.schema) as sink:

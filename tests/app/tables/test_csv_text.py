@@ -126,7 +126,5 @@ def test_text_that_is_not_a_table_is_refused_with_the_reason(tmp_path, text, mes
 
 def test_a_separator_is_one_plain_character(tmp_path):
     for separator in ("::", '"'):
-        assert_refused(
-            f"The separator must be one character, such as ',' or ';'; got {separator!r}.",
-            read_table, write(tmp_path, GOOD), "label", separator=separator,
-        )  # fmt: skip
+        message = f"The separator must be one character, such as ',' or ';'; got {separator!r}."
+        assert_refused(message, read_table, write(tmp_path, GOOD), "label", separator=separator)

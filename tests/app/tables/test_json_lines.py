@@ -66,9 +66,8 @@ def test_new_labels_change_nothing_else_in_any_object(rows):
     _, text = read_json_lines("\n".join(map(json.dumps, rows)).encode(), "'t.jsonl'", "label")
     fresh = ["é"] * len(rows)
     data = text.replace_labels(fresh, ["a"] * len(rows), {"label was": fresh})
-    assert [json.loads(line) for line in data.split(b"\n")] == [
-        row | {"label": "é", "label was": "é"} for row in rows
-    ]
+    expected = [row | {"label": "é", "label was": "é"} for row in rows]
+    assert [json.loads(line) for line in data.split(b"\n")] == expected
 
 
 @pytest.mark.parametrize(

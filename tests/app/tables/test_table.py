@@ -53,20 +53,14 @@ def test_a_pattern_or_list_of_files_is_one_table(tmp_path):
     assert parquet.read_table(tmp_path / "whole.parquet").equals(whole.columns)
 
 
-def test_several_files_must_be_typed_and_of_one_format(tmp_path):
-    parquet.write_table(pa.table({"label": ["a"]}), tmp_path / "1.parquet")
-    both = [tmp_path / "1.parquet", write(tmp_path, GOOD)]
+def test_columns_need_names_of_their_own_and_several_files_one_typed_format(tmp_path):
+    path, twice = tmp_path / "1.parquet", pa.table([pa.array(["a", "b"])] * 2, names=["label", "label"])
+    parquet.write_table(twice, path)
+    assert_refused("several columns named 'label' (columns 1, 2)", read_table, path, "label")
+    text, other = write(tmp_path, GOOD), write(tmp_path, GOOD, "u.csv")
     message = "these 2 files are csv and parquet: combine them into one file first"
-    assert_refused(message, read_table, both, "label")
-    both[0] = write(tmp_path, GOOD, "u.csv")
-    assert_refused("these 2 files are csv: combine", read_table, both, "label")
-
-
-def test_two_columns_with_one_name_are_refused(tmp_path):
-    twice = pa.table([pa.array(["a", "b"])] * 2, names=["label", "label"])
-    parquet.write_table(twice, tmp_path / "t.parquet")
-    message = "several columns named 'label' (columns 1, 2)"
-    assert_refused(message, read_table, tmp_path / "t.parquet", "label")
+    assert_refused(message, read_table, [path, text], "label")
+    assert_refused("these 2 files are csv: combine", read_table, [text, other], "label")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet", "t.svm", "t.feather", "t.csv.xz"])
@@ -86,11 +80,14 @@ def test_standard_input_is_recognised_by_its_content(tmp_path, monkeypatch, name
 def test_values_that_do_not_fit_the_table_are_refused(tmp_path):
     read = read_table(write(tmp_path, GOOD), "label")
     svm = read_table(write(tmp_path, "1 1:2\n0 1:3\n", "t.svm"), "label")
+    parquet.write_table(pa.table({"label": pa.array([0, 1], pa.int8())}), tmp_path / "t.parquet")
+    typed = read_table(tmp_path / "t.parquet", "label")
     for table, values, message in (
         (read, (["x"],), "label_values must have one value for each of the 2 rows; got 1"),
         (read, (None, {"new": [1, 2, 3]}), "new must have one value for each of the 2 rows; got 3"),
         (read, (None, {"a": [1, 2]}), "already has a column 'a': give the new column another name"),
         (svm, (), "A table read as svmlight cannot be written as csv"),
+        (typed, (["many", 1],), "The new labels do not fit the column 'label' of type int8"),
     ):
         assert_refused(message, write_table, table, tmp_path / "o.csv", *values)
         assert not (tmp_path / "o.csv").exists()
