@@ -1,4 +1,4 @@
-"""The commands on files, as a person types them."""
+"""`subsvms corrupt` and `subsvms plan`, called as from a shell."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def run(*words, **options):
 
 @pytest.fixture
 def loans(tmp_path):
-    """A table with text, numbers that look alike, odd names and two missing labels."""
+    """A table with text, codes that look like numbers, odd names and two missing labels."""
     rng = np.random.default_rng(0)
     label = np.repeat(["no", "yes"], [120, 80]).astype(object)
     frame = pd.DataFrame({
@@ -65,7 +65,7 @@ def test_an_existing_file_is_not_replaced_unless_forced(loans):
     out = loans.with_name("loans.corrupted.csv")
     out.write_text("precious")
     result = run(*words)
-    assert result.exit_code == 2 and "exists already" in result.output and out.read_text() == "precious"
+    assert result.exit_code == 2 and "already exists" in result.output and out.read_text() == "precious"
     assert run(*words, "--force").exit_code == 0 and out.read_text() != "precious"
 
 
@@ -75,7 +75,7 @@ def test_the_input_is_never_the_output(loans):
     assert result.exit_code == 2 and loans.read_bytes() == before
 
 
-def test_a_direction_a_matrix_a_class_and_the_clean_labels(loans):
+def test_corrupt_takes_a_direction_a_matrix_or_a_class_and_writes_the_clean_labels(loans):
     words = ("corrupt", loans, "--label", "default", "--force", "--clean-column", "truth")
     out = loans.with_name("loans.corrupted.csv")
 
@@ -111,7 +111,7 @@ def test_standard_input_needs_an_output(loans, tmp_path):
         ("loans.data", "loans.data.corrupted.csv"),
     ],
 )
-def test_the_default_output_lies_beside_the_file(loans, tmp_path, name, expected):
+def test_the_default_output_is_next_to_the_file(loans, tmp_path, name, expected):
     import gzip
 
     data = loans.read_bytes()
@@ -119,7 +119,7 @@ def test_the_default_output_lies_beside_the_file(loans, tmp_path, name, expected
     assert place_beside(read_table(tmp_path / name, "default"), "corrupted") == tmp_path / expected
 
 
-def test_odd_files_can_be_read_with_the_options_that_messages_name(tmp_path):
+def test_unusual_files_can_be_read_with_options(tmp_path):
     path = tmp_path / "old.csv"
     labels = ["?" if i % 10 == 0 else ("ja", "nein")[i % 2] for i in range(60)]
     rows = [f"{i % 7}|{i % 3}|{label}" for i, label in enumerate(labels)]
@@ -133,7 +133,7 @@ def test_odd_files_can_be_read_with_the_options_that_messages_name(tmp_path):
 
 
 BAD = [
-    (["--class", "yes"], "A class goes with the attack region only"),
+    (["--class", "yes"], "--class is for the attack 'region' only"),
     (["--attack", "magic"], "must be one of directed, uniform"),
     (["--error-rate", "1.5"], "error_rate must be at least 0 and less than 1; got 1.5"),
     (["--error-rate", "0.1", "--rho", "0.1"], "error_rate"),
@@ -147,13 +147,13 @@ BAD = [
 
 
 @pytest.mark.parametrize("more, message", BAD)
-def test_a_mistake_is_one_sentence_exit_code_2_and_no_file(loans, more, message):
+def test_an_error_is_one_sentence_with_exit_code_2_and_no_file(loans, more, message):
     result = run("corrupt", loans, "--label", "default", *more)
     assert result.exit_code == 2 and message in result.output and "Traceback" not in result.output
     assert os.listdir(loans.parent) == ["loans.csv"]
 
 
-def test_a_missing_label_column_is_named_with_what_is_there(loans):
+def test_a_misspelt_label_column_gets_a_suggestion(loans):
     for command in ("corrupt", "plan"):
         result = run(command, loans, "--label", "defalt")
         assert result.exit_code == 2 and "did you mean 'default'" in result.output
@@ -167,7 +167,7 @@ def test_plan_says_what_to_do_and_what_it_means(loans):
     assert os.listdir(loans.parent) == ["loans.csv"]
 
 
-def test_plan_answers_machines_too(loans):
+def test_plan_prints_json(loans):
     result = run("plan", loans, "--label", "default", "--json", "--seed", "2")
     answer = json.loads(result.output)
     assert answer["n_estimators"] >= 200 and 2 <= answer["subsample_size"] <= 198
@@ -175,6 +175,6 @@ def test_plan_answers_machines_too(loans):
 
 
 @pytest.mark.parametrize("more", [["--max-error-rate", "0.5"], ["--failure", "0"], ["--only", "nothing"]])
-def test_plan_refuses_what_makes_no_sense(loans, more):
+def test_plan_refuses_impossible_options(loans, more):
     result = run("plan", loans, "--label", "default", *more)
     assert result.exit_code == 2 and result.output.startswith("subsvms: ")

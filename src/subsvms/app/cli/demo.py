@@ -1,4 +1,4 @@
-"""The demonstration that a first visitor runs: a real table, attacked and corrected."""
+"""The demonstration: a real table, attacked and corrected."""
 
 import time
 import warnings
@@ -14,21 +14,33 @@ from subsvms.adversaries import directed_flips
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
-COMPILING = 5.0  # seconds; no compiled run takes that long
+COMPILING = 5.0  # seconds; only a run that compiles takes that long
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What happened in a demonstration."""
+    """What happened in a demonstration.
+
+    Attributes
+    ----------
+    n_rows, n_svms, subset_size : int
+    names : pair of str
+        The classes.
+    clean, given, proposed : ndarray of int of shape (n_rows,)
+        Labels as they were, after the attack, and after the correction.
+    estimate : float
+        Share of wrong labels, estimated from the given ones.
+    seconds : float
+    """
 
     n_rows: int
     n_svms: int
     subset_size: int
     names: tuple[str, str]
-    clean: np.ndarray  # (n_rows,), labels as they were
-    given: np.ndarray  # (n_rows,), labels after the attack
-    proposed: np.ndarray  # (n_rows,), labels after the correction
-    estimate: float  # share of wrong labels, as estimated from the given ones
+    clean: np.ndarray
+    given: np.ndarray
+    proposed: np.ndarray
+    estimate: float
     seconds: float
 
 
@@ -38,8 +50,8 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
     Parameters
     ----------
     wrong : float, default=0.2
-        Share of all labels to flip, half of them in each direction; less than 0.37, the share of the
-        smaller class.
+        Share of the labels to flip, half of them in each direction; below 0.37, the share of the smaller
+        class.
     seed : int, default=0
 
     Examples
@@ -60,11 +72,11 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
     began = time.perf_counter()
     corrector = LabelCorrector(random_state=seed, n_jobs=-1, n_witnesses=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)  # the demonstration knows what it did
+        warnings.simplefilter("ignore", LabelNoiseWarning)  # expected here
         correction = corrector.fit(X, attack.labels).correction_
     return Demo(
         n_rows=len(clean),
-        n_svms=corrector.n_estimators,
+        n_svms=corrector.model_.n_estimators,
         subset_size=corrector.model_.subsets_.shape[1],
         names=tuple(data.target_names),
         clean=clean,
@@ -76,14 +88,14 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
 
 
 def show_demo(demo: Demo, console: Console | None = None) -> None:
-    """Print the labels that are right before and after, class by class."""
+    """Print how many labels are right before and after the correction, by class."""
     console = console or Console()
     n_wrong = np.sum(demo.given != demo.clean)
     compiling = ", compiling included: the next run is faster" if demo.seconds > COMPILING else ""
     console.print(
         f"{n_wrong} of {demo.n_rows} labels were made wrong. {demo.n_svms} SVMs, each trained on "
         f"{demo.subset_size} rows, voted on the rows they had not seen, in {demo.seconds:.1f} s{compiling}. "
-        f"From the votes {demo.estimate:.0%} of the labels were thought wrong."
+        f"From these votes, {demo.estimate:.0%} of the labels were estimated to be wrong."
     )
     table = Table("labels that are right", title="scikit-learn's breast cancer data")
     for column in ("rows", "as given", "after correction"):

@@ -1,6 +1,7 @@
-"""What the command line does with a file: `corrupt` makes labels wrong, `plan` looks ahead."""
+"""The work of `subsvms corrupt` and `subsvms plan`."""
 
 import inspect
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,22 +18,33 @@ from subsvms.theory._planning import Plan, plan
 
 @dataclass(frozen=True, eq=False)
 class Corruption:
-    """A file whose labels an adversary has changed."""
+    """A file whose labels an adversary has changed.
+
+    Attributes
+    ----------
+    table : LabelledTable
+        As it was read.
+    path : Path
+        Of the changed table.
+    flipped : ndarray of bool of shape (n_rows,)
+        Rows whose label was changed.
+    labels : ndarray of object of shape (n_rows,)
+        After the attack.
+    notes : tuple of str
+        On the labels, and on the features if the attack used them.
+    """
 
     table: LabelledTable
-    path: Path  # where the changed table is
-    flipped: np.ndarray  # (n_rows,), bool
-    labels: np.ndarray  # (n_rows,), object
-    notes: tuple[str, ...]  # on the labels, and on the features if the attack used them
+    path: Path
+    flipped: np.ndarray
+    labels: np.ndarray
+    notes: tuple[str, ...]
 
     @property
     def moves(self) -> dict[tuple[str, str], int]:
         """How many rows went from one class to another."""
-        pairs = zip(self.table.labels[self.flipped], self.labels[self.flipped], strict=True)
-        counts: dict[tuple[str, str], int] = {}
-        for given, new in pairs:
-            counts[str(given), str(new)] = counts.get((str(given), str(new)), 0) + 1
-        return dict(sorted(counts.items()))
+        before, after = (map(str, labels[self.flipped]) for labels in (self.table.labels, self.labels))
+        return dict(sorted(Counter(zip(before, after, strict=True)).items()))
 
     def __str__(self) -> str:
         labelled = int(np.sum(~self.table.missing))
@@ -56,7 +68,7 @@ def corrupt_file(
     region_class: str | None = None,
     **options: Any,
 ) -> Corruption:
-    """Write a copy of a file in which some labels are wrong. The file itself is not touched.
+    """Write a copy of a file in which some labels are wrong. The file itself is not changed.
 
     Parameters
     ----------
@@ -67,17 +79,17 @@ def corrupt_file(
     name : str
         An attack of `subsvms.adversaries.ATTACKS`.
     output : path, optional
-        By default beside the file, with ".corrupted" before the suffix.
+        By default next to the file, with ".corrupted" before the suffix.
     clean_column : str, optional
         Name of a column for the labels as they were.
     exclude, only : sequence of str
-        Columns that an attack which looks at the features leaves out, or uses alone.
+        Columns that the attack must not use, or the only ones it may use, if it looks at the features.
     force : bool
         Whether to replace an existing file.
     reading : dict, optional
         Options of `subsvms.app.tables.table.read_table`.
     region_class : str, optional
-        The class to attack, of the attack "region", as it is written.
+        For the attack "region": the class to attack, as written in the file.
     **options
         The other options of the attack.
 
@@ -88,9 +100,7 @@ def corrupt_file(
     if name not in ATTACKS:
         raise TableError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
     if region_class is not None and name != "region":
-        raise TableError(
-            f"A class goes with the attack region only; got it with {name!r}: leave --class out."
-        )
+        raise TableError(f"--class is for the attack 'region' only; the attack is {name!r}: leave it out.")
     table = read_table(where, label, **(reading or {}))
     path = output or place_beside(table, "corrupted")
     find_output_format(path)  # before the attack, which may take minutes
@@ -112,14 +122,14 @@ def corrupt_file(
     write_table(table, path, labels, extra, force=force)
     notes = (*table.notes, *notes)
     if clean_column is not None:
-        notes += (f"Column {clean_column!r} gives the clean labels away: keep it from what you test.",)
+        notes += (f"Column {clean_column!r} has the clean labels: hide it from the pipeline you test.",)
     if not flipped.any():
-        notes += ("The budget is less than one row.",)
+        notes += ("The budget is less than one row, so no label was changed.",)
     return Corruption(table, Path(path), flipped, labels, notes)
 
 
 def find_class(table: LabelledTable, name: str) -> Any:
-    """Return the class that is written like this; in typed formats it may be a number."""
+    """Return the class of this name; in typed formats it may be a number."""
     for label in table.classes:
         if str(label) == name:
             return label
@@ -128,7 +138,7 @@ def find_class(table: LabelledTable, name: str) -> Any:
 
 
 def parse_matrix(text: str) -> list[list[float]]:
-    """Return the numbers of a matrix that is written in one line.
+    """Return the numbers of a matrix that is written on one line.
 
     Examples
     --------
@@ -139,7 +149,8 @@ def parse_matrix(text: str) -> list[list[float]]:
         return [[float(word) for word in line.replace(",", " ").split()] for line in text.split(";")]
     except ValueError:
         raise TableError(
-            f"The matrix must be numbers, lines parted by semicolons, as '0.9 0.1; 0.2 0.8'; got {text!r}."
+            "The matrix must be numbers, rows separated by semicolons, such as '0.9 0.1; 0.2 0.8'; "
+            f"got {text!r}."
         ) from None
 
 
@@ -159,13 +170,13 @@ def plan_file(
     where, label, exclude, only, reading
         As in `corrupt_file`.
     **options
-        Those of `subsvms.plan`.
+        Those of `subsvms.theory.plan`.
 
     Returns
     -------
     table : LabelledTable
     notes : tuple of str
-        On labels and features.
+        On the labels and features.
     plan : Plan
     """
     from subsvms.app.features.make import make_features

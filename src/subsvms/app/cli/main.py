@@ -1,6 +1,7 @@
-"""The command line: parse, call, answer."""
+"""The commands that work on tables: parse, call, print."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,9 +18,10 @@ from subsvms.app.cli.shared import (
     Seed,
     Separator,
     TextEncoding,
+    Threads,
     app,
-    interruptions_in_a_sentence,
-    mistakes_in_a_sentence,
+    errors_as_sentences,
+    interrupts_as_sentences,
     read_options,
 )
 
@@ -33,85 +35,81 @@ def correct(
     file: Annotated[str | None, typer.Argument(help=FILE_HELP, show_default=False)] = None,
     label: Annotated[str | None, typer.Option(help="Name of the label column.")] = None,
     rule: Annotated[
-        str, typer.Option(help="posterior, which harms least, or majority, the paper's plain vote.")
+        str, typer.Option(help="posterior, which does the least harm, or majority, the paper's plain vote.")
     ] = "posterior",
     action: Annotated[
-        str, typer.Option(help="What happens to labels thought wrong: fix, drop, weight or review.")
+        str, typer.Option(help="What to do with labels that look wrong: fix, drop, weight or review.")
     ] = "fix",
     max_error_rate: Annotated[
-        float | None, typer.Option(help="Change at most this share of the labels, surest first.")
+        float | None, typer.Option(help="Change at most this share of the labels, the surest first.")
     ] = None,
     min_confidence: Annotated[
-        float, typer.Option(help="Change a label only if another is more probable than this, 0 to 1.")
+        float, typer.Option(help="Change a label only if another is more probable than this, from 0 to 1.")
     ] = 0.5,
     svms: Annotated[int, typer.Option(help="How many SVMs vote.")] = 1000,
     subset_size: Annotated[
         str, typer.Option(help="Rows that each SVM is trained on: log_squared, log or a number.")
     ] = "log_squared",
-    kernel: Annotated[str, typer.Option(help="rbf, linear or poly.")] = "rbf",
+    kernel: Annotated[str, typer.Option(help="Of the SVMs: rbf, linear or poly.")] = "rbf",
     by: Annotated[
         list[str] | None,
-        typer.Option(help="Report noise by this column, and keep it from the features; may be repeated."),
+        typer.Option(help="Report noise by this column, and do not learn from it; may be repeated."),
     ] = None,
     features: Annotated[
         str | None,
-        typer.Option(help=".npy or .npz file of embeddings, a line per row, in place of the columns."),
+        typer.Option(help=".npy or .npz file of embeddings, one per row, to use instead of the columns."),
     ] = None,
     exclude: Exclude = None,
     only: Only = None,
     seed: Seed = 0,
     output: Annotated[
-        Path | None, typer.Option(help="Folder to make; by default loans.subsvms beside loans.csv.")
+        Path | None, typer.Option(help="Folder to create; by default loans.subsvms next to loans.csv.")
     ] = None,
     save_model: Annotated[
         Path | None, typer.Option(help="Also save the classifier, for subsvms predict.")
     ] = None,
     from_run: Annotated[
         Path | None,
-        typer.Option("--from", help="run.json of an earlier run, to repeat it to the byte; instead of FILE."),
+        typer.Option("--from", help="run.json of an earlier run to repeat, byte for byte; instead of FILE."),
     ] = None,
     decisions: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of an earlier run on FILE: what people decided there is taken as verified."
-        ),
+        typer.Option(help="Folder of an earlier run on FILE: labels decided there count as verified."),
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="By default all cores; changes no result.")
-    ] = None,
+    threads: Threads = None,
     engine: Annotated[
         str | None,
         typer.Option(
-            help="memory, or in parts: local or dask; by default memory if FILE fits, or else local."
+            help="memory, or local or dask to work in parts; by default memory if FILE fits, else local."
         ),
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler; without it, a cluster of these cores.")
+        str | None, typer.Option(help="Address of a Dask scheduler; by default one starts on this machine.")
     ] = None,
     pool_size: Annotated[
         int | None,
-        typer.Option(help="In parts: everything is learned from twice as many rows; by default 20,000."),
+        typer.Option(help="In parts: learn from at most twice this many rows; by default 20,000."),
     ] = None,
     early_exit: Annotated[
         float | None,
         typer.Option(
-            help="In parts: stop asking SVMs about a row when its label stands with this confidence."
+            help="In parts: stop asking SVMs about a row once its label stands with this confidence."
         ),
     ] = None,
     format: Format = None,
     encoding: TextEncoding = None,
     separator: Separator = None,
     missing_label: Missing = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look, and write nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but mistakes.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Find wrong labels, but write nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run.")] = False,
 ) -> None:
-    """Find the wrong labels of a table, correct those that can be corrected, and say how sure that is.
+    """Find wrong labels in a table, correct those that can be corrected, and say how sure each correction is.
 
-    Makes a folder with the corrected table, the issues, a report and a record. FILE itself is never changed.
+    Creates a folder with the corrected table, the issues, a report and a record. FILE is never changed.
     """
-    with mistakes_in_a_sentence(), interruptions_in_a_sentence():
+    with errors_as_sentences(), interrupts_as_sentences():
         from joblib import effective_n_jobs
         from rich.console import Console
 
@@ -123,42 +121,43 @@ def correct(
         where: str | list[str]
         expected = base = None
         if from_run is not None:
-            refuse_other_settings(context, {"from_run", *UNSETTLED})
+            refuse_other_settings(context, {"from_run", *NO_SETTINGS})
             where, options, features, expected = repeat_options(from_run)
             base = None if expected.get("base") is None else Path(expected["base"])
         else:
-            where, column = check_given(file, label)
+            where, column = check_file_and_label(file, label)
             verified: tuple = ()
             if decisions is not None:
                 verified, expected = read_verified(decisions, column)
             options = Options.from_flags(
                 label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
-                min_confidence=min_confidence, svms=svms, subset_size=parse_size(subset_size), kernel=kernel,
+                min_confidence=min_confidence, svms=svms, kernel=kernel,
+                subset_size=int(subset_size) if subset_size.isdecimal() else subset_size,
                 seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
                 encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
                 verified=verified, pool_size=pool_size, early_exit=early_exit,
             )  # fmt: skip
-        settled: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
+        outputs: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
         with showing_progress(Console(stderr=True, quiet=quiet)):
             name = choose_engine(engine, scheduler, where, options, features)
             if name == "memory":
                 summary = do_job(
-                    where, options, features=features, n_jobs=threads or -1, expected=expected, **settled
+                    where, options, features=features, n_jobs=threads or -1, expected=expected, **outputs
                 )
             else:
                 summary = do_job_in_parts(
                     where, options, engine=name, scheduler=scheduler, n_jobs=effective_n_jobs(threads or -1),
-                    expected=expected, base=base, **settled,
+                    expected=expected, base=base, **outputs,
                 )  # fmt: skip
     if as_json:
-        typer.echo(json.dumps(summary, indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(asdict(summary), indent=1, ensure_ascii=False))
     elif not quiet:
         show_summary(summary, Console())
 
 
-UNSETTLED = {
+NO_SETTINGS = {  # options that do not change the result
     "output", "force", "dry_run", "as_json", "quiet", "threads", "save_model", "engine", "scheduler",
-}  # fmt: skip  # they change no result
+}  # fmt: skip
 
 
 def choose_engine(
@@ -168,7 +167,7 @@ def choose_engine(
     options: "Options",
     features: str | None,
 ) -> str:
-    """Return where the work is done: "memory", "local" or "dask"."""
+    """Return the engine to use: "memory", "local" or "dask"."""
     from subsvms.app.large.job import fits_in_memory
     from subsvms.exceptions import InputError
 
@@ -191,7 +190,7 @@ def choose_engine(
 
 
 def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:
-    """Raise an error if an option is given that a record already holds."""
+    """Raise an error if an option is given that the record of the run already holds."""
     from subsvms.exceptions import InputError
 
     for name in context.params:
@@ -201,8 +200,8 @@ def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:
             raise InputError(f"--from takes all settings from the record of the run: leave out {shown}.")
 
 
-def check_given(file: str | None, label: str | None) -> tuple[str, str]:
-    """Return the file and its label column, or raise an error if one is not named."""
+def check_file_and_label(file: str | None, label: str | None) -> tuple[str, str]:
+    """Return the file and its label column; raise an error if one of them was not given."""
     from subsvms.exceptions import InputError
 
     if file is None or label is None:
@@ -214,25 +213,18 @@ def check_given(file: str | None, label: str | None) -> tuple[str, str]:
     return file, label
 
 
-def parse_size(text: str) -> str | int:
-    """Return a subset size as a number if it is one."""
-    return int(text) if text.isdecimal() else text
-
-
 @app.command(epilog="Example: subsvms predict loans.model.safetensors new_loans.csv")
 def predict(
     model: Annotated[Path, typer.Argument(help="File that subsvms correct --save-model wrote.")],
     file: File,
     output: Annotated[
         Path | None,
-        typer.Option(help="Where the result goes; by default beside FILE, as loans.predicted.csv."),
+        typer.Option(help="Where to write the result; by default loans.predicted.csv next to FILE."),
     ] = None,
     features: Annotated[
-        str | None, typer.Option(help="Embeddings of these rows, if the model was made from embeddings.")
+        str | None, typer.Option(help="Embeddings of these rows, if the model learned from embeddings.")
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="By default all cores; changes no result.")
-    ] = None,
+    threads: Threads = None,
     format: Format = None,
     encoding: TextEncoding = None,
     separator: Separator = None,
@@ -242,7 +234,7 @@ def predict(
 
     Writes a copy of FILE with the predicted label and the share of the SVMs that vote for it.
     """
-    with mistakes_in_a_sentence(), interruptions_in_a_sentence():
+    with errors_as_sentences(), interrupts_as_sentences():
         from subsvms.app.runs.model import predict_file
 
         reading = {"format": format, "encoding": encoding, "separator": separator}
@@ -257,10 +249,10 @@ def plan(
     file: File,
     label: Label,
     max_error_rate: Annotated[
-        float, typer.Option(help="Largest share of wrong labels, from 0 up to but not including 0.5.")
+        float, typer.Option(help="Largest share of labels that may be wrong, below 0.5.")
     ] = 0.1,
     failure: Annotated[
-        float, typer.Option(help="Allowed probability that the vote on a row is wrong, between 0 and 1.")
+        float, typer.Option(help="Acceptable probability that the vote on a row is wrong, between 0 and 1.")
     ] = 0.01,
     exclude: Exclude = None,
     only: Only = None,
@@ -269,15 +261,15 @@ def plan(
     encoding: TextEncoding = None,
     separator: Separator = None,
     missing_label: Missing = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Recommend how many SVMs of how many rows suit a file, and say what is guaranteed.
+    """Recommend how many SVMs to train, on how many rows each, and say what that guarantees.
 
-    Nothing is written.
+    Writes nothing.
     """
     from subsvms.app.cli.files import plan_file
 
-    with mistakes_in_a_sentence():
+    with errors_as_sentences():
         table, notes, found = plan_file(
             file, label, exclude=exclude or (), only=only or (),
             reading=read_options(format, encoding, separator, missing_label),
@@ -303,34 +295,34 @@ def corrupt(
     label: Label,
     attack: Annotated[
         str,
-        typer.Option(
-            help="uniform, directed, class-conditional, region; boundary, surest, greedy use no seed."
-        ),
+        typer.Option(help="uniform, directed, class-conditional, region, boundary, surest or greedy."),
     ] = "uniform",
     error_rate: Annotated[
-        float | None, typer.Option(help="Wrong labels as a share of all, from 0 up to but not including 1.")
+        float | None, typer.Option(help="Share of all labels to make wrong, below 1; by default 0.1.")
     ] = None,
     rho: Annotated[
         float | None, typer.Option(help="Instead: wrong labels as a share of the smallest class, below 1.")
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(help="Direction, 0 to 1: share of them taken from the larger of two classes."),
+        typer.Option(
+            help="Direction: share of the wrong labels that are taken from the larger of two classes."
+        ),
     ] = None,
     matrix: Annotated[
         str | None,
-        typer.Option(help="Of class-conditional: '0.9 0.1; 0.2 0.8', a line per class, classes sorted."),
+        typer.Option(help="For class-conditional: '0.9 0.1; 0.2 0.8', one row per class, classes sorted."),
     ] = None,
     region_class: Annotated[
-        str | None, typer.Option("--class", help="Of region: the class to attack.")
+        str | None, typer.Option("--class", help="For region: the class to attack.")
     ] = None,
     seed: Seed = 0,
     output: Annotated[
         Path | None,
-        typer.Option(help="Where the changed table goes; by default beside FILE, as loans.corrupted.csv."),
+        typer.Option(help="Where to write the table; by default loans.corrupted.csv next to FILE."),
     ] = None,
     clean_column: Annotated[
-        str | None, typer.Option(help="Name of a further column with the labels as they were.")
+        str | None, typer.Option(help="Also write the labels as they were, to a column of this name.")
     ] = None,
     exclude: Exclude = None,
     only: Only = None,
@@ -340,10 +332,13 @@ def corrupt(
     missing_label: Missing = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a copy of a file in which an adversary has made labels wrong, to test any pipeline."""
+    """Write a copy of a file in which an adversary has made labels wrong, to test a pipeline.
+
+    The attacks boundary, surest and greedy use no seed.
+    """
     from subsvms.app.cli.files import corrupt_file, parse_matrix
 
-    with mistakes_in_a_sentence():
+    with errors_as_sentences():
         done = corrupt_file(
             file, label, name=attack, output=output, clean_column=clean_column, force=force,
             exclude=exclude or (), only=only or (),
@@ -357,16 +352,16 @@ def corrupt(
 @app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")
 def demo(
     wrong: Annotated[float, typer.Option(help="Share of the labels to make wrong, below 0.37.")] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of attack and subsets.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the attack and the subsets.")] = 0,
 ) -> None:
-    """Make labels of a real table wrong, then let a thousand tiny SVMs correct them.
+    """Make some labels of a real table wrong, then let a thousand tiny SVMs correct them.
 
-    The table is scikit-learn's breast cancer data (569 rows, 30 features). Nothing is written.
+    The table is scikit-learn's breast cancer data (569 rows, 30 features). Writes nothing.
     """
     from subsvms.app.cli.demo import run_demo, show_demo
 
-    with mistakes_in_a_sentence():
+    with errors_as_sentences():
         show_demo(run_demo(wrong, seed))
 
 
-import subsvms.app.cli.review  # noqa: E402, F401  its commands come after ours
+import subsvms.app.cli.review  # noqa: E402, F401  its commands are listed last

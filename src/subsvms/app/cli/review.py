@@ -1,36 +1,38 @@
-"""The commands for people: look and decide, apply, exchange with other tools."""
+"""The commands for reviewing labels: decide, apply decisions, exchange them with other tools."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from subsvms.app.cli.shared import app, mistakes_in_a_sentence
+from subsvms.app.cli.shared import app, errors_as_sentences
 
-Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct made, such as loans.subsvms.")]
+Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
 
 
 @app.command(epilog="Example: subsvms review loans.subsvms")
 def review(
     folder: Folder,
     port: Annotated[
-        int, typer.Option(min=1, max=65535, help="First port to try; busy ones are stepped over.")
+        int, typer.Option(min=1, max=65535, help="First port to try; ports in use are skipped.")
     ] = 8765,
     browser: Annotated[bool, typer.Option(help="Whether to open the page in a browser.")] = True,
 ) -> None:
-    """Open a page on this machine on which people look at suspicious labels and decide.
+    """Open a page on this machine to review suspicious labels.
 
-    Decisions are kept in the folder. Ctrl-C ends it.
+    Decisions are stored in the folder. Press Ctrl-C to stop.
     """
     from subsvms.app.review import serve
 
     def ready(address, desk):
-        typer.echo(f"{len(desk):,} labels of {desk.title} to look at, on {address}")
-        typer.echo("Who has this address on this machine can decide. Ctrl-C ends it; decisions are kept.")
+        typer.echo(f"{len(desk):,} labels of {desk.title} to review, at {address}")
+        typer.echo(
+            "Anyone on this machine with this address can decide. Press Ctrl-C to stop; decisions are kept."
+        )
         if browser:
             typer.launch(address)
 
-    with mistakes_in_a_sentence():
+    with errors_as_sentences():
         serve(folder, port=port, ready=ready)
 
 
@@ -38,41 +40,41 @@ def review(
 def apply(
     folder: Folder,
     undecided: Annotated[
-        str, typer.Option(help="What rows get that nobody decided: keep, or suggestion.")
+        str, typer.Option(help="Label of rows that nobody decided: keep (the given one) or suggestion.")
     ] = "keep",
     output: Annotated[
-        Path | None, typer.Option(help="Where the table goes; by default final.csv in the folder.")
+        Path | None, typer.Option(help="Where to write the table; by default final.csv in the folder.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write the table with the labels that people decided on the review page."""
     from subsvms.app.review.apply import apply_decisions
 
-    with mistakes_in_a_sentence():
+    with errors_as_sentences():
         typer.echo(str(apply_decisions(folder, undecided=undecided, output=output, force=force)))
 
 
 @app.command(epilog="Example: subsvms export loans.subsvms --to label-studio")
 def export(
     folder: Folder,
-    to: Annotated[str | None, typer.Option(help="jsonl, label-studio or spotlight.")] = None,
+    to: Annotated[str | None, typer.Option(help="Format: jsonl, label-studio or spotlight.")] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Where the issues go; by default issues.json or so in the folder.")
+        Path | None, typer.Option(help="Where to write the issues; by default in the folder.")
     ] = None,
     import_from: Annotated[
         Path | None,
-        typer.Option("--import", help="Instead: a file of decisions that were made elsewhere, to take over."),
+        typer.Option("--import", help="Instead: import the decisions in this file, made elsewhere."),
     ] = None,
     who: Annotated[
-        str | None, typer.Option(help="Of --import: who decided, where the file does not say.")
+        str | None, typer.Option(help="For --import: who decided, if the file does not say.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Hand the issues of a run to another tool, or take over decisions made there."""
+    """Export the issues of a run to another tool, or import decisions made there."""
     from subsvms.app.review.exchange import export_issues, import_decisions
     from subsvms.exceptions import InputError
 
-    with mistakes_in_a_sentence():
+    with errors_as_sentences():
         if (to is None) == (import_from is None):
             raise InputError("Give either --to and a format, or --import and a file.")
         if import_from is not None:

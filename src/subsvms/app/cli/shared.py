@@ -1,4 +1,4 @@
-"""What the commands share: the application, options with one meaning everywhere, mistakes in a sentence."""
+"""What the commands share: the application, common options, and errors reported in one sentence."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ app = typer.Typer(
     help="Find wrong labels, and classify in spite of them.",
     no_args_is_help=True,
     add_completion=False,
-    pretty_exceptions_enable=False,  # our own mistakes keep their traceback
+    pretty_exceptions_enable=False,  # bugs keep their traceback
 )
 
 
@@ -32,32 +32,35 @@ def main(
     """Find wrong labels, and classify in spite of them."""
 
 
-FILE_HELP = "CSV, TSV, Parquet, Feather, JSON Lines or LIBSVM text, packed or not; - is standard input."
+FILE_HELP = "CSV, TSV, Parquet, Feather, JSON Lines or LIBSVM text, compressed or not; - is standard input."
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
 Label = Annotated[str, typer.Option(help="Name of the label column.")]
 Exclude = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
-Only = Annotated[list[str] | None, typer.Option(help="A column to use, and no others; may be repeated.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**31, help="Seed of all that is random.")]
-Format = Annotated[
-    str | None, typer.Option(help="csv, tsv, parquet, feather, jsonl or svmlight; by default found out.")
+Only = Annotated[list[str] | None, typer.Option(help="A column to use, instead of all; may be repeated.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**31, help="Seed of everything that is random.")]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="How many; by default one per core. They do not change the result.")
 ]
-TextEncoding = Annotated[str | None, typer.Option(help="Of text files; by default UTF-8.")]
-Separator = Annotated[str | None, typer.Option(help="Of CSV files; by default found out.")]
+Format = Annotated[
+    str | None, typer.Option(help="csv, tsv, parquet, feather, jsonl or svmlight; by default detected.")
+]
+TextEncoding = Annotated[str | None, typer.Option(help="Encoding of text files; by default UTF-8.")]
+Separator = Annotated[str | None, typer.Option(help="Separator of CSV files; by default detected.")]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(help="A label that means 'not labelled', beside the empty one; may be repeated."),
+    typer.Option(help="A label that means 'not labelled', besides the empty one; may be repeated."),
 ]
 
 
 def read_options(format, encoding, separator, missing_label):
-    """Return what `read_table` takes."""
+    """Return the options as `read_table` takes them."""
     names = ("format", "encoding", "separator", "missing_labels")
     return dict(zip(names, (format, encoding, separator, missing_label or ()), strict=True))
 
 
 @contextmanager
-def mistakes_in_a_sentence() -> Iterator[None]:
-    """Turn a wrong value, or a file that cannot be used, into one sentence and exit code 2."""
+def errors_as_sentences() -> Iterator[None]:
+    """Report a wrong value, or a file that cannot be used, in one sentence, with exit code 2."""
     from subsvms.exceptions import InputError
 
     try:
@@ -68,8 +71,8 @@ def mistakes_in_a_sentence() -> Iterator[None]:
 
 
 @contextmanager
-def interruptions_in_a_sentence() -> Iterator[None]:
-    """Turn Ctrl-C into a sentence and the exit code that shells expect."""
+def interrupts_as_sentences() -> Iterator[None]:
+    """Report Ctrl-C in one sentence, with the exit code that shells expect."""
     try:
         yield
     except KeyboardInterrupt as stop:

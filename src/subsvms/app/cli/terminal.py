@@ -1,11 +1,11 @@
-"""What a person sees in a terminal while a run goes on, and at its end.
+"""Show a run in a terminal: its progress, and a summary at the end.
 
-Progress and the closing words go to standard error and standard output: a bar with the time left on a
-terminal, plain lines elsewhere.
+Progress goes to standard error, as a bar with the time left or, if that is not a terminal, as plain lines.
+The summary goes to standard output.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,17 +13,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from subsvms._progress import listening
-from subsvms.app.runs.summary import percent
+from subsvms.app.runs.summary import Summary, percent
 
-MOST_LINES = 12  # classes or groups that are shown
-OFTEN = 5.0  # seconds between plain lines
+MAX_LINES = 12  # classes or groups in a table
+PAUSE = 5.0  # seconds between plain lines
 
 
 @contextmanager
 def showing_progress(console: Console) -> Iterator[None]:
-    """Show how far the work in the block has come.
+    """Show the progress of the work in this context.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def showing_progress(console: Console) -> Iterator[None]:
     with Progress(*columns, console=console, transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def hear(stage, done, total):
+        def show(stage, done, total):
             if stage not in tasks:
                 for task in tasks.values():
                     bars.update(task, completed=bars.tasks[task].total or 1)
@@ -46,95 +47,81 @@ def showing_progress(console: Console) -> Iterator[None]:
             if total > 1:
                 bars.update(tasks[stage], completed=done, total=total)
 
-        with listening(hear):
+        with listening(show):
             yield
 
 
 class PlainLines:
-    """Writes a line when a stage begins, and now and then how far it has come."""
+    """Prints a line when a stage begins, and every few seconds how far it has come."""
 
     def __init__(self, console: Console):
         self.console, self.stage = console, ""
-        self.began = self.told = 0.0
+        self.began = self.printed = 0.0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Hear of a stage."""
+        """Print the progress of a stage."""
         now = time.monotonic()
         if stage != self.stage:
-            self.stage, self.began, self.told = stage, now, now
-            self.console.print(escape(f"{stage} ..."), highlight=False)
-        elif now - self.told > OFTEN and 0 < done < total:
+            self.stage, self.began, self.printed = stage, now, now
+            self.console.print(Text(f"{stage} ..."))
+        elif now - self.printed > PAUSE and 0 < done < total:
             left = (now - self.began) / done * (total - done)
-            self.told = now
-            self.console.print(f"  {done / total:.0%}, about {left:.0f} s left", highlight=False)
+            self.printed = now
+            self.console.print(Text(f"  {done / total:.0%}, about {left:.0f} s left"))
 
 
-def show_summary(summary: dict[str, Any], console: Console) -> None:
-    """Print a summary for people.
-
-    Parameters
-    ----------
-    summary : dict
-        As `subsvms.app.runs.job.do_job` returns it.
-    console : Console
-
-    Examples
-    --------
-    >>> line = {"name": "no", "rows": 9, "estimated_wrong": 1}
-    >>> summary = {
-    ...     "title": "loans.csv", "rows": 9, "words": ["About 1 label looks wrong."], "notes": [],
-    ...     "classes": [line | {"flagged": 1, "changed": 1}], "folder": None, "files": [], "next": [],
-    ...     "explained": True, "label": "default", "model": None, "groups": [], "remarks": [],
-    ... }
-    >>> show_summary(summary, Console(width=60))  # doctest: +ELLIPSIS
-    loans.csv: 9 rows. About 1 label looks wrong...
-    """
-    head = f"{summary['title']}: {summary['rows']:,} rows."
-    console.print(escape(" ".join([head, *summary["words"]])), highlight=False)
-    console.print(list_classes(summary))
-    for group in summary["groups"]:
-        console.print(list_group(group))
-    for note in summary["notes"]:
-        console.print(escape(f"Note: {note}"), highlight=False)
-    for remark in summary["remarks"]:
-        console.print(escape(remark), highlight=False)
-    if summary["folder"] is not None:
-        console.print(escape(f"Written to {summary['folder']}:"), highlight=False)
-        width = max(len(name) for name, _ in summary["files"])
-        for name, about in summary["files"]:
-            console.print(escape(f"  {name:{width}}  {about}"), highlight=False)
-    if summary["model"] is not None:
-        console.print(escape(f"The classifier is in {summary['model']}."), highlight=False)
-    for step in summary["next"]:
-        console.print(escape(step), highlight=False)
+def show_summary(summary: Summary, console: Console) -> None:
+    """Print the summary of a run."""
+    lines = [f"Note: {note}" for note in summary.notes] + summary.remarks
+    if summary.folder is not None:
+        width = max(len(name) for name, _ in summary.files)
+        lines += [
+            f"Written to {summary.folder}:",
+            *(f"  {name:{width}}  {about}" for name, about in summary.files),
+        ]
+    if summary.model is not None:
+        lines.append(f"The classifier was saved to {summary.model}.")
+    console.print(Text(" ".join([f"{summary.title}: {summary.rows:,} rows.", *summary.words])))
+    console.print(make_class_table(summary), *map(make_group_table, summary.groups), sep="\n")
+    for line in lines + summary.next:
+        console.print(Text(line))
 
 
-def list_classes(summary: dict[str, Any]) -> Table:
+def make_class_table(summary: Summary) -> Table:
     """Return the table of the classes."""
-    table = Table(escape(summary["label"]), title="Labels by class, as given", title_justify="left")
-    for head in ("rows", "thought wrong", "flagged", "changed"):
-        table.add_column(head, justify="right")
-    for line in summary["classes"][:MOST_LINES]:
-        wrong = f"about {line['estimated_wrong']:,}" if summary["explained"] else "unknown"
-        counts = (f"{line['flagged']:,}", f"{line['changed']:,}")
-        table.add_row(escape(line["name"][:40]), f"{line['rows']:,}", wrong, *counts)
-    hidden = len(summary["classes"]) - MOST_LINES
-    if hidden > 0:
-        table.caption = f"and {hidden} more, in the report"
-    return table
+    lines = [
+        (
+            line["name"][:40], f"{line['rows']:,}",
+            f"about {line['estimated_wrong']:,}" if summary.explained else "not known",
+            f"{line['flagged']:,}", f"{line['changed']:,}",
+        )
+        for line in summary.classes
+    ]  # fmt: skip
+    heads = (summary.label, "rows", "estimated wrong", "flagged", "changed")
+    return make_table("Given labels by class", heads, lines)
 
 
-def list_group(group: dict[str, Any]) -> Table:
-    """Return the table of the groups of one column."""
-    table = Table(
-        escape(group["column"][:40]), title=escape(f"Flagged by {group['column'][:40]}"), title_justify="left"
-    )
-    for head in ("rows", "flagged", "share"):
-        table.add_column(head, justify="right")
-    for line in group["lines"][:MOST_LINES]:
-        share = f"{percent(line['share'])} ({percent(line['low'])} to {percent(line['high'])})"
-        table.add_row(escape(line["value"][:40]), f"{line['rows']:,}", f"{line['flagged']:,}", share)
-    hidden = len(group["lines"]) - MOST_LINES + group["more"]
+def make_group_table(group: dict[str, Any]) -> Table:
+    """Return the table of the values of one column."""
+    lines = [
+        (
+            line["value"][:40], f"{line['rows']:,}", f"{line['flagged']:,}",
+            f"{percent(line['share'])} ({percent(line['low'])} to {percent(line['high'])})",
+        )
+        for line in group["lines"]
+    ]  # fmt: skip
+    name = group["column"][:40]
+    return make_table(f"Flagged by {name}", (name, "rows", "flagged", "share"), lines, group["more"])
+
+
+def make_table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], n_more: int = 0) -> Table:
+    """Return a table, cut if it is long; all columns but the first are numbers."""
+    table = Table(title=escape(title), title_justify="left")
+    for number, head in enumerate(heads):
+        table.add_column(escape(head), justify="right" if number else "left")
+    for line in lines[:MAX_LINES]:
+        table.add_row(*map(escape, line))
+    hidden = len(lines) - MAX_LINES + n_more
     if hidden > 0:
         table.caption = f"and {hidden} more, in the report"
     return table

@@ -1,0 +1,41 @@
+import io
+from types import SimpleNamespace
+
+from rich.console import Console
+
+from subsvms._progress import announce
+from subsvms.app.cli import terminal
+
+
+def test_a_summary_shows_names_as_they_are_and_cuts_long_tables():
+    line = {"rows": 1000, "estimated_wrong": 5, "flagged": 4, "changed": 3}
+    group = {"column": "[red]who", "more": 2, "lines": [
+        {"value": "ann", "rows": 9, "flagged": 1, "share": 0.1, "low": 0.0, "high": 0.5}
+    ] * 13}  # fmt: skip
+    summary = SimpleNamespace(
+        title="[b]loans.csv", rows=14_000, words=["14 labels look wrong."], label="[i]default",
+        explained=True, classes=[line | {"name": f"[u]{i}"} for i in range(14)], groups=[group], notes=["Look :smile:"],
+        remarks=[], folder="x.subsvms", files=[["a.csv", "one"], ["run.json", "two"]], model="m",
+        next=["Now."],
+    )  # fmt: skip
+    console = Console(file=io.StringIO(), width=100)
+    terminal.show_summary(summary, console)
+    shown = console.file.getvalue()
+    for words in (
+        "[b]loans.csv: 14,000 rows. 14 labels look wrong.", "[i]default", "[u]0", "about 5", "1,000",
+        "and 2 more, in the report", "Flagged by [red]who", "10.0 % (0.0 % to 50.0 %)",
+        "and 3 more, in the report", "Note: Look :smile:", "Written to x.subsvms:", "  a.csv     one", "Now.",
+    ):  # fmt: skip
+        assert words in shown.replace("\xa0", " "), words
+    assert "[u]12" not in shown
+
+
+def test_progress_is_plain_lines_outside_of_a_terminal(monkeypatch):
+    clock = iter(range(0, 100, 4))
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    console = Console(file=io.StringIO())
+    with terminal.showing_progress(console):
+        for done in (0, 1, 2, 4):
+            announce("voting", done, 8)
+        announce("writing")
+    assert console.file.getvalue().splitlines() == ["voting ...", "  25%, about 24 s left", "writing ..."]
