@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from loans import make_rows, write
+from web_pages import contrast
 
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.folder import DECISIONS
@@ -32,7 +32,7 @@ WAIT = 15_000  # milliseconds; the machine may be busy
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """The folder of a run on a hostile table with three classes."""
+    """The folder of a run on a table of hostile text, with three classes."""
     place = tmp_path_factory.mktemp("review")
     rows, _ = make_rows()
     for number, row in enumerate(rows):
@@ -40,12 +40,12 @@ def finished(tmp_path_factory):
     for row in rows[:12]:
         row["default"] = "<i>maybe</i>"
     table = write(place / "loans & <b>more.csv", rows)
-    return do_job(str(table), Options(label="default", n_estimators=200), n_jobs=1)["folder"]
+    return do_job(str(table), Options(label="default", n_estimators=200), n_jobs=1).folder
 
 
 @pytest.fixture
 def folder(finished):
-    """That folder before anything was decided."""
+    """That folder, without any decisions."""
     for name in os.listdir(finished):
         if name.startswith(DECISIONS):
             os.remove(os.path.join(finished, name))
@@ -71,20 +71,8 @@ def server(folder):
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
 def until(page, condition, *values):
-    """Wait until an expression holds; the page's policy forbids it to wait for strings of code itself."""
+    """Wait until an expression holds; playwright cannot, as the page's policy forbids `eval`."""
     end = time.monotonic() + WAIT / 1000
     while not page.evaluate(condition, *values):
         assert time.monotonic() < end, f"{condition} {values}"
@@ -92,7 +80,7 @@ def until(page, condition, *values):
 
 
 class Reviewer:
-    """A person at a browser: what they see and do, and what went wrong meanwhile."""
+    """A person at a browser: what they see and do, and the errors of the page."""
 
     def __init__(self, browser, address, name="Ann", width=1200, height=800, scheme="light"):
         self.context = browser.new_context(
@@ -118,7 +106,7 @@ class Reviewer:
         return page
 
     def press(self, *keys):
-        """Press keys as a person does: after the page has taken in the one before."""
+        """Press keys one after the other, as a person does: after the page has dealt with the last one."""
         for key in keys:
             self.settle()
             self.page.keyboard.press(key)
@@ -126,11 +114,11 @@ class Reviewer:
             self.settle()
 
     def settle(self):
-        """Wait until a decision is stored and the next issue is there."""
+        """Wait until a decision is stored and the next issue is shown."""
         until(self.page, "!document.body.classList.contains('busy')")
 
     def see(self, selector, words, page=None):
-        """Wait until a part of the page holds these words."""
+        """Wait until a part of the page contains these words."""
         until(
             page or self.page,
             "([selector, words]) => [...document.querySelectorAll(selector)]"
@@ -140,13 +128,13 @@ class Reviewer:
 
     @property
     def row(self):
-        """The row that is looked at."""
+        """The chosen row."""
         self.settle()
         return int(re.search(r"Row ([\d,]+)", self.page.inner_text("#issue")).group(1).replace(",", ""))
 
     @property
     def rows(self):
-        """The rows of the list, as far as they are shown."""
+        """The rows on this page of the list."""
         self.settle()
         return [
             int(row)
@@ -156,7 +144,7 @@ class Reviewer:
         ]
 
     def check(self):
-        """Nothing failed, no other host was asked, and no cell of the table ran."""
+        """Assert that nothing failed, no other host was contacted, and no cell of the table ran as code."""
         assert self.faults == []
         origin = self.address.split("/")[2]
         assert {url.split("/")[2] for url in self.asked if not url.startswith("data:")} == {origin}
@@ -165,7 +153,7 @@ class Reviewer:
 
 @pytest.fixture
 def review(browser, server):
-    """Make reviewers, and at the end look at what happened to them."""
+    """Return a function that makes reviewers; at the end their pages are checked."""
     reviewers = []
 
     def come(**options):
@@ -179,7 +167,7 @@ def review(browser, server):
 
 
 def stored(folder):
-    """What the file of decisions holds, as row: (verdict, label, who)."""
+    """Return the stored decisions, as row: (verdict, label, who)."""
     book = Decisions(os.path.join(folder, DECISIONS))
     try:
         latest = {row: stack[-1] for row, stack in book.stacks.items() if stack}
@@ -202,9 +190,9 @@ def test_the_page_opens_at_the_worst_issue_and_says_why(review):
     assert ann.row == ann.rows[0]
     assert len(ann.rows) == 50 < total(ann)
     words = ann.page.inner_text("#issue")
-    for told in ("SVMs vote", "wrong label", "Speak for"):
-        assert told in words
-    while "Speak against" not in words:  # all rows of a rare class may be suspicious themselves
+    for part in ("SVMs vote", "wrong label", "For “"):
+        assert part in words
+    while "Against it" not in words:  # all rows of a rare class may be suspicious themselves
         ann.press("j")
         ann.settle()
         words = ann.page.inner_text("#issue")
@@ -243,21 +231,21 @@ def test_buttons_do_what_the_keys_do(review, folder):
     assert stored(folder) == {}
 
 
-def test_undo_takes_back_and_shows_the_row_again(review, folder):
+def test_undo_reverts_a_decision_and_shows_the_row_again(review, folder):
     ann = review()
     first = ann.rows[0]
     ann.press("a", "u")
-    ann.see("#said", f"Row {first} is as before")
+    ann.see("#said", f"Undone: row {first}.")
     assert ann.row == first and ann.rows[0] == first and stored(folder) == {}
     ann.press("k", "Control+z")
     assert ann.row == first and stored(folder) == {}
 
 
-def test_keys_are_silent_while_typing_and_with_other_modifiers(review, folder):
+def test_keys_do_nothing_while_typing_or_with_other_modifiers(review, folder):
     ann = review()
     ann.press("/")
     ann.page.keyboard.type("akslu")
-    ann.see("#nothing", "Nothing is left in this filter.")
+    ann.see("#nothing", "No open row matches this filter.")
     assert ann.page.input_value("#search") == "akslu"
     ann.page.click("text=Clear the filter")
     ann.see("#issue", "Row")
@@ -268,13 +256,13 @@ def test_keys_are_silent_while_typing_and_with_other_modifiers(review, folder):
     assert ann.page.is_visible("#help-dialog") and stored(folder) == {}
 
 
-def test_arrows_and_j_walk_through_the_list_and_its_pages(review):
+def test_arrows_and_j_move_through_the_list_and_its_pages(review):
     ann = review()
     rows = ann.rows
     ann.press("j", "ArrowDown", "ArrowUp")
     ann.see("#issue", f"Row {rows[1]}:")
     ann.press("ArrowUp", "ArrowUp")
-    ann.see("#said", "This is the first one.")
+    ann.see("#said", "This is the first row.")
     ann.page.click(f"[data-row='{rows[-1]}']")
     ann.press("j")
     until(ann.page, "document.getElementById('page').value === '2'")
@@ -328,7 +316,7 @@ def test_sorting_by_row_sorts(review):
     assert ann.rows == sorted(ann.rows)
 
 
-def test_all_of_a_filter_are_decided_after_a_question_and_undone_at_once(review, folder):
+def test_all_rows_of_a_filter_are_decided_after_confirmation_and_undone_at_once(review, folder):
     ann = review()
     everything = total(ann)
     ann.page.select_option("#given", "no")
@@ -344,11 +332,11 @@ def test_all_of_a_filter_are_decided_after_a_question_and_undone_at_once(review,
     ann.page.click(f"text=Accept all {n}")
     ann.page.click("#all-yes")
     ann.see("#said", f"{n} rows decided.")
-    ann.see("#nothing", "Nothing is left in this filter.")
+    ann.see("#nothing", "No open row matches this filter.")
     assert len(stored(folder)) == n and {verdict for verdict, _, _ in stored(folder).values()} == {"accept"}
     ann.see("#counts", f"{n} of {everything} decided")
     ann.press("u")
-    ann.see("#said", f"{n} rows are as before.")
+    ann.see("#said", f"Undone: {n} rows.")
     assert stored(folder) == {} and total(ann) == n
 
 
@@ -378,7 +366,7 @@ def test_another_label_can_be_given_to_one_row_or_to_all(review, folder):
     ann.page.click("text=Label all")
     ann.page.select_option("#all-label", "no")
     ann.page.click("#all-yes")
-    ann.see("#nothing", f"All {everything} decided.")
+    ann.see("#nothing", f"All {everything} rows are decided.")
     ann.see("#nothing code", "subsvms apply '")
     assert {label for row, (_, label, _) in stored(folder).items() if row not in (first, second)} == {"no"}
 
@@ -405,7 +393,7 @@ def test_a_name_is_asked_for_once_before_the_first_decision(review, folder):
     assert len(stored(folder)) == 2
 
 
-def test_two_people_see_what_the_other_decides(review, folder):
+def test_two_people_see_each_others_decisions(review, folder):
     ann, bob = review(), review(name="Bob")
     first, second = ann.rows[:2]
     assert bob.row == first
@@ -414,7 +402,7 @@ def test_two_people_see_what_the_other_decides(review, folder):
     bob.see("#said", "Ann accepted the suggestion")
     bob.see("#counts", "1 of ")
     bob.page.wait_for_selector(f"[data-row='{first}']", state="detached")
-    bob.press("k")  # may still differ
+    bob.press("k")  # Bob may still decide otherwise
     ann.page.select_option("#status", "all")
     ann.page.click(f"[data-row='{first}']")
     ann.see(".decision", "Bob kept the label")
@@ -425,7 +413,7 @@ def test_two_people_see_what_the_other_decides(review, folder):
     assert tab.locator("#lines button").count() == 1
 
 
-def test_a_reload_keeps_what_was_decided(review):
+def test_a_reload_keeps_decisions(review):
     ann = review()
     first = ann.rows[0]
     ann.press("a")
@@ -451,14 +439,14 @@ def test_in_the_list_of_all_a_decision_leaves_a_mark_and_moves_on(review):
     assert ann.row == third  # the second is not open
 
 
-def test_nothing_is_marked_when_the_server_is_lost_and_work_goes_on_when_it_is_back(browser, folder):
+def test_nothing_is_marked_while_the_server_is_down_and_work_continues_once_it_is_back(browser, folder):
     with serving(folder) as (address, process):
         ann = Reviewer(browser, address)
         first = ann.row
         ann.page.route("**/api/**", lambda route: route.abort())
         ann.press("a")
-        ann.see("#said", "The server does not answer: this is not known to be stored.")
-        ann.see("#lost:not([hidden])", "The server does not answer.")
+        ann.see("#said", "The server is not responding: this may not have been stored.")
+        ann.see("#lost:not([hidden])", "The server is not responding.")
         assert ann.row == first and ann.page.locator(".decision").count() == 0
         ann.page.unroute("**/api/**")
         ann.page.wait_for_selector("#lost", state="hidden")
@@ -466,13 +454,13 @@ def test_nothing_is_marked_when_the_server_is_lost_and_work_goes_on_when_it_is_b
         ann.see("#said", f"Row {first}: you accepted")
         process.terminate()
         process.wait(20)
-        ann.see("#lost:not([hidden])", "The server does not answer.")
+        ann.see("#lost:not([hidden])", "The server is not responding.")
         ann.press("a")
         ann.context.close()
     assert set(stored(folder)) == {first}
 
 
-def test_a_refused_decision_is_told_and_not_marked(browser, folder):
+def test_a_refused_decision_is_reported_and_not_marked(browser, folder):
     with serving(folder) as (address, _):
         ann = Reviewer(browser, address)
         first = ann.row
@@ -484,9 +472,8 @@ def test_a_refused_decision_is_told_and_not_marked(browser, folder):
         ann.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 768, 1200])
-def test_the_page_fits_the_screen_and_follows_the_scheme(review, scheme, width):
+@pytest.mark.parametrize("width, scheme", [(360, "dark"), (768, "light"), (1200, "dark")])
+def test_the_page_fits_the_screen_and_follows_the_colour_scheme(review, width, scheme):
     ann = review(width=width, scheme=scheme)
     assert overflow(ann.page) <= 0
     rows = ann.rows
@@ -536,18 +523,6 @@ def test_every_control_has_a_name_and_text_has_contrast(review):
         pairs = [(text, ground) for text in ("ink", "soft", "link") for ground in grounds]
         for text, ground in [*pairs, ("warn", "paper"), ("warn", "panel"), ("on-accent", "accent")]:
             assert contrast(colours[text], colours[ground]) >= 4.5, (scheme, text, ground)
-
-
-def contrast(one, other):
-    """The contrast of two colours as WCAG 2 defines it."""
-
-    def luminance(colour):
-        parts = [int(colour.strip()[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_a_run_without_issues_says_so(browser, folder):

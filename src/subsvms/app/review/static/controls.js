@@ -1,9 +1,9 @@
-// Keys, fields and buttons: what a person does becomes one of the page's actions.
+// Connects keys, fields and buttons to the actions of the page.
 
 import { isAsking } from "./dialogs.js";
 
 const PAUSE = 250; // milliseconds after the last letter before the search starts
-const REPEATED = new Set(["j", "ArrowDown", "ArrowUp"]); // another key held down must not decide again
+const REPEATED = new Set(["j", "ArrowDown", "ArrowUp"]); // only these repeat while a key is held down
 const isSmall = window.matchMedia("(max-width: 760px)");
 
 const $ = (id) => document.getElementById(id);
@@ -58,7 +58,7 @@ const openHelp = () => $("help-dialog").showModal();
 function listenToFilter({ narrow, clear }) {
   const form = $("filter");
   let pause;
-  let wasPointed = false; // chosen with a mouse or a finger
+  let wasPointed = false; // the last choice was made with a mouse or a finger
   form.addEventListener("pointerdown", () => (wasPointed = true));
   form.addEventListener("keydown", () => (wasPointed = false));
   form.addEventListener("input", ({ target }) => {
@@ -68,7 +68,7 @@ function listenToFilter({ narrow, clear }) {
   });
   form.addEventListener("change", ({ target }) => {
     if (target.tagName !== "SELECT") return;
-    if (wasPointed) target.blur(); // or the next key would choose another entry
+    if (wasPointed) target.blur(); // otherwise the next key would choose another entry
     narrow({ [target.name]: target.value });
   });
   form.addEventListener("submit", (event) => {

@@ -1,6 +1,6 @@
-// What the page asks a person: a name, a label, and whether all rows are meant.
+// Dialogs that ask for a name, for a label, and for confirmation before all rows are decided.
 
-import { count, plural, tellFilter } from "./words.js";
+import { count, plural, formatFilter } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const NAME = "subsvms.name"; // where the browser keeps it
@@ -8,7 +8,7 @@ const NAME = "subsvms.name"; // where the browser keeps it
 export const ownName = () => localStorage.getItem(NAME) ?? "";
 export const isAsking = () => document.querySelector("dialog[open]") !== null;
 
-/** Open a dialog; true if the person went on with it. */
+/** Open a dialog; true if it was confirmed. */
 function ask(dialog) {
   return new Promise((resolve) => {
     dialog.returnValue = "";
@@ -24,7 +24,7 @@ export async function askName() {
   return ownName();
 }
 
-/** The decision that a label stands for; choosing one of the two in question accepts or keeps. */
+/** The decision behind a label: choosing the suggested label accepts, choosing the given one keeps. */
 export async function askLabel({ given, suggested }, classes) {
   $("label").value = classes.find((name) => name !== given && name !== suggested) ?? suggested;
   if (!(await ask($("label-dialog")))) return null;
@@ -33,7 +33,7 @@ export async function askLabel({ given, suggested }, classes) {
   return label === given ? { verdict: "keep" } : { verdict: "label", label };
 }
 
-/** Say how many rows are meant and what will happen to them; the decision, or null. */
+/** Show how many rows are affected and what will happen to them; the decision, or null. */
 export async function askAll(verdict, total, filter) {
   const rows = plural(total, "row");
   const [title, what, button] = {
@@ -42,10 +42,11 @@ export async function askAll(verdict, total, filter) {
     skip: [`Skip ${rows}?`, `${rows} will be marked as skipped and keep their labels for now`, "Skip"],
     label: [`Give ${rows} one label?`, `${rows} will get the label below`, "Label"],
   }[verdict];
-  const narrowed = tellFilter(filter);
-  const again = filter.status === "open" ? "" : " What was decided about them before no longer holds.";
+  const narrowed = formatFilter(filter);
+  const again = filter.status === "open" ? "" : " Earlier decisions about them are replaced.";
   $("all-title").textContent = title;
-  $("all-words").textContent = `${what}: all of this list, on every page${narrowed ? ` (${narrowed})` : ""}.${again}`;
+  const which = `all rows of this list, on every page${narrowed ? ` (${narrowed})` : ""}`;
+  $("all-words").textContent = `${what}: ${which}.${again}`;
   $("all-field").hidden = verdict !== "label";
   $("all-yes").textContent = `${button} all ${count(total)}`;
   if (!(await ask($("all-dialog")))) return null;

@@ -1,23 +1,23 @@
-// The review page: a list of issues, the one that is looked at, and what is decided about it.
+// The review page: a list of issues, the chosen one, and the decisions about it.
 //
-// The server holds the truth. Nothing is marked as decided before the server has said that it is on disk, and
-// after each decision the list is asked for again. The address keeps the filter, so that a reload keeps it.
+// The server is the only source of truth. Nothing is marked as decided before the server has confirmed that it is
+// on disk, and after each decision the list is loaded again. The address holds the filter, so a reload keeps it.
 
 import { listen } from "./controls.js";
 import { askAll, askLabel, askName, isAsking, ownName } from "./dialogs.js";
 import { get, Lost, post, Refused } from "./server.js";
 import { fillSelect, makeDetail, makeLine, makeNothing } from "./views.js";
-import { count, plural, quote, shorten, tellAgreement, tellCounts, tellDecision, tellFilter } from "./words.js";
+import { count, plural, quote, shorten, formatAgreement, formatCounts, formatDecision, formatFilter } from "./words.js";
 
 const PAGE = 50; // issues in the list
-const POLL = 2_000; // milliseconds between looks for what others decided
-const FAR = 20; // pages that are searched for the next open issue
-const MANY = 200; // rows in one answer of the server; as many may be more
+const POLL = 2_000; // milliseconds between checks for decisions of others
+const FAR = 20; // pages to search for the next open issue
+const MANY = 200; // the most rows in one answer of the server; there may be more
 const EVERYTHING = {
   search: "", status: "open", given: "", suggested: "", low: "", high: "", column: "", value: "", sort: "worst",
 };
 const ADVICE =
-  "Nothing can be decided until it does; trying again. If it was stopped, start it and open the address it prints.";
+  "Nothing can be decided until it is; trying again. If it was stopped, start it and open the address that it prints.";
 const NARROWING = ["search", "given", "suggested", "low", "high", "value"];
 
 const $ = (id) => document.getElementById(id);
@@ -29,27 +29,27 @@ const state = {
   page: 0,
   total: 0,
   issues: [], // on this page
-  row: null, // that is looked at
-  place: 0, // of that row on the page, or where it was
-  issue: null, // all about that row, once it has come
-  last: 0, // act that we know of
-  busy: false, // a decision is under way
-  turning: false, // a page of the list
-  lost: false, // the server does not answer
+  row: null, // the chosen one
+  place: 0, // position of that row on the page, or where it was
+  issue: null, // all about that row, once it is loaded
+  last: 0, // number of the last action that we know of
+  busy: false, // a decision is being stored
+  turning: false, // another page of the list is being loaded
+  lost: false, // the server is not responding
 };
-const turns = { list: 0, issue: 0 }; // an answer that a later question has overtaken is dropped
+const turns = { list: 0, issue: 0 }; // an answer to an outdated request is dropped
 
-// What is said
+// Messages
 
 let saying;
 function say(words, isWrong = false) {
   clearTimeout(saying);
   $("said").textContent = "";
   $("said").classList.toggle("wrong", isWrong);
-  saying = setTimeout(() => ($("said").textContent = isWrong ? `⚠ ${words}` : words), 20); // a change is read out
+  saying = setTimeout(() => ($("said").textContent = isWrong ? `⚠ ${words}` : words), 20); // so that it is read out
 }
 
-/** Do something for the person; if it fails, say so. */
+/** Run an action; if it fails, report it. */
 async function attempt(work) {
   try {
     const result = await work();
@@ -65,14 +65,14 @@ async function attempt(work) {
 function showLost(error) {
   if (!(error instanceof Lost || error instanceof Refused)) reportError(error);
   state.lost = true;
-  $("lost").textContent = error instanceof Lost ? `The server does not answer. ${ADVICE}` : error.message;
+  $("lost").textContent = error instanceof Lost ? `The server is not responding. ${ADVICE}` : error.message;
   $("lost").hidden = false;
 }
 
 async function returnToServer() {
   state.lost = false;
   $("lost").hidden = true;
-  say("The server answers again.");
+  say("The server is responding again.");
   await showList();
   await renewIssue();
 }
@@ -82,7 +82,7 @@ async function returnToServer() {
 const isNarrow = () => NARROWING.some((name) => state.filter[name] !== "");
 const lastPage = () => Math.max(0, Math.ceil(state.total / PAGE) - 1);
 
-/** The filter as the server takes it: shares for per cent, nothing that is empty. */
+/** The filter as the server expects it: shares instead of per cent, no empty values. */
 function askedFilter() {
   const asked = Object.fromEntries(Object.entries(state.filter).filter(([, value]) => value !== ""));
   for (const name of ["low", "high"]) if (name in asked) asked[name] = String(asked[name] / 100);
@@ -147,7 +147,7 @@ async function goToPage(page) {
   if (!isSmall.matches && state.issues.length) await choose(state.issues[0].row);
 }
 
-/** Show the list of a filter from its start. */
+/** Change the filter and show its list from the start. */
 async function applyFilter(changes) {
   Object.assign(state.filter, changes);
   state.page = 0;
@@ -157,7 +157,7 @@ async function applyFilter(changes) {
   if (!isSmall.matches) await choose(state.issues[0]?.row ?? null);
 }
 
-/** Change the filter; another column has other values. */
+/** Change the filter; for another column, offer its values. */
 async function narrow(changes) {
   const isOther = "column" in changes && changes.column !== state.filter.column;
   await applyFilter(isOther ? { ...changes, value: "" } : changes);
@@ -168,7 +168,7 @@ function drawFilter() {
   for (const [name, value] of Object.entries(state.filter)) {
     if (document.activeElement !== $(name)) $(name).value = value;
   }
-  $("filter-words").textContent = tellFilter(state.filter);
+  $("filter-words").textContent = formatFilter(state.filter);
   $("clear").disabled = Object.entries(EVERYTHING).every(([name, value]) => state.filter[name] === value);
 }
 
@@ -183,7 +183,7 @@ async function offerValues() {
   $("value").value = state.filter.value;
 }
 
-// The issue that is looked at
+// The chosen issue
 
 async function choose(row) {
   state.row = row;
@@ -230,24 +230,24 @@ function showSide(side) {
   else $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
 }
 
-/** Look whether somebody decided about the issue while we look at it. */
+/** Check whether somebody decided the issue while it is shown. */
 async function renewIssue() {
   const { row, issue } = state;
   if (row === null || issue === null) return;
   const found = await get(`issues/${row}`);
   if (state.row !== row || JSON.stringify(found) === JSON.stringify(state.issue)) return;
   const who = found.decision?.who;
-  if (who && who !== ownName()) say(`${who} ${tellDecision(found.decision)} just now.`);
+  if (who && who !== ownName()) say(`${who} ${formatDecision(found.decision)} just now.`);
   drawIssue(found);
 }
 
 async function step(by) {
   const isListed = state.issues[state.place]?.row === state.row;
-  const place = state.place + (isListed || by < 0 ? by : 0); // a row that left the list made room for the next
+  const place = state.place + (isListed || by < 0 ? by : 0); // when a row leaves the list, the next one takes its place
   if (state.issues[place]) return choose(state.issues[place].row);
   const page = state.page + by;
-  if (page < 0 || page > lastPage()) return say(by > 0 ? "This is the last one." : "This is the first one.");
-  if (state.turning) return; // a key held down comes again before the page has
+  if (page < 0 || page > lastPage()) return say(by > 0 ? "This is the last row." : "This is the first row.");
+  if (state.turning) return; // a key that is held down repeats before the page is loaded
   state.turning = true;
   state.page = page;
   await showList().finally(() => (state.turning = false));
@@ -255,7 +255,7 @@ async function step(by) {
   if (reached) await choose(reached.row);
 }
 
-/** After a decision: the next open issue of the list, as mail programs do. */
+/** After a decision, choose the next open issue of the list, as mail programs do. */
 async function moveOn(row) {
   await showList();
   const place = state.issues.findIndex((issue) => issue.row === row);
@@ -269,7 +269,7 @@ async function moveOn(row) {
     await showList();
   }
   if (state.filter.status !== "open") return choose(row); // with its mark
-  state.page = 0; // what was left out on the way
+  state.page = 0; // issues that were passed over
   await showList();
   await choose(state.issues[0]?.row ?? null);
 }
@@ -285,7 +285,7 @@ async function changeName() {
   drawName();
 }
 
-/** Do one thing that is stored, and nothing else until it is. */
+/** Run an action that is stored; ignore others until it is complete. */
 async function store(work) {
   if (state.busy || isAsking()) return;
   state.busy = true;
@@ -309,7 +309,7 @@ function decide(verdict) {
     if (!choice) return;
     const answer = await post("decide", { row: issue.row, who, ...choice });
     drawCounts(answer);
-    say(`Row ${count(issue.row)}: you ${tellDecision(answer.issue.decision)}.`);
+    say(`Row ${count(issue.row)}: you ${formatDecision(answer.issue.decision)}.`);
     await moveOn(issue.row);
   });
 }
@@ -325,7 +325,7 @@ function decideAll(verdict) {
       drawCounts(answer);
       say(`${plural(answer.rows, "row")} decided.`);
     } finally {
-      await applyFilter({}).catch(() => {}); // what failed is told already
+      await applyFilter({}).catch(() => {}); // the failure has been reported
     }
   });
 }
@@ -336,7 +336,7 @@ function undo() {
     drawCounts(answer);
     const [row] = answer.rows;
     const isOne = answer.rows.length === 1;
-    say(isOne ? `Row ${count(row)} is as before.` : `${plural(answer.rows.length, "row")} are as before.`);
+    say(`Undone: ${isOne ? `row ${count(row)}` : plural(answer.rows.length, "row")}.`);
     if (isOne) state.row = row;
     await showList();
     await choose(isOne ? row : (state.issues[0]?.row ?? null));
@@ -347,13 +347,13 @@ function undo() {
 
 function drawCounts(counts) {
   state.counts = counts;
-  $("counts").textContent = tellCounts(counts);
+  $("counts").textContent = formatCounts(counts);
   $("progress").max = Math.max(1, counts.issues);
   $("progress").value = counts.decided;
-  $("agreement").textContent = tellAgreement(counts);
+  $("agreement").textContent = formatAgreement(counts);
 }
 
-/** Take in what others decided, or we in another tab. */
+/** Load what others decided, or we in another tab. */
 async function listenToOthers() {
   const news = await get("state", { since: state.last });
   if (state.lost) await returnToServer();
@@ -388,7 +388,7 @@ function readAddress() {
   return row > 0 ? row : null;
 }
 
-/** Show what the address asks for. */
+/** Show the filter and row that the address names. */
 async function follow() {
   const row = readAddress();
   drawFilter();
@@ -397,7 +397,7 @@ async function follow() {
   try {
     if (row !== null) return await choose(row);
   } catch (error) {
-    if (error instanceof Lost) throw error; // else this row is no issue
+    if (error instanceof Lost) throw error; // otherwise this row is not an issue
   }
   await choose(isSmall.matches ? null : (state.issues[0]?.row ?? null));
 }

@@ -1,7 +1,7 @@
-// Builds what the page shows. Data become text, never markup.
+// Builds the elements of the page. Data become text, never markup.
 
 import {
-  compare, count, inShell, mark, percent, shorten, sure, tellDecision, tellWhen, tellWithstands,
+  compare, count, inShell, mark, percent, shorten, sure, formatDecision, formatWhen, formatWithstands,
 } from "./words.js";
 
 /** Make an element: make("p", { class: "soft" }, "text", child). */
@@ -47,7 +47,7 @@ function makeMark(decision) {
   return make("span", { class: `mark ${decision.verdict}` }, `${sign} ${word} by `, name(decision.who));
 }
 
-/** Everything about the issue that was chosen. */
+/** Everything about the chosen issue. */
 export function makeDetail(issue, label) {
   return [
     make("p", { class: "soft" }, `Row ${count(issue.row)}: `, name(label), " as given → suggested"),
@@ -61,23 +61,23 @@ export function makeDetail(issue, label) {
       make("span", {}, `${percent(issue.confidence)} for “`, name(issue.suggested), "”"),
     ),
     make("p", { class: "reason" }, issue.reason ?? ""),
-    make("p", {}, tellWithstands(issue.withstands)),
+    make("p", {}, formatWithstands(issue.withstands)),
     makeComparison(issue),
     makeHistory(issue.history),
   ].filter((part) => part !== null);
 }
 
-const tell = (decision) => [
-  make("strong", {}, name(decision.who)), ` ${tellDecision(decision)}, ${tellWhen(decision.at)}.`,
+const describe = (decision) => [
+  make("strong", {}, name(decision.who)), ` ${formatDecision(decision)}, ${formatWhen(decision.at)}.`,
 ];
 
 function makeDecision(decision) {
   if (!decision) return null;
   const sign = make("span", { class: "sign", "aria-hidden": "true" }, mark(decision)[0]);
-  return make("p", { class: `decision ${decision.verdict}` }, sign, make("span", {}, ...tell(decision)));
+  return make("p", { class: `decision ${decision.verdict}` }, sign, make("span", {}, ...describe(decision)));
 }
 
-/** The row beside those that speak for and against the suggestion. */
+/** The row next to those that speak for and against the suggestion. */
 function makeComparison(issue) {
   const sides = [issue.supporting, issue.opposing];
   const witnesses = sides.flat();
@@ -117,8 +117,8 @@ function makeComparison(issue) {
 function makeSideHeads({ supporting, opposing, suggested }) {
   const cell = (side, ...words) => make("th", { scope: "colgroup", colspan: side.length, class: "side" }, ...words);
   return [
-    supporting.length > 0 && cell(supporting, "Speak for “", name(suggested), "”"),
-    opposing.length > 0 && cell(opposing, "Speak against it"),
+    supporting.length > 0 && cell(supporting, "For “", name(suggested), "”"),
+    opposing.length > 0 && cell(opposing, "Against it"),
   ].filter(Boolean);
 }
 
@@ -134,24 +134,24 @@ function makeValue(text) {
 }
 
 function makeHistory(history) {
-  if (history.length < 2) return null; // one decision stands above already
-  const lines = history.map((decision) => make("li", {}, ...tell(decision)));
+  if (history.length < 2) return null; // a single decision is shown above already
+  const lines = history.map((decision) => make("li", {}, ...describe(decision)));
   return make("div", { class: "history" }, make("h3", {}, "Decisions on this row"), make("ol", {}, ...lines));
 }
 
-/** What to say where there is nothing to list. */
+/** What to show if the list is empty. */
 export function makeNothing(meta, { issues, decided, skipped }, status, isNarrow) {
   const say = (...words) => make("p", {}, ...words);
   if (issues === 0) return [say("No label in ", name(meta.title), " looks suspicious: there is nothing to review.")];
   if (status === "open" && !isNarrow && decided === issues) {
     const command = make("code", {}, `subsvms apply ${inShell(meta.folder)}`);
-    return [say(`All ${count(issues)} decided.`), say(command, " writes the table you agreed on.")];
+    return [say(`All ${count(issues)} rows are decided.`), say(command, " writes the table with these decisions.")];
   }
   if (status === "open" && !isNarrow) {
-    const words = `Nothing is open: ${count(decided)} decided, ${count(skipped)} skipped.`;
-    return [say(words), makeOffer("skipped", "Show the skipped ones")];
+    const words = `No row is open: ${count(decided)} decided, ${count(skipped)} skipped.`;
+    return [say(words), makeOffer("skipped", "Show skipped rows")];
   }
-  const words = status === "open" ? "Nothing is left in this filter." : "No row matches this filter.";
+  const words = status === "open" ? "No open row matches this filter." : "No row matches this filter.";
   return [say(words), makeOffer("", "Clear the filter")];
 }
 

@@ -1,4 +1,4 @@
-// How numbers, decisions and filters are put into words.
+// Texts for numbers, decisions and filters.
 
 const SURE = [[0.99, "almost certain"], [0.9, "very likely"], [0.75, "likely"], [0.5, "more likely than not"]];
 const MARKS = {
@@ -11,7 +11,7 @@ export const plural = (number, one, many = `${one}s`) => `${count(number)} ${num
 export const shorten = (text) => (text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text) || "(empty)";
 export const quote = (text) => `“${shorten(text)}”`;
 
-/** A share in per cent, as in the report: neither 0 nor 100 but for those. */
+/** A share in per cent, as in the report: only 0 and 1 become 0 % and 100 %. */
 export function percent(share) {
   if (share <= 0 || share >= 1) return `${(100 * share).toFixed(0)}\u00a0%`;
   if (share < 0.001) return "<\u00a00.1\u00a0%";
@@ -27,7 +27,7 @@ export function sure(confidence) {
 /** The sign and the word for a decision; a row without one is open. */
 export const mark = (decision) => (decision ? MARKS[decision.verdict] : ["", "open"]);
 
-export function tellDecision({ verdict, label }) {
+export function formatDecision({ verdict, label }) {
   return {
     accept: () => `accepted the suggestion ${quote(label)}`,
     keep: () => `kept the label ${quote(label)}`,
@@ -36,17 +36,17 @@ export function tellDecision({ verdict, label }) {
   }[verdict]();
 }
 
-export function tellWithstands(number) {
-  if (!number) return "One more wrong label elsewhere might turn this vote.";
+export function formatWithstands(number) {
+  if (!number) return "One more wrong label elsewhere might change the result of this vote.";
   return `The vote withstands ${plural(number, "further wrong label")} anywhere in the table.`;
 }
 
-export function tellCounts({ issues, decided, skipped }) {
+export function formatCounts({ issues, decided, skipped }) {
   return `${count(decided)} of ${count(issues)} decided${skipped ? `, ${count(skipped)} skipped` : ""}`;
 }
 
-export function tellAgreement({ judged, accepted, low, high }) {
-  if (!judged) return "No suggestion is judged yet.";
+export function formatAgreement({ judged, accepted, low, high }) {
+  if (!judged) return "No suggestion has been judged yet.";
   const range = `${(100 * low).toFixed(0)} to ${(100 * high).toFixed(0)}\u00a0%`;
   return (
     `You and others accepted ${count(accepted)} of ${plural(judged, "suggestion")}: ` +
@@ -54,23 +54,23 @@ export function tellAgreement({ judged, accepted, low, high }) {
   );
 }
 
-export function tellWhen(at) {
+export function formatWhen(at) {
   const when = new Date(at);
   return Number.isNaN(when.getTime()) ? at : when.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** What a filter lets through, for the question before all of it is decided. */
-export function tellFilter({ given, suggested, low, high, column, value, search }) {
+/** A filter in words, to confirm before all of its rows are decided. */
+export function formatFilter({ given, suggested, low, high, column, value, search }) {
   const parts = [];
   if (given) parts.push(`given ${quote(given)}`);
   if (suggested) parts.push(`suggested ${quote(suggested)}`);
-  if (low || high) parts.push(`sure from ${low || 0} to ${high || 100}\u00a0%`);
+  if (low || high) parts.push(`confidence from ${low || 0} to ${high || 100}\u00a0%`);
   if (column && value) parts.push(`${shorten(column)} is ${quote(value)}`);
   if (search) parts.push(`with the text ${quote(search)}`);
   return parts.join(", ");
 }
 
-/** How a witness's value differs: an arrow for a number, or else a sign. */
+/** How a witness's value differs: an arrow for a number, a sign for anything else. */
 export function compare(value, other) {
   if (value === other) return "";
   const [a, b] = [value, other].map((text) => (text.trim() === "" ? NaN : Number(text)));
@@ -78,5 +78,5 @@ export function compare(value, other) {
   return a === b ? "" : b > a ? "↑" : "↓";
 }
 
-/** A path as a shell takes it. */
+/** A path, quoted for a shell if needed. */
 export const inShell = (path) => (/^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
