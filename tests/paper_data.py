@@ -16,7 +16,7 @@ def read(folder, name):
 
 
 def load(folder, name):
-    """Return training and test data, scaled by the training file's range where the paper's are."""
+    """Return training and test data, scaled by the range of the training file if the paper's are."""
     if name == "mushrooms":
         X, y = read(folder, name)
         X, X_test, y, y_test = train_test_split(X, y, train_size=6093, stratify=y, random_state=0)

@@ -1,4 +1,4 @@
-"""The paper's two claims about the vote, on its made data (Section 4.1): rho = 0.75, s = log l."""
+"""The paper's two claims about the vote, on its synthetic data (Section 4.1): rho = 0.75, s = log l."""
 
 from itertools import product
 
@@ -10,7 +10,7 @@ from subsvms.datasets import make_separable_gaussians
 from subsvms.theory import vote_failure, vote_failure_exact
 
 pytestmark = pytest.mark.slow
-VOTES = (1, 7, 31, 63, 127)  # odd, so that no vote is a tie
+VOTES = (1, 7, 31, 63, 127)  # odd, so that no vote is tied
 SETTINGS = list(product((0.1, 0.3, 0.5), (0.0, 0.5, 1.0), range(3)))  # beta, alpha, corruption
 
 
@@ -26,7 +26,7 @@ def vote(X, given, n, p=0.5, seed=0):
 
 
 def error_rates(d, uniform):
-    """Return the share of rows that votes get wrong, by setting and number of votes."""
+    """Return the share of rows that the vote gets wrong, by setting and number of votes."""
     rates = np.empty((len(SETTINGS), len(VOTES)))
     for i, (beta, alpha, seed) in enumerate(SETTINGS):
         X, clean, given = attack(d, beta, alpha, seed)
@@ -48,17 +48,17 @@ def test_class_balanced_draws_beat_uniform_ones_and_errors_fall_with_the_votes(d
 
 @pytest.mark.parametrize("d", [2, 16])
 def test_the_error_falls_exponentially_row_by_row(d, seed):
-    """With phi of each row from another, large ensemble, J votes err as J independent ones would.
+    """With each row's phi from another, large ensemble, J votes are wrong as often as J independent ones.
 
-    So the logarithm of a row's error falls in proportion to J wherever phi < 1/2, at least as fast as Theorem
-    6 says.
+    So the logarithm of a row's error falls in proportion to J where phi < 1/2, at least as fast as in
+    Theorem 6.
     """
     X, clean, given = attack(d, 0.3, 0.5, seed)
     rows = np.arange(len(clean))
     phi = 1 - vote(X, given, 4000, seed=seed + 100).predict_proba(X)[rows, clean]
     for n in VOTES:
         wrong = [np.mean(vote(X, given, n, seed=10 * n + k).predict(X) != clean) for k in range(40)]
-        tolerance = 5 * np.std(wrong) / np.sqrt(40) + 0.003  # phi, too, is known to about a hundredth
+        tolerance = 5 * np.std(wrong) / np.sqrt(40) + 0.003  # phi is also known only to about 0.01
         exact, bound = (np.mean([f(n, share) for share in phi]) for f in (vote_failure_exact, vote_failure))
         assert np.mean(wrong) == pytest.approx(exact, abs=tolerance)
         assert exact <= bound and np.mean(wrong) <= bound + tolerance

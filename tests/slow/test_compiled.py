@@ -1,4 +1,4 @@
-"""Compiled code is kept between processes, wherever that is possible."""
+"""Compiled code is cached on disk between processes, wherever that is possible."""
 
 import os
 import shutil
@@ -15,11 +15,10 @@ SOURCE = Path(subsvms.__file__).parent
 PROBE = """
 import numpy as np
 from subsvms import SubSVMClassifier
-from subsvms.ensemble._compiled import ballots as _ballots
-from subsvms.ensemble._compiled import smo as _smo
+from subsvms.ensemble._compiled import ballots, smo
 X = np.arange(20.0)[:, None] / 20
 SubSVMClassifier(n_estimators=10, random_state=0).fit(X, X[:, 0] > 0.5).predict(X)
-stats = [f.stats for f in (_smo.solve_range, _ballots.vote_block, _ballots.kernel_block)]
+stats = [f.stats for f in (smo.solve_range, ballots.vote_block, ballots.kernel_block)]
 print("compiled", sum(sum(s.cache_misses.values()) for s in stats))
 print("loaded", sum(sum(s.cache_hits.values()) for s in stats))
 """
@@ -43,8 +42,8 @@ def probe(folder, cache):
 def copy_package(folder, writable):
     target = folder / "subsvms"
     shutil.copytree(SOURCE, target, ignore=shutil.ignore_patterns("__pycache__"))
-    if not writable:  # a file where the folder for compiled code would go stops even the superuser
-        (target / "__pycache__").write_text("")
+    if not writable:  # a file in place of the cache folder stops even the superuser
+        (target / "ensemble" / "_compiled" / "__pycache__").write_text("")
 
 
 @pytest.mark.parametrize("writable", [True, False], ids=["writable", "read-only"])
@@ -54,10 +53,10 @@ def test_a_second_process_compiles_nothing(tmp_path, writable):
     cache.mkdir()
     assert probe(tmp_path, cache) == {"compiled": "3", "loaded": "0"}
     assert probe(tmp_path, cache) == {"compiled": "0", "loaded": "3"}
-    assert any(cache.rglob("*.nbi")) != writable  # beside the package, or in the user's cache
+    assert any(cache.rglob("*.nbi")) != writable  # next to the source, or in the user's cache
 
 
-def test_it_works_where_nothing_can_be_written(tmp_path):
+def test_it_works_without_a_writable_folder(tmp_path):
     copy_package(tmp_path, writable=False)
     nowhere = tmp_path / "file"
     nowhere.write_text("")

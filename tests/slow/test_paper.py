@@ -1,4 +1,4 @@
-"""The paper's data: test balanced accuracy of the plain vote, beside values measured independently."""
+"""The paper's data: balanced accuracy of the plain vote on test rows, and independent measurements of it."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sklearn.metrics import balanced_accuracy_score
 from subsvms import SubSVMClassifier, adversaries
 
 pytestmark = pytest.mark.slow
-# clean, then rho = 0.75 with alpha = 1, 0.5 and 0; another program, few corruptions
+# clean, then rho = 0.75 with alpha = 1, 0.5 and 0; by another program, with few corruptions
 MEASURED = {
     "a1a": (0.806, 0.788, 0.781, 0.775),
     "splice": (0.866, 0.776, 0.730, 0.796),
@@ -20,7 +20,7 @@ N_CORRUPTIONS = 3
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_balanced_accuracy_is_within_3_points_of_what_was_measured(data_folder, name):
+def test_balanced_accuracy_is_within_3_points_of_the_measurements(data_folder, name):
     X, y, X_test, y_test = load(data_folder, name)
     reached = []
     for alpha in (None, 1.0, 0.5, 0.0):
@@ -37,7 +37,7 @@ def test_balanced_accuracy_is_within_3_points_of_what_was_measured(data_folder, 
 
 
 def test_the_plain_vote_contradicts_a_fifth_of_the_clean_labels_of_a1a(data_folder):
-    """What the README warns of: the vote counts rare and common classes alike."""
+    """As the README warns: rare and common classes count the same in the vote."""
     X, y, _, _ = load(data_folder, "a1a")
     contradicted = np.mean(SubSVMClassifier(random_state=0).fit(X, y).oob_labels_ != y)
     print(f"a1a, clean labels contradicted: {contradicted:.3f}")
