@@ -1,4 +1,4 @@
-"""The command line of the experiments: `python -m experiments run` and `python -m experiments show`."""
+"""The command line of the experiments: `python -m experiments run`, `report` and `show`."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ THINGS = (*TITLES, "figure2", "claims")
 
 
 def main(words=None):
-    """Parse, call, answer."""
+    """Run the command that the user gave, and return the exit code."""
     args = make_parser().parse_args(words)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -34,19 +34,21 @@ def main(words=None):
         preset = PRESETS[args.preset]
         preset = replace(preset, protocol=replace(preset.protocol, loss=args.loss))
         store = Store(args.out, preset.protocol)
-        work_aside(do_preset, preset, store, args.data_dir, tell=lambda line: print(line, flush=True))
+        run_in_thread(
+            do_preset, preset, store, args.data_dir, on_progress=lambda line: print(line, flush=True)
+        )
     except (DataError, StoreError) as error:
         print(f"experiments: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("Stopped. What is done is kept; the same command goes on from here.", file=sys.stderr)
+        print("Stopped. Finished runs are kept; the same command continues from here.", file=sys.stderr)
         sys.stdout.flush()
-        os._exit(130)  # without waiting for a compiled loop of minutes; rows are written whole or not at all
+        os._exit(130)  # a compiled loop may take minutes, and rows are written whole or not at all
     return 0
 
 
-def work_aside(function, *args, **options):
-    """Call a function in another thread, so that this one hears Ctrl-C while a compiled loop runs."""
+def run_in_thread(function, *args, **options):
+    """Call a function in another thread, so that this one notices Ctrl-C while a compiled loop runs."""
     worker = ThreadPoolExecutor(max_workers=1)
     future = worker.submit(function, *args, **options)
     while not wait([future], timeout=0.5).done:
@@ -55,18 +57,18 @@ def work_aside(function, *args, **options):
 
 
 def make_parser():
-    """Return the parser of both commands."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description="The paper's evaluation.")
     commands = parser.add_subparsers(dest="command", required=True)
     presets = "; ".join(f"{name}: {preset.about}" for name, preset in PRESETS.items())
-    run = commands.add_parser("run", help="do the runs of a preset that are not done", description=presets)
+    run = commands.add_parser("run", help="do the missing runs of a preset", description=presets)
     run.add_argument("--preset", choices=PRESETS, default="quick")
     run.add_argument(
         "--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="folder with the LIBSVM files"
     )
     run.add_argument("--out", required=True, help="folder for the rows")
     losses = ("squared_hinge", "hinge")
-    run.add_argument("--loss", choices=losses, default=losses[0], help="L2, the paper's, or L1")
+    run.add_argument("--loss", choices=losses, default=losses[0], help="the L2 loss of the paper, or L1")
     report = commands.add_parser(
         "report", help="write all tables, the figure and the claims to report.md in the folder"
     )
@@ -74,10 +76,10 @@ def make_parser():
     shown = commands.add_parser("show", help="show a table, the figure or the claims")
     shown.add_argument("thing", choices=THINGS)
     shown.add_argument(
-        "--out", default=RESULTS, help="folder with the rows; by default those of this repository"
+        "--out", default=RESULTS, help="folder with the rows; by default the one in this repository"
     )
     shown.add_argument("--format", choices=("text", "markdown", "png"), default="text")
-    shown.add_argument("--to", help="file for the output; a picture needs one")
+    shown.add_argument("--to", help="file to write to; by default the terminal, or for a picture THING.png")
     return parser
 
 
@@ -109,20 +111,20 @@ def show(args):
 def draw_thing(store, thing, path):
     """Draw the figure or a table."""
     if thing == "claims":
-        raise StoreError("The claims are sentences: choose the format text or markdown.")
+        raise StoreError("The claims are sentences, not a picture: choose the format text or markdown.")
     if thing == "figure2":
         synthetic.draw(read_made(store), path)
     else:
         as_picture(*make_table(store.read("runs"), thing), path)
-    print(f"Drawn: {path}")
+    print(f"Wrote {path}.")
 
 
 def read_made(store):
-    """Return the rows of made data."""
+    """Return the rows of the synthetic data."""
     rows = store.read("synthetic")
     if rows.empty:
         raise StoreError(
-            f"There are no rows of made data in {str(store.folder)!r}: make some with the command run."
+            f"There are no rows of synthetic data in {str(store.folder)!r}: use the command run first."
         )
     return rows
 

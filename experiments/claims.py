@@ -1,4 +1,4 @@
-"""Each sentence of the paper's list (Section 4.2), computed from the rows and answered."""
+"""Check each claim of the paper's list (Section 4.2), and those about its Figure 2, against the rows."""
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ def answer(runs, synthetic=None):
     found = []
     for kind, suffix in (("W=1", UNWEIGHTED), ("W tuned", "")):
         names = {name + suffix: name for name in WEIGHTED} | {"SubSVMs": "SubSVMs"}
-        if len(means):  # else the baselines were not run
+        if len(means):  # otherwise the baselines were not run
             part = means[list(names)].rename(columns=names)
             found += [(sentence, kind, *rest) for sentence, *rest in answer_table_2(part)]
     return found + [(sentence, "", *rest) for sentence, *rest in figure_claims(synthetic)]
@@ -81,7 +81,7 @@ def advantage(lead):
 
 
 def figure_claims(synthetic):
-    """Answer what the paper says of its Figure 2."""
+    """Answer the claims about Figure 2."""
     if synthetic is None or synthetic.empty:
         return []
     at = summarise(synthetic).xs(128, level="J").groupby("bias")

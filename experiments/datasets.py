@@ -1,12 +1,12 @@
 """The paper's data: 13 LIBSVM sets by name, checked against hashes and against Table 1.
 
-A file is looked for in a local folder, as `a1a`, `a1a.xz`, `a1a.bz2` or `a1a.gz`, and fetched from the LIBSVM
-data page otherwise. What is hashed is the text, not its packing. The hashes in `expected/files.csv` are of
-copies of that page's files; for w2a and w5a.t equal rows may stand in another order than on the page itself.
+A file is read from a local folder, as `a1a`, `a1a.xz`, `a1a.bz2` or `a1a.gz`, or fetched from the LIBSVM data
+page if no folder is given. Hashes are of the decompressed text. Those in `expected/files.csv` are of copies
+of that page's files; in w2a and w5a.t equal rows may be in another order than on the page itself.
 
 Features are scaled as in the paper: splice to [-1, 1] and svmguide1 to [0, 1] by the range of the training
-file, the others as they are (0 and 1). mushrooms has one file; the paper's split of it is not published, so a
-stratified one with the paper's counts is drawn once, from seed 0.
+file; the others are used as they are (0 and 1). mushrooms has one file, and the paper's split of it is not
+published, so a stratified split with the paper's counts is drawn, from seed 0.
 """
 
 import bz2
@@ -27,12 +27,12 @@ from sklearn.preprocessing import MinMaxScaler
 
 EXPECTED = Path(__file__).parent / "expected"
 PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
-UNPACK = {"": bytes, ".xz": lzma.decompress, ".bz2": bz2.decompress, ".gz": gzip.decompress}
+DECOMPRESS = {"": bytes, ".xz": lzma.decompress, ".bz2": bz2.decompress, ".gz": gzip.decompress}
 SCALED = {"splice": (-1, 1), "svmguide1": (0, 1)}
 
 
 class DataError(ValueError):
-    """A data file that is missing or not what it should be, in one sentence."""
+    """Says in one sentence which data file is missing or wrong, and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Dataset:
         return isinstance(other, Dataset) and self.name == other.name
 
     def __hash__(self):
-        return hash(self.name)  # kernel matrices are kept by it, with the test labels or without
+        return hash(self.name)  # so that kernel matrices are shared, with test labels or without
 
 
 def read_expected(name):
@@ -71,47 +71,47 @@ def read_text(file, folder=None):
         return fetch_text(file)
     folder = Path(folder)
     if not folder.is_dir():
-        raise DataError(f"The data folder {str(folder)!r} is not there: give another with --data-dir.")
-    for suffix, unpack in UNPACK.items():
+        raise DataError(f"The data folder {str(folder)!r} does not exist: give another with --data-dir.")
+    for suffix, decompress in DECOMPRESS.items():
         path = folder / (file + suffix)
         if path.exists():
             try:
-                text = unpack(path.read_bytes())
+                text = decompress(path.read_bytes())
             except (OSError, EOFError, lzma.LZMAError) as error:
                 raise DataError(
-                    f"The data file {path.name} cannot be unpacked ({error}): get it anew."
+                    f"The data file {path.name} cannot be decompressed ({error}): download it again."
                 ) from None
             found = hashlib.sha256(text).hexdigest()
             if found != HASHES[file]:
                 raise DataError(
-                    f"The data file {path.name} is not the one expected: its text has the SHA-256 {found}, "
-                    f"but should have {HASHES[file]}; get it anew."
+                    f"The data file {path.name} is not the expected one: its text has the SHA-256 {found}, "
+                    f"but should have {HASHES[file]}; download it again."
                 )
             return text
     raise DataError(
-        f"The data file {file} is missing in {str(folder)!r}: put it there, packed or not, or leave out "
-        "--data-dir to fetch it."
+        f"The data file {file} is missing in {str(folder)!r}: put it there, compressed or not, or leave out "
+        "--data-dir to download it."
     )
 
 
 def fetch_text(file):
-    """Return the text of a file from the LIBSVM data page; kept in the user's cache."""
+    """Return the text of a file from the LIBSVM data page, and keep it in the user's cache."""
     try:
         import pooch
     except ImportError:
         raise DataError(
-            "Fetching data needs pooch: pip install 'subsvms[experiments]', or give --data-dir."
+            "Downloading data needs pooch: pip install 'subsvms[experiments]', or give --data-dir."
         ) from None
     try:
         path = pooch.retrieve(
             PAGE + file, known_hash=f"sha256:{HASHES[file]}", path=pooch.os_cache("subsvms")
         )
     except ValueError as error:  # pooch names both hashes
-        raise DataError(f"The data file {file} on the LIBSVM page is not the one expected: {error}") from None
-    except Exception as error:  # whatever stands between here and the page
+        raise DataError(f"The data file {file} on the LIBSVM page is not the expected one: {error}") from None
+    except Exception as error:  # anything can go wrong on the network
         raise DataError(
-            f"The data file {file} could not be fetched from the LIBSVM page ({error}): download it and give "
-            "its folder with --data-dir."
+            f"The data file {file} could not be fetched from the LIBSVM page ({error}): download it by hand "
+            "and give its folder with --data-dir."
         ) from None
     return Path(path).read_bytes()
 

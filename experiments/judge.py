@@ -18,7 +18,7 @@ def score(clean, labels, values):
     labels : ndarray of int of shape (n_test,)
         Predicted labels.
     values : ndarray of float of shape (n_test,)
-        The larger, the more for class 1.
+        Larger values speak for class 1.
     """
     positive = clean == 1
     tpr, fpr = np.mean(labels[positive] == 1), np.mean(labels[~positive] == 1)

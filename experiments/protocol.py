@@ -9,11 +9,11 @@ from typing import NamedTuple
 from experiments.datasets import NAMES
 from subsvms import adversaries
 
-VERSION = 3  # of the meaning of a row; results of another version are not mixed
+VERSION = 3  # of the meaning of a row; results of different versions are not mixed
 RHO = 0.75
 CLEAN = "clean"
 ALPHAS = ("1.0", "0.75", "0.5", "0.25", "0.0")
-UNWEIGHTED = ", W=1"  # of a method's name: without class weights, which the paper's numbers agree with
+UNWEIGHTED = ", W=1"  # added to a method's name: without class weights, as the paper's numbers are
 WEIGHTED = ("Oracle-SVM", "Blind-SVM", "Bag-SVM", "CV-SVM")
 BASELINES = (*WEIGHTED, *(name + UNWEIGHTED for name in WEIGHTED))
 SMALL = ("a1a", "splice", "svmguide1", "w1a")
@@ -29,7 +29,7 @@ class Run(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One labelling of one data set; every method gets the same."""
+    """One labelling of one data set; every method gets the same labels."""
 
     data: str
     alpha: str
@@ -38,19 +38,13 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a row depends on, besides its run. Results of different protocols are not mixed."""
+    """What a row depends on besides its run. Results of different protocols are not mixed."""
 
     version: int = VERSION
     loss: str = "squared_hinge"
-    tol: float = 1e-3  # of the large SVMs; with 1e-2 the AUC of one that has collapsed to a class is off
+    tol: float = 1e-3  # of the large SVMs; 1e-2 gives a wrong AUC where an SVM predicts a single class
     C: tuple[float, ...] = (1.0, 10.0, 100.0)
-    ratio: tuple[float, ...] = (
-        0.1,
-        10**-0.5,
-        1.0,
-        10**0.5,
-        10.0,
-    )  # C of the smaller class over that of the other
+    ratio: tuple[float, ...] = (0.1, 10**-0.5, 1.0, 10**0.5, 10.0)  # C of the smaller class over the other's
     gamma: tuple[float, ...] = (0.1, 10**-0.5, 1.0, 10**0.5, 10.0)  # times 1/d
     folds: int = 4
     splits: int = 5
@@ -72,12 +66,12 @@ class Preset:
     protocol: Protocol
     data: tuple[str, ...]
     alphas: tuple[str, ...]
-    corruptions: int  # of SubSVMs; with clean labels as many seeds
+    corruptions: int  # for SubSVMs; on clean labels, as many seeds
     baseline_data: tuple[str, ...]
     baseline_alphas: tuple[str, ...]
     baseline_corruptions: int
-    dimensions: tuple[int, ...] = (2, 16, 30)  # of the made data
-    made: int = 10  # corruptions of these
+    dimensions: tuple[int, ...] = (2, 16, 30)  # of the synthetic data
+    made: int = 10  # corruptions of the synthetic data
 
     def runs(self):
         """Return every run: SubSVMs first, then the baselines, one data set after the other."""
@@ -88,7 +82,7 @@ class Preset:
         return listed
 
     def cases(self, data, alphas, corruptions, clean_once=False):
-        """Return the labellings; what is not random needs clean labels once only."""
+        """Return the labellings; a method that is not random needs the clean labels only once."""
         return [
             Case(name, alpha, number)
             for name in data
@@ -125,7 +119,7 @@ PRESETS = {
 
 
 def seed_of(*names):
-    """Return a seed that depends on names alone, so that no run depends on which others there are."""
+    """Return a seed that depends on these names alone, so that no run depends on which others there are."""
     return zlib.crc32("/".join(str(name) for name in names).encode()) % (2**31)
 
 

@@ -1,4 +1,4 @@
-"""Write all tables, the figure and the answers of a results folder into one page."""
+"""Write all tables, the figure and the answers of a results folder to one page."""
 
 import os
 import platform
@@ -15,7 +15,7 @@ def write_report(store, page):
     ----------
     store : Store
     page : path-like
-        Of the Markdown file.
+        The Markdown file.
     """
     page = Path(page)
     runs, made = store.read("runs"), store.read("synthetic")
@@ -47,8 +47,8 @@ def about(runs, made):
     machine = f"{os.cpu_count()} shared cores ({platform.machine()}, Python {platform.python_version()})"
     first, last = runs["made"].min(), runs["made"].max()
     return (
-        f"{len(runs)} runs ({listed}) and {len(made)} made rows, on {machine}, from {first} to {last}; "
-        f"training and testing took {minutes:.0f} minutes in all.\n"
+        f"{len(runs)} runs ({listed}) and {len(made)} rows of synthetic data, on {machine}, from {first} to "
+        f"{last}; training and testing took {minutes:.0f} minutes in all.\n"
     )
 
 

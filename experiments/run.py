@@ -1,4 +1,4 @@
-"""Do the runs of a preset that are not done: one row each, nothing twice.
+"""Do the missing runs of a preset: one row each, nothing twice.
 
 Runs of one data set follow each other, so that its files are read and its kernel matrices computed once. The
 candidates of the grid are rows of their own ("candidates", and "folds" for cross-validation), computed gamma
@@ -15,7 +15,7 @@ import pandas as pd
 
 import subsvms
 from experiments import synthetic
-from experiments.datasets import load
+from experiments.datasets import TABLE_1, load
 from experiments.grid import cross_validate, evaluate
 from experiments.judge import METRICS, score
 from experiments.methods import Task, hide, load_methods
@@ -25,27 +25,27 @@ KEYS = list(Case._fields)
 POINT = ["gamma", "C", "ratio"]
 
 
-def do_preset(preset, store, folder=None, tell=print):
-    """Do what is missing of a preset.
+def do_preset(preset, store, folder=None, on_progress=print):
+    """Do the missing runs of a preset.
 
     Parameters
     ----------
     preset : Preset
     store : Store
     folder : path-like, optional
-        Of the data files.
-    tell : callable
-        Called with a line now and then.
+        Folder of the data files.
+    on_progress : callable
+        Called with a line of text every few seconds.
     """
     methods = load_methods()
     runs = list_runs(preset, methods)
     todo = missing_runs(runs, store)
     made = missing_settings(preset, store)
-    clock = Clock(sum(cost(run) for run in todo) + len(made), tell)
+    clock = Clock(sum(cost(run) for run in todo) + len(made), on_progress)
     for setting in made:
         store.append("synthetic", synthetic.do_setting(*setting))
         store.gather("synthetic")
-        clock.done(1.0, f"made data, d = {setting[0]}, beta = {setting[1]}")
+        clock.done(1.0, f"synthetic data, d = {setting[0]}, beta = {setting[1]}")
     simple = [run for run in todo if run.method not in BASELINES]
     for run in simple:
         store.append("runs", [do_run(run, methods[run.method], preset.protocol, folder, pd.DataFrame())])
@@ -76,11 +76,11 @@ def do_preset(preset, store, folder=None, tell=print):
             store.append("runs", [do_run(run, methods[run.method], preset.protocol, folder, own)])
             store.gather("runs")
     store.gather("runs", least=2)
-    tell(f"{len(todo)} runs done, {len(runs) - len(todo)} were there.")
+    on_progress(f"{len(todo)} runs done, {len(runs) - len(todo)} were done before.")
 
 
 def list_runs(preset, methods):
-    """Return the runs of a preset; methods that the paper does not have get the cases of its baselines."""
+    """Return the runs of a preset; methods that are not in the paper get the cases of its baselines."""
     runs = preset.runs()
     cases = preset.cases(preset.baseline_data, preset.baseline_alphas, preset.baseline_corruptions)
     others = [name for name in methods if name not in (*BASELINES, "SubSVMs")]
@@ -95,7 +95,7 @@ def missing_runs(runs, store):
 
 
 def missing_settings(preset, store):
-    """Return the settings of the made data that have no rows yet."""
+    """Return the settings of the synthetic data that have no rows yet."""
     rows = store.read("synthetic")
     keys = ["d", "beta", "corruption"]
     done = set() if rows.empty else set(rows[keys].itertuples(index=False, name=None))
@@ -141,17 +141,17 @@ def blindfold(data):
 
 
 def select(candidates, run):
-    """Return the candidates of one case, cross-validation beside them."""
+    """Return the candidates of one case, with their cross-validation."""
     return candidates[(candidates[KEYS] == list(run[:3])).all(axis=1)]
 
 
 def best_gamma(candidates):
-    """Return the gamma of the best candidate: runs in this order compute each kernel matrix once."""
+    """Return the gamma of the best candidate; in this order, runs compute each kernel matrix only once."""
     return candidates.loc[candidates["bac"].idxmax(), "gamma"]
 
 
 def fill_grid(name, cases, protocol, store, folder, clock, weight):
-    """Compute the candidates of a data set that are not there, gamma by gamma."""
+    """Compute the missing candidates of a data set, gamma by gamma."""
     data = load(name, folder)
     for factor in protocol.gamma:
         for kind, compute in (("candidates", evaluate), ("folds", cross_validate)):
@@ -161,7 +161,7 @@ def fill_grid(name, cases, protocol, store, folder, clock, weight):
                 same = there[(there["data"] == name) & np.isclose(there["gamma"], factor)]
                 have = set(same[KEYS].itertuples(index=False, name=None))
             open_cases = [case for case in cases if tuple(case) not in have]
-            # a few at a time: a run that is stopped loses the work of minutes, not of hours
+            # a few at a time, so that a run that is stopped loses minutes of work, not hours
             for i in range(0, len(open_cases), 4):
                 part = open_cases[i : i + 4]
                 givens = np.stack([corrupt(data.y_train, case) for case in part])
@@ -186,31 +186,30 @@ def with_folds(store, name):
 
 
 def in_order(candidates):
-    """Return the candidates in one order, so that ties are broken alike whatever was computed first."""
+    """Return the candidates sorted, so that ties are broken alike whatever was computed first."""
     return candidates.sort_values([*KEYS, *POINT], ignore_index=True)
 
 
 def cost(run):
-    """Return about how long a run takes, in seconds; only shares of the whole matter, for the time left."""
-    from experiments.datasets import TABLE_1
-
+    """Return roughly how many seconds a run takes; only the ratios matter, for the time left."""
     n = TABLE_1[run.data]["n_train"] / 1000
     return 0.2 + 0.15 * n**2 if run.method in BASELINES else 1.0 + 0.2 * n
 
 
 class Clock:
-    """How much is done, and how long the rest will take."""
+    """Reports how much is done, and how long the rest will take."""
 
-    def __init__(self, total, tell):
-        self.total, self.tell = max(total, 1e-9), tell
-        self.begin, self.spent, self.told = time.perf_counter(), 0.0, 0.0
+    def __init__(self, total, on_progress):
+        self.total, self.on_progress = max(total, 1e-9), on_progress
+        self.begin, self.spent, self.reported = time.perf_counter(), 0.0, 0.0
 
     def done(self, amount, what):
-        """Note that something is done, and say so every few seconds."""
+        """Record that something is done, and report it every few seconds."""
         self.spent += amount
         now = time.perf_counter() - self.begin
-        if now - self.told < 5 and self.spent < self.total:
+        if now - self.reported < 5 and self.spent < self.total:
             return
-        self.told = now
+        self.reported = now
         left = now * max(self.total - self.spent, 0.0) / max(self.spent, 1e-9)
-        self.tell(f"{min(self.spent / self.total, 1):4.0%}  {now:6.0f} s, about {left:.0f} s left  {what}")
+        share = min(self.spent / self.total, 1)
+        self.on_progress(f"{share:4.0%}  {now:6.0f} s, about {left:.0f} s left  {what}")

@@ -1,8 +1,7 @@
-"""Keep rows in Parquet files, so that a run that was stopped, or killed, goes on where it was.
+"""Keep rows in Parquet files, so that a run that was stopped or killed continues where it was.
 
-A batch of rows is one file, written beside its place and moved there when it is whole. Files of many batches
-are gathered into one now and then. The folder belongs to one protocol: rows of another are refused, not
-mixed.
+A batch of rows is one file, written under another name and renamed when it is complete. When there are many
+files, they are merged into one. The folder belongs to one protocol; rows of another are refused.
 """
 
 import json
@@ -13,11 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 
-MANY = 100  # files from which on they are gathered
+MANY = 100  # files; as soon as there are so many, they are merged
 
 
 class StoreError(ValueError):
-    """A results folder that cannot be used, in one sentence."""
+    """Says in one sentence why a results folder cannot be used."""
 
 
 class Store:
@@ -27,7 +26,7 @@ class Store:
     ----------
     folder : path-like
     protocol : Protocol, optional
-        None to read what is there.
+        None to only read what is there.
     """
 
     def __init__(self, folder, protocol=None):
@@ -35,21 +34,17 @@ class Store:
         note = self.folder / "protocol.json"
         if protocol is None:
             if not note.exists():
-                raise StoreError(
-                    f"There are no results in {str(self.folder)!r}: make some with the command run."
-                )
+                raise StoreError(f"There are no results in {str(self.folder)!r}: use the command run first.")
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if not note.exists():
                 if any(self.folder.iterdir()):
                     raise StoreError(
-                        f"The folder {str(self.folder)!r} holds other files: choose an empty one with --out."
+                        f"The folder {str(self.folder)!r} is not empty: choose another one with --out."
                     )
-                write_whole(
-                    note,
-                    json.dumps({"signature": protocol.signature(), **asdict(protocol)}, indent=1).encode(),
-                )
+                text = json.dumps({"signature": protocol.signature(), **asdict(protocol)}, indent=1)
+                write_whole(note, text.encode())
             probe = self.folder / f".{uuid.uuid4().hex}"
             probe.touch()
             probe.unlink()
@@ -60,7 +55,7 @@ class Store:
         found = json.loads(note.read_text()).get("signature")
         if found != protocol.signature():
             raise StoreError(
-                f"The results in {str(self.folder)!r} are of another version or protocol ({found}, not "
+                f"The results in {str(self.folder)!r} belong to another version or protocol ({found}, not "
                 f"{protocol.signature()}): choose another folder with --out."
             )
 
@@ -74,18 +69,16 @@ class Store:
     def read(self, kind):
         """Return all rows of a kind, each once; an empty frame if there are none."""
         frames = [pd.read_parquet(path) for path in self.parts(kind)]
-        return (
-            pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
-            if frames
-            else pd.DataFrame()
-        )
+        if not frames:
+            return pd.DataFrame()
+        return pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
 
     def parts(self, kind):
         """Return the files of a kind."""
         return sorted((self.folder / kind).glob("[!.]*.parquet"))
 
     def gather(self, kind, least=MANY):
-        """Put the rows of many files into one. Killed in between, rows are there twice, and read once."""
+        """Merge many files into one. If killed in between, rows are stored twice, but still read once."""
         paths = self.parts(kind)
         if len(paths) >= least:
             self.append(kind, self.read(kind))
@@ -94,7 +87,7 @@ class Store:
 
 
 def write_whole(path, data):
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all."""
     part = path.with_name(f".{path.name}.part")
     with part.open("wb") as file:
         file.write(data)

@@ -1,12 +1,12 @@
-"""Section 4.1: made data, and how the accuracy of the corrected labels grows with the number of SVMs.
+"""Section 4.1: synthetic data, and how the accuracy of corrected labels grows with the number of SVMs.
 
 1000 rows of two Gaussians in d = 2, 16 and 30 dimensions, beta from 0.05 to 0.5, rho = 0.75, alpha from 0 to
 1, each pair corrupted 10 times; subsets of s = log l = 7 rows, drawn with p = 1/2 or uniformly. The paper's
 figure shows the worst and the average case against J. We read "worst case" as the worst pair of beta and
-alpha, its corruptions averaged: that gives the paper's drop. The worst single table is drawn thin beside it.
+alpha, averaged over its corruptions: that gives the paper's drop. The worst single table is a thin line.
 
-The paper calls its second way "uniform sampling (p = beta)". Uniform over the given rows is p = the share of
-the smaller *given* class, and only that gives its numbers; with the clean share the average case is 0.96.
+The paper calls its second way "uniform sampling (p = beta)". Uniform over the given rows means that p is the
+share of the smaller *given* class, and only that gives its numbers; with the clean share the average is 0.96.
 """
 
 from itertools import product
@@ -25,12 +25,12 @@ BIASES = tuple(TITLES)
 
 
 def list_settings(dimensions, corruptions):
-    """Return (d, beta, corruption): what is one batch of rows."""
+    """Return (d, beta, corruption) for each batch of rows."""
     return list(product(dimensions, BETAS, range(corruptions)))
 
 
 def do_setting(d, beta, corruption):
-    """Return the rows of one made table: every alpha, bias and number of SVMs."""
+    """Return the rows of one synthetic table: every alpha, bias and number of SVMs."""
     X, clean = make_separable_gaussians(
         1000, d, beta=beta, random_state=seed_of("gaussians", d, beta, corruption)
     )
@@ -52,7 +52,7 @@ def do_setting(d, beta, corruption):
 
 
 def summarise(rows):
-    """Return accuracy by bias, d and J: of the worst pair (beta, alpha), the worst table, and on average."""
+    """Return accuracy by bias, d and J: for the worst (beta, alpha), for the worst table, and on average."""
     by_pair = rows.groupby(["bias", "d", "J", "beta", "alpha"])["accuracy"].agg(["mean", "min"])
     groups = by_pair.groupby(["bias", "d", "J"])
     return groups.agg(worst=("mean", "min"), worst_table=("min", "min"), mean=("mean", "mean"))

@@ -1,4 +1,4 @@
-"""Turn rows into the paper's tables, ours beside the paper's."""
+"""Turn rows into the paper's tables, our numbers beside the paper's."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ def expected(name):
     frame = pd.DataFrame(read_expected(name))
     value = frame.columns[-1]
     frame[value] = frame[value].astype(float)
-    plain = frame[frame["method"] != "SubSVMs"]  # which of the two the paper means, the comparison shows
+    plain = frame[frame["method"] != "SubSVMs"]  # the comparison shows which of the two the paper means
     frame = pd.concat([frame, plain.assign(method=plain["method"] + UNWEIGHTED)])
     return frame.set_index(["alpha", "method", "data"])[value]
 
@@ -97,7 +97,7 @@ def table_1():
 
 
 def time_table(runs, by_attack):
-    """Return training seconds and, in brackets, as multiples of SubSVMs: ours, then the paper's multiple."""
+    """Return training seconds, their multiple of SubSVMs' and, in brackets, the paper's multiple."""
     paper = expected("table7" if by_attack else "table3")
     lines = []
     data = [name for name in NAMES if name in set(runs["data"])]

@@ -1,4 +1,4 @@
-"""The paper's evaluation: its parts alone, and a run that is stopped and goes on."""
+"""The paper's evaluation: its parts alone, and a run that is stopped and continued."""
 
 import lzma
 import re
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -38,52 +39,69 @@ TINY = Protocol(C=(1.0, 100.0), ratio=(0.1, 1.0), gamma=(1.0, 10.0), splits=2, b
 
 
 def make_data(name="a1a", n=160, seed=0):
-    """A small made data set under a name of the paper's."""
+    """Return small synthetic data under a name that the paper uses."""
     X, y = make_separable_gaussians(2 * n, 3, beta=0.3, random_state=seed)
     X = X + np.random.default_rng(seed).normal(0, 0.4, X.shape)
     return datasets.Dataset(name, X[:n], y[:n], X[n:], y[n:])
 
 
-@pytest.fixture
-def made(monkeypatch):
-    """Data without files."""
+@contextmanager
+def replace_data():
+    """Let runs find synthetic data under the names of the paper's."""
     found = {name: make_data(name, seed=i) for i, name in enumerate(("a1a", "splice"))}
-    monkeypatch.setattr(run, "load", lambda name, folder: found[name])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "load", lambda name, folder: found[name])
+        patch.setattr(synthetic, "BETAS", (0.05, 0.5))
+        yield found
+
+
+@pytest.fixture
+def made():
+    with replace_data() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def forget_kernels():
+    yield
     for cached in (grid.training_kernel, grid.test_kernel):
         cached.cache_clear()
-    yield found
-    for cached in (grid.training_kernel, grid.test_kernel):
-        cached.cache_clear()
 
 
-def tiny(**changes):
-    options = dict(
-        name="tiny", about="", protocol=TINY, data=("a1a", "splice"), alphas=("0.0",), corruptions=2
-    )
-    options |= dict(baseline_data=("a1a", "splice"), baseline_alphas=("0.0",), baseline_corruptions=1)
-    return Preset(**(options | dict(dimensions=(), made=0) | changes))
+def tiny(dimensions=()):
+    both, noisy = ("a1a", "splice"), ("0.0",)
+    return Preset("tiny", "", TINY, both, noisy, 2, both, noisy, 1, dimensions, made=1)
 
 
-def test_the_judge_agrees_with_scikit_learn(seed):
-    rng = np.random.default_rng(seed)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return the folder of a preset that was run to its end, and the lines that it reported."""
+    folder, lines = tmp_path_factory.mktemp("finished") / "out", []
+    with replace_data():
+        run.do_preset(tiny(dimensions=(2,)), Store(folder, TINY), on_progress=lines.append)
+    return folder, lines
+
+
+def test_the_judge_agrees_with_scikit_learn():
+    rng = np.random.default_rng(0)
     clean, values = rng.integers(0, 2, 200), rng.normal(size=200).round(1)
     labels = (values > 0.2).astype(int)
     found = score(clean, labels, values)
     assert found["bac"] == pytest.approx(balanced_accuracy_score(clean, labels))
     assert found["auc"] == pytest.approx(roc_auc_score(clean, values))
     assert found["accuracy"] == accuracy_score(clean, labels)
-    weight = np.where(clean == 1, 1 / np.sum(clean == 1), 1 / np.sum(clean == 0))  # as if classes were alike
+    weight = np.where(clean == 1, 1 / np.sum(clean == 1), 1 / np.sum(clean == 0))  # as if classes were equal
     assert found["sif"] == pytest.approx(f1_score(clean, labels, sample_weight=weight))
 
 
-def test_kernels_in_single_precision_are_those_of_scikit_learn(seed):
-    rng = np.random.default_rng(seed)
+def test_kernels_in_single_precision_agree_with_scikit_learn():
+    rng = np.random.default_rng(0)
     A, B = rng.random((30, 5), dtype=np.float32), rng.random((20, 5), dtype=np.float32)
     np.testing.assert_allclose(grid.rbf(A, B, 2.0), rbf_kernel(A, B, gamma=2.0), atol=1e-5)
 
 
 def test_candidates_are_svms_trained_one_by_one(made):
-    """Against SVC with the L1 loss, which it has; each C was started from the one before."""
+    """Against SVC, with the L1 loss that it has; each C was started from the solution before."""
     data, protocol = made["a1a"], Protocol(loss="hinge", C=(1.0, 10.0), ratio=(0.1, 1.0, 10.0), gamma=(1.0,))
     cases = [Case("a1a", CLEAN, 0), Case("a1a", "0.0", 0)]
     givens = np.stack([corrupt(data.y_train, case) for case in cases])
@@ -91,17 +109,14 @@ def test_candidates_are_svms_trained_one_by_one(made):
     assert len(found) == 2 * 2 * 3
     for row in found.itertuples():
         given = givens[0 if row.alpha == CLEAN else 1]
-        svm = SVC(C=row.C, gamma=1 / 3, class_weight={0: 1.0, 1: row.ratio}, tol=1e-5).fit(
-            data.X_train, given
-        )
+        svm = SVC(C=row.C, gamma=1 / 3, class_weight={0: 1.0, 1: row.ratio}, tol=1e-5)
+        svm.fit(data.X_train, given)
         right = score(data.y_test, svm.predict(data.X_test), svm.decision_function(data.X_test))
         for measure in METRICS:
-            assert getattr(row, measure) == pytest.approx(
-                right[measure], abs=0.02
-            )  # tol = 1e-2: a row or two
+            assert getattr(row, measure) == pytest.approx(right[measure], abs=0.02)  # a row or two
 
 
-def test_huge_kernels_are_made_in_blocks(made, monkeypatch):
+def test_kernels_computed_in_blocks_give_the_same_values(made, monkeypatch):
     data = made["a1a"]
     coef = np.random.default_rng(0).normal(size=(2, len(data.y_train)))
     whole = grid.values_on_test(data, 1.0, coef, [0.0, 1.0])
@@ -128,7 +143,7 @@ def test_cross_validation_leaves_rows_out(made):
     assert not np.array_equal(*(grid.make_folds(given, case, split, 4) for split in (0, 1)))
 
 
-def test_only_methods_that_the_paper_lets_see_test_scores():
+def test_test_scores_are_hidden_from_all_methods_that_do_not_choose_by_them_in_the_paper():
     found = methods.load_methods()
     assert set(found) == {*BASELINES, "SubSVMs"}
     sees = {name for name, method in found.items() if method.SEES_TEST_LABELS}
@@ -138,15 +153,15 @@ def test_only_methods_that_the_paper_lets_see_test_scores():
     assert list(methods.hide(frame, found["Oracle-SVM"])) == list(frame)
 
 
-def test_methods_get_no_test_labels(made):
+def test_methods_do_not_get_test_labels(made):
     assert run.blindfold(made["a1a"]).y_test.size == 0
     assert run.blindfold(made["a1a"]) == made["a1a"]  # so that kernels are shared
 
 
-def test_each_method_chooses_as_the_paper_says(made, tmp_path):
-    store, told = Store(tmp_path / "out", TINY), []
-    run.do_preset(tiny(), store, tell=told.append)
-    assert told[-1] == f"{len(tiny().runs())} runs done, 0 were there."
+def test_each_method_chooses_as_the_paper_says(finished):
+    folder, lines = finished
+    store = Store(folder)
+    assert lines[-1] == f"{len(tiny().runs())} runs done, 0 were done before."
     rows, candidates = store.read("runs"), store.read("candidates")
     assert len(rows) == len(tiny().runs()) == 2 * (2 * 2) + 2 * 2 * 8
     for suffix, allowed in (("", candidates), (UNWEIGHTED, candidates[candidates["ratio"] == 1.0])):
@@ -169,20 +184,18 @@ def test_each_method_chooses_as_the_paper_says(made, tmp_path):
     assert rows[list(METRICS)].notna().all().all() and (rows["train_seconds"] > 0).all()
 
 
-def test_the_page_on_adding_a_method_is_true(made, tmp_path, monkeypatch):
-    """Its file, put where it says, is run and shown; what was there is not run again."""
+def test_the_method_on_the_page_about_adding_one_is_run_and_shown(made, finished, tmp_path, monkeypatch):
+    """What was done before is not run again."""
     page = (Path(__file__).parent.parent / "docs/adding_a_method.md").read_text()
     assert page.count("\n") <= 40
     (tmp_path / "forest.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
-    store = Store(tmp_path / "out", TINY)
-    run.do_preset(tiny(), store, tell=lambda line: None)
+    store, lines = Store(shutil.copytree(finished[0], tmp_path / "out"), TINY), []
     before = store.read("runs")
     monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
     monkeypatch.setattr(methods, "MODULES", (*methods.MODULES, "forest"))
-    told = []
-    run.do_preset(tiny(), store, tell=told.append)
+    run.do_preset(tiny(), store, on_progress=lines.append)
     rows = store.read("runs")
-    assert told[-1] == f"4 runs done, {len(before)} were there."
+    assert lines[-1] == f"4 runs done, {len(before)} were done before."
     clean = rows[(rows["method"] == "Forest") & (rows["alpha"] == CLEAN)]
     assert len(clean) == 2 and clean["bac"].min() > 0.9
     lines = tables.make_table(rows, "table2")[2]
@@ -194,11 +207,8 @@ class Stop(Exception):
     pass
 
 
-def test_a_run_that_was_stopped_goes_on_and_does_nothing_twice(made, tmp_path, monkeypatch):
-    whole = Store(tmp_path / "whole", TINY)
-    run.do_preset(tiny(), whole, tell=lambda line: None)
-    expected = whole.read("runs").set_index(list(Run._fields)).sort_index()
-
+def test_a_run_that_was_stopped_continues_and_does_nothing_twice(made, finished, tmp_path, monkeypatch):
+    expected = Store(finished[0]).read("runs").set_index(list(Run._fields)).sort_index()
     store, done = Store(tmp_path / "out", TINY), []
     real = {name: getattr(run, name) for name in ("do_run", "evaluate", "cross_validate")}
     budget = [0]
@@ -219,17 +229,17 @@ def test_a_run_that_was_stopped_goes_on_and_does_nothing_twice(made, tmp_path, m
     for steps in (1, 4, 5, 7, 100):
         budget[0] = steps
         try:
-            run.do_preset(tiny(), Store(tmp_path / "out", TINY), tell=lambda line: None)
+            run.do_preset(tiny(), Store(tmp_path / "out", TINY), on_progress=lambda line: None)
         except Stop:
             assert steps < 100
     assert len(done) == len(set(done))
     found = store.read("runs").set_index(list(Run._fields)).sort_index()
     pd.testing.assert_frame_equal(found[list(METRICS)], expected[list(METRICS)])
-    run.do_preset(tiny(), store, tell=lambda line: None)  # nothing is left
+    run.do_preset(tiny(), store, on_progress=lambda line: None)  # nothing is left to do
     assert len(done) == len(set(done))
 
 
-def test_half_written_files_are_not_read_and_gathering_loses_nothing(tmp_path):
+def test_incomplete_files_are_not_read_and_merging_loses_nothing(tmp_path):
     store = Store(tmp_path / "out", TINY)
     for i in range(5):
         store.append("runs", [{"a": i}])
@@ -238,7 +248,7 @@ def test_half_written_files_are_not_read_and_gathering_loses_nothing(tmp_path):
     assert len(store.parts("runs")) == 1
     assert sorted(store.read("runs")["a"]) == list(range(5))
     copy = store.parts("runs")[0]
-    shutil.copy(copy, copy.with_name("again.parquet"))  # killed while gathering
+    shutil.copy(copy, copy.with_name("again.parquet"))  # killed while merging
     assert len(store.read("runs")) == 5
 
 
@@ -254,76 +264,70 @@ def test_folders_that_cannot_be_used_are_refused(tmp_path):
     with pytest.raises(StoreError, match="cannot be written to"):
         Store(tmp_path / "file" / "out", TINY)
     (tmp_path / "full").mkdir()
-    (tmp_path / "full/letter.txt").write_text("dear")
-    with pytest.raises(StoreError, match="holds other files"):
+    (tmp_path / "full/letter.txt").write_text("Hello")
+    with pytest.raises(StoreError, match="is not empty"):
         Store(tmp_path / "full", TINY)
     with pytest.raises(StoreError, match="no results"):
         Store(tmp_path / "nothing")
 
 
-def test_data_files_are_checked(tmp_path):
+def test_missing_and_wrong_data_files_are_refused(tmp_path):
     with pytest.raises(datasets.DataError, match="must be one of a1a"):
         datasets.load("a0a", tmp_path)
-    with pytest.raises(datasets.DataError, match="is not there"):
+    with pytest.raises(datasets.DataError, match="does not exist"):
         datasets.load("a1a", tmp_path / "no")
     with pytest.raises(datasets.DataError, match="a1a is missing in"):
         datasets.load("a1a", tmp_path)
     (tmp_path / "a1a.xz").write_bytes(lzma.compress(b"+1 1:1"))
-    with pytest.raises(
-        datasets.DataError, match=f"SHA-256 [0-9a-f]{{64}}, but should have {datasets.HASHES['a1a']}"
-    ):
+    hashes = f"SHA-256 [0-9a-f]{{64}}, but should have {datasets.HASHES['a1a']}"
+    with pytest.raises(datasets.DataError, match=hashes):
         datasets.load("a1a", tmp_path)
     (tmp_path / "a1a.xz").write_bytes(b"broken")
-    with pytest.raises(datasets.DataError, match="cannot be unpacked"):
+    with pytest.raises(datasets.DataError, match="cannot be decompressed"):
         datasets.load("a1a", tmp_path)
 
 
-def test_mistakes_on_the_command_line_are_sentences(tmp_path, capsys):
+def test_mistakes_on_the_command_line_are_explained_in_one_sentence(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(synthetic, "BETAS", ())
     (tmp_path / "data").mkdir()
-    assert (
-        main(["run", "--preset", "smoke", "--data-dir", str(tmp_path / "data"), "--out", str(tmp_path / "o")])
-        == 2
-    )
+    words = ["run", "--preset", "smoke", "--data-dir", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert "experiments: The data file splice is missing" in capsys.readouterr().err
     assert main(["show", "table2", "--out", str(tmp_path / "none")]) == 2
-    assert "experiments: " in capsys.readouterr().err
+    assert "experiments: There are no results in" in capsys.readouterr().err
 
 
 def make_rows(lead=0.1):
     """Rows in which every method has the paper's numbers, SubSVMs `lead` more."""
-    rows = []
-    for name, measure in tables.MEASURE.items():
-        for (alpha, method, data), value in tables.expected(name).items():
-            rows.append(
-                dict(
-                    data=data,
-                    alpha=alpha,
-                    method=method,
-                    measure=measure,
-                    value=value + lead * (method == "SubSVMs"),
-                )
-            )
+    rows = [
+        (data, alpha, method, measure, value + lead * (method == "SubSVMs"))
+        for name, measure in tables.MEASURE.items()
+        for (alpha, method, data), value in tables.expected(name).items()
+    ]
     keys = ["data", "alpha", "method"]
-    frame = pd.DataFrame(rows).pivot_table(index=keys, columns="measure", values="value").reset_index()
+    frame = pd.DataFrame(rows, columns=[*keys, "measure", "value"])
+    frame = frame.pivot_table(index=keys, columns="measure", values="value").reset_index()
     return frame.assign(corruption=0, train_seconds=np.where(frame["method"] == "SubSVMs", 0.5, 5.0))
 
 
-def test_tables_show_ours_beside_the_papers_and_mark_what_differs(tmp_path):
+def test_tables_show_our_numbers_beside_the_papers_and_mark_large_differences(tmp_path):
     rows = make_rows(lead=0.04)
-    for name in tables.TITLES:
-        title, heads, lines = tables.make_table(rows, name)
+    shown = {name: tables.make_table(rows, name) for name in tables.TITLES}
+    for title, heads, lines in shown.values():
         assert all(len(line) == len(heads) for line in lines)
         assert tables.as_markdown(title, heads, lines).count("\n") == len(lines) + 4
         assert lines[0][0] in tables.as_text(title, heads, lines)
-    cells = {line[1]: line for line in tables.make_table(rows, "table2")[2][:9]}
+    title, heads, lines = shown["table2"]
+    cells = {line[1]: line for line in lines[:9]}
     assert cells["SubSVMs"][2] == ".850 (0.81)!" and cells["Oracle-SVM"][2] == ".760 (0.76)"
-    tables.as_picture(*tables.make_table(rows, "table2"), tmp_path / "t.png")
+    tables.as_picture(title, heads, lines[:9], tmp_path / "t.png")
     assert (tmp_path / "t.png").read_bytes()[:4] == b"\x89PNG"
-    times = tables.make_table(rows, "table3")[2]
+    times = shown["table3"][2]
     assert times[0][2] == "5; 10 (72.7)" and times[-1][2] == "0.50"
 
 
 def test_the_papers_own_numbers_answer_its_claims():
-    """With the paper's Table 2 as rows the answers are about the paper itself."""
+    """With the paper's Table 2 as rows, the answers are about the paper itself."""
     found = {
         (sentence, kind): (answer, how) for sentence, kind, answer, how in claims.answer(make_rows(lead=0.0))
     }
@@ -343,8 +347,8 @@ def test_without_baselines_nothing_is_claimed():
     assert claims.answer(rows[rows["method"] == "SubSVMs"]) == []
 
 
-def test_made_data_answer_the_claims_about_the_figure(tmp_path):
-    rows = pd.DataFrame(synthetic.do_setting(2, 0.5, 0) + synthetic.do_setting(2, 0.05, 0))
+def test_synthetic_data_answer_the_claims_about_the_figure(finished, tmp_path):
+    rows = Store(finished[0]).read("synthetic")
     assert set(rows["J"]) == set(synthetic.VOTES) and len(rows) == 2 * 5 * 2 * len(synthetic.VOTES)
     found = claims.figure_claims(rows)
     assert [answer for _, answer, _ in found][0] == "yes"
@@ -355,24 +359,21 @@ def test_made_data_answer_the_claims_about_the_figure(tmp_path):
     assert (tmp_path / "f.png").stat().st_size > 1000
 
 
-def test_the_report_has_everything(made, tmp_path):
-    store = Store(tmp_path / "out", TINY)
-    run.do_preset(tiny(dimensions=(2,), made=1), store, tell=lambda line: None)
-    assert main(["report", "--out", str(tmp_path / "out")]) == 0
-    page = (tmp_path / "out/report.md").read_text()
+def test_the_report_has_all_tables_the_figure_and_the_claims(finished, tmp_path):
+    out = shutil.copytree(finished[0], tmp_path / "out")
+    assert main(["report", "--out", str(out)]) == 0
+    page = (out / "report.md").read_text()
     for title in tables.TITLES.values():
         assert title in page
     assert "never significantly worse" in page and "How close we come" in page
-    assert (tmp_path / "out/figure2.png").exists()
+    assert (out / "figure2.png").exists()
     for thing, form in (("claims", "text"), ("figure2", "png"), ("table2", "png"), ("table7", "markdown")):
         target = tmp_path / f"{thing}.{form}"
-        assert (
-            main(["show", thing, "--out", str(tmp_path / "out"), "--format", form, "--to", str(target)]) == 0
-        )
+        assert main(["show", thing, "--out", str(out), "--format", form, "--to", str(target)]) == 0
         assert target.stat().st_size > 100
 
 
-def test_presets_list_what_they_say():
+def test_presets_have_the_runs_that_they_describe():
     runs = PRESETS["paper"].runs()
     assert len(runs) == len(set(runs))
     cells = {(run.data, run.alpha) for run in runs if run.method == "SubSVMs"}
@@ -386,7 +387,7 @@ def test_the_smoke_preset_gives_the_expected_table(data_folder, tmp_path, capsys
     out = str(tmp_path / "out")
     for _ in range(2):  # the second time nothing is left to do
         assert main(["run", "--preset", "smoke", "--data-dir", str(data_folder), "--out", out]) == 0
-    assert "0 runs done, 18 were there" in capsys.readouterr().out
+    assert "0 runs done, 18 were done before" in capsys.readouterr().out
     expected = pd.DataFrame(datasets.read_expected("smoke")).set_index(["alpha", "method"])
     rows = Store(out).read("runs").set_index(["alpha", "method"])
     for key, line in expected.iterrows():
@@ -397,8 +398,8 @@ def test_the_smoke_preset_gives_the_expected_table(data_folder, tmp_path, capsys
 
 
 @pytest.mark.slow
-def test_a_run_that_is_stopped_or_killed_goes_on_where_it_was(data_folder, tmp_path):
-    """Ctrl-C while made data are tried, kill -9 while SVMs are trained, then to the end: the same rows."""
+def test_a_run_that_is_stopped_or_killed_continues_where_it_was(data_folder, tmp_path):
+    """Ctrl-C during the synthetic data, kill -9 while SVMs are trained, then to the end: the same rows."""
     words = ["run", "--preset", "smoke", "--data-dir", str(data_folder), "--out"]
     for sign, kind in ((signal.SIGINT, "synthetic"), (signal.SIGKILL, "runs")):
         command = [sys.executable, "-m", "experiments", *words, str(tmp_path / "stopped")]
@@ -411,7 +412,7 @@ def test_a_run_that_is_stopped_or_killed_goes_on_where_it_was(data_folder, tmp_p
         message = process.communicate()[1].decode()
         assert time.monotonic() - sent < 10
         assert process.returncode == (130 if sign == signal.SIGINT else -signal.SIGKILL)
-        assert sign == signal.SIGKILL or "What is done is kept" in message
+        assert sign == signal.SIGKILL or "Finished runs are kept" in message
     for out in ("stopped", "whole"):
         assert main([*words, str(tmp_path / out)]) == 0
     keys = ["alpha", "method"]

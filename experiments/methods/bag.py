@@ -1,4 +1,4 @@
-"""Bag-SVM: ordinary bagging, each SVM on as many rows as the table has, with Oracle-SVM's best for BAC."""
+"""Bag-SVM: ordinary bagging of SVMs on bootstrap samples, with Oracle-SVM's best parameters for BAC."""
 
 import time
 

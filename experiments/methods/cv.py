@@ -10,7 +10,7 @@ NAME, SEES_TEST_LABELS = "CV-SVM", False
 
 
 def run(task):
-    """Choose for each measure by that measure."""
+    """Choose for each measure by the same measure."""
     chosen = {measure: choose(task.candidates, measure) for measure in METRICS}
     return Answer(task.candidates["cv_seconds"].sum(), chosen=chosen)
 

@@ -31,7 +31,7 @@ def run(task):
     labels = model.predict(data.X_test)
     tested = time.perf_counter()
     corrected = model.predict(data.X_train)
-    if len(np.unique(corrected)) == 1:  # nothing to retrain on: every row alike
+    if len(np.unique(corrected)) == 1:  # nothing to retrain on
         values = np.zeros(len(labels))
     else:
         svm = solve(training_kernel(data, 1.0)[0], 2.0 * corrected[None] - 1.0, model.C, 1.0, protocol)
