@@ -1,8 +1,6 @@
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from attacked_rows import NAMES, against_others, make_rows
 from hypothesis import example, given
@@ -132,6 +130,7 @@ def test_equally_near_rows_are_taken_in_the_order_of_the_table():
 
 
 def test_boundary_flips_take_every_kind_of_table():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     X, numbers = make_rows(60, 3, 0, d=3)
     X = (X * 8).round() / 8
     expected = boundary_flips(X, numbers).labels

@@ -1,5 +1,6 @@
+from importlib.util import find_spec
+
 import numpy as np
-import pandas as pd
 import pytest
 from attacked_rows import NAMES, make_rows
 from hypothesis import given
@@ -13,8 +14,11 @@ KINDS = {
     "int": lambda numbers: numbers - 1,
     "text": lambda numbers: NAMES[numbers],
     "object": lambda numbers: NAMES.astype(object)[numbers],
-    "series": lambda numbers: pd.Series(NAMES[numbers], index=range(len(numbers), 0, -1)),
 }
+if find_spec("pandas"):
+    import pandas as pd
+
+    KINDS["series"] = lambda numbers: pd.Series(NAMES[numbers], index=range(len(numbers), 0, -1))
 WITH_ALPHA = ["directed", "uniform", "boundary", "surest", "greedy"]
 
 
@@ -120,6 +124,7 @@ def test_labels_of_a_single_class_are_refused(name, y):
 
 
 def test_missing_and_mixed_labels_are_refused():
+    pd = pytest.importorskip("pandas")
     mixed = np.array(["a", 1, "b"], dtype=object)
     for y in (["a", None, "b"], [0.0, np.nan, 1.0], pd.Series([0, pd.NA, 1], dtype="Int64"), mixed):
         with pytest.raises(ValueError, match="uniform_flips needs a label for each row, all of one type"):
