@@ -82,9 +82,15 @@ def trained(tmp_path_factory):
     return folder, model, X
 
 
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory):
+    """A model made from the same table in a typed format, and its features."""
+    return fit_model(write(tmp_path_factory.mktemp("typed") / "t.parquet", draw_columns()))
+
+
 @pytest.fixture
 def saved(trained, tmp_path):
-    """The file of that model, to be spoilt."""
+    """A copy of the file of the trained model, to be damaged."""
     (tmp_path / "model").write_bytes((trained[0] / "model").read_bytes())
     return tmp_path / "model"
 
@@ -99,21 +105,29 @@ def read_cells(path):
     return read_table(path, None).columns.to_pydict()
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".jsonl"])
-def test_a_loaded_model_makes_features_and_votes_to_the_bit_as_the_saved_one(tmp_path, suffix):
-    path = write(tmp_path / f"t{suffix}", draw_columns())
-    model, X = fit_model(path)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_loaded_model_makes_the_same_features_and_votes_to_the_bit(trained, typed, tmp_path, suffix):
+    model, X = trained[1:] if suffix == ".csv" else typed
     save_model(model, tmp_path / "model")
     loaded = load_model(tmp_path / "model")
-    assert (loaded.label, loaded.kind, loaded.digest) == ("label", "columns", read_table(path, None).digest)
+    assert (loaded.label, loaded.kind, loaded.digest) == ("label", "columns", model.digest)
     for seed in range(2):
         new = read_table(write(tmp_path / f"new{suffix}", draw_columns(seed)), None)
         Z = model.transformer.transform(new)
         assert np.array_equal(loaded.transformer.transform(new), Z)
         assert np.array_equal(loaded.classifier.count_votes(Z).sums, model.classifier.count_votes(Z).sums)
         assert seed or np.array_equal(X, Z)
-    found = predict_file(tmp_path / "model", tmp_path / f"t{suffix}")
-    assert found.path == tmp_path / f"t.predicted{suffix}"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".jsonl"])
+def test_a_model_labels_files_of_any_format(trained, typed, tmp_path, suffix):
+    """Numbers and dates have types in some formats and are text in others."""
+    folder, model, X = trained
+    path = write(tmp_path / f"new{suffix}", draw_columns())
+    for transformer, wanted in ((model.transformer, X), (typed[0].transformer, typed[1])):
+        assert np.array_equal(transformer.transform(read_table(path, None)), wanted)
+    found = predict_file(folder / "model", path)
+    assert found.path == tmp_path / f"new.predicted{suffix}"
     labels, share = expected(model, X)
     cells = read_cells(found.path)
     assert list(cells) == [*draw_columns(), "predicted_label", "vote_share"]
@@ -193,23 +207,11 @@ def test_columns_may_come_in_any_order_with_others_between(trained, tmp_path):
     )
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".jsonl"])
-def test_a_model_labels_files_of_any_format(tmp_path, suffix):
-    """Numbers and dates have types in some formats and are text in others."""
-    columns = draw_columns()
-    for made in (".csv", ".parquet"):
-        model, X = fit_model(write(tmp_path / f"t{made}", columns))
-        found = model.transformer.transform(read_table(write(tmp_path / f"new{suffix}", columns), None))
-        assert np.array_equal(found, X)
-
-
-def test_decimal_commas_are_understood_by_a_model_made_from_typed_numbers(tmp_path):
-    columns = draw_columns()
-    model, X = fit_model(write(tmp_path / "t.parquet", columns))
-    text = write(tmp_path / "t.csv", columns).read_text().replace(",", ";").replace(".", ",")
+def test_decimal_commas_are_understood_by_a_model_made_from_typed_numbers(typed, tmp_path):
+    text = write(tmp_path / "t.csv", draw_columns()).read_text().replace(",", ";").replace(".", ",")
     (tmp_path / "new.csv").write_text(text)
     new = read_table(tmp_path / "new.csv", None, separator=";")
-    assert np.array_equal(model.transformer.transform(new), X)
+    assert np.array_equal(typed[0].transformer.transform(new), typed[1])
 
 
 def test_new_rows_may_hold_anything(trained, tmp_path):
@@ -221,7 +223,7 @@ def test_new_rows_may_hold_anything(trained, tmp_path):
     assert all(line.startswith(row) for line, row in zip(lines, rows, strict=True))
 
 
-def test_a_column_of_no_use_is_told(trained, tmp_path):
+def test_a_column_that_is_of_no_use_is_named(trained, tmp_path):
     columns = draw_columns()
     columns |= {"size": ["?"] * N, "day": ["soon"] * N, "colour": ["mauve"] * N}
     found = predict_file(trained[0] / "model", write(tmp_path / "new.csv", columns))
@@ -250,7 +252,7 @@ def test_columns_that_do_not_fit_are_named(trained, tmp_path):
         assert message in str(error.value)
     columns = draw_columns() | {"colour": [["red"]] * N}
     with pytest.raises(
-        TableError, match="'colour' holds values of type list<.*>, where the model expects a text"
+        TableError, match="'colour' holds values of type list<.*>, but the model expects a text"
     ):
         predict_file(trained[0] / "model", write(tmp_path / "new.parquet", columns))
     with pytest.raises(TableError, match="is LIBSVM text, but the model was trained on named columns"):
@@ -277,19 +279,14 @@ def test_names_that_are_taken_get_a_number(trained, tmp_path):
     assert list(read_cells(found.path)) == [*columns, "predicted_label_2", "vote_share_3"]
 
 
-def test_labels_keep_their_type(tmp_path):
+@pytest.mark.parametrize("classes", [(False, True), (-1, 2)])
+def test_labels_keep_their_type(tmp_path, classes):
     columns = draw_columns()
-    for values in (
-        [label == "yes" for label in columns["label"]],
-        [3 * (label == "yes") - 1 for label in columns["label"]],
-    ):
-        path = write(tmp_path / "t.parquet", columns | {"label": values})
-        model, _ = fit_model(path)
-        save_model(model, tmp_path / "model")
-        found = predict_file(tmp_path / "model", path, force=True)
-        column = parquet.read_table(found.path)["predicted_label"]
-        assert column.type == parquet.read_table(path)["label"].type
-        assert set(column.to_pylist()) == set(values)
+    values = [classes[label == "yes"] for label in columns["label"]]
+    path = write(tmp_path / "t.parquet", {"size": columns["size"], "label": values})
+    save_model(fit_model(path)[0], tmp_path / "model")
+    column = parquet.read_table(predict_file(tmp_path / "model", path).path)["predicted_label"]
+    assert column.type == parquet.read_table(path)["label"].type and set(column.to_pylist()) == set(classes)
 
 
 def test_a_file_is_replaced_only_by_force_and_the_table_never(trained, tmp_path):
@@ -304,12 +301,12 @@ def test_a_file_is_replaced_only_by_force_and_the_table_never(trained, tmp_path)
     packed = predict_file(trained[0] / "model", path, output=tmp_path / "p.csv.gz")
     assert packed.path.read_bytes()[:2] == b"\x1f\x8b"
     parts = [write(tmp_path / f"{i}.parquet", draw_columns(i)) for i in range(2)]
-    with pytest.raises(TableError, match="came from several files: say with --output"):
+    with pytest.raises(TableError, match="read from several files: say with --output"):
         predict_file(trained[0] / "model", parts)
     assert len(predict_file(trained[0] / "model", parts, output=tmp_path / "both.parquet")) == 2 * N
 
 
-def test_what_was_predicted_is_told(trained, tmp_path):
+def test_what_was_predicted_is_reported(trained, tmp_path):
     found = predict_file(trained[0] / "model", write(tmp_path / "new.csv", draw_columns(seed=5)))
     assert sum(found.counts.values()) == len(found) == N and list(found.counts) == ["no", "yes"]
     first, no, yes = str(found).split("\n")
@@ -342,7 +339,7 @@ def test_parts_that_do_not_go_together_are_not_saved(trained, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_bare_classifier_and_a_model_are_told_apart(trained, tmp_path):
+def test_a_bare_classifier_is_not_taken_for_a_model_nor_a_model_for_a_classifier(trained, tmp_path):
     subsvms.save(trained[1].classifier, tmp_path / "bare")
     with pytest.raises(InputError, match="is a classifier without the preprocessing that a file needs"):
         load_model(tmp_path / "bare")
@@ -350,7 +347,7 @@ def test_a_bare_classifier_and_a_model_are_told_apart(trained, tmp_path):
         subsvms.load(trained[0] / "model")
 
 
-def test_a_file_that_is_no_model_is_refused(trained, tmp_path):
+def test_a_file_that_is_not_a_model_is_refused(trained, tmp_path):
     with pytest.raises(InputError, match=r"no model file '.*modl'; did you mean 'model'\?"):
         load_model(trained[0] / "modl")
     with pytest.raises(InputError, match="There is no model file"):
@@ -381,7 +378,7 @@ def test_another_format_is_refused(saved):
 
 
 @given(data=st.data())
-def test_every_damage_is_noticed(trained, tmp_path_factory, data):
+def test_every_damage_is_detected(trained, tmp_path_factory, data):
     content = (trained[0] / "model").read_bytes()
     place = data.draw(st.integers(0, len(content) - 1) | st.integers(0, 40_000))
     how = data.draw(st.sampled_from(["flip", "cut", "insert", "erase"]))
@@ -462,13 +459,13 @@ FORGERIES = {
     "a meaning with more": put(*SIZE, "meaning", {"kind": "number", "shell": "rm"}),
     "a pattern that never ends": put(*SIZE, "meaning", "pattern", "(a*)*b"),
     "a comma that is a word": put(*SIZE, "meaning", "comma", "and"),
-    "a date where the calendar is none": put(*COLOUR, "meaning", "kind", "date"),
+    "a date where the coder is not a calendar": put(*COLOUR, "meaning", "kind", "date"),
     "text where the coder is a calendar": put(*DAY, "meaning", "kind", "text"),
     "a format of dates that cannot be": put(*DAY, "meaning", "format", "%Q"),
     "a format of dates that is a number": put(*DAY, "meaning", "format", 7),
     "another resolution": put(*DAY, "coder", "resolution", "century"),
     "an unknown coder": put(*COLOUR, "coder", "coder", "eval"),
-    "a scale that is no number": put(*SIZE, "scale", float("nan")),
+    "a scale that is not a number": put(*SIZE, "scale", float("nan")),
     "a scale beyond all": put(*SIZE, "scale", 10**400),
     "a center in words": put(*SIZE, "center", "middle"),
     "a mark that is a number": put(*SIZE, "marks_missing", 3),
@@ -487,14 +484,14 @@ FORGERIES = {
     "a center that is infinite": fill("transformer.center", np.inf),
     "scales in half precision": turn("transformer.scale", lambda scale: scale.astype(np.float16)),
     "a missing array": lambda h, a: a.pop("transformer.scale"),
-    "n-grams that are no text": fill(f"{LETTERS}ngrams", 255),
+    "n-grams that are not text": fill(f"{LETTERS}ngrams", 255),
     "one n-gram twice": turn(
         f"{LETTERS}ngrams", lambda text: np.frombuffer(b"\n" * (text == 10).sum(), np.uint8)
     ),
     "too few n-grams": turn(f"{LETTERS}ngrams", lambda text: text[:7]),
     "n-grams in a table": turn(f"{LETTERS}ngrams", lambda text: text[None]),
     "too few weights": turn(f"{LETTERS}idf", lambda idf: idf[:7]),
-    "weights that are no numbers": fill(f"{LETTERS}idf", np.nan),
+    "weights that are not numbers": fill(f"{LETTERS}idf", np.nan),
     "components of other n-grams": turn(f"{LETTERS}components", lambda c: c[:, :7]),
     "components in double precision": turn(f"{LETTERS}components", lambda c: c.astype(float)),
     "an infinite component": fill(f"{LETTERS}components", np.inf, (0, 0)),
@@ -523,31 +520,36 @@ SCALERS = {
     "a column beyond 32 bits": fill("transformer.kept", 2**40, -1),
     "columns that fall": turn("transformer.kept", lambda kept: kept[::-1]),
     "too few columns": turn("transformer.kept", lambda kept: kept[:1]),
-    "a scale that is no number": fill("transformer.scale", np.nan),
+    "a scale that is not a number": fill("transformer.scale", np.nan),
 }
 ARRAYS = {
     "a column outside": put("transformer", "n_columns", 2),
     "a number of columns in words": put("transformer", "n_columns", "3"),
     "an infinite scale": put("transformer", "scale", float("inf")),
-    "a center that is no number": fill("transformer.center", np.nan),
+    "a center that is not a number": fill("transformer.center", np.nan),
     "too few centers": turn("transformer.center", lambda center: center[:1]),
 }
 
 
-@pytest.mark.parametrize("name", SCALERS)
-def test_forged_scales_of_libsvm_text_are_refused(tmp_path, name):
-    save_model(fit_model(write_svmlight(tmp_path / "t.svm"))[0], tmp_path / "model")
-    forge(tmp_path / "model", SCALERS[name])
-    with pytest.raises(InputError, match="does not describe a model that can vote"):
-        load_model(tmp_path / "model")
+@pytest.fixture(scope="module")
+def scaled(tmp_path_factory):
+    """The bytes of models made from LIBSVM text and from embeddings."""
+    folder = tmp_path_factory.mktemp("scaled")
+    np.save(folder / "e.npy", np.random.default_rng(0).normal(size=(N, 3)))
+    table = write(folder / "t.csv", {"label": draw_columns()["label"]})
+    models = {"svmlight": fit_model(write_svmlight(folder / "t.svm"))[0]}
+    models["embeddings"] = fit_model(table, features=folder / "e.npy")[0]
+    for kind, model in models.items():
+        save_model(model, folder / kind)
+    return {kind: (folder / kind).read_bytes() for kind in models}
 
 
-@pytest.mark.parametrize("name", ARRAYS)
-def test_forged_scales_of_embeddings_are_refused(tmp_path, name):
-    np.save(tmp_path / "e.npy", np.random.default_rng(0).normal(size=(N, 3)))
-    write(tmp_path / "t.csv", draw_columns())
-    save_model(fit_model(tmp_path / "t.csv", features=tmp_path / "e.npy")[0], tmp_path / "model")
-    forge(tmp_path / "model", ARRAYS[name])
+@pytest.mark.parametrize("name", SCALERS | ARRAYS)
+def test_forged_scales_are_refused(scaled, tmp_path, name):
+    kind = "svmlight" if name in SCALERS else "embeddings"
+    (tmp_path / "model").write_bytes(scaled[kind])
+    assert load_model(tmp_path / "model").kind == kind
+    forge(tmp_path / "model", (SCALERS | ARRAYS)[name])
     with pytest.raises(InputError, match="does not describe a model that can vote"):
         load_model(tmp_path / "model")
 

@@ -112,7 +112,7 @@ def save_model(model: Model, path: str | os.PathLike) -> None:
 
 def _check_together(model):
     """Raise an error unless the classifier takes what the transformer gives."""
-    wanted, given = model.classifier.n_features_in_, model.transformer.n_features
+    wanted, given = model.classifier.n_features_in_, len(model.transformer.kept)
     if model.classifier.kernel == "precomputed" or wanted != given:
         raise ValueError(
             f"the classifier takes {wanted} features with the kernel {model.classifier.kernel!r}, but the "
