@@ -26,8 +26,8 @@ def read_labels(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return the labels of a column, None where they are missing, and notes on what is odd about them.
 
-    Empty labels are missing. In text, a mark such as NA or ? is missing beside numbers, where it cannot be
-    anything else; beside other text it may be a class ("None" of the above), so it is kept, with a note.
+    Empty labels are missing. In text, a mark such as NA or ? means missing if all other labels are numbers;
+    otherwise it may be a class ("None" of the above), so it is kept, with a note.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Labels:
         unknown = [value for value in values if value not in self.numbers]
         if unknown:
             raise TableError(
-                f"The label {unknown[0]!r} was not in the table that was fitted: fit one that has all labels."
+                f"The label {unknown[0]!r} was not in the table that was fitted: use one that has all labels."
             )
         return np.array([self.numbers[value] for value in values] + [-1])[codes]
 
