@@ -1,8 +1,8 @@
 """What fifty decisions of people are worth: wrong labels left without them, with them, and re-estimated.
 
-A person who knows the truth decides the fifty most suspicious labels, worst first, as the review page has
-them. "applied" puts these labels into the corrected table; "re-estimated" corrects again with them as
-verified, as `subsvms correct --decisions` does.
+A person who knows the true labels decides the fifty most suspicious ones, in the order of the review page.
+"applied" puts these labels into the corrected table; "re-estimated" corrects again with them as verified, as
+`subsvms correct --decisions` does.
 
     python benchmarks/decisions.py [--data-dir FOLDER]
 
@@ -33,7 +33,7 @@ ATTACKS = {
         y, rho=0.75, alpha=0.0, random_state=seed
     ),
 }
-LARGEST = 5000  # rows; larger sets add time and nothing new
+MAX_ROWS = 5000  # larger sets add time and nothing new
 
 
 def main():
@@ -45,7 +45,7 @@ def main():
     lines = []
     for name in names:
         X, clean = load(name, args.data_dir)
-        if len(clean) > LARGEST:
+        if len(clean) > MAX_ROWS:
             continue
         for attack, corrupt in ATTACKS.items():
             for seed in range(args.seeds):

@@ -1,10 +1,10 @@
-"""Let fifty people decide at once on a hundred thousand issues: what is lost, and how long do they wait.
+"""Let fifty people decide at once on a hundred thousand issues: count what is lost, and how long they wait.
 
     python benchmarks/review.py [--clients 50] [--seconds 30] [--issues 100000]
 
-Clients send the next decision as soon as the last is acknowledged, without a pause, over loopback on this
-machine, whose cores they share with the server. A sixth of the requests read instead, as the page does: a
-list with a filter, a row, the state. Afterwards every acknowledged decision is looked up in the file. Writes
+Clients send the next decision as soon as the last one is acknowledged, over loopback on this machine, whose
+cores they share with the server. A sixth of the requests read instead, as the page does: a list with a
+filter, a row, the state. Afterwards every acknowledged decision is looked up in the file. Writes
 results/review.json.
 """
 
@@ -24,13 +24,13 @@ import numpy as np
 
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.issues import Issues
-from subsvms.app.runs.outputs import make_record, write_issues, write_record
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.outputs import write_issues
+from subsvms.app.runs.record import make_record, write_record
 from subsvms.app.runs.run import correct_table
 from subsvms.app.runs.summary import summarise
-from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import read_table
-from subsvms.correction._witnesses import Neighbours
+from subsvms.correction._witnesses import Witnesses
 
 RESULTS = Path(__file__).parent / "results"
 SERVE = """
@@ -67,7 +67,7 @@ def main():
 
 
 def make_folder(place, n_issues):
-    """Return the folder of a run in which every row is an issue: a small run, its files written large."""
+    """Return the folder of a run in which every row is an issue."""
     rng = np.random.default_rng(0)
     given = np.where(rng.random(n_issues) < 0.5, "yes", "no")
     lines = [f"{i % 97},{rng.integers(1000)},{'red' if i % 3 else 'blue'},{y}" for i, y in enumerate(given)]
@@ -75,16 +75,11 @@ def make_folder(place, n_issues):
     path.write_text("\n".join(["a,b,colour,y", *lines]))
     table, options = read_table(path, "y"), Options("y", n_estimators=20)
     run = correct_table(table, options)
-    rows, none = np.arange(n_issues), [[] for _ in range(n_issues)]
-    reason = ["made for this measurement"] * n_issues
-    found = Issues(run.correction, rows, 1 - run.correction.given, reason, Neighbours(none, none), 0)
+    none = [[] for _ in range(n_issues)]
     folder = place / "big.subsvms"
     folder.mkdir()
-    write_issues(run, found, folder)
-    summary = summarise(run, found)
-    write_record(
-        make_record(run, summary, folder, {"issues.csv": digest_file(folder / "issues.csv")}), folder
-    )
+    write_issues(run, Issues(run.correction, Witnesses(np.arange(n_issues), none, none)), folder)
+    write_record(make_record(run, summarise(run, [], n_issues), folder, {}), folder)
     return folder
 
 
