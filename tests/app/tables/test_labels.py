@@ -75,6 +75,7 @@ def test_text_that_cannot_be_classes_is_refused(tmp_path, labels, message):
     "labels, message",
     [
         (pa.array([0.5, 1.0]), "looks continuous, with numbers such as 0.5"),
+        (pa.array([1.0, float("inf")]), "looks continuous, with numbers such as inf"),
         (pa.array(range(300)), "looks continuous, with numbers that take 300 values"),
         (pa.array([1, 2], pa.timestamp("s")), "has the type timestamp[ms]: labels must be text"),
         (pa.array([[1], [2]]), "has the type list<"),

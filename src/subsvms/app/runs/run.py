@@ -17,6 +17,7 @@ from subsvms.app.features.make import DROPPED, Features, make_features
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
 from subsvms.app.tables.files import digest_file, show
+from subsvms.app.tables.labels import as_array
 from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._result import Correction
@@ -134,9 +135,8 @@ def correct_table(
         make_estimator(options, n_jobs), rule=options.rule, action=options.action, n_witnesses=0,
         max_error_rate=options.max_error_rate, min_confidence=options.min_confidence,
     )  # fmt: skip
-    classes = np.array(table.classes, dtype=object if isinstance(table.classes[0], str) else None)
     X = check_table(corrector, made.X, reset=True)
-    corrector._fit_numbered(X, classes, table.codes, place_verified(options.verified, table))
+    corrector._fit_numbered(X, as_array(table.classes), table.codes, place_verified(options.verified, table))
     clock.lap("voting")
     members = {name: group.read(table.columns[name]) for name, group in groups.items()}
     correction = corrector.correction_

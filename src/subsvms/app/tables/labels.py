@@ -14,6 +14,7 @@ from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
 MAX_VALUES = 5_000  # distinct labels; more cannot be classes and need not be counted
+INFINITE = (float("inf"), -float("inf"))
 MAX_CLASSES = 200  # one SVM for each pair of classes: 19,900 of them
 # What people and programs write where a value is missing, including pandas, R and spreadsheets.
 MISSING_MARKS = frozenset(
@@ -83,6 +84,11 @@ def number_labels(labels: Iterable) -> tuple[list, np.ndarray]:
     return classes, np.array([numbers.get(label, -1) for label in labels], dtype=np.int64)
 
 
+def as_array(classes: list) -> np.ndarray:
+    """Return classes as an array; text as objects, because NumPy's own text loses a NUL at its end."""
+    return np.array(classes, dtype=object if isinstance(classes[0], str) else None)
+
+
 @dataclass(frozen=True, eq=False)
 class Labels:
     """The class numbers of the labels of a table that is read in pieces.
@@ -134,7 +140,7 @@ def learn_labels(
     meant, notes = _interpret(counts, is_text, missing_labels)
     check_classes(meant.values(), name, label)
     classes, codes = number_labels(meant.values())
-    return Labels(label, np.array(classes), dict(zip(meant, codes.tolist(), strict=True)), notes)
+    return Labels(label, as_array(classes), dict(zip(meant, codes.tolist(), strict=True)), notes)
 
 
 def encode_labels(column: Any) -> tuple[list, np.ndarray]:
@@ -236,7 +242,7 @@ def check_classes(labels: Iterable, name: str, label: str) -> None:
     if len(classes) == 1:
         raise TableError(f"{what} holds only one class, {show(classes[0])}: at least two are needed.")
     numbers = {value: number for value in classes if (number := _as_number(value)) is not None}
-    fractions = [value for value, number in numbers.items() if number % 1 > 0]
+    fractions = [value for value, number in numbers.items() if number % 1 > 0 or value in INFINITE]
     if len(numbers) == len(classes) and (fractions or len(classes) > MAX_CLASSES):
         found = f"such as {show(fractions[0])}" if fractions else f"that take {len(classes)} values"
         raise TableError(
