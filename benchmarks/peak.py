@@ -1,16 +1,17 @@
-"""Measure what one core can do in multiply-adds per second, and what the two compiled loops do of it.
+"""Measure how many multiply-adds per second one core can do, and how many the two compiled loops do.
 
 The peak is measured twice, in single and in double precision: by a loop that keeps its numbers in registers
-(Horner's rule on many independent numbers; compiled as the loops are, so in vectors of the same width), and
-by a product of two matrices of NumPy's BLAS, which may use wider ones. The larger is taken. It holds for one
-thread; the environment must allow no more.
+(Horner's rule on many independent numbers, compiled like the loops and so in vectors of the same width), and
+by a matrix product of NumPy's BLAS, which may use wider vectors. The larger one counts. It holds for one
+thread; the environment must not allow more.
 
 What counts as a multiply-add:
 
-- votes: each support vector of each SVM once for each row, and each nonzero of each training row that is one,
-  once for each row (its kernel). Exponentials, one for each kernel value, are not counted, nor is the tally.
+- votes: one for each support vector of each SVM and each row, and one for each nonzero of each training row
+  that is a support vector, and each row (its kernel). The exponential of a kernel value is not counted, nor
+  is the tally.
 - solver: the nonzeros that a kernel matrix takes, half of it by symmetry, and two for each row and step (one
-  moves the gradient, one is the curvature). Comparisons, divisions and exponentials are not counted.
+  for the gradient, one for the curvature). Comparisons, divisions and exponentials are not counted.
 """
 
 import time
@@ -19,20 +20,20 @@ import numpy as np
 from numba import njit
 
 from subsvms.ensemble import draw_subsets, solve_subsets, subset_size
-from subsvms.ensemble._compiled import ballots as _ballots
+from subsvms.ensemble._compiled import ballots  # private, as the next two: loops are timed on their own
 from subsvms.ensemble._rows import Kernel
 from subsvms.ensemble._votes import LANES, Booth, count_votes, gather_voters
 
 J, N_ROWS, N_FEATURES = 1000, 10_000, 20
-N_BLOCKS = 20  # of rows, where a loop of the votes is timed alone
-N_NUMBERS, N_ROUNDS = 256, 20_000  # a few kilobytes, which stay in the first cache
+N_BLOCKS = 20  # blocks of rows, where a loop of the votes is timed alone
+N_NUMBERS, N_ROUNDS = 256, 20_000  # a few kilobytes, which stay in the first-level cache
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
 def horner(x, y, n_rounds):
     """Replace eight polynomials of each x by longer ones: 64 multiply-adds a round, in eight chains.
 
-    A chain waits for each of its sums; with fewer than eight the core would wait, too.
+    Each sum in a chain waits for the one before; with fewer than eight chains the core would be idle.
     """
     for _ in range(n_rounds):
         for k in range(x.shape[0]):
@@ -47,7 +48,7 @@ def horner(x, y, n_rounds):
 
 
 def fastest(work, n_times):
-    """Return the shortest of some times, after one that compiles."""
+    """Return the shortest of several times, after a first call that compiles."""
     work()
     times = []
     for _ in range(n_times):
@@ -58,7 +59,7 @@ def fastest(work, n_times):
 
 
 def measure_peak(dtype, n_times):
-    """Return multiply-adds per second in registers, and in a product of matrices."""
+    """Return multiply-adds per second in registers, and in a matrix product."""
     x, y = np.full(N_NUMBERS, 0.5, dtype), np.zeros((8, N_NUMBERS), dtype)  # y goes to 1 and stays there
     registers = 64 * N_NUMBERS * N_ROUNDS / fastest(lambda: horner(x, y, N_ROUNDS), n_times)
     matrix = np.ones((1024, 1024), dtype)
@@ -67,7 +68,7 @@ def measure_peak(dtype, n_times):
 
 
 def list_works():
-    """Return for each loop its multiply-adds, its precision, and a function that runs it."""
+    """Return for each loop its number of multiply-adds, its precision, and a function that runs it."""
     rng = np.random.default_rng(0)
     X = rng.random((N_ROWS, N_FEATURES))
     labels = (X[:, :4].sum(axis=1) + 0.3 * rng.normal(size=N_ROWS) > 2).astype(int)
@@ -80,15 +81,15 @@ def list_works():
     n_kernels, n_sums = (np.count_nonzero(part.value) for part in (voters.rows, voters.lists))
     booth = Booth(voters, LANES, 0)
     table = (booth.table, booth.norms, booth.kernels)
-    _ballots.load_dense(X, 0, LANES, voters.column_of, *table[:2])
+    ballots.load_dense(X, 0, LANES, voters.column_of, *table[:2])
 
     def fill_kernels():
         for _ in range(N_BLOCKS):
-            _ballots.kernel_block(voters.rows, kernel, *table)
+            ballots.kernel_block(voters.rows, kernel, *table)
 
     def add_up():
         for _ in range(N_BLOCKS):
-            _ballots.vote_block(
+            ballots.vote_block(
                 voters.lists, voters.intercept, voters.pairs, voters.order, booth.kernels,
                 booth.everyone, booth.counted, booth.ballots, booth.oob_ballots,
             )  # fmt: skip
@@ -103,7 +104,7 @@ def list_works():
 
 
 def measure_loops(n_times):
-    """Return the table of both loops beside the peak, the votes whole and in their two parts."""
+    """Return the table of both loops beside the peak; the votes as a whole and in their two parts."""
     lines = []
     for name, (n_operations, dtype, work) in list_works().items():
         rate = n_operations / fastest(work, n_times)

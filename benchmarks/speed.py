@@ -3,11 +3,11 @@
     python benchmarks/speed.py --data-dir FOLDER     # about five minutes on two cores
 
 The last part needs cleanlab: pip install 'subsvms[experiments]'. `--only TITLE` measures one part again. The
-table goes to standard output, the numbers to benchmarks/results/speed.json. FOLDER holds the LIBSVM
-files a1a and w1a (default: SUBSVMS_DATA); without it tables of the same shape are made. Every ratio is
-taken between medians of repetitions that alternate, on the same subsets, rows and parameters; times
-themselves are good to a factor of two on a shared machine. SVC is timed on some of the SVMs and scaled up
-to all of them. benchmarks/speed_rows.py times whole corrections against the number of rows, beside peers.
+table goes to standard output, the numbers to benchmarks/results/speed.json. FOLDER holds the LIBSVM files a1a
+and w1a (default: SUBSVMS_DATA); without it, synthetic tables of the same shape are used. Every ratio is
+between medians of alternating repetitions on the same subsets, rows and parameters; on a shared machine,
+the times themselves are accurate to a factor of two. SVC is timed on some of the SVMs and scaled up to all of
+them. benchmarks/speed_rows.py times whole corrections against the number of rows, beside other methods.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from sklearn.svm import SVC
 
 from subsvms import SubSVMClassifier, adversaries, correct_labels
 from subsvms.ensemble import draw_subsets, solve_subsets, subset_size
-from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._rows import Kernel  # private, as the next: stages are timed on their own
 from subsvms.ensemble._votes import count_votes, gather_voters
 
 RESULTS = Path(__file__).parent / "results"
@@ -40,7 +40,7 @@ SHAPES = {"a1a": (1605, 30956, 123, 14, 0.25), "w1a": (2477, 47272, 300, 12, 0.0
 
 
 def load(name, folder):
-    """Return training rows, labels and test rows as CSR, and where they came from."""
+    """Return training rows, labels and test rows as CSR, and where they come from."""
     n_train, n_test, d, n_ones, minority = SHAPES[name]
     if folder and (Path(folder) / f"{name}.xz").exists():
         paths = (Path(folder) / f"{name}.xz", Path(folder) / f"{name}.t.xz")
@@ -62,9 +62,9 @@ def seconds(work):
 
 
 def alternate(works, n_times):
-    """Return the median time of each work, run in turns so that noise falls on all alike."""
+    """Return the median time of each function, run in turns so that disturbances affect all alike."""
     for work in works.values():
-        work()  # compiles, and warms the caches
+        work()  # compiles and warms the caches
     times = {name: [] for name in works}
     for _ in range(n_times):
         for name, work in works.items():
@@ -212,7 +212,7 @@ print(status("VmHWM") - before)
 
 
 def memory():
-    """Measure how much a process grows while it votes on a million rows; Linux tells."""
+    """Measure how much a process grows while it votes on a million rows; Linux only."""
     if not Path("/proc/self/clear_refs").exists():
         return {"note": "not measured on this system", "lines": [{"what": "predict"}]}
     lines = []
@@ -238,7 +238,7 @@ print(*(later - sooner for sooner, later in zip(times, times[1:])))
 
 
 def start(n_times):
-    """Time the import, and the first fit and predict of a process that finds compiled code on disk."""
+    """Time the import, and the first fit and predict of a process with compiled code in its cache."""
     runs = []
     for _ in range(n_times):
         done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=True)
@@ -252,7 +252,7 @@ def start(n_times):
         {"what": stage, "seconds": float(value)}
         for stage, value in zip(stages, np.median(runs, axis=0), strict=True)
     ]
-    return {"note": "new processes that find compiled code on disk", "lines": lines}
+    return {"note": "new processes, compiled code in the cache", "lines": lines}
 
 
 def beside_cleanlab(folder, n_times):
@@ -268,7 +268,7 @@ def beside_cleanlab(folder, n_times):
         tables[name] = X, adversaries.directed_flips(y, rho=0.75, alpha=0.5, random_state=0).labels
     svc = partial(SVC, probability=True, gamma="auto", C=1.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scikit-learn 1.8 and later would calibrate in another way
+        warnings.simplefilter("ignore")  # scikit-learn 1.8 deprecates probability=True
         times = alternate(
             {
                 "correct_labels, a5a": lambda: correct_labels(*tables["a5a"], random_state=0, n_jobs=2),
@@ -307,9 +307,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="LIBSVM files")
     parser.add_argument("--out", default=RESULTS / "speed.json", type=Path)
-    parser.add_argument("--svms", default=100, type=int, help="SVMs that SVC is timed on, at least 50")
+    parser.add_argument("--svms", default=100, type=int, help="number of SVMs to time SVC on, at least 50")
     parser.add_argument("--times", default=7, type=int, help="repetitions")
-    parser.add_argument("--only", help="one part, by its title; the others stay as they are in the file")
+    parser.add_argument("--only", help="title of the only part to measure; the file keeps the others")
     args = parser.parse_args()
     parts = {
         "Beside a loop of SVC": lambda: beside_svc(args.data_dir, args.svms, args.times),

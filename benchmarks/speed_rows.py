@@ -1,18 +1,18 @@
-"""Measure how fast whole corrections are beside the peers', and what share of the peak the loops reach.
+"""Measure how fast whole corrections are beside other methods, and what share of the peak the loops reach.
 
     python -m benchmarks.speed_rows --data-dir FOLDER     # from the root of the repository; two hours
 
 Parts, each of which `--only TITLE` measures again:
 
-- Rows: seconds to correct a made table of 20 features, a tenth of the labels wrong, against its rows, for
-  every method of benchmarks/peers, and for SubSVMs in parts, its way with many rows. A
-  method that passes `--limit` seconds, or would by what it took for fewer rows, or fails, is not asked about
-  more. The line log(seconds) = a + b log(rows) is fitted to all its times, and, as b2, to those of the sizes
-  that every method finished.
+- Rows: seconds to correct a synthetic table of 20 features, a tenth of the labels wrong, against the number
+  of rows, for every method of benchmarks/peers, and for SubSVMs in parts, its way with many rows. A method
+  that fails, or exceeds `--limit` seconds, or would by extrapolation, is not tried on more rows. The line
+  log(seconds) = a + b log(rows) is fitted to all its times and, as b2, to those of the sizes that every
+  method finished.
 - a5a: the same for 6,414 rows of the paper's data (FOLDER holds LIBSVM's a5a; default: SUBSVMS_DATA).
-- Fit and predict: SubSVMClassifier beside scikit-learn's and imbalanced-learn's bagging of as many SVCs, on
-  subsets as large.
-- Peak: multiply-adds per second of the solver's and of the votes' loops, beside what one core can do.
+- Fit and predict: SubSVMClassifier beside scikit-learn's and imbalanced-learn's bagging of as many SVCs on
+  subsets of the same size.
+- Peak: multiply-adds per second in the loops of the solver and of the votes, beside what one core can do.
 
 Each call is a process of its own with one thread (benchmarks/peers/child.py), one at a time. Tables go to
 standard output, numbers to benchmarks/results/speed_rows.json, the picture to speed_rows.png beside it;
@@ -55,7 +55,7 @@ HOPELESS = 1.5  # times the limit
 
 
 def make_rows(n_rows):
-    """Return a made table whose classes overlap a little, and its labels, a tenth of them wrong."""
+    """Return a synthetic table whose classes overlap a little, and its labels, a tenth of them wrong."""
     X, y = make_classification(
         n_rows, N_FEATURES, n_informative=6, n_redundant=4, class_sep=1.2, flip_y=0.0, random_state=0
     )
@@ -63,13 +63,13 @@ def make_rows(n_rows):
 
 
 def load_rows(name, folder):
-    """Return a table of the paper and its labels under the paper's attack."""
+    """Return a table of the paper, and its labels after the paper's attack."""
     X, y = load(name, folder)
     return X, adversaries.directed_flips(y, rho=0.75, alpha=0.5, random_state=0).labels
 
 
 def time_method(method, make, *args):
-    """Return the seconds that a method takes on a table that is made first."""
+    """Return the seconds that a method takes on a table, without making the table."""
     X, given = make(*args)
     began = time.perf_counter()
     method(X, given, 0)
@@ -77,7 +77,7 @@ def time_method(method, make, *args):
 
 
 def repeat(function, *args, limit, n_times):
-    """Return what some calls gave, and a note on the first that failed, after which there is none."""
+    """Return the results of several calls; after a failure no more are made, and a note says why."""
     values = []
     for _ in range(n_times):
         outcome = call(function, *args, limit=limit, memory=MEMORY)
@@ -88,7 +88,7 @@ def repeat(function, *args, limit, n_times):
 
 
 def correct_in_parts(X, given, seed):
-    """Correct as `subsvms correct --engine local` does, from Arrow batches."""
+    """Correct Arrow batches as `subsvms correct --engine local` corrects a file."""
     table = pa.table({f"x{j}": column for j, column in enumerate(X.T)} | {"y": given.astype(str)})
     corrector = fit_batches(lambda: table.to_batches(max_chunksize=BATCH), "y", n_jobs=1, seed=seed)
     for _ in correct_batches(corrector, table.to_batches(max_chunksize=BATCH)):
@@ -96,7 +96,7 @@ def correct_in_parts(X, given, seed):
 
 
 def expect(times, n_rows):
-    """Return the seconds that more rows will take: the last two times go on as they grew, at least linearly.
+    """Return the expected seconds for more rows: extrapolated from the last two times, at least linearly.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def fit_slope(rows, seconds):
 
 
 def against_rows(sizes, limit, n_times, picture):
-    """Time every method on ever more rows, small tables several times, and draw the times."""
+    """Time every method on more and more rows, small tables several times, and draw the times."""
     methods = {name: method for name, method in find_methods().items() if name != "as given"}
     methods = {IN_PARTS: correct_in_parts} | methods
     seconds, stopped = {name: {} for name in methods}, {}
@@ -176,7 +176,7 @@ def on_a5a(folder, limit, n_times):
 
 
 def make_classifiers(labels):
-    """Return our classifier and the baggings of as many SVCs on subsets as large."""
+    """Return our classifier and baggings of as many SVCs on subsets of the same size."""
     size = subset_size("log_squared", len(labels))
     svc = SVC(C=C, gamma="auto")
     options = dict(n_estimators=J, bootstrap=False, n_jobs=1, random_state=0)
@@ -193,7 +193,7 @@ def make_classifiers(labels):
 
 
 def time_classifier(name, n_rows):
-    """Return the seconds that a classifier takes to fit a made table, and to predict some of its rows."""
+    """Return the seconds that a classifier takes to fit a table, and to predict some of its rows."""
     X, labels = make_rows(n_rows)
     model = make_classifiers(labels)[name]
     began = time.perf_counter()
@@ -220,7 +220,7 @@ def fit_and_predict(sizes, limit, n_times):
             lines.append(line | {"fit, times ours": fit / ours[0], "predict, times ours": predict / ours[1]})
     note = (
         f"Seconds; {N_FEATURES} features, {J} SVMs, {N_PREDICTED} rows to predict, one thread, medians of "
-        f"{n_times}. Our fit holds the out-of-bag votes on all rows, which no other has"
+        f"{n_times}. Our fit includes the out-of-bag votes on all rows, which no other has"
     )
     return {"note": note, "lines": lines}
 
@@ -240,9 +240,9 @@ def main():
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="LIBSVM files")
     parser.add_argument("--out", default=RESULTS / "speed_rows.json", type=Path)
     parser.add_argument("--limit", default=600.0, type=float, help="seconds for one call")
-    parser.add_argument("--most-rows", default=ROWS[-1], type=int, help="of the first part")
-    parser.add_argument("--times", default=3, type=int, help="repetitions, but for large tables")
-    parser.add_argument("--only", help="one part, by its title; the others stay as they are in the file")
+    parser.add_argument("--most-rows", default=ROWS[-1], type=int, help="largest table of the first part")
+    parser.add_argument("--times", default=3, type=int, help="repetitions, except for large tables")
+    parser.add_argument("--only", help="title of the only part to measure; the file keeps the others")
     args = parser.parse_args()
     sizes = [n for n in ROWS if n <= args.most_rows]
     parts = {
@@ -261,7 +261,7 @@ def main():
             if args.only in (None, title):
                 results[title] = part() | {"machine": describe_machine()}
                 show(title, results[title])
-                args.out.write_text(json.dumps(results, indent=1) + "\n")  # a kill costs one part
+                args.out.write_text(json.dumps(results, indent=1) + "\n")  # if killed, one part is lost
     finally:
         end_calls()
 

@@ -9,13 +9,7 @@ from subsvms._threads import run_pieces
 @pytest.mark.parametrize("n_items", [0, 1, 10, 11])
 def test_every_item_is_done_once_and_reported(n_jobs, n_items):
     done, reported = [], []
-    run_pieces(
-        lambda first, last: done.extend(range(first, last)),
-        n_items,
-        3,
-        n_jobs,
-        on_progress=lambda n, total: reported.append((n, total)),
-    )
+    run_pieces(lambda a, b: done.extend(range(a, b)), n_items, 3, n_jobs, lambda *n: reported.append(n))
     assert sorted(done) == list(range(n_items))
     assert reported == sorted(reported)
     assert len(reported) == -(-n_items // 3)

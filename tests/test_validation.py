@@ -1,7 +1,6 @@
 """Bad input is refused with one sentence that says what is wrong and what to do."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -42,9 +41,8 @@ TABLES = {
     "infinity": (with_value(np.inf), "row 3, column 1 holds infinity"),
     "minus infinity": (with_value(-np.inf, row=39), "row 39, column 1 holds infinity"),
     "NaN in CSR": (sparse.csr_array(with_value(np.nan)), "row 3, column 1 holds NaN"),
-    "NaN in a frame": (pd.DataFrame(with_value(np.nan), columns=list("abc")), "column 'b' holds NaN"),
     "NaN far down": (np.append(np.zeros((5000, 1)), [[np.nan]], axis=0), "row 5000, column 0 holds NaN"),
-    "text": (pd.DataFrame({"a": ["x", "y"] * 20}), "could not convert string.*TableVectorizer"),
+    "text": (np.array([["x"], ["y"]]), "could not convert string.*TableVectorizer"),
     "one dimension": (X[:, 0], r"two dimensions.*has 1.*reshape\(-1, 1\)"),
     "complex numbers": (X + 1j, "Complex data not supported: X must hold real numbers"),
     "no rows": (X[:0], "0 sample"),
@@ -64,11 +62,13 @@ def test_bad_tables_are_refused(name):
     assert "\n" not in str(error.value)
 
 
-def test_dates_beside_numbers_are_refused():
-    frame = pd.DataFrame({"a": X[:, 0], "b": pd.date_range("2020", periods=40)})
-    with pytest.raises(TypeError, match="convert dates and so on to numbers") as error:
-        check_table(SubSVMClassifier(), frame, reset=True)
-    assert "\n" not in str(error.value)
+def test_bad_data_frames_are_refused():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="column 'b' holds NaN"):
+        check_table(SubSVMClassifier(), pd.DataFrame(with_value(np.nan), columns=list("abc")), reset=True)
+    dates = pd.DataFrame({"a": X[:, 0], "b": pd.date_range("2020", periods=40)})
+    with pytest.raises(TypeError, match="convert dates and so on to numbers"):
+        check_table(SubSVMClassifier(), dates, reset=True)
 
 
 def test_large_numbers_are_finite():
@@ -86,8 +86,6 @@ LABELS = {
     "missing number": (np.where(Y == 1, np.nan, 0.0), "NaN.* in 20 of 40 rows, the first in row 1"),
     "missing text": (np.array(["a", None] * 20, dtype=object), "None.* in 20 of 40 rows"),
     "missing in a list": (["a", float("nan")] * 20, "NaN.* in 20 of 40 rows, the first in row 1"),
-    "missing in pandas": (pd.Series(["a", pd.NA] * 20, dtype="string"), "in 20 of 40 rows"),
-    "missing whole numbers": (pd.Series([1, pd.NA] * 20, dtype="Int64"), "in 20 of 40 rows"),
     "complex": (Y + 1j, "y must hold labels"),
     "infinite": (np.where(Y == 1, np.inf, 0.0), "infinity"),
 }
@@ -108,18 +106,15 @@ def test_numbers_in_an_object_array_are_labels(kind):
     np.testing.assert_array_equal(numbers, Y)
 
 
-@pytest.mark.parametrize(
-    "labels, missing",
-    [
-        (None, []),
-        (np.arange(3), [False, False, False]),
-        (pd.Series([1, pd.NA, 2], dtype="Int64"), [False, True, False]),
-        (pd.to_datetime(pd.Series(["2020", None])), [False, True]),
-        ([np.inf, np.nan], [False, True]),
-    ],
-)
-def test_missing_labels_are_found_in_any_type(labels, missing):
-    assert find_missing(labels).tolist() == missing
+def test_missing_labels_are_found_in_any_type():
+    assert find_missing(None).tolist() == []
+    assert find_missing(np.arange(2)).tolist() == [False, False]
+    assert find_missing([np.inf, np.nan]).tolist() == [False, True]
+    pd = pytest.importorskip("pandas")
+    for labels in (pd.Series([1, pd.NA], dtype="Int64"), pd.Series(["a", pd.NA], dtype="string")):
+        assert find_missing(labels).tolist() == [False, True]
+        with pytest.raises(ValueError, match="in 1 of 2 rows, the first in row 1"):
+            check_labels(labels, 2)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
@@ -170,32 +165,21 @@ def test_verified_labels_become_class_numbers():
         check_verified(["yes", "maybe"], classes, 2)
 
 
-@pytest.mark.parametrize(
-    "check, message",
-    [
-        (lambda: check_range("a", 1, 0, 1, "[)"), "a must be at least 0 and less than 1; got 1"),
-        (lambda: check_range("a", 0, 0, 1, "(]"), "a must be more than 0 and at most 1; got 0"),
-        (lambda: check_range("a", np.inf, 0, np.inf, "[)"), "a must be at least 0 and finite; got inf"),
-        (lambda: check_range("a", np.nan, 0, 1), "got nan"),
-        (lambda: check_count("n", 2.0), "n must be a whole number, at least 1; got 2.0"),
-        (lambda: check_count("n", True), "n must be a whole number"),
-        (lambda: check_count("n", 1, 2), "n must be a whole number, at least 2; got 1"),
-        (lambda: check_subset(4, 5), "r must be at most s, the size of the subset, 4; got 5"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(check, message):
-    with pytest.raises(ValueError, match=message):
-        check()
-
-
-@pytest.mark.parametrize("value", ["1", True, None])
-def test_a_number_must_be_a_number(value):
-    with pytest.raises(TypeError, match="a must be a number"):
-        check_range("a", value, 0, 1)
-
-
-def test_numbers_in_range_are_accepted():
-    check_range("a", 1, 0, 1)
+def test_numbers_out_of_range_are_refused():
     check_range("a", np.inf, 0, np.inf)
+    with pytest.raises(ValueError, match="a must be at least 0 and finite; got inf"):
+        check_range("a", np.inf, 0, np.inf, "[)")
+    with pytest.raises(ValueError, match="a must be more than 0 and at most 1; got nan"):
+        check_range("a", np.nan, 0, 1, "(]")
+    with pytest.raises(TypeError, match="a must be a number; got True"):
+        check_range("a", True, 0, 1)
     check_count("n", np.int64(3), 3)
-    assert [check_subset(None, r) for r in (1, 2, 3)] == [1, 1, 2]
+    for value in (2, 3.0, True):
+        with pytest.raises(ValueError, match=f"n must be a whole number, at least 3; got {value}"):
+            check_count("n", value, 3)
+
+
+def test_a_subset_has_at_least_half_of_r_rows_of_each_class():
+    assert [check_subset(3, r) for r in (1, 2, 3)] == [1, 1, 2]
+    with pytest.raises(ValueError, match="r must be at most s, the size of the subset, 4; got 5"):
+        check_subset(4, 5)

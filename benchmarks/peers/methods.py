@@ -1,15 +1,15 @@
-"""What people would use: each method takes (X, given, seed) and gives (labels, quality).
+"""What people would use: each method takes (X, given, seed) and returns (labels, quality).
 
-`given` are class numbers from 0 on, `labels` the corrected ones, and `quality` tells how far each given label
-is to be trusted, lower is worse; only its order matters. Features come scaled. Every method runs on one
-thread with the parameters that it has by default, or that its makers recommend:
+`given` are class numbers starting at 0, `labels` the corrected ones, and `quality` says how far each given
+label can be trusted; lower is worse, and only its order matters. Features are scaled. Every method runs on
+one thread with its default parameters, or those that its authors recommend:
 
-- cleanlab: probabilities from 5-fold cross-validation, its default filter; what it flags is flipped if there
-  are two classes, and gets its suggested label if there are more;
+- cleanlab: probabilities from 5-fold cross-validation, its default filter; flagged labels are flipped if
+  there are two classes, and replaced by the suggested label if there are more;
 - neighbours: the label that most of the 10 nearest rows have; a tie that includes the given label keeps it;
-- cross-validated SVC: what SVC says of each fifth of the rows, trained on the others;
+- cross-validated SVC: the prediction of an SVC for each fifth of the rows, trained on the others;
 - balanced bagging: a vote of 1000 SVCs on balanced subsets as large as those of SubSVMs. imbalanced-learn
-  balances what it drew, by leaving rows out, so it is asked to draw more.
+  balances its draws by leaving rows out, so more rows are drawn.
 
 SVC is scikit-learn's default, with the rbf kernel, C = 1 and gamma="scale".
 """
@@ -25,7 +25,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
-from subsvms import correct_labels
+from subsvms import SubSVMClassifier, correct_labels
 from subsvms.ensemble import subset_size
 from subsvms.exceptions import LabelNoiseWarning
 
@@ -47,10 +47,12 @@ def correct_by_posterior(X, given, seed):
     return correct(X, given, seed)
 
 
-def correct(X, given, seed, **rule):
+def correct(X, given, seed, rule="posterior", **parameters):
+    """Correct with a rule and with these parameters of the SVMs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)
-        correction = correct_labels(X, given, random_state=seed, n_jobs=1, **rule)
+        svms = SubSVMClassifier(**parameters)
+        correction = correct_labels(X, given, estimator=svms, rule=rule, random_state=seed, n_jobs=1)
     return correction.labels, correction.label_quality
 
 
@@ -74,7 +76,7 @@ def clean(model, X, given, seed):
         model, seed=seed, cv_n_folds=N_FOLDS, find_label_issues_kwargs={"n_jobs": 1}, verbose=False
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # SVC's probabilities will be another class's work one day
+        warnings.simplefilter("ignore")  # scikit-learn deprecates SVC(probability=True)
         issues = cleaner.find_label_issues(X, given)
     suggested = 1 - given if given.max() == 1 else issues["predicted_label"].to_numpy()
     return np.where(issues["is_label_issue"], suggested, given), issues["label_quality"].to_numpy()
@@ -110,7 +112,7 @@ def bag_balanced(X, given, seed):
 
 
 def count_drawn(given):
-    """Return how many rows to draw so that, balanced by leaving some out, as many are left as we take."""
+    """Return how many rows to draw so that, after balancing, about as many are left as in our subsets."""
     sizes = np.bincount(given)
     size = subset_size("log_squared", len(given), len(sizes))
     return min(round(size / len(sizes) * len(given) / sizes.min()), len(given))
@@ -136,7 +138,7 @@ LIBRARIES = {
 
 
 def is_ours(method):
-    """Tell of a method's name whether it is one of SubSVMs."""
+    """Say if a method is one of SubSVMs."""
     return method in (OURS, MAJORITY, IN_PARTS)
 
 

@@ -23,15 +23,9 @@ from subsvms.exceptions import InputError
 FORMAT = 1  # increased when older versions could misread a file
 # What a forged file can make Python raise while an object is built from it.
 WRONG = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    SyntaxError,
-    TypeError,
+    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError,
     ValueError,
-)
+)  # fmt: skip
 
 
 class State(NamedTuple):

@@ -82,14 +82,9 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     """
     try:
         table = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=FLOATS,
-            order="C",
-            ensure_all_finite=False,
-            estimator=estimator,
+            X, accept_sparse="csr", dtype=FLOATS, order="C", ensure_all_finite=False, estimator=estimator,
             input_name="X",
-        )
+        )  # fmt: skip
     except ValueError as error:
         raise InputError(_one_sentence(X, str(error))) from None
     except TypeError as error:
@@ -202,7 +197,7 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 def check_entries(y: Any) -> None:
     """Raise an error if labels are missing or infinite, or of several types, such as text and numbers."""
-    missing = [row for row, label in enumerate(y) if is_missing(label)]
+    missing = [row for row, label in enumerate(y) if is_missing(label) or _is_infinite(label)]
     if missing:
         raise InputError(
             f"Input y contains NaN, None or infinity (inf) in {len(missing)} of {len(y)} rows, the first in "
@@ -220,7 +215,7 @@ def check_entries(y: Any) -> None:
 
 
 def find_missing(y: Any) -> np.ndarray:
-    """Return which labels are missing: None, NaN, NaT or pandas' NA, but not infinite.
+    """Return which labels are missing.
 
     Examples
     --------
@@ -231,7 +226,7 @@ def find_missing(y: Any) -> np.ndarray:
     complete = isinstance(dtype, np.dtype) and dtype.kind in "iubUS"  # pandas' Int64 can hold NA, too
     if y is None or complete or np.ndim(y) != 1:  # other mistakes are reported by `check_labels`
         return np.zeros(0 if y is None else len(y), dtype=bool)
-    return np.array([is_missing(label) and not _is_infinite(label) for label in y], dtype=bool)
+    return np.array([is_missing(label) for label in y], dtype=bool)
 
 
 def drop_missing(y: Any, missing: np.ndarray) -> list:
@@ -239,20 +234,16 @@ def drop_missing(y: Any, missing: np.ndarray) -> list:
     return [label for label, gone in zip(y, missing, strict=True) if not gone]
 
 
-def _is_infinite(label):
-    return isinstance(label, float | np.floating) and bool(np.isinf(label))
-
-
 def is_missing(label: Any) -> bool:
-    """Return whether a label is None, NaN, NaT, pandas' NA or infinite."""
-    if label is None:
-        return True
-    if isinstance(label, float | np.floating):
-        return not np.isfinite(label)
+    """Return whether a label is None, NaN, NaT or pandas' NA."""
     try:
-        return bool(label != label)
+        return label is None or bool(label != label)
     except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal to anything
         return type(label).__name__ == "NAType"
+
+
+def _is_infinite(label):
+    return isinstance(label, float | np.floating) and bool(np.isinf(label))
 
 
 def warn_unscaled(X: Table, gamma: float) -> None:

@@ -150,15 +150,6 @@ def test_a_tied_vote_goes_to_the_class_with_more_training_rows():
     assert np.all(model.predict(X)[tied] == 1)
 
 
-@pytest.mark.parametrize("params", [{}, {"kernel": "linear", "C": 1.0}, {"loss": "hinge", "C": 1.0}])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_threads_change_no_bit(params, n_classes):
-    X, y = make_table(0, n_classes=n_classes)
-    one, two = (quick(n_jobs=n, **params).fit(X, y) for n in (1, 2))
-    assert_array_equal(one.oob_mean_value_, two.oob_mean_value_)
-    assert_array_equal(one.count_votes(X).sums, two.count_votes(X).sums)
-
-
 def test_several_python_threads_can_fit_at_once():
     X, y = make_table(0)
     expected = quick().fit(X, y).oob_mean_value_
@@ -170,16 +161,6 @@ def test_several_python_threads_can_fit_at_once():
         thread.join()
     for model in models:
         assert_array_equal(model.oob_mean_value_, expected)
-
-
-@pytest.mark.parametrize("density", [0.05, 0.5])
-def test_dense_and_csr_agree(density):
-    rng = np.random.default_rng(0)
-    X = sparse.random(300, 80, density=density, format="csr", random_state=rng)
-    y = np.asarray(X.sum(axis=1)).ravel() > density * 40
-    dense, csr = quick().fit(X.toarray(), y), quick().fit(X, y)
-    assert_allclose(dense.oob_mean_value_, csr.oob_mean_value_, atol=1e-5)
-    assert_array_equal(dense.predict(X), csr.predict(X.toarray()))
 
 
 def test_single_precision_input_gives_nearly_the_same():
@@ -207,21 +188,10 @@ def test_renaming_the_classes_renames_the_predictions(seed):
     assert_allclose(one.oob_mean_value_, other.oob_mean_value_[:, ::-1], atol=1e-3)
 
 
-@given(seed=st.integers(0, 10**6), times=st.integers(2, 3))
-def test_rows_that_occur_twice_get_the_same_vote_twice(seed, times):
-    X, y = make_table(seed, n=60)
-    model = quick().fit(np.tile(X, (times, 1)), np.tile(y, times))
-    votes = model.count_votes(np.tile(X, (times, 1)))
-    assert_array_equal(votes.sums[:60], votes.sums[-60:])
-
-
-@pytest.mark.parametrize("names", [["ham", "spam"], [-1, 1], [False, True], [3, 7], ["é", "ß"]], ids=str)
-@pytest.mark.parametrize("dtype", [None, object])
-def test_predictions_have_the_type_of_the_labels(names, dtype):
+@pytest.mark.parametrize("dtype", [str, object, int, bool, float])
+def test_predictions_have_the_type_of_the_labels(dtype):
     X, numbers = make_table(0)
-    y = np.array(names, dtype=dtype)[numbers]
-    if dtype is object and not isinstance(names[0], str):
-        y = y.astype(type(names[0]))  # in scikit-learn, classes that are objects must be text
+    y = np.array(["é", "ß"] if dtype in (str, object) else [0, 1], dtype=dtype)[numbers]
     predicted = quick().fit(X, y).predict(X)
     assert predicted.dtype == y.dtype
     assert np.mean(predicted == y) > 0.9

@@ -19,12 +19,9 @@ def test_sizes_are_the_papers(n_samples, log, log_squared):
     assert subset_size("log_squared", n_samples) == log_squared
 
 
-def test_every_pair_of_classes_gets_the_papers_size():
+def test_every_pair_of_up_to_ten_classes_gets_the_papers_size():
     assert subset_size("log_squared", 10_000, n_classes=10) == 424  # 5 times 84.83
-
-
-def test_subsets_stop_growing_with_ten_classes():
-    assert subset_size("log_squared", 10_000, n_classes=60) == subset_size("log_squared", 10_000, 10)
+    assert subset_size("log_squared", 10_000, n_classes=60) == 424
 
 
 def test_sizes_stay_between_two_and_the_table():
@@ -74,18 +71,12 @@ def test_a_bias_that_never_draws_a_class_is_refused():
 
 
 @pytest.mark.parametrize("sizes", [(90, 10), (50, 50), (60, 30, 10)])
-@pytest.mark.parametrize("p", [0.5, 0.3])
+@pytest.mark.parametrize("p", [0.5, 0.3, 0.1])
 def test_rows_are_drawn_as_often_as_definition_5_says(sizes, p, seed):
     labels = make_labels(*sizes)
     subsets = draw_subsets(labels, 2000, 20, p, seed=seed)
     expected = (class_probabilities(sizes, p) / sizes)[labels] * subsets.size
     assert chisquare(np.bincount(subsets.ravel(), minlength=len(labels)), expected).pvalue > SURE
-
-
-def test_with_the_share_of_the_smaller_class_every_row_is_equally_likely(seed):
-    labels = make_labels(170, 30)
-    counts = np.bincount(draw_subsets(labels, 2000, 20, p=0.15, seed=seed).ravel(), minlength=200)
-    assert chisquare(counts).pvalue > SURE
 
 
 def test_draws_of_a_subset_are_independent(seed):

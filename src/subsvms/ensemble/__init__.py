@@ -7,13 +7,6 @@ from subsvms.ensemble._solver import solve_shared, solve_subsets
 from subsvms.ensemble._votes import Votes
 
 __all__ = [
-    "SubSVMClassifier",
-    "Votes",
-    "class_probabilities",
-    "draw_subsets",
-    "load",
-    "save",
-    "solve_shared",
-    "solve_subsets",
-    "subset_size",
-]
+    "SubSVMClassifier", "Votes", "class_probabilities", "draw_subsets", "load", "save", "solve_shared",
+    "solve_subsets", "subset_size",
+]  # fmt: skip

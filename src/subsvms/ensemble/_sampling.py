@@ -96,15 +96,10 @@ def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int
 
     Parameters
     ----------
-    labels : ndarray of int of shape (n_samples,)
-        Class numbers from 0 on, each used at least once.
-    size : int
-        Rows in a subset.
-    p : float
-        The sampling bias.
+    labels, size, p, seed
+        As in `draw_subsets`.
     block : int
         Number of the block, from 0 on.
-    seed : int
 
     Returns
     -------

@@ -194,8 +194,6 @@ def solve_subsets(
     Returns
     -------
     Solution
-        Its attributes are `coef`, `row` and `start` (the SVMs one after the other), `intercept`,
-        `duality_gap`, `n_iter` and `pairs`.
 
     Examples
     --------
@@ -246,14 +244,7 @@ def prepare_matrices(
 ) -> Callable[[int, int], np.ndarray]:
     """Return a function of (first, last) that returns the kernel matrices of these problems, end to end.
 
-    Parameters
-    ----------
-    X, kernel
-        As in `solve_subsets`.
-    row : ndarray of int of shape (n_entries,)
-        Row numbers, problem after problem.
-    start : ndarray of int of shape (n_problems + 1,)
-        Where the entries of each problem begin.
+    `row` and `start` are those of the solution.
     """
     from subsvms.ensemble._compiled import smo as _smo
 
@@ -344,7 +335,6 @@ def solve_shared(
     Returns
     -------
     SharedSolution
-        Its attributes are `coef`, `decision`, `intercept`, `duality_gap`, `n_iter` and `C`.
 
     Examples
     --------

@@ -47,15 +47,7 @@ def train_svms(
 ) -> Solution:
     """Train one SVM per subset and pair of classes, with the estimator's parameters."""
     return solve_subsets(
-        problem.X,
-        problem.labels,
-        subsets,
-        kernel=problem.kernel,
-        C=estimator.C,
-        loss=estimator.loss,
-        class_weight=problem.weight,
-        tol=estimator.tol,
-        max_iter=estimator.max_iter,
-        n_jobs=effective_n_jobs(estimator.n_jobs),
-        on_progress=on_progress,
-    )
+        problem.X, problem.labels, subsets, kernel=problem.kernel, C=estimator.C, loss=estimator.loss,
+        class_weight=problem.weight, tol=estimator.tol, max_iter=estimator.max_iter,
+        n_jobs=effective_n_jobs(estimator.n_jobs), on_progress=on_progress,
+    )  # fmt: skip

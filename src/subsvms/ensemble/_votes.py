@@ -95,13 +95,7 @@ class Votes:
 def pick_best(amounts: np.ndarray, sizes: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
     """Return the class with the largest amount, for each row; ties as in `Votes.winners`.
 
-    Parameters
-    ----------
-    amounts : ndarray of shape (n_rows, n_classes)
-    sizes : ndarray of shape (n_classes,)
-        Rows of each class in the training table.
-    given : ndarray of int of shape (n_rows,), optional
-        Class numbers; -1 for a row without a label.
+    `amounts` has the shape (n_rows, n_classes), and `given` is -1 for a row without a label.
     """
     best = amounts == amounts.max(axis=1, keepdims=True)
     winner = np.argmax(np.where(best, sizes, -1), axis=1)
@@ -142,10 +136,6 @@ def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kerne
     sizes : ndarray of shape (n_classes,)
         Rows of each class.
     kernel : Kernel
-
-    Returns
-    -------
-    Voters
     """
     weights = solution.as_matrix(X.shape[0])
     every = np.arange(weights.shape[0])
@@ -229,10 +219,6 @@ def count_votes(
         Called as on_progress(n_rows_done, n_rows) from time to time.
     start : Votes, optional
         Votes of earlier SVMs on these rows: the result has the same bits as if all voted in one call.
-
-    Returns
-    -------
-    Votes
     """
     return _fill_votes(voters, X, None, 0, n_jobs, lanes, on_progress, start)[0]
 
