@@ -1,4 +1,4 @@
-"""Made tables for tests of runs in parts."""
+"""Generated tables for tests of runs in parts, and the passes over them."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,11 @@ from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.options import Options
 
+OPTIONS = Options("label", exclude=("true", "city"), n_estimators=40)  # text takes longest
+
 
 def make_columns(n, *, seed=0, wrong=0.1, share=0.5, n_classes=2):
-    """Numbers, categories, text and missing values; every tenth label wrong."""
+    """Return numbers, categories, text and missing values; a share `wrong` of the labels is wrong."""
     rng = np.random.default_rng(seed)
     names = np.array(["no", "yes", "maybe", "never"])[:n_classes]
     clean = np.where(rng.random(n) < share, 0, rng.integers(1, n_classes, n))
@@ -30,8 +32,13 @@ def make_columns(n, *, seed=0, wrong=0.1, share=0.5, n_classes=2):
     })  # fmt: skip
 
 
+def set_labels(columns, labels):
+    """Return a table with other labels."""
+    return columns.set_column(columns.column_names.index("label"), "label", pa.array(labels))
+
+
 def write_files(columns, folder, n_files=3, row_group_size=1000):
-    """Write a table as several files; their names are in the order of the rows."""
+    """Write a table to several files; their names are in the order of the rows."""
     folder.mkdir(parents=True, exist_ok=True)
     cuts = np.linspace(0, len(columns), n_files + 1).astype(int)
     for i, (a, b) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
@@ -39,17 +46,26 @@ def write_files(columns, folder, n_files=3, row_group_size=1000):
     return folder
 
 
-def correct_in_parts(where, work, options=None, *, pool_size=10_000, engine=None, stages=None, **more):
-    """Do both passes; return what was learned, what was found, and the written rows."""
-    options = options or Options("label", exclude=("true",), n_estimators=100)
+def learn_in_parts(where, options=OPTIONS, *, pool_size=10_000, **more):
+    """Do the first pass; return the source, the engine, and what was learned."""
     source = open_source(where, options.label)
-    engine = engine or LocalEngine(2, len(source.units))
+    engine = more.pop("engine", None) or LocalEngine(2, len(source.units))
+    return source, engine, learn_from(source, options, engine, pool_size=pool_size, n_jobs=2, **more)
+
+
+def judge_in_parts(source, engine, learned, work, **more):
+    """Do the second pass; return what was learned and found, and the rows that were written."""
     for name in (CORRECTED, ISSUES, DONE, VOTES):
         (work / name).mkdir(parents=True, exist_ok=True)
-    learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=2, stages=stages, **more)
     learned = limit_changes(source, learned, engine, folder=work, **more)
     whole = correct_units(source, learned.corrector, engine, folder=work, **more)
     return learned, examine_worst(learned, whole), read_parts(work)
+
+
+def correct_in_parts(where, work, options=OPTIONS, *, batch_rows=None, **more):
+    """Do both passes."""
+    first = learn_in_parts(where, options, batch_rows=batch_rows, **more)
+    return judge_in_parts(*first, work, batch_rows=batch_rows)
 
 
 def read_parts(work):

@@ -47,3 +47,13 @@ def test_a_row_without_a_label_is_judged_by_its_vote():
 def test_labels_that_say_nothing_are_left_as_they_are():
     eta = np.full((2, 2), 0.5)
     assert_array_equal(compute_posterior(eta, np.full((2, 2), 0.5), np.array([0, 1])), np.eye(2))
+
+
+def test_the_posterior_of_a_row_does_not_depend_on_other_rows():
+    rng = np.random.default_rng(0)
+    matrix = 0.7 * np.eye(40) + 0.3 / 40
+    eta, given = rng.dirichlet(np.ones(40), 300), rng.integers(0, 40, 300)
+    whole = compute_posterior(eta, matrix, given)
+    for n in (1, 2, 7, 64):
+        parts = [compute_posterior(eta[i : i + n], matrix, given[i : i + n]) for i in range(0, 300, n)]
+        assert_array_equal(np.concatenate(parts), whole)

@@ -1,4 +1,4 @@
-"""On a Dask cluster: the same bits as in one process, whatever happens to workers and scheduler."""
+"""A Dask cluster gives the same bits as one process, whatever happens to workers and scheduler."""
 
 import json
 import os
@@ -72,7 +72,7 @@ def stop(process):
 
 @pytest.fixture
 def scheduler(tmp_path):
-    """A scheduler of its own process, and its address."""
+    """A scheduler in a process of its own, and its address."""
     note = tmp_path / "scheduler.json"
     process = start(
         "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", note
@@ -126,7 +126,7 @@ def expected(small_units, tmp_path_factory):
     return read_files(place)
 
 
-def test_a_worker_killed_in_mid_run_changes_nothing(small_units, expected, tmp_path, scheduler):
+def test_killing_a_worker_during_a_run_changes_nothing(small_units, expected, tmp_path, scheduler):
     _, address = scheduler
     workers = [start_worker(address, tmp_path) for _ in range(2)]
     try:
@@ -143,7 +143,9 @@ def test_a_worker_killed_in_mid_run_changes_nothing(small_units, expected, tmp_p
             stop(worker)
 
 
-def test_without_the_scheduler_it_says_so_and_goes_on_later(small_units, expected, tmp_path, scheduler):
+def test_a_run_that_lost_its_scheduler_says_so_and_continues_later(
+    small_units, expected, tmp_path, scheduler
+):
     process, address = scheduler
     worker = start_worker(address, tmp_path)
     try:
@@ -153,18 +155,20 @@ def test_without_the_scheduler_it_says_so_and_goes_on_later(small_units, expecte
         os.killpg(process.pid, signal.SIGKILL)
         _, errors = job.communicate(timeout=300)
         assert job.returncode == 2, errors
-        assert re.search(r"The Dask scheduler at '\S+' is gone", errors), errors
+        assert re.search(r"connection to the Dask scheduler at '\S+' was lost", " ".join(errors.split())), (
+            errors
+        )
         assert "Traceback" not in errors
         assert count_done(tmp_path / "x.unfinished") >= 2 and not (tmp_path / "x").exists()
     finally:
         stop(worker)
-    done = start(*command)  # another engine goes on with the same parts
+    done = start(*command)  # another engine continues with the same parts
     _, errors = done.communicate(timeout=300)
     assert done.returncode == 0, errors
     assert read_files(tmp_path / "x") == expected
 
 
-def test_no_scheduler_at_the_address(small_units, tmp_path, monkeypatch):
+def test_an_address_without_a_scheduler_is_reported(small_units, tmp_path):
     environment = os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}
     job = start(
         "subsvms", "correct", small_units, *COMMON, "--scheduler", "tcp://127.0.0.1:9", "--output",

@@ -6,7 +6,7 @@ from paper_data import load
 
 from subsvms import adversaries, correct_labels
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::subsvms.LabelNoiseWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")]
 N_CORRUPTIONS = 3
 
 

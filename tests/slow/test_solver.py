@@ -1,4 +1,4 @@
-"""One large problem over a shared kernel matrix, as a comparison with plain SVMs needs it."""
+"""One large problem with a precomputed kernel, as the comparison with plain SVMs needs it."""
 
 import numpy as np
 import pytest

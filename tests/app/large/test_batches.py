@@ -1,0 +1,49 @@
+"""Each row of a table gets the same bits, alone or in any batch."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from large_tables import learn_in_parts, make_columns, write_files
+from numpy.testing import assert_array_equal
+
+from subsvms.exceptions import TableError
+
+
+@pytest.fixture(scope="module", params=[2, 4], ids=["two classes", "four classes"])
+def judged(request, tmp_path_factory):
+    """A corrector, the rows it learned from, and their judgement."""
+    columns = make_columns(900, n_classes=request.param, wrong=0.2)
+    where = write_files(columns, tmp_path_factory.mktemp("large") / "big")
+    corrector = learn_in_parts(where, pool_size=200, stages=(0.5, 1.0))[2].corrector
+    return corrector, columns, corrector.judge(columns, np.arange(900), n_jobs=2)
+
+
+def test_a_row_gets_the_same_bits_alone(judged):
+    """Sums must not be added in an order that depends on the number of rows."""
+    corrector, columns, whole = judged
+    for row in (0, 899, *corrector.pool_rows[:20], *range(5, 900, 30)):
+        alone = corrector.judge(columns.slice(row, 1), np.array([row]))
+        for name in ("posterior", "quality", "score"):
+            assert_array_equal(getattr(alone.judgement, name)[0], getattr(whole.judgement, name)[row])
+        assert_array_equal(alone.votes.sums[0], whole.votes.sums[row])
+        assert alone.votes.n_voters[0] == whole.votes.n_voters[row]
+        assert alone.withstands[0] == whole.withstands[row]
+
+
+def test_rows_of_the_pool_are_judged_by_svms_that_were_not_trained_on_them(judged):
+    corrector, columns, whole = judged
+    in_pool = np.isin(np.arange(900), corrector.pool_rows)
+    assert np.mean(whole.votes.n_voters[in_pool] < 40) > 0.9
+    assert np.all(whole.votes.n_voters[~in_pool] == 40)
+    assert np.all(corrector.judge(columns).votes.n_voters == 40)  # without row numbers
+
+
+def test_only_with_two_classes_do_rows_leave_early(judged):
+    corrector, *_ = judged
+    assert (corrector.exits is None) == (len(corrector.labels.classes) > 2)
+
+
+def test_a_label_that_was_never_counted_is_refused(judged):
+    corrector, *_ = judged
+    with pytest.raises(TableError, match="'perhaps' was not in the table"):
+        corrector.judge(pa.table({"label": ["no", "perhaps"]}))

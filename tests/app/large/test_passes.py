@@ -1,0 +1,119 @@
+"""A table in parts gives the same bits as in memory, in any batches and files, and with any type of label."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from large_tables import OPTIONS, correct_in_parts, make_columns, set_labels, write_files
+from numpy.testing import assert_array_equal
+from pyarrow import parquet
+
+from subsvms.app.runs.issues import find_issues
+from subsvms.app.runs.run import correct_table
+from subsvms.app.tables.table import read_table
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_files(make_columns(1200), tmp_path_factory.mktemp("large") / "big")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"exclude": ("true",)},
+        {"max_error_rate": 0.03},
+        {"rule": "majority", "max_error_rate": 0.05},
+        {"max_error_rate": 0.0},
+        {"action": "drop", "rule": "majority"},
+        {"action": "weight", "by": ("colour", "city")},
+        {"action": "review", "min_confidence": 0.9},
+    ],
+    ids=lambda changes: " ".join(f"{key}={value}" for key, value in changes.items()),
+)
+def test_a_table_that_fits_in_the_pool_is_judged_as_in_memory(folder, tmp_path, changes):
+    options = replace(OPTIONS, **changes)
+    run = correct_table(read_table(sorted(folder.iterdir()), "label"), options)
+    learned, finding, (corrected, issues) = correct_in_parts(folder, tmp_path, options)
+    kept = run.correction.kept
+    assert corrected["label"] == run.correction.labels[kept].tolist()
+    assert corrected["label_given"] == run.table.labels[kept].tolist()
+    if options.action == "weight":
+        assert corrected["sample_weight"] == run.correction.sample_weight.round(4).tolist()
+    assert finding.run.tally == run.tally
+    assert_array_equal(learned.corrector.rule.noise.matrix, run.correction.noise.matrix)
+    assert_array_equal(learned.corrector.rule.noise.rate_interval, run.correction.noise.rate_interval)
+    whole = find_issues(run.correction, run.features.X)
+    listed = whole.to_table(run.table).to_pydict()
+    order = np.argsort(listed["row"])
+    n_doubtful = len(finding.doubtful)
+    assert finding.n_issues == len(whole) and len(issues["row"]) == len(whole) - n_doubtful
+    assert n_doubtful == 0
+    for name in set(listed) - {"supporting", "opposing"}:
+        assert issues[name] == [listed[name][i] for i in order], name
+    n_shown = min(50, len(whole))
+    assert_array_equal(finding.numbers[:n_shown], whole.rows[:n_shown])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_batches_and_files_do_not_matter(tmp_path, n_classes):
+    columns = make_columns(3000, n_classes=n_classes, seed=1)
+    found = []
+    for i, (n_files, group, batch_rows) in enumerate([(1, 3000, 65536), (1, 500, 333), (4, 1000, 1000)]):
+        where = write_files(columns, tmp_path / str(i), n_files, group)
+        paths = sorted(where.iterdir(), reverse=True)  # nor does the order of the names
+        learned, finding, written = correct_in_parts(
+            paths, tmp_path / f"work{i}", pool_size=400, batch_rows=batch_rows
+        )
+        noise = learned.corrector.rule.noise.matrix.tolist()
+        found.append((written, finding.run.tally, noise, finding.numbers.tolist()))
+    assert found[1] == found[0] and found[2] == found[0]
+    given, true = (np.array(columns[name].to_pylist()) for name in ("label", "true"))
+    wrong = np.mean(np.array(found[0][0][0]["label"]) != true)
+    assert wrong < (0.7 if n_classes == 2 else 1.0) * np.mean(given != true)
+
+
+def test_missing_labels_are_filled_in_and_listed(tmp_path):
+    columns = make_columns(1000)
+    labels = columns["label"].to_pylist()
+    labels[::50] = [None] * 20
+    where = write_files(set_labels(columns, labels), tmp_path / "big")
+    run = correct_table(read_table(sorted(where.iterdir()), "label"), OPTIONS)
+    _, finding, (corrected, issues) = correct_in_parts(where, tmp_path / "work")
+    assert corrected["label"] == run.correction.labels.tolist() and None not in corrected["label"]
+    assert corrected["label_given"] == labels
+    assert finding.run.tally == run.tally
+    assert issues["action"].count("missing") == 20
+
+
+def test_a_class_with_few_rows_in_the_sample_is_left_alone(tmp_path):
+    columns = make_columns(2000, wrong=0.0)
+    labels = columns["label"].to_pylist()
+    labels[::200] = ["rare"] * 10
+    where = write_files(set_labels(columns, labels), tmp_path / "big")
+    learned, _, (corrected, _) = correct_in_parts(where, tmp_path / "work", pool_size=100)
+    assert corrected["label"] == labels
+    assert any("'rare' has 10 labelled rows, but only 1 in the sample" in note for note in learned.notes)
+
+
+def test_labels_keep_their_type(tmp_path):
+    columns = make_columns(600)
+    codes = [label == "yes" for label in columns["label"].to_pylist()]
+    kinds = {
+        "text": columns["label"],
+        "dictionary": columns["label"].dictionary_encode(),
+        "int8": pa.array([int(code) for code in codes], pa.int8()),
+        "bool": pa.array(codes),
+        "decimal": pa.array([Decimal(code) for code in codes], pa.decimal128(5, 0)),
+    }
+    tallies = []
+    for name, labels in kinds.items():
+        where = write_files(set_labels(columns, labels), tmp_path / name)
+        _, finding, (corrected, _) = correct_in_parts(where, tmp_path / f"{name}-work")
+        tallies.append(finding.run.tally)
+        assert corrected["label_given"] == labels.to_pylist()
+        written = parquet.read_schema(next((tmp_path / f"{name}-work/corrected").iterdir()))
+        assert written.field("label").type == labels.type
+    assert all(tally == tallies[0] for tally in tallies) and tallies[0].n_flagged > 20

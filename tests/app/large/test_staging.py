@@ -1,0 +1,78 @@
+"""Text and Arrow files are copied to Parquet as they would be read into memory; mistakes give a sentence."""
+
+import gzip
+
+import pyarrow as pa
+import pytest
+from large_tables import make_columns
+from pyarrow import feather, parquet
+
+from subsvms.app.large.sources import find_format
+from subsvms.app.large.staging import stage_files
+from subsvms.app.tables.table import read_table
+from subsvms.exceptions import TableError
+
+
+@pytest.fixture
+def staged(tmp_path):
+    (tmp_path / "staged").mkdir()
+    return tmp_path / "staged"
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.tsv", "t.feather", "t.arrow"])
+def test_other_formats_give_the_same_table(tmp_path, staged, name):
+    columns = make_columns(1000)
+    path = tmp_path / name
+    if name == "t.feather":
+        feather.write_feather(columns, path)
+    elif name == "t.arrow":
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, columns.schema) as stream:
+            stream.write_table(columns, 400)
+    else:
+        text = columns.to_pandas().to_csv(index=False, sep="\t" if "tsv" in name else ",").encode()
+        path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    format = find_format([path])
+    separator = stage_files([path], format, staged, label="label")
+    assert separator == {"csv": ",", "tsv": "\t", "feather": None}[format]
+    assert parquet.read_table(staged).equals(read_table(path, "label").columns.combine_chunks())
+
+
+def test_encodings_and_quotes_are_understood(tmp_path, staged):
+    text = 'näme;label\n"a;\nb";ja\n"";nein\n;ja\n'
+    marked = b"\xef\xbb\xbf" + text.encode()
+    for data, encoding in ((text.encode("cp1252"), "cp1252"), (marked, None), (text.encode("utf-16"), None)):
+        (tmp_path / "t.csv").write_bytes(data)
+        assert stage_files([tmp_path / "t.csv"], "csv", staged, label="label", encoding=encoding) == ";"
+        found = parquet.read_table(staged / "000000.parquet").to_pydict()
+        assert found == {"näme": ["a;\nb", "", None], "label": ["ja", "nein", "ja"]}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty"),
+        (b"a,label\n1\n", "Expected 2 columns, got 1"),
+        (b"a,label\n\xff\xfe,x\n", r"name its encoding \(--encoding\)"),
+        (b"a,label\n", "header but no rows"),
+        (b"a,a,label\n1,2,x\n", "several columns named 'a'"),
+        (b"a,b\n1,2\n", "no column 'label'"),
+        (b'"a,label\n1,2\n', "quote"),
+    ],
+)
+def test_text_that_cannot_be_read_is_named(tmp_path, staged, data, message):
+    path = tmp_path / "t.csv"
+    path.write_bytes(data)
+    with pytest.raises(TableError, match=message):
+        stage_files([path], "csv", staged, label="label")
+
+
+def test_what_does_not_fit_is_refused(tmp_path, staged):
+    paths = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv.xz")]
+    for path, text in zip(paths, ("a,label\n1,x\n", "b,label\n1,x\n", ""), strict=True):
+        path.write_text(text)
+    with pytest.raises(TableError, match=r"b.csv' has other columns than '.*a.csv'"):
+        stage_files(paths, "csv", staged, label="label")
+    with pytest.raises(TableError, match="no text encoding 'utf-9'"):
+        stage_files(paths, "csv", staged, encoding="utf-9")
+    with pytest.raises(TableError, match="compressed with xz"):
+        stage_files(paths[2:], "csv", staged)
