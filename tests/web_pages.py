@@ -3,6 +3,7 @@
 import re
 from html.parser import HTMLParser
 
+PAPER = {"light": "rgb(250, 250, 248)", "dark": "rgb(20, 23, 27)"}
 VOID = {"meta", "link"}
 
 

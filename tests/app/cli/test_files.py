@@ -60,19 +60,15 @@ def test_the_same_seed_corrupts_the_same_rows(loans, tmp_path):
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_an_existing_file_is_not_replaced_unless_forced(loans):
+def test_an_existing_file_is_not_replaced_unless_forced_and_never_the_input(loans):
     words = ("corrupt", loans, "--label", "default")
     out = loans.with_name("loans.corrupted.csv")
     out.write_text("precious")
     result = run(*words)
     assert result.exit_code == 2 and "already exists" in result.output and out.read_text() == "precious"
     assert run(*words, "--force").exit_code == 0 and out.read_text() != "precious"
-
-
-def test_the_input_is_never_the_output(loans):
     before = loans.read_bytes()
-    result = run("corrupt", loans, "--label", "default", "--output", loans, "--force")
-    assert result.exit_code == 2 and loans.read_bytes() == before
+    assert run(*words, "--output", loans, "--force").exit_code == 2 and loans.read_bytes() == before
 
 
 def test_corrupt_takes_a_direction_a_matrix_or_a_class_and_writes_the_clean_labels(loans):

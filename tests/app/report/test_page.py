@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from web_pages import Page, contrast, plain_text
+from web_pages import PAPER, Page, contrast, plain_text
 
 from subsvms.app.report import draw_charts, render_report
 from subsvms.app.report.charts import DEEPEST
@@ -98,9 +98,13 @@ def test_the_page_has_the_order_that_a_reader_needs(charts):
         place = text.index(words, place)
 
 
+def make_short_summary():
+    return make_summary(worst=make_summary()["worst"][:1])
+
+
 def check_that_text_stays_text(text):
-    """Replace every text of a short summary; the page must have the same tags, and show the text."""
-    short = make_summary(worst=make_summary()["worst"][:1])
+    """Replace every text of a summary; the page must have the same tags, and show the text."""
+    short = make_short_summary()
     harmless, _ = replace_text(short, lambda number: f"x¤{number}")
     hostile, texts = replace_text(short, lambda number: f"{text}¤{number}")
     html = render_report(hostile, {})
@@ -130,15 +134,14 @@ def test_values_of_any_kind_can_be_printed(value):
             return {name: put(inner) for name, inner in part.items()}
         return [put(inner) for inner in part] if isinstance(part, list) else value
 
-    Page(render_report(put(make_summary(worst=make_summary()["worst"][:1])), {}))
+    Page(render_report(put(make_short_summary()), {}))
 
 
 def test_what_is_missing_is_left_out():
     page = Page(render_report({}, {}))
     assert "None" not in page.text and "Undefined" not in page.text
-    summary = make_summary(worst=make_summary()["worst"][:1])
-    for name in summary:
-        rest = {key: value for key, value in summary.items() if key != name}
+    for name in make_summary():
+        rest = {key: value for key, value in make_short_summary().items() if key != name}
         assert "Undefined" not in Page(render_report(rest, {})).text
 
 
@@ -267,14 +270,12 @@ def test_labels_that_the_votes_do_not_explain_have_no_rates():
     assert "Mislabelled" not in text
 
 
-@pytest.mark.parametrize("action", ["fix", "drop", "weight", "review", "other"])
-def test_the_verdict_says_what_was_done(action):
-    words = {
-        "fix": "corrected", "drop": "left out", "weight": "less", "review": "reviewed", "other": "wrong.",
-    }  # fmt: skip
-    for flagged in (1, 2):
-        verdict = format_verdict({"flagged": flagged, "labelled": 5, "action": action})
-        assert words[action] in verdict and verdict.startswith(f"{flagged} of 5 labels look")
+def test_the_verdict_says_what_was_done():
+    done = {"fix": "corrected", "drop": "left out", "weight": "less", "review": "reviewed", "other": "wrong."}
+    for action, words in done.items():
+        for flagged in (1, 2):
+            verdict = format_verdict({"flagged": flagged, "labelled": 5, "action": action})
+            assert words in verdict and verdict.startswith(f"{flagged} of 5 labels look")
 
 
 @given(share=st.floats(0, 1))
@@ -336,8 +337,7 @@ def make_hostile_page(correction):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.parametrize("width, scheme", [(360, "dark"), (1200, "light")])
 def test_a_browser_shows_the_page_and_nothing_else_happens(browser, correction, tmp_path, scheme, width):
     path = tmp_path / "report.html"
     path.write_text(make_hostile_page(correction), encoding="utf-8")
@@ -352,13 +352,9 @@ def test_a_browser_shows_the_page_and_nothing_else_happens(browser, correction, 
     for opened in (False, True):
         if opened:
             page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
-        wide, seen = page.evaluate(
-            "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-        )
-        assert wide <= seen
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == {
-        "light": "rgb(250, 250, 248)", "dark": "rgb(20, 23, 27)"
-    }[scheme]  # fmt: skip
+        root = "document.documentElement"
+        assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER[scheme]
     assert said == []
     page.close()
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from loans import make_rows, write
-from web_pages import contrast
+from web_pages import PAPER, contrast
 
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.folder import DECISIONS
@@ -65,12 +65,6 @@ def serving(folder, port=9300):
             process.wait(20)
 
 
-@pytest.fixture
-def server(folder):
-    with serving(folder) as (address, _):
-        yield address
-
-
 def until(page, condition, *values):
     """Wait until an expression holds; playwright cannot, as the page's policy forbids `eval`."""
     end = time.monotonic() + WAIT / 1000
@@ -117,14 +111,11 @@ class Reviewer:
         """Wait until a decision is stored and the next issue is shown."""
         until(self.page, "!document.body.classList.contains('busy')")
 
-    def see(self, selector, words, page=None):
+    def see(self, selector, words):
         """Wait until a part of the page contains these words."""
-        until(
-            page or self.page,
-            "([selector, words]) => [...document.querySelectorAll(selector)]"
-            ".some(part => part.textContent.replaceAll('\\u00a0', ' ').includes(words))",
-            [selector, words],
-        )
+        holds = "part.textContent.replaceAll('\\u00a0', ' ').includes(words)"
+        found = f"[...document.querySelectorAll(selector)].some(part => {holds})"
+        until(self.page, f"([selector, words]) => {found}", [selector, words])
 
     @property
     def row(self):
@@ -136,12 +127,9 @@ class Reviewer:
     def rows(self):
         """The rows on this page of the list."""
         self.settle()
-        return [
-            int(row)
-            for row in self.page.eval_on_selector_all(
-                "#lines button", "all => all.map(one => one.dataset.row)"
-            )
-        ]
+        return self.page.eval_on_selector_all(
+            "#lines button", "all => all.map(one => Number(one.dataset.row))"
+        )
 
     def check(self):
         """Assert that nothing failed, no other host was contacted, and no cell of the table ran as code."""
@@ -152,18 +140,14 @@ class Reviewer:
 
 
 @pytest.fixture
-def review(browser, server):
+def review(browser, folder):
     """Return a function that makes reviewers; at the end their pages are checked."""
-    reviewers = []
-
-    def come(**options):
-        reviewers.append(Reviewer(browser, server, **options))
-        return reviewers[-1]
-
-    yield come
-    for reviewer in reviewers:
-        reviewer.check()
-        reviewer.context.close()
+    with serving(folder) as (address, _):
+        reviewers = []
+        yield lambda **options: reviewers.append(Reviewer(browser, address, **options)) or reviewers[-1]
+        for reviewer in reviewers:
+            reviewer.check()
+            reviewer.context.close()
 
 
 def stored(folder):
@@ -220,25 +204,20 @@ def test_keys_decide_and_the_next_open_issue_follows(review, folder):
     ann.see("#agreement", " % of such suggestions are expected to be right.")
 
 
-def test_buttons_do_what_the_keys_do(review, folder):
+def test_undo_reverts_a_decision_and_shows_the_row_again_with_keys_or_buttons(review, folder):
     ann = review()
     first, second = ann.rows[:2]
-    ann.page.click("text=Keep as given")
-    ann.see("#issue", f"Row {second}")
-    assert stored(folder)[first][0] == "keep"
-    ann.page.click("#undo")
-    ann.see("#issue", f"Row {first}")
-    assert stored(folder) == {}
-
-
-def test_undo_reverts_a_decision_and_shows_the_row_again(review, folder):
-    ann = review()
-    first = ann.rows[0]
     ann.press("a", "u")
     ann.see("#said", f"Undone: row {first}.")
     assert ann.row == first and ann.rows[0] == first and stored(folder) == {}
     ann.press("k", "Control+z")
     assert ann.row == first and stored(folder) == {}
+    ann.page.click("text=Keep as given")
+    ann.see("#issue", f"Row {second}:")
+    assert stored(folder)[first][0] == "keep"
+    ann.page.click("#undo")
+    ann.see("#issue", f"Row {first}:")
+    assert stored(folder) == {}
 
 
 def test_keys_do_nothing_while_typing_or_with_other_modifiers(review, folder):
@@ -289,15 +268,8 @@ def test_filters_narrow_the_list_and_a_reload_keeps_them(review):
     )
     narrowed, rows = total(ann), ann.rows
     assert 0 < narrowed < everything
-    values = dict(
-        zip(
-            *(
-                ann.page.locator(f".compare tbody {part}").all_inner_texts()
-                for part in ("th", "td:nth-child(2)")
-            ),
-            strict=True,
-        )
-    )
+    columns = (ann.page.locator(f".compare tbody {part}") for part in ("th", "td:nth-child(2)"))
+    values = dict(zip(*(column.all_inner_texts() for column in columns), strict=True))
     assert values["colour"] == "blue" and values["who"] == "bob"
     ann.page.reload()
     ann.see("#shown", f"{narrowed} open row")
@@ -460,16 +432,15 @@ def test_nothing_is_marked_while_the_server_is_down_and_work_continues_once_it_i
     assert set(stored(folder)) == {first}
 
 
-def test_a_refused_decision_is_reported_and_not_marked(browser, folder):
-    with serving(folder) as (address, _):
-        ann = Reviewer(browser, address)
-        first = ann.row
-        answer = {"status": 503, "json": {"error": "The decisions cannot be written: nothing was stored."}}
-        ann.page.route("**/api/decide", lambda route: route.fulfill(**answer))
-        ann.press("a")
-        ann.see("#said.wrong", "nothing was stored")
-        assert ann.row == first and ann.page.locator(".decision").count() == 0
-        ann.context.close()
+def test_a_refused_decision_is_reported_and_not_marked(review):
+    ann = review()
+    first = ann.row
+    answer = {"status": 503, "json": {"error": "The decisions cannot be written: nothing was stored."}}
+    ann.page.route("**/api/decide", lambda route: route.fulfill(**answer))
+    ann.press("a")
+    ann.see("#said.wrong", "nothing was stored")
+    assert ann.row == first and ann.page.locator(".decision").count() == 0
+    assert len(ann.faults) == 1 and "503" in ann.faults.pop()
 
 
 @pytest.mark.parametrize("width, scheme", [(360, "dark"), (768, "light"), (1200, "dark")])
@@ -487,9 +458,7 @@ def test_the_page_fits_the_screen_and_follows_the_colour_scheme(review, width, s
             assert box["y"] + box["height"] <= 800 and box["height"] >= 40
             assert not ann.page.is_visible("#lines")
             ann.page.click("#back")
-    assert ann.page.evaluate("getComputedStyle(document.body).backgroundColor") == {
-        "light": "rgb(250, 250, 248)", "dark": "rgb(20, 23, 27)"
-    }[scheme]  # fmt: skip
+    assert ann.page.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER[scheme]
 
 
 def test_a_phone_decides_with_buttons_and_moves_on(review, folder):
@@ -525,15 +494,11 @@ def test_every_control_has_a_name_and_text_has_contrast(review):
             assert contrast(colours[text], colours[ground]) >= 4.5, (scheme, text, ground)
 
 
-def test_a_run_without_issues_says_so(browser, folder):
-    with serving(folder) as (address, _):
-        ann = Reviewer(browser, address)
-        nothing = {"last": 0, "rows": [], "issues": 0, "decided": 0, "skipped": 0, "judged": 0, "accepted": 0}
-        ann.page.route("**/api/state?*", lambda route: route.fulfill(json=nothing))
-        ann.page.route(
-            "**/api/issues?*", lambda route: route.fulfill(json={"total": 0, "offset": 0, "issues": []})
-        )
-        ann.page.goto("about:blank")
-        ann.page.goto(address)
-        ann.see("#nothing", "looks suspicious: there is nothing to review.")
-        ann.context.close()
+def test_a_run_without_issues_says_so(review):
+    ann = review()
+    state = dict.fromkeys(("last", "issues", "decided", "skipped", "judged", "accepted"), 0) | {"rows": []}
+    issues = {"total": 0, "offset": 0, "issues": []}
+    ann.page.route("**/api/state?*", lambda route: route.fulfill(json=state))
+    ann.page.route("**/api/issues?*", lambda route: route.fulfill(json=issues))
+    ann.page.reload()
+    ann.see("#nothing", "looks suspicious: there is nothing to review.")
