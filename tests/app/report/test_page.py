@@ -86,7 +86,7 @@ def test_the_page_has_the_order_that_a_reader_needs(charts):
     expected = [
         "Wrong labels in the column default", "812 of 32,561 labels look wrong and were corrected.",
         "About 3.1 % of the labels look wrong. 812 were changed.", "812 of 32,561", "3.1 % 2.0 to 5.0 %",
-        "Read this before you use the result", "What to do next", "Files beside this page",
+        "Read this before you use the result", "What to do next", "Files next to this page",
         "Wrong labels by class", "Which labels are mixed up", "How the SVMs voted",
         "How many changes the verdicts withstand", "Where the wrong labels come from", "By annotator",
         "Rows to look at first", "The 12 most suspicious of 812 rows.", "Row 0", "Very likely: the",

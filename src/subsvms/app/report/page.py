@@ -244,7 +244,7 @@ def format_verdict(summary: Mapping[str, Any]) -> str:
 
 
 def lay_out_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of the table as its card shows it, with its witnesses beside it.
+    """Return a row of the table as its card shows it, next to its witnesses.
 
     Examples
     --------
