@@ -1,8 +1,8 @@
-"""Compare what `subsvms.plan` expects with what then happens: seconds, and errors of single SVMs.
+"""Compare what `subsvms.theory.plan` expects with what then happens: seconds, and errors of single SVMs.
 
     python benchmarks/planning.py [--data-dir FOLDER]
 
-writes results/planning.md. Seconds are of one run each on a shared machine; the ratio is what counts.
+writes results/planning.md. Seconds are from a single run each on a shared machine; look at the ratio.
 """
 
 import argparse
@@ -23,7 +23,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def tables(folder):
-    """Return (name, X, clean labels) of the tables to plan for."""
+    """Yield (name, X, clean labels) for each table to plan for."""
     for name in ("breast cancer", "digits", *(FEATURES if folder else ())):
         yield name, *load(name, folder)
     for n in (20_000, 100_000):

@@ -2,15 +2,14 @@
 
     python benchmarks/quality.py --data-dir FOLDER     # about ten minutes on two cores
 
-FOLDER holds the 13 LIBSVM files of the paper (default: SUBSVMS_DATA); without it only scikit-learn's data
-are used. One line per run goes to benchmarks/results/quality.csv as soon as it is done, and a run that is
-there is not done again, so a stopped benchmark goes on where it was; --fresh begins anew, as one must after a
-change of the code. The tables go to
-benchmarks/results/quality.md.
+FOLDER holds the 13 LIBSVM files of the paper (default: SUBSVMS_DATA); without it, only scikit-learn's and
+synthetic data are used. One line per run is appended to benchmarks/results/quality.csv as soon as it is done,
+and finished runs are not repeated, so a benchmark that was stopped continues where it was; --fresh starts
+again, which is necessary after a change of the code. The tables go to benchmarks/results/quality.md.
 
 Methods: labels as given; the paper's majority vote; the default rule, "posterior"; and the same rule with
-the noise matrix counted from the clean labels, which no user has. A cell, a data set under an attack, is
-*harmed* if on average over its corruptions more labels are wrong after than before, by more than 0.002.
+the noise matrix counted from the clean labels, which no user has. A cell, that is, a data set under an
+attack, is *harmed* if the share of wrong labels, averaged over its corruptions, grows by more than 0.002.
 Other methods, under every attack, are compared in benchmarks/peers.
 """
 
@@ -38,12 +37,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
 from subsvms import LabelCorrector, adversaries
+
+# Private, because users cannot give the rule the true noise matrix
 from subsvms.correction._rule import Settings, apply_rule, learn_rule, limit_changes
 from subsvms.exceptions import LabelNoiseWarning
 
 RESULTS = Path(__file__).parent / "results"
 N_CORRUPTIONS = 5
-MARGIN = 0.002  # more wrong labels than this, as a share of the rows, is harm
+MARGIN = 0.002  # if the share of wrong labels grows by more, that is harm
 FEATURES = {
     **{f"a{i}a": 123 for i in range(1, 6)},
     "splice": 60,
@@ -53,7 +54,7 @@ FEATURES = {
 }
 ALPHAS = (1.0, 0.75, 0.5, 0.25, 0.0)
 RATES = (0.01, 0.05, 0.1)
-SHARES = (0.5, 0.7, 0.9)  # of the votes that the capped majority rule asks for
+SHARES = (0.5, 0.7, 0.9)  # of the votes that the capped majority rule requires
 MADE = {
     "made: rare": dict(n_samples=2000, n_features=8, n_informative=4, weights=[0.95], class_sep=0.7),
     "made: balanced": dict(n_samples=1000, n_features=20, n_informative=5),
@@ -77,13 +78,13 @@ EARLIER = {
 
 
 def make(name, seed):
-    """Return a made table whose classes overlap by nature; every label is right."""
+    """Return a synthetic table whose classes overlap by nature; every label is right."""
     rng = np.random.default_rng(seed)
     if name == "made: logistic":
         X = rng.random((1000, 5))
         odds = np.exp((X - 0.5) @ [4, 3, 2, 1, 0])
         return X, (rng.random(1000) < odds / (1 + odds)).astype(int)
-    if name == "made: plateaus":  # an even share of each class lies in the other: nothing tells it from noise
+    if name == "made: plateaus":  # a fixed share of each class lies in the other, just as with noise
         X = rng.random((1000, 4))
         return X, (rng.random(1000) < np.where(X[:, 0] > 0.5, 0.75, 0.05)).astype(int)
     if name == "made: blobs":
@@ -94,7 +95,7 @@ def make(name, seed):
 
 
 def load(name, folder, seed=0):
-    """Return the table and its clean labels, scaled as in the paper; made and small ones differ by seed."""
+    """Return a table, scaled as in the paper, and its clean labels; the seed is for made and small ones."""
     if name in MADE:
         return make(name, seed)
     if name in SMALL:
@@ -117,13 +118,13 @@ def load(name, folder, seed=0):
 
 
 def paper_attacks(clean, rho):
-    """Return the paper's attacks: each alpha, flips as many as a share rho of the smaller class."""
+    """Return the paper's attacks: for each alpha, as many flips as a share rho of the smaller class."""
     smaller = np.bincount(clean).min() / len(clean)
     return [(f"rho={rho}", alpha, rho * smaller) for alpha in ALPHAS]
 
 
 def list_attacks(clean):
-    """Return (name, alpha, flips as a share of all rows) of the attacks that these labels allow."""
+    """Return (name, alpha, flips as a share of all rows) for the attacks that these labels allow."""
     sizes = np.bincount(clean)
     smaller = sizes.min() / sizes.sum()
     attacks = [("clean", "", 0.0)]
@@ -147,7 +148,7 @@ def corrupt(X, clean, attack, alpha, rate, seed):
 
 
 def score(X, clean, given, seed):
-    """Return wrong labels left by each method, and how well the doubtful labels are ranked."""
+    """Return the wrong labels left by each method, and how well the doubtful labels are ranked."""
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)
@@ -184,7 +185,7 @@ def score(X, clean, given, seed):
 
 
 def run(name, folder, done, path, seeds):
-    """Do the runs of one data set that are not done, and append each to the file."""
+    """Do the missing runs of one data set, and append each to the file."""
     X, clean = load(name, folder)
     attacks = [("clean", "", 0.0), ("uniform", "", 0.1)] if name in MADE else list_attacks(clean)
     if name in SMALL:
@@ -211,7 +212,7 @@ def run(name, folder, done, path, seeds):
 
 
 def append_line(path, line):
-    """Append a line, a dict, to a CSV file, which begins with the names of the columns."""
+    """Append a dictionary to a CSV file, whose first line names the columns."""
     fresh = not path.exists()
     with path.open("a", newline="") as file:
         writer = csv.DictWriter(file, line, lineterminator="\n")
@@ -253,7 +254,7 @@ def summarise(lines):
 
 
 def is_harmed(cell, method):
-    """Tell if a method leaves more wrong labels than it found."""
+    """Say if a method leaves more wrong labels than there were."""
     return cell[method] > cell["given"] + MARGIN
 
 
@@ -313,7 +314,7 @@ def summary(cells):
 
 
 def beside_earlier(cells):
-    """Return a table of the cells that an earlier program measured."""
+    """Return a table of the cells that an earlier program was measured on."""
     lines = ["| data | attack | given | earlier | posterior | sd | known |", "|---|---|---|---|---|---|---|"]
     for name, figures in EARLIER.items():
         for alpha, figure in zip((None, "1.0", "0.5", "0.0"), figures, strict=True):
@@ -330,7 +331,7 @@ def beside_earlier(cells):
 
 
 def boundary_table(cells):
-    """Return the frontier between flips near the boundary, undone, and clean labels, harmed."""
+    """Return the trade-off between undoing flips near the boundary and harming clean labels."""
     methods = ["posterior", *(f"capped majority, {share}" for share in SHARES)]
     lines = [
         '`capped majority, c` is the rule "majority" with max_error_rate=0.2 and min_confidence=c.',
@@ -370,10 +371,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"))
     parser.add_argument("--only", nargs="*", help="names of data sets")
-    parser.add_argument("--fresh", action="store_true", help="begin anew")
+    parser.add_argument("--fresh", action="store_true", help="start again")
     parser.add_argument("--out", type=Path, default=RESULTS / "quality.csv")
     parser.add_argument(
-        "--first-seed", type=int, default=0, help="another one gives other corruptions and SVMs"
+        "--first-seed", type=int, default=0, help="other seeds give other corruptions and SVMs"
     )
     parser.add_argument("--corruptions", type=int, default=N_CORRUPTIONS, help="of each cell")
     args = parser.parse_args()

@@ -1,13 +1,13 @@
-"""Measure runs in parts: time and memory against rows, and what the size of the pool costs in quality.
+"""Measure runs in parts: time and memory against rows, and how the size of the pool affects quality.
 
     python benchmarks/scale.py rows                        # ten minutes on two cores, 2 GB of disk
     python benchmarks/scale.py pool --data-dir FOLDER      # about half an hour
     python benchmarks/scale.py cost                        # three minutes
 
 `rows` makes tables of 20 columns with a tenth of the labels wrong and runs the command line on them, each in
-a new process, whose time and largest memory are noted. `pool` corrects the tables of benchmarks/quality.py,
-and larger made ones, once in memory and once for each size of the pool; what is done is not done again.
-`cost` compares the time that votes should take with what they took, for several shapes of table and ensemble.
+a new process, whose time and peak memory are recorded. `pool` corrects the tables of benchmarks/quality.py,
+and larger synthetic ones, once in memory and once for each size of the pool; finished runs are not repeated.
+`cost` compares the time that votes should take with the time they took, for several tables and ensembles.
 Results go to benchmarks/results/scale.json, scale_cost.json, scale_pool.csv and scale.md.
 """
 
@@ -66,7 +66,7 @@ CASES = (  # options of the command line; without any, a run in parts on the thr
     f"{SMALLER} --engine dask --threads 2", f"{SMALLER} --kernel linear", f"{SMALLER} --svms 200",
 )  # fmt: skip
 EVERYWHERE = ("", SMALLER, f"{SMALLER} --svms 200")  # cases for every number of rows,
-LONG = (10_000_000, ("", SMALLER))  # but for these, which take a quarter of an hour
+LONG = (10_000_000, ("", SMALLER))  # except these, which take a quarter of an hour
 
 
 def write_rows(n_rows, path, seed=0, n_columns=N_COLUMNS):
@@ -88,7 +88,7 @@ def write_rows(n_rows, path, seed=0, n_columns=N_COLUMNS):
 
 
 def measure(path, place, arguments):
-    """Return seconds, largest memory of the process and its children, and wrong labels, of one run."""
+    """Return seconds, peak memory of the process and its children, and wrong labels, of one run."""
     command = [sys.executable, "-m", "subsvms", "correct", str(path), "--label", "y", "--exclude", "true",
                "--output", str(place), "--json", "--quiet", *arguments]  # fmt: skip
     if "--engine" not in arguments:
@@ -113,7 +113,7 @@ def measure(path, place, arguments):
 
 
 def bench_rows(rows, long):
-    """Run the command line on tables of more and more rows; what is done is not done again."""
+    """Run the command line on tables of more and more rows; finished runs are not repeated."""
     target = RESULTS / "scale.json"
     found = json.loads(target.read_text()) if target.exists() else {"lines": []}
     found["machine"] = {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine()}
@@ -137,7 +137,7 @@ def bench_rows(rows, long):
 
 
 def fit_slope(lines, case):
-    """Return the power of the rows with which judging grows."""
+    """Return the power of the number of rows with which the time for judging grows."""
     own = [(line["rows"], line["stages"]["judging"]) for line in lines if line["case"] == case]
     return np.polyfit(*np.log(own).T, 1)[0] if len(own) > 1 else np.nan
 
@@ -150,7 +150,7 @@ def make_place(folder):
 
 
 class Votes(NamedTuple):
-    """What one thread took to judge a table."""
+    """What it took one thread to judge a table."""
 
     us: float  # a row
     bits: int  # of a number: float64 where float32 would not do
@@ -159,7 +159,7 @@ class Votes(NamedTuple):
 
 
 def measure_cost(n_columns, pool_size, n_svms, kernel, *, stages=(1.0,), early_exit=None):
-    """Return Votes: with `stages=None` as they are by default, else all SVMs are asked about every row."""
+    """Return Votes: with `stages=None` as by default, otherwise all SVMs vote on every row."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.parquet"
         write_rows(BLOCK, path, n_columns=n_columns)
@@ -178,7 +178,7 @@ def measure_cost(n_columns, pool_size, n_svms, kernel, *, stages=(1.0,), early_e
 
 
 def compare_exits(kernel):
-    """Return what early exits save, and how many labels they change."""
+    """Return how much time early exits save, and how many labels they change."""
     shape = (N_COLUMNS, 20_000, 1000, kernel)
     whole = measure_cost(*shape)
     runs = {"exact": measure_cost(*shape, stages=None)}
@@ -194,8 +194,8 @@ def compare_exits(kernel):
 
 
 def bench_cost():
-    """Compare the model of `early_exit.py` with measurements, and fit its constants anew."""
-    measure_cost(5, 1000, 100, "rbf")  # what is compiled first is not counted
+    """Compare the model of `early_exit.py` with measurements, and fit its constants again."""
+    measure_cost(5, 1000, 100, "rbf")  # compilation is not counted
     measure_cost(5, 1000, 100, "linear")
     found = [measure_cost(*shape) for shape in SHAPES]
     measured, bits, counts = (np.array([run[i] for run in found], float) for i in range(3))
@@ -329,14 +329,14 @@ def write_tables():
 
 
 def pool_tables(lines):
-    """Return what a pool costs: wrong labels left, less those left without a pool."""
+    """Return how many more wrong labels are left with a pool than without one."""
     left = {(line["data"], line["attack"], line["pool"]): float(line["left"]) for line in lines}
     head = [
         "## The size of the pool",
         "",
-        "Wrong labels left, as a share of all rows, less what a run without a pool leaves, over the attacks",
-        "of each table: mean (worst). A pool of the size of the table or more is no pool, and leaves the",
-        "same labels to the bit (-).",
+        "Wrong labels left, as a share of all rows, minus those left by a run without a pool, over the",
+        "attacks of each table: mean (worst). A pool at least as large as the table is no pool, and leaves",
+        "the same labels to the bit (-).",
         "",
         "| data | rows | without | " + " | ".join(f"{pool:,}" for pool in POOLS) + " |",
         "|---|---|---|" + "---|" * len(POOLS),
@@ -359,7 +359,7 @@ def pool_tables(lines):
 
 
 def main():
-    """Measure what was asked for."""
+    """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["rows", "pool", "cost", "tables"])
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"))

@@ -3,11 +3,11 @@
     python benchmarks/several.py --name after --data-dir FOLDER     # a quarter of an hour on one core
     python benchmarks/several.py --tables                           # write results/several.md
 
-Data: iris, wine, digits and made tables; and tables whose classes are the values of one attribute of a1a (a
-census) or mushrooms, to be told from the other attributes: no label is wrong, and many classes overlap. The
-limits of `_noise_softmax` were set on the tables that `TUNED` names, under these attacks; others were new
-to it. A name that is not "after" is that of another version of the code: run this file there. What is done is
-not done again.
+Data: iris, wine, digits and synthetic tables; and tables whose classes are the values of one attribute of a1a
+(a census) or mushrooms, to be predicted from the other attributes: no label is wrong, and many classes
+overlap. The limits of `correction/_noise_softmax.py` were set on the tables that `TUNED` names, under these
+attacks; the others were new to it. Any name but "after" stands for another version of the code: run this file
+there. Finished runs are not repeated.
 """
 
 import argparse
@@ -43,7 +43,7 @@ TUNED = (
     "mushrooms: 4", "mushrooms: 19", "mushrooms: 20", "made: 5", "made: 3", "made: 8", "made: 4",
     "made: 3, large",
 )  # fmt: skip
-FEWEST = 20  # rows of a class; smaller ones are left out
+FEWEST = 20  # rows of a class; smaller classes are left out
 CASES = (
     ("clean", 0.0), ("uniform", 0.05), ("uniform", 0.1), ("uniform", 0.2), ("uniform", 0.4),
     ("class-conditional", 0.1), ("class-conditional", 0.2), ("boundary", 0.1), ("region", 0.1),
@@ -53,7 +53,7 @@ HARM = 0.002
 
 
 def load_table(name, folder, seed):
-    """Return features and right labels."""
+    """Return features and clean labels."""
     kind, _, detail = name.partition(": ")
     if kind == "digits":
         return load("digits", folder)
@@ -75,7 +75,7 @@ def load_table(name, folder, seed):
 
 
 def find_attributes(X):
-    """Return the first and last columns of attributes: runs of columns of which each row has one."""
+    """Return the first and last columns of attributes: runs of columns of which each row has exactly one."""
     found, first = [], 0
     while first < X.shape[1]:
         last = first + 1
@@ -87,7 +87,7 @@ def find_attributes(X):
 
 
 def take_attribute(X, first, last):
-    """Return the other columns, and the values of these as classes."""
+    """Return the other columns as features, and the values of these columns as classes."""
     known = X[:, first:last].sum(axis=1) == 1
     y = X[known, first:last].argmax(axis=1)
     large = np.flatnonzero(np.bincount(y) >= FEWEST)
@@ -112,7 +112,7 @@ def corrupt(attack, rate, X, clean, seed):
 
 
 def list_tables(folder):
-    """Return the names of all tables that can be read."""
+    """Return the names of all tables that are available."""
     names = ["iris", "wine", "digits", *MADE]
     if folder:
         names += [f"a1a: {name}" for name in CENSUS] + [f"mushrooms: {i}" for i in MUSHROOMS]
@@ -120,7 +120,7 @@ def list_tables(folder):
 
 
 def measure_all(name, folder, seeds):
-    """Correct every table after every attack; one line each."""
+    """Correct every table after every attack, and append a line for each."""
     path = RESULTS / "several.csv"
     done = set()
     if path.exists():
@@ -135,7 +135,7 @@ def measure_all(name, folder, seeds):
                 try:
                     own = zlib.crc32(f"{data}/{attack}/{rate}/{seed}".encode()) >> 1
                     given = corrupt(attack, rate, X, clean, own)
-                except ValueError as error:  # the attack would empty a class
+                except ValueError as error:  # the attack would take all rows of a class
                     print(f"{data}, {attack} {rate}: {error}", file=sys.stderr)
                     continue
                 began = time.perf_counter()
@@ -162,7 +162,7 @@ def write_tables():
         "# Three classes and more",
         "",
         "Made by `python benchmarks/several.py`; see there. Shares of wrong labels, means over runs; a run",
-        f"is harmed if more labels are wrong after it than were given, by more than {HARM}.",
+        f"is harmed if the share of wrong labels grows by more than {HARM}.",
         "",
     ]
     for column in ("tables", "attack", "data"):
@@ -190,7 +190,7 @@ def main():
     parser.add_argument("--name", default="after", help="version of the code")
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"))
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--tables", action="store_true", help="write the tables, and measure nothing")
+    parser.add_argument("--tables", action="store_true", help="only write the tables")
     args = parser.parse_args()
     if not args.tables:
         with warnings.catch_warnings():

@@ -1,8 +1,8 @@
-"""The tool on an income-like table of 32,561 rows: seconds, memory, and wrong labels before and after.
+"""Measure the command line on the 32,561 rows of the Adult data: seconds, memory and wrong labels.
 
-LIBSVM's a1a and its test file are the rows of the Adult data, its 14 columns cut into 0/1 features. The
-columns are put together again, as categories with missing values, labels are flipped, and `subsvms correct`
-is run as its user would, in a process of its own, whose peak memory the system reports.
+LIBSVM's a1a and its test file are the rows of the Adult data, with the 14 columns turned into 0/1 features.
+The columns are put together again, as categories with missing values, labels are flipped, and `subsvms
+correct` is run as a user would run it, in a process of its own whose peak memory the system reports.
 
     python benchmarks/tool.py --data-dir FOLDER
 """
@@ -24,7 +24,7 @@ from sklearn.datasets import load_svmlight_files
 
 from subsvms import adversaries
 
-COLUMNS = {  # of the Adult data, and the features that each was cut into
+COLUMNS = {  # of the Adult data, and the number of features that each was turned into
     "age": 5, "workclass": 8, "fnlwgt": 5, "education": 16, "education_num": 5, "marital_status": 7,
     "occupation": 14, "relationship": 6, "race": 5, "sex": 2, "capital_gain": 2, "capital_loss": 2,
     "hours_per_week": 5, "native_country": 41,
@@ -90,7 +90,7 @@ def write_table(path, columns, labels):
 
 
 def run_tool(path, given, clean):
-    """Correct the file in a process of its own and compare what it wrote with the truth."""
+    """Correct the file in a process of its own and compare the result with the truth."""
     program = "import sys; from subsvms.app.cli.main import app; app()"
     command = [sys.executable, "-c", program, "correct", str(path), "--label", "income", "--force", "--quiet"]
     began = time.perf_counter()

@@ -1,10 +1,10 @@
-"""Which data sets meet which attacks, and how large: a cell each.
+"""Which data sets are attacked in which way, and how strongly: one cell each.
 
-A budget is a share of all rows, or, as "rho=0.75", of the smallest class, the paper's. Without an attack
-every label is right: the cell "clean", at 0. Attacks that do not hit every class alike flip fewer rows than
-the smallest class has: with more it could be emptied, or most of what is given its label could be wrong, and
-then nothing in the table tells which of the two is the truth. Cells that would need more are left out, and
-`list_skipped` names them. Directed flips need two classes.
+A budget is a share of all rows or, as the paper's "rho=0.75", of the smallest class. Without an attack every
+label is right: the cell "clean", with the budget 0. Attacks that do not affect every class alike flip fewer
+rows than the smallest class has: with more, the class could be emptied, or most rows with its label could be
+wrong, and then nothing in the table shows which of the two is the truth. Cells that would need more are left
+out, and `list_skipped` names them. Directed flips need two classes.
 """
 
 import zlib
@@ -27,7 +27,7 @@ KINDS = {  # name of the attack, and its direction
     "region": ("region", None),
     "greedy": ("greedy", None),
 }
-EVEN = ("uniform", "class-conditional")  # hit every class alike
+EVEN = ("uniform", "class-conditional")  # affect every class alike
 MANY_CLASSES = ("digits", "made: five classes")
 RHO = "rho=0.75"
 BUDGETS = ("0.01", "0.05", "0.1", "0.2", RHO)
@@ -48,12 +48,12 @@ class Part:
     """Some data sets under some attacks."""
 
     data: tuple[str, ...]
-    kinds: tuple[str, ...]  # besides "clean", which every data set meets
+    kinds: tuple[str, ...]  # besides "clean", which every data set has
     budgets: tuple[str, ...]
     most_rows: int | None = None  # larger data sets are sampled
 
     def list_all(self, seed):
-        """Return all cells, also those that are left out."""
+        """Return all cells, including those that are left out."""
         sizes = {name: min(SIZES[name][0], self.most_rows or SIZES[name][0]) for name in self.data}
         return [
             cell
@@ -67,7 +67,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Preset:
-    """Parts, and how long one method may take in one cell."""
+    """Some parts, and how long one method may take in one cell."""
 
     parts: tuple[Part, ...]
     limit: float  # seconds
@@ -75,7 +75,7 @@ class Preset:
 
 
 def is_allowed(cell):
-    """Tell whether an attack can spend its budget, and leave a truth to be found."""
+    """Say if an attack can spend its budget and still leave a truth to be found."""
     name = KINDS[cell.kind][0]
     if name == "directed" and cell.data in MANY_CLASSES:
         return False
@@ -84,12 +84,12 @@ def is_allowed(cell):
 
 
 def cost(cell):
-    """Return about how long a cell takes; only the order matters. Greedy flips train up to 90 SVMs."""
+    """Return roughly how long a cell takes; only the order matters. Greedy flips train up to 90 SVMs."""
     return cell.rows**2 * (3 if cell.kind == "greedy" else 1)
 
 
 def list_cells(preset, with_files=True):
-    """Return the cells of a preset, cheap ones first; without files only those that need none."""
+    """Return the cells of a preset, cheap ones first; without files, only those that need none."""
     cells = {
         cell: None  # a set that keeps the order
         for seed in range(preset.n_seeds)
@@ -106,7 +106,7 @@ def list_skipped(preset):
 
 
 def seed_of(*words):
-    """Return a seed that belongs to these words alone."""
+    """Return a seed that depends on these words alone."""
     return zlib.crc32("/".join(map(str, words)).encode()) >> 1
 
 
@@ -139,8 +139,8 @@ PRESETS = {
         (Part(("breast cancer",), ("uniform", "boundary"), ("0.1",)), Part(("made: rare",), (), ())), limit=30
     ),
     "quick": Preset(QUICK, limit=60),
-    "repeated": Preset(QUICK, limit=60, n_seeds=3),  # other corruptions, made data and seeds of the methods
-    "standard": Preset(  # the larger the table, the fewer the attacks; no rows are left out
+    "repeated": Preset(QUICK, limit=60, n_seeds=3),  # other corruptions, synthetic data and method seeds
+    "standard": Preset(  # larger tables have fewer attacks; no rows are left out
         (
             Part(SMALL, ATTACKS, BUDGETS),
             Part(MEDIUM, ("uniform", *THE_PAPERS, "boundary", "region"), (RHO,)),

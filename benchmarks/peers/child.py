@@ -1,9 +1,9 @@
 """Call a function in a process of its own, with a limit on its time and memory.
 
-Processes are forked from a server that has imported what they need and loaded compiled code (`preload.py`),
-so that a time is that of the work and not of the start. Each has one thread: the number of threads that
-libraries take is set in the environment, before the server starts. A process that crashes, or is killed at
-its limit, costs its caller one `Outcome`. Made for Linux: limits and memory are counted as it does.
+Processes are forked from a server that has imported the libraries and loaded compiled code (`preload.py`), so
+that times do not include the start. Each has one thread: the number of threads that libraries use is set in
+the environment before the server starts. If a process crashes or is killed at its limit, only its own
+`Outcome` is lost. Linux only, because of the way limits and memory are counted.
 """
 
 import multiprocessing
@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2  # bytes; two cells at a time
+MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2  # bytes; for two cells at a time
 DONE, TOO_SLOW, FAILED = "done", "too slow", "failed"
 
 
@@ -23,7 +23,7 @@ class Outcome(NamedTuple):
 
     status: str  # DONE, TOO_SLOW or FAILED
     value: Any = None  # what it returned
-    note: str = ""  # why it did not
+    note: str = ""  # why it returned nothing
 
 
 def call(function, *args, limit, memory=MEMORY):
@@ -32,7 +32,7 @@ def call(function, *args, limit, memory=MEMORY):
     Parameters
     ----------
     function : callable
-        Of a module that can be imported.
+        From a module that can be imported.
     *args
     limit : float
         Seconds.
@@ -48,7 +48,7 @@ def call(function, *args, limit, memory=MEMORY):
         if not ours.poll(limit):
             return Outcome(TOO_SLOW, note=f"more than {limit:g} s")
         return ours.recv()
-    except EOFError:  # the other end is gone
+    except EOFError:  # the process has ended
         process.join()
         return Outcome(FAILED, note=f"the process ended with {process.exitcode}")
     finally:
@@ -59,14 +59,14 @@ def call(function, *args, limit, memory=MEMORY):
 
 
 def end_calls():
-    """Kill what is under way."""
+    """Kill all calls that are still running."""
     for process in multiprocessing.active_children():
         with suppress(ValueError):  # its caller has just closed it
             process.kill()
 
 
 def start_server():
-    """Return the context of processes; the server starts with the first of them."""
+    """Return the context for processes; the server starts with the first of them."""
     for name in THREADS:
         os.environ[name] = "1"
     context = multiprocessing.get_context("forkserver")
@@ -75,10 +75,10 @@ def start_server():
 
 
 def work(pipe, limit, memory, function, args):
-    """Call the function and send how it ended."""
+    """Call the function and send its outcome."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the caller decides
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    seconds = int(limit) + 5  # so that a process whose caller was killed goes, too
+    seconds = int(limit) + 5  # so that a process ends even if its caller was killed
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     try:
         outcome = Outcome(DONE, function(*args))

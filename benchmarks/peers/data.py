@@ -1,8 +1,8 @@
 """Tables with clean labels, and other rows to test on.
 
-The LIBSVM sets are tested on their .t files, mushrooms on the rows that its training split leaves. Of the
-other sets a third is held out. Features are scaled as in benchmarks/quality.py, by the training rows, or for
-breast cancer by all rows. At most `MOST_TESTED` rows are tested on.
+The LIBSVM sets are tested on their .t files, mushrooms on the rows outside its training split. A third of the
+other sets is held out. Features are scaled as in benchmarks/quality.py, by the training rows or, for breast
+cancer, by all rows. At most `MOST_TESTED` rows are used for testing.
 """
 
 import lzma
@@ -41,7 +41,7 @@ SIZES = {  # training rows, and how many of them are in the smallest class
 
 
 class Table(NamedTuple):
-    """A data set, every label right."""
+    """A data set whose labels are all right."""
 
     X: Any  # (n_rows, n_features), array or CSR matrix
     y: np.ndarray  # (n_rows,), class numbers
@@ -55,13 +55,13 @@ def load_table(name, folder, *, most_rows=None, seed=0):
     Parameters
     ----------
     name : str
-        Of `SIZES`.
+        One of `SIZES`.
     folder : path-like or None
-        Of the LIBSVM files.
+        Folder of the LIBSVM files.
     most_rows : int, optional
-        Train on no more rows than these, a stratified sample.
+        Train on a stratified sample of at most this many rows.
     seed : int
-        Made data differ by it, and samples.
+        Of synthetic data and samples.
     """
     if name in FEATURES:
         table = Table(*load(name, folder), *load_test(name, folder))
@@ -75,7 +75,7 @@ def load_table(name, folder, *, most_rows=None, seed=0):
 def load_test(name, folder):
     """Return the test rows of a LIBSVM set, scaled by the range of its training rows."""
     X, y = read(name, folder)
-    if name == "mushrooms":  # what benchmarks/quality.py leaves
+    if name == "mushrooms":  # the rows that benchmarks/quality.py leaves out
         _, X_test, _, y_test = train_test_split(X, y, train_size=SIZES[name][0], stratify=y, random_state=0)
     else:
         X_test, y_test = read(f"{name}.t", folder, FEATURES[name])
@@ -91,7 +91,7 @@ def read(file, folder, n_features=None):
 
 
 def sample(X, y, most_rows, seed):
-    """Return at most so many rows, each class with its share; CSR with the short indices that SVC takes."""
+    """Return a stratified sample of at most this many rows; CSR with the short indices that SVC takes."""
     if most_rows is not None and len(y) > most_rows:
         X, _, y, _ = train_test_split(X, y, train_size=most_rows, stratify=y, random_state=seed)
     if sparse.issparse(X):

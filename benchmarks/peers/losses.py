@@ -1,6 +1,6 @@
-"""Where a peer does better than SubSVMs' default rule: all of it.
+"""List every case in which a peer does better than the default rule of SubSVMs.
 
-A peer is every method but the two of SubSVMs; leaving the labels as they are is one.
+Every method except the two of SubSVMs is a peer, including the one that leaves the labels as they are.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 from benchmarks.peers.methods import OURS, is_ours
 from benchmarks.peers.tables import CELL, MARGIN, sort_names
 
-BETTER = {  # measure: 1 where more is better, -1 where less is
+BETTER = {  # measure: 1 if more is better, -1 if less is
     "left": -1,
     "harmed": -1,
     "worst": -1,
@@ -27,7 +27,7 @@ NO_COSTS = ("rows", "stopped at", "times ours", "fit, times ours", "predict, tim
 
 
 def is_peer(method):
-    """Tell whether a method is not one of ours."""
+    """Say if a method is not one of ours."""
     return not is_ours(method)
 
 
@@ -58,7 +58,7 @@ def compare_pairs(cells):
 def lost_cells(cells):
     """Return the cells in which a peer leaves fewer wrong labels by more than the margin, worst first.
 
-    A cell that our rule did not finish and a peer did is lost, too; its difference is infinite.
+    A cell that a peer finished and our rule did not is also lost; its difference is infinite.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def lost_cells(cells):
     Returns
     -------
     DataFrame
-        With the cell, what was given, what is left by us and by the best peer, its name, the difference, and
-        how many peers are better.
+        With the cell, the wrong labels that were given and those left by us and by the best peer, its name,
+        the difference, and how many peers are better.
     """
     lost = []
     for key, group in cells.groupby(CELL, sort=False):
@@ -105,13 +105,13 @@ def lost_groups(cells, column, measure, others=is_peer):
         One row per cell and method that finished it.
     column : str
     measure : str
-        Of `BETTER`.
+        One of `BETTER`.
     others : callable
-        Tells of a method's name whether to compare it.
+        Says of a method's name if it is to be compared.
     """
     values = cells.pivot_table(index=CELL, columns="method", values=measure)
     if measure in COSTS:
-        values = values.drop(columns="as given", errors="ignore")  # nothing costs less than nothing
+        values = values.drop(columns="as given", errors="ignore")  # doing nothing always costs less
     lost = []
     for other in filter(others, values):
         means = values[[OURS, other]].dropna().groupby(level=column).mean()
@@ -126,12 +126,12 @@ def lost_groups(cells, column, measure, others=is_peer):
 
 
 def lost_measures(table):
-    """Return the measures by which a peer is better; doing nothing always costs less.
+    """Return the measures by which a peer is better, without the costs of doing nothing.
 
     Parameters
     ----------
     table : DataFrame
-        A line for each method, with columns of `BETTER`.
+        One line per method, with columns of `BETTER`.
     """
     lost = []
     for measure, sign in ((name, BETTER[name]) for name in BETTER if name in table):
@@ -143,14 +143,14 @@ def lost_measures(table):
 
 
 def lost_speed(lines, own):
-    """Return where another is faster, or grows more slowly, by the lines of benchmarks/speed_rows.py.
+    """Return where a peer is faster, or grows more slowly, by the lines of benchmarks/speed_rows.py.
 
     Parameters
     ----------
     lines : list of dict
-        Of one part: who, for how many rows if that differs, and numbers of which less is better.
+        Of one part: a name, the number of rows if it differs, and numbers of which less is better.
     own : str
-        The name of our line.
+        Our name in these lines.
     """
     who, *columns = lines[0]
     ours = {line.get("rows"): line for line in lines if line[who] == own}

@@ -1,12 +1,12 @@
-"""Judge corrected labels by the clean ones, which no method sees.
+"""Judge corrected labels by the clean ones, which no method has seen.
 
 left        wrong labels after the correction, as a share of the rows
 changed     labels changed, as a share of the rows
-precision   of the changed labels, the share that is right now
-recall      of the wrong labels, the share that is right now
-auc, ap     area under the ROC curve, and average precision, of the ranking by quality, wrong labels to be
-            found first
-bac         balanced accuracy on clean test rows of an SVC, classes weighted alike, that learnt the labels
+precision   share of the changed labels that are right now
+recall      share of the wrong labels that are right now
+auc, ap     area under the ROC curve, and average precision, of the ranking by quality, in which wrong labels
+            should come first
+bac         balanced accuracy, on clean test rows, of an SVC with balanced class weights trained on the labels
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def measure(table, given, labels, quality):
     given : ndarray of int of shape (n_rows,)
     labels : ndarray of int of shape (n_rows,)
     quality : ndarray of float of shape (n_rows,)
-        Lower is worse; NaN where a method knows nothing, which counts as no doubt.
+        Lower is worse; NaN, where a method knows nothing, counts as no doubt.
     """
     clean = table.y
     wrong, changed = given != clean, labels != given
@@ -45,7 +45,7 @@ def measure(table, given, labels, quality):
 
 
 def retrain(table, labels):
-    """Return the balanced accuracy on test rows of a classifier that learns these labels."""
+    """Return the balanced accuracy on test rows of a classifier trained on these labels."""
     if len(np.unique(labels)) == 1:
         return 1.0 / len(np.unique(table.y_test))
     model = SVC(class_weight="balanced").fit(table.X, labels)

@@ -16,7 +16,7 @@ MARKERS = dict(zip((*METHODS, IN_PARTS), "x^osDPv<>*", strict=True))
 
 
 def draw_left(table, path):
-    """Draw the wrong labels left by each method under each attack; `table` is of `average_by`."""
+    """Draw the wrong labels left by each method under each attack; `table` comes from `average_by`."""
     methods = [name for name in table if name != "cells"]
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
     places = np.arange(len(table))
@@ -32,7 +32,7 @@ def draw_left(table, path):
 
 
 def draw_trade(table, path):
-    """Draw wrong labels left against time; `table` is of `summarise`."""
+    """Draw wrong labels left against time; `table` comes from `summarise`."""
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     for name, row in table.iterrows():
         seconds = max(row["cpu_seconds"], 1e-3)
@@ -74,6 +74,6 @@ def draw_growth(lines, path):
 
 
 def save(figure, path):
-    """Write a picture; without a date, so that the same lines give the same bytes."""
+    """Write a picture without a date, so that the same lines give the same bytes."""
     figure.savefig(Path(path), dpi=80, metadata={"Software": None})
     plt.close(figure)

@@ -28,7 +28,7 @@ from benchmarks.peers.tables import (
     take_common,
 )
 
-LESSONS = Path(__file__).with_name("lessons.md")  # words on the standard preset; numbers are in tables
+LESSONS = Path(__file__).with_name("lessons.md")  # comments on the standard preset, without numbers
 ONE_SEED = """\
 With one corruption, and one seed of each method, single cells say little. Averages over many cells say more;
 [quality.md](results/quality.md) has five corruptions of its cells, with their spread, for our rules.
@@ -40,9 +40,9 @@ WORDS = {
     ACCURACY: "balanced accuracy after retraining",
     "cpu_seconds": "CPU seconds",
 }
-COMPARED = {"Rows": OURS, "a5a": OURS, "Fit and predict": "SubSVMClassifier"}  # parts of speed, our line
+COMPARED = {"Rows": OURS, "a5a": OURS, "Fit and predict": "SubSVMClassifier"}  # parts, our name in each
 COLUMN_WORDS = {"kind": "attack", "data": "data", "budget": "budget"}
-AVERAGES = {  # what is averaged, by which columns; the section on losses goes through the same list
+AVERAGES = {  # what is averaged, by which columns; the section on losses uses the same list
     LEFT: ("kind", "data", "budget"),
     RANKING: ("kind", "data", "budget"),
     "ap": ("kind", "data", "budget"),
@@ -71,12 +71,12 @@ def write_report(preset, path, to):
     Parameters
     ----------
     preset : str
-        That the lines are of.
+        Preset that the lines belong to.
     path : path-like
         CSV file of the lines; the machine is described in the JSON file of the same name, and the speed
-        (benchmarks/speed_rows.py) in speed_rows.json beside it, if it was measured.
+        (benchmarks/speed_rows.py), if it was measured, in speed_rows.json beside it.
     to : path-like
-        The page; pictures go beside the lines.
+        The page; pictures are written beside the lines.
     """
     path, to = Path(path), Path(to)
     note = path.with_name("speed_rows.json")
@@ -99,7 +99,7 @@ def write_report(preset, path, to):
     to.parent.mkdir(parents=True, exist_ok=True)
     to.write_text("\n".join(text) + "\n")
     print("\n".join(overall(common)))
-    print(f"Written: {to}")
+    print(f"Wrote {to}.")
 
 
 def introduction(preset, path, lines, common):
@@ -117,16 +117,17 @@ def introduction(preset, path, lines, common):
         "`cells.py`).\n",
         f"A *cell* is a data set under an attack with a budget. {n_cells} cells (the preset `full` has",
         f"{n_full}), corruptions of each: {lines['seed'].nunique()}, methods: {lines['method'].nunique()}.",
-        f"Averages are over the {n_common} cells that every method finished. The larger a table, the fewer",
-        "its cells, so that small tables count for more; a table below has each data set count alike.\n",
+        f"Averages are over the {n_common} cells that every method finished. Large tables have fewer cells,",
+        "so small tables count for more; in one table below, each data set has the same weight.\n",
         *describe(machine),
-        "One thread for each method, beside other work: CPU seconds say more than seconds. Times are without",
-        "the start of Python and without compiling, which SubSVMs does when it first runs on a machine.\n",
+        "Each method had one thread, on a machine with other work, so CPU seconds say more than seconds.",
+        "Times include neither the start of Python nor compilation, which SubSVMs does when it first runs on",
+        "a machine.\n",
         *([ONE_SEED] if lines["seed"].nunique() == 1 else []),
-        "Every method gets the same features, scaled to a range of about one, or 0 and 1 as they come: what",
-        "SubSVMs asks for, and close to what an SVM wants. cleanlab finds wrong labels and would leave their",
-        "rows out; here they get the label it suggests, so that all methods can be counted alike. Limits of",
-        "SubSVMs' rules were set on some of these data sets, with other corruptions.\n",
+        "Every method gets the same features, scaled to a range of about one (or 0 and 1 as they are): what",
+        "SubSVMs needs, and close to what suits an SVM. cleanlab finds wrong labels and would drop their",
+        "rows; here they get the label it suggests, so that all methods can be compared. Limits of SubSVMs'",
+        "rules were set on some of these data sets, with other corruptions.\n",
         "Training rows: " + ", ".join(f"{name} {rows}" for name, rows in sizes.items()) + ".\n",
     ]
 
@@ -142,15 +143,15 @@ def comparison(lines, cells, common, links):
     """Return the averages, over all and by attack, data set and budget."""
     text = [
         "## All cells\n",
-        "*Left* is the share of wrong labels after the correction; a cell is *harmed* if that is more than",
-        f"before by more than {MARGIN}. Memory is the largest of a whole process; labels as given need none,",
-        "so their line is the part of Python and the libraries.\n",
+        "*Left* is the share of wrong labels after the correction; a cell is *harmed* if that is larger than",
+        f"before by more than {MARGIN}. Memory is the peak of the whole process; the line of labels as given",
+        "shows what Python and the libraries need.\n",
         *overall(common),
-        "\nEach data set counted alike:\n",
+        "\nEach data set with the same weight:\n",
         *as_markdown(average_data_sets(common, list(WORDS)).rename(columns=WORDS), index="method"),
         *spread(lines),
-        "\nBeside each peer, over the cells that both it and our default rule finished; *better* and *worse*",
-        f"count the cells in which we leave fewer or more wrong labels by more than {MARGIN}:\n",
+        "\nOur default rule beside each peer, over the cells that both finished; *better* and *worse* count",
+        f"the cells in which we leave fewer or more wrong labels by more than {MARGIN}:\n",
         *as_markdown(compare_pairs(cells)),
         f"\n![Wrong labels left by attack]({links['left']})\n",
         f"![Wrong labels left against time]({links['time']})\n",
@@ -164,29 +165,29 @@ def comparison(lines, cells, common, links):
 
 
 def spread(lines):
-    """Return how averages over the cells differ between seeds, if there are several."""
+    """Return how averages over the cells vary between seeds, if there are several."""
     if lines["seed"].nunique() == 1:
         return []
     table = spread_by_seed(lines, [LEFT, RANKING, ACCURACY]).rename(columns=WORDS)
     return [
-        f"\nMean, least and most of {lines['seed'].nunique()} seeds (corruption, made data and method):\n",
+        f"\nMean and range over {lines['seed'].nunique()} seeds (corruption, synthetic data and method):\n",
         *as_markdown(table, index="method"),
     ]
 
 
 def losses(cells, common, times):
-    """Return everything that a peer does better."""
+    """Return everything in which a peer does better."""
     lost = lost_cells(cells)
     n_cells = cells.groupby(CELL).ngroups
     text = [
         "## Where we lose\n",
-        f"A peer is every method but the two of SubSVMs; we are `{OURS}`, the default rule. Here is every",
-        "average of the tables above by which a peer is better, however little, over the cells that both",
-        f"finished, and every cell in which one leaves fewer wrong labels by more than {MARGIN}.\n",
+        f"Every method except the two of SubSVMs is a peer; we are `{OURS}`, the default rule. Listed are",
+        "all averages in the tables above by which a peer is better, however little, over the cells that",
+        f"both finished, and all cells in which a peer leaves fewer wrong labels by more than {MARGIN}.\n",
         "### Over all cells\n",
         *as_markdown(lost_measures(summarise(common))),
         "",
-        "### Each data set counted alike\n",
+        "### Each data set with the same weight\n",
         *as_markdown(lost_measures(average_data_sets(common, list(WORDS)))),
         "",
     ]
@@ -207,10 +208,10 @@ def losses(cells, common, times):
 
 
 def speed(times, path, to):
-    """Return the tables of benchmarks/speed_rows.py, if they were made; pictures lie beside the lines."""
+    """Return the tables of benchmarks/speed_rows.py, if there are any; pictures are beside the lines."""
     if not times:
         return []
-    text = ["## Speed\n", "Made by `python -m benchmarks.speed_rows`, whose part each table is.\n"]
+    text = ["## Speed\n", "Made by `python -m benchmarks.speed_rows`; one table for each of its parts.\n"]
     for title, part in times.items():
         text += [f"### {title}\n", part["note"] + ".\n", *describe(part.get("machine", {})), ""]
         table = pd.DataFrame(part["lines"], dtype=object)
@@ -224,7 +225,7 @@ def speed(times, path, to):
 
 
 def describe(machine):
-    """Return the machine, and the versions of all libraries, in words."""
+    """Return sentences on the machine and the versions of all libraries."""
     versions = ", ".join(f"{name} {number}" for name, number in machine.get("versions", {}).items())
     words = ", ".join(f"{key} {value}" for key, value in machine.items() if key not in ("versions", SOURCE))
     return [f"Machine: {words}.", f"Versions: {versions}."]
@@ -236,7 +237,7 @@ def unfinished(preset, lines):
     runs = {(*cell, name) for cell in list_cells(PRESETS[preset]) for name in METHODS}
     text = [
         "## What is not here\n",
-        f"Of the {len(runs)} runs of this preset {len(runs - present)} were not begun.\n",
+        f"Of the {len(runs)} runs of this preset, {len(runs - present)} were not started.\n",
         "Runs that did not finish:\n",
         *as_markdown(count_unfinished(lines)),
         "",

@@ -1,8 +1,8 @@
-"""Do the runs of a preset that are not done: one line each, nothing twice.
+"""Do the missing runs of a preset: one line each, nothing twice.
 
 Two cells at a time, cheap ones first, and in each cell one method after the other, all on the same labels.
-The attack, each method and its judgement have a process of their own (`child.py`): a method that crashes or
-takes too long costs one line, whose status says so. A line is appended as soon as it is there.
+The attack, each method and its judgement have a process of their own (`child.py`): if a method crashes or
+takes too long, the status of its line says so. Each line is appended as soon as it is known.
 """
 
 import csv
@@ -30,12 +30,12 @@ RESULTS = Path(__file__).parent.parent / "results"
 KEYS = (*Cell._fields, "method")
 COLUMNS = (*KEYS, "status", *MEASURES, "seconds", "cpu_seconds", "peak_mib", "note")
 LIBRARIES = ("subsvms", "cleanlab", "imbalanced-learn", "scikit-learn", "numpy", "scipy", "numba")
-SOURCE = "source"  # of our code, hashed, in the note on the machine
+SOURCE = "source"  # key of the hash of our code in the description of the machine
 PATIENCE = 900.0  # seconds for an attack, or for judging a correction
 
 
 class Lines:
-    """A CSV file that grows by whole lines; what was half written when a run was killed is cut off.
+    """A CSV file that grows by whole lines; a line cut short by a kill is removed.
 
     Parameters
     ----------
@@ -49,18 +49,18 @@ class Lines:
         whole = text[: text.rfind(b"\n") + 1] or (",".join(COLUMNS) + "\n").encode()
         if whole.splitlines()[0].decode() != ",".join(COLUMNS):
             raise ValueError(
-                f"{self.path.name} has other columns, so it is of another version: move it away."
+                f"{self.path.name} has other columns, so another version wrote it: move it away."
             )
         if whole != text:
             self.path.write_bytes(whole)
 
     def done(self):
-        """Return the keys of the lines that are there."""
+        """Return the keys of all lines."""
         with self.path.open(newline="") as file:
             return {tuple(line[key] for key in KEYS) for line in csv.DictReader(file)}
 
     def drop(self, methods):
-        """Forget what these methods did."""
+        """Remove the lines of these methods."""
         with self.path.open(newline="") as file:
             kept = [line for line in csv.DictReader(file) if line["method"] not in methods]
         fresh = self.path.with_suffix(".part")
@@ -71,7 +71,7 @@ class Lines:
         fresh.replace(self.path)
 
     def append(self, line):
-        """Add a line; numbers with as many digits as anyone reads."""
+        """Add a line; numbers with five digits."""
         words = {key: f"{value:.5g}" if isinstance(value, float) else value for key, value in line.items()}
         with self.lock:
             if not self.closed:
@@ -79,33 +79,33 @@ class Lines:
                     csv.DictWriter(file, COLUMNS, lineterminator="\n").writerow(words)
 
     def close(self):
-        """Let no more lines come."""
+        """Ignore all further lines."""
         with self.lock:
             self.closed = True
 
 
-def run_cells(cells, methods, lines, folder, *, limit, n_workers=2, tell=print):
-    """Do what is missing, and append it to the lines.
+def run_cells(cells, methods, lines, folder, *, limit, n_workers=2, on_progress=print):
+    """Do the missing runs, and append them to the lines.
 
     Parameters
     ----------
     cells : list of Cell
     methods : dict of str to callable
-        As in `methods.py`; of a module that can be imported.
+        As in `methods.py`; from a module that can be imported.
     lines : Lines
     folder : path-like or None
-        Of the data files.
+        Folder of the data files.
     limit : float
         Seconds for one method in one cell.
     n_workers : int
-        Cells at a time.
-    tell : callable
+        Number of cells at a time.
+    on_progress : callable
         Called with a line of text for each cell.
 
     Returns
     -------
     n_runs : int
-        How many were done now.
+        Number of runs done by this call.
     """
     done = lines.done()
     todo = {
@@ -120,7 +120,7 @@ def run_cells(cells, methods, lines, folder, *, limit, n_workers=2, tell=print):
         run_cell(cell, todo[cell], lines, folder, limit, Path(place) / f"{seed_of(*cell)}.pickle")
         finished.append(cell)
         now = time.perf_counter()
-        tell(
+        on_progress(
             f"{len(finished)}/{len(todo)}  {now - began:.0f} s  {cell.data}, {cell.rows} rows, {cell.kind} "
             f"{cell.budget}: {now - start:.1f} s for {len(todo[cell])} methods"
         )
@@ -130,7 +130,7 @@ def run_cells(cells, methods, lines, folder, *, limit, n_workers=2, tell=print):
         try:
             for future in [pool.submit(work, cell, place) for cell in todo]:
                 future.result()
-        except BaseException:  # Ctrl-C, say: what is under way is not a result
+        except BaseException:  # such as Ctrl-C: runs that are interrupted are not results
             lines.close()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -140,8 +140,8 @@ def run_cells(cells, methods, lines, folder, *, limit, n_workers=2, tell=print):
 
 
 def run_cell(cell, methods, lines, folder, limit, path):
-    """Attack once, then correct and judge by each method."""
-    made = tell_where("the attack", call(prepare, cell, folder, path, limit=PATIENCE))
+    """Attack once, then correct with each method and judge the result."""
+    made = name_step("the attack", call(prepare, cell, folder, path, limit=PATIENCE))
     for name, method in methods.items():
         key = dict(zip(KEYS, (*cell, name), strict=True))
         outcome = made
@@ -149,15 +149,15 @@ def run_cell(cell, methods, lines, folder, limit, path):
             outcome = call(correct, path, method, seed_of("method", *cell, name), limit=limit)
         if outcome.status == DONE:
             labels, quality, costs = outcome.value
-            outcome = tell_where("judging", call(judge, path, labels, quality, limit=PATIENCE))
+            outcome = name_step("judging", call(judge, path, labels, quality, limit=PATIENCE))
             key |= costs
         values = outcome.value if outcome.status == DONE else {"note": outcome.note}
         lines.append(key | {"status": outcome.status} | values)
     path.unlink(missing_ok=True)
 
 
-def tell_where(step, outcome):
-    """Return the outcome with a note that no method is to blame."""
+def name_step(step, outcome):
+    """Return the outcome, its note with the step that failed before or after the method."""
     return outcome._replace(note=f"{step}: {outcome.note}") if outcome.note else outcome
 
 
@@ -168,7 +168,7 @@ def prepare(cell, folder, path):
 
 
 def correct(path, method, seed):
-    """Return what a method makes of the labels, its times and the largest memory of its process."""
+    """Return the labels and qualities of a method, its times and the peak memory of its process."""
     table, given = pickle.loads(path.read_bytes())
     X = table.X
     del table
@@ -186,7 +186,7 @@ def judge(path, labels, quality):
 
 
 def describe_machine():
-    """Return the machine and the versions of all libraries, as plain values."""
+    """Return a description of the machine and the versions of all libraries."""
     versions = {}
     for name in LIBRARIES:
         try:
@@ -207,33 +207,31 @@ def describe_machine():
 
 
 def hash_source():
-    """Return a number that changes with our code."""
+    """Return a hash of our code."""
     folder = Path(subsvms.__file__).parent
     files = sorted(folder.rglob("*.py"))
     text = b"".join(file.relative_to(folder).as_posix().encode() + file.read_bytes() for file in files)
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-def run_preset(preset, methods, path, folder, *, n_workers=2, limit=None, tell=print):
-    """Do what is missing of a preset, and note on what machine, and with which code of ours."""
+def run_preset(preset, methods, path, folder, *, limit=None, **options):
+    """Do the missing runs of a preset, and record the machine and the version of our code."""
     lines = Lines(path)
     note_run(lines, methods)
     cells = list_cells(preset, with_files=folder is not None)
-    return run_cells(
-        cells, methods, lines, folder, limit=limit or preset.limit, n_workers=n_workers, tell=tell
-    )
+    return run_cells(cells, methods, lines, folder, limit=limit or preset.limit, **options)
 
 
 def note_run(lines, methods):
-    """Write the machine beside the lines; refuse to mix lines of two versions of our code."""
+    """Describe the machine in a file beside the lines; refuse to mix two versions of our code."""
     note = lines.path.with_suffix(".json")
     before = json.loads(note.read_text()) if note.exists() else {}
     machine = describe_machine()
     if any(is_ours(key[-1]) for key in lines.done()):
         if SOURCE in before and before[SOURCE] != machine[SOURCE] and any(map(is_ours, methods)):
             raise ValueError(
-                f"{lines.path.name} has lines of SubSVMs with other code than today's: measure both rules "
-                "anew, with --fresh --methods and their names."
+                f"{lines.path.name} has lines from another version of SubSVMs: measure both rules again, "
+                "with --fresh --methods and their names."
             )
         machine[SOURCE] = before.get(SOURCE, machine[SOURCE])
     note.write_text(json.dumps(machine, indent=1) + "\n")

@@ -1,7 +1,7 @@
 """From lines to tables: one row per cell and method, then averages over cells.
 
-Corruptions of a cell that differ by seed alone are averaged first. A method has a cell if it finished all of
-them. Averages over cells are taken over those that every method has, so that all are of the same labels.
+Corruptions of a cell that differ only by seed are averaged first. A method has a cell if it finished all of
+them. Averages are over the cells that every method has, so that all refer to the same labels.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from benchmarks.quality import MARGIN  # more wrong labels than this, as a share
 
 CELL = ["data", "rows", "kind", "budget"]
 LEFT, RANKING, ACCURACY = "left", "auc", "bac"
-ORDER = {  # in which lines of tables come; what is not named comes last
+ORDER = {  # of the lines in tables; names that are not listed come last
     "method": list(METHODS),
     "kind": list(KINDS),
     "data": list(SIZES),
@@ -51,7 +51,7 @@ def take_common(cells):
 def summarise(cells):
     """Return one row per method: averages over the given cells, and harm.
 
-    `precision` and `recall` are of all changes and of all wrong labels, each cell with the same weight.
+    `precision` and `recall` refer to all changes and all wrong labels, each cell with the same weight.
     """
     righted = cells["precision"].fillna(0.0) * cells["changed"]
     cells = cells.assign(righted=righted, harm=cells["left"] - cells["given"])
@@ -77,15 +77,15 @@ def summarise(cells):
 
 
 def average_data_sets(cells, measures):
-    """Return means of some measures, a line for each method: over data sets, of their means over cells."""
+    """Return one line per method: the mean over data sets of their mean measures over cells."""
     means = cells.groupby(["method", "data"])[measures].mean().groupby("method").mean()
     return means.loc[sort_names(means.index, "method")]
 
 
 def spread_by_seed(lines, measures):
-    """Return means of some measures over the cells of each seed: their mean over seeds, and the range.
+    """Return the mean over seeds, and the range, of the measures' means over the cells of each seed.
 
-    Over the cells that every method finished with every seed.
+    Only cells that every method finished with every seed are used.
     """
     done = lines[lines["status"] == DONE]
     runs = done.groupby(CELL)["method"].transform("size")
@@ -98,7 +98,7 @@ def spread_by_seed(lines, measures):
 
 
 def average_by(cells, column, measure):
-    """Return means of a measure: a line for each value of a column, a column for each method."""
+    """Return means of a measure: one line per value of a column, one column per method."""
     table = cells.pivot_table(index=column, columns="method", values=measure, aggfunc="mean")
     table = table.reindex(index=sort_names(table.index, column), columns=sort_names(table, "method"))
     counts = cells.groupby(column)["method"].agg(lambda methods: len(methods) // methods.nunique())
@@ -114,7 +114,7 @@ def count_unfinished(lines):
 
 
 def as_markdown(table, digits=4, index=None):
-    """Return a table as text; numbers with so many digits after the point, whole numbers as they are."""
+    """Return the lines of a table in Markdown; floats have this many digits after the point."""
     if index is not None:
         table = table.rename_axis(index).reset_index()
 

@@ -1,10 +1,10 @@
-"""What other settings of SubSVMs would do, and what its ranking did before: the cells of a preset once more.
+"""Run the cells of a preset with other settings of SubSVMs, and compare with an earlier version.
 
     python -m benchmarks.peers.variants [--preset quick] [--data-dir FOLDER]
 
-appends what is missing to results/variants_PRESET.csv and writes results/variants_PRESET.md. The lines
-"before" are of the rule as it was at commit 50e2a57, by the same harness; what ranks labels has changed
-since, and what changes them has not.
+appends missing lines to results/variants_PRESET.csv and writes results/variants_PRESET.md. The lines "before"
+are from the rule as it was at commit 50e2a57, measured in the same way; since then the ranking of labels has
+changed, and which labels change has not.
 """
 
 import argparse
@@ -70,12 +70,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--preset", choices=PRESETS, default="quick")
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"), help="LIBSVM files")
-    parser.add_argument("--workers", type=int, default=2, help="cells at a time")
+    parser.add_argument("--workers", type=int, default=2, help="number of cells at a time")
     args = parser.parse_args()
     path = RESULTS / f"variants_{args.preset}.csv"
     try:
         run_preset(PRESETS[args.preset], VARIANTS, path, args.data_dir, n_workers=args.workers)
-    except ValueError as error:  # lines of other code
+    except ValueError as error:  # the file has lines of another version
         print(error, file=sys.stderr)
         return 2
     write_page(args.preset, path)
