@@ -84,7 +84,7 @@ def test_without_the_app_the_command_prints_one_sentence(words):
 
 @pytest.mark.parametrize("package", sorted(APP - {"httptools", "uvloop"}))  # uvicorn does without these
 def test_the_app_asks_for_every_package_it_needs(monkeypatch, package):
-    app = pytest.importorskip("subsvms.app")
+    app = pytest.importorskip("subsvms.app", exc_type=ImportError)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match="This part of subsvms"):
         importlib.reload(app)
