@@ -46,7 +46,7 @@ def test_embeddings_replace_the_columns(tmp_path):
     assert 0.05 < (distances(made.X) / 3).mean() < 0.5
     assert np.array_equal(make_features(table, features=tmp_path / "e.npz").X, made.X)
     assert np.array_equal(made.transformer.transform(rows.astype(float)), made.X)
-    few = sparse.random_array((N, 9), density=0.3, random_state=0, format="csc")
+    few = sparse.random(N, 9, density=0.3, random_state=0, format="csc")
     sparse.save_npz(tmp_path / "s.npz", few)
     made = make_features(table, features=str(tmp_path / "s.npz"))
     assert sparse.issparse(made.X) and made.X.shape == (N, 9) and 0.5 < abs(made.X).max() < 2
