@@ -24,7 +24,7 @@ from subsvms._progress import listening
 from subsvms.app.cli.main import app
 from subsvms.app.large import job as job_in_parts
 from subsvms.app.large import passes
-from subsvms.app.large.job import do_job_in_parts, find_free_memory, fits_in_memory
+from subsvms.app.large.job import do_job_in_parts, fits_in_memory, measure_free_memory
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.exceptions import TableError
@@ -184,7 +184,7 @@ def test_a_run_in_parts_cannot_be_reviewed_and_says_so(finished):
 def test_parts_are_chosen_when_the_table_does_not_fit(folder, tmp_path, monkeypatch):
     where = str(folder / "0.parquet")
     assert fits_in_memory(where, None) and fits_in_memory("-", None) and not fits_in_memory(str(folder), None)
-    monkeypatch.setattr(job_in_parts, "find_free_memory", lambda: 1000.0)
+    monkeypatch.setattr(job_in_parts, "measure_free_memory", lambda: 1000.0)
     assert not fits_in_memory(where, None)
     done = run("correct", where, "--label", "label", "--exclude", "true", "--svms", "40")
     assert done.exit_code == 0 and (folder / "0.subsvms/corrected").is_dir()
@@ -195,9 +195,9 @@ def test_a_container_may_allow_less_memory_than_is_free(tmp_path, monkeypatch):
     for name, text in (("max", "3000000"), ("current", "1000000")):
         (tmp_path / name).write_text(text + "\n")
     monkeypatch.setattr(job_in_parts, "CGROUP", (tmp_path / "max", tmp_path / "current"))
-    assert find_free_memory() == 2_000_000
+    assert measure_free_memory() == 2_000_000
     (tmp_path / "max").write_text("max\n")  # no limit
-    assert find_free_memory() == pytest.approx(free, rel=0.5)
+    assert measure_free_memory() == pytest.approx(free, rel=0.5)
 
 
 def damage(path, group):

@@ -32,7 +32,7 @@ from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_report
 from subsvms.app.runs.record import make_record, write_record
 from subsvms.app.runs.run import Clock, Run
-from subsvms.app.runs.summary import Summary, describe_worst, find_version, summarise
+from subsvms.app.runs.summary import Summary, describe_worst, get_version, summarise
 from subsvms.app.tables.files import COMPRESSIONS, check_target, digest_file, split_suffix
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
@@ -68,10 +68,10 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
         return True
     growth = [COMPRESSED_BYTES if path.suffix.lower() in COMPRESSIONS else 1.0 for path in paths]
     size = sum(times * path.stat().st_size for times, path in zip(growth, paths, strict=True))
-    return factor * size <= SHARE * find_free_memory()
+    return factor * size <= SHARE * measure_free_memory()
 
 
-def find_free_memory() -> float:
+def measure_free_memory() -> float:
     """Return the bytes of memory that are free on this machine, or in this container if it allows less."""
     free = float(psutil.virtual_memory().available)
     try:
@@ -128,7 +128,7 @@ def do_job_in_parts(
         raise TableError(
             f"{str(paths[0])!r} is {format}, which cannot be read in pieces: convert it to Parquet first."
         )
-    place = output if output is not None else find_place(where, shared, paths, format)
+    place = output if output is not None else choose_place(where, shared, paths, format)
     check_outside(place, where)
     if model is not None:
         check_target(model, paths, force=force)
@@ -212,7 +212,7 @@ def check_outside(place: Path, where: str | list[str]) -> None:
             )
 
 
-def find_place(where: str | list[str], base: Path, paths: list[Path], format: str) -> Path:
+def choose_place(where: str | list[str], base: Path, paths: list[Path], format: str) -> Path:
     """Return the folder that a run makes: big.subsvms beside big.parquet, or beside the folder big."""
     if len(paths) == 1 and not (isinstance(where, str) and Path(where).is_dir()):
         return paths[0].with_name(f"{split_suffix(paths[0], format)[0]}.subsvms")
@@ -228,7 +228,7 @@ def make_plan(options: Options, paths: list[Path], base: Path) -> dict[str, Any]
     """Return what the parts of a run depend on: only a run with the same plan continues with them."""
     files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
     names = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "skrub")
-    versions = {name: find_version(name) for name in names}
+    versions = {name: get_version(name) for name in names}
     return {"versions": versions, "options": asdict(options), "base": str(base.resolve()), "files": files}
 
 

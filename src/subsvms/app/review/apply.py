@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from subsvms.app.review.desk import Desk
-from subsvms.app.runs.outputs import find_ending
+from subsvms.app.runs.outputs import get_ending
 from subsvms.app.tables.files import check_target, show
 from subsvms.app.tables.table import find_output_format, write_table
 from subsvms.exceptions import TableError
@@ -72,7 +72,7 @@ def apply_decisions(
     desk = Desk(folder)
     try:
         table = desk.table
-        path = output or desk.folder / f"final{find_ending(desk.table)}"
+        path = output or desk.folder / f"final{get_ending(desk.table)}"
         find_output_format(path)
         check_target(path, table.paths, force=force)
         decided, followed = desk.decided_labels, {}

@@ -307,12 +307,12 @@ class Desk:
 
     def count(self) -> dict[str, Any]:
         """Return the progress of the review, and how many suggestions are right as far as it shows."""
-        low, high = find_limits(self.counts["accepted"], self.counts["judged"])
+        low, high = compute_limits(self.counts["accepted"], self.counts["judged"])
         return {"issues": len(self), **self.counts, "low": low, "high": high}
 
 
 @lru_cache
-def find_limits(accepted: int, judged: int) -> tuple[float | None, float | None]:
+def compute_limits(accepted: int, judged: int) -> tuple[float | None, float | None]:
     """Return the ends of an interval for the share of suggestions that are right."""
     if judged == 0:
         return None, None

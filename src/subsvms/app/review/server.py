@@ -79,9 +79,7 @@ class Guard:
         if headers.get("host") not in self.hosts:
             return Refusal(421, "This page is only served under its own address.")
         if not hmac.compare_digest(first.encode(), self.token.encode()):
-            return Refusal(
-                403, "The address has no token: use the whole address that was printed."
-            )
+            return Refusal(403, "The address has no token: use the whole address that was printed.")
         origin = headers.get("origin")
         foreign = origin is not None and origin not in {f"http://{host}" for host in self.hosts}
         site = headers.get("sec-fetch-site", "same-origin")

@@ -277,7 +277,7 @@ class Decisions:
         return [dict(zip(("act", "who", "at", "undoes", "rows"), line, strict=True)) for line in lines]
 
 
-def hold_decisions(path: Path) -> bool:
+def holds_decisions(path: Path) -> bool:
     """Return whether a file holds, or may hold if it cannot be read, anything that people decided."""
     if not path.exists():
         return False

@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from subsvms._atomic import write_whole
 from subsvms._progress import announce
-from subsvms.app.runs.decisions import hold_decisions
+from subsvms.app.runs.decisions import holds_decisions
 from subsvms.exceptions import TableError
 
 RECORD = "run.json"  # a folder with this file belongs to a run
@@ -60,7 +60,7 @@ def check_place(target: Path, *, force: bool) -> None:
         raise TableError(f"{shown} is not a folder: choose another name for the result (--output).")
     if any(target.iterdir()) and not (target / RECORD).is_file():
         raise TableError(f"{shown} holds files that are not of a run: choose another folder (--output).")
-    if hold_decisions(target / DECISIONS):
+    if holds_decisions(target / DECISIONS):
         raise TableError(
             f"{shown} holds decisions that people made, which are not replaced: choose another folder "
             "(--output)."

@@ -63,7 +63,7 @@ class Issues:
 
     def to_table(self, table: LabelledTable) -> Any:
         """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table."""
-        label, kind = str(table.label), find_label_type(table)
+        label, kind = str(table.label), get_label_type(table)
         return tabulate(self.correction, self.rows, table.columns, label, kind, witnesses=self.witnesses)
 
 
@@ -100,7 +100,7 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     return Issues(correction, find_witnesses(X, correction.given, rows, correction.compared[rows]))
 
 
-def find_label_type(table: LabelledTable) -> Any:
+def get_label_type(table: LabelledTable) -> Any:
     """Return the Arrow type of the labels in issues.parquet."""
     return plain_type(table.columns.schema.field(table.label).type)
 

@@ -14,8 +14,8 @@ from subsvms.app.runs.outputs import (
     ISSUES,
     LISTED,
     REPORT,
-    find_ending,
-    find_place,
+    choose_place,
+    get_ending,
     write_corrected,
     write_issues,
     write_report,
@@ -27,7 +27,7 @@ from subsvms.app.tables.files import check_target, digest_file, show
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
 
-CORRECTED = {
+DESCRIPTIONS = {
     "fix": "the table with corrected labels, the given ones beside them",
     "drop": "the table without the rows whose label is probably wrong",
     "weight": "the table with a weight for each row",
@@ -79,7 +79,7 @@ def do_job(
             check_unchanged("The file of features", digest_file(Path(features)), expected["features_sha256"])
     if options.action == "weight" and table.format == "svmlight":
         raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
-    place = None if dry_run else find_place(table, output, reviewed=bool(options.verified))
+    place = None if dry_run else choose_place(table, output, reviewed=bool(options.verified))
     if place is not None:  # before work that may take minutes
         check_place(place, force=force)
         if model is not None:
@@ -93,7 +93,7 @@ def do_job(
     if place is not None:
         listed = [LISTED, "suspicious labels, worst first, with the reason"]
         typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
-        files = describe_files(f"corrected{find_ending(table)}", options.action, listed, typed)
+        files = describe_files(f"corrected{get_ending(table)}", options.action, listed, typed)
         written = {"folder": str(place), "model": None if model is None else str(model), "files": files}
     summary = summarise(run, describe_worst(run, issues), len(issues), **written)
     if place is not None:
@@ -105,7 +105,7 @@ def do_job(
 def describe_files(corrected: str, action: str, *issues: list[str]) -> list[list[str]]:
     """Return name and description of each file of a run, given those that list the issues."""
     return [
-        [corrected, CORRECTED[action]],
+        [corrected, DESCRIPTIONS[action]],
         *issues,
         [REPORT, "a page to read and to pass on"],
         [RECORD, f"the record; subsvms correct --from {RECORD} repeats the run"],
@@ -127,14 +127,14 @@ def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, di
 
 
 def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...], dict[str, Any]]:
-    """Return what people decided for an earlier run, and the input that they saw.
+    """Return what people decided about an earlier run, and the input of that run.
 
     Parameters
     ----------
     folder : Path
-        Of that run; decisions that it was given itself count, too.
+        Of that run; decisions that it took over itself count, too.
     label : str
-        The label column, which must be that run's.
+        The label column, which must be the same as in that run.
     """
     record = read_record(folder)
     reviewed = record["options"].label
@@ -158,11 +158,11 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
 
 
 def check_unchanged(what: str, found: str, wanted: str) -> None:
-    """Raise an error if a file is not the one that an earlier run saw."""
+    """Raise an error if a file is not the one that an earlier run read."""
     if found != wanted:
         raise TableError(
-            f"{what} has changed since that run (SHA-256 {found[:12]}..., not {wanted[:12]}...): give it the "
-            "one it saw, or start a run of its own without --from and --decisions."
+            f"{what} has changed since that run (SHA-256 {found[:12]}..., not {wanted[:12]}...): use the "
+            "file that it read, or start a new run without --from and --decisions."
         )
 
 

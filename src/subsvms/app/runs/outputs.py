@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.report import draw_charts, render_report
-from subsvms.app.runs.issues import Issues, find_label_type, make_schema
+from subsvms.app.runs.issues import Issues, get_label_type, make_schema
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.arrow import render_arrow
@@ -36,7 +36,7 @@ CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
 
 
-def find_place(table: LabelledTable, output: Path | None, *, reviewed: bool = False) -> Path:
+def choose_place(table: LabelledTable, output: Path | None, *, reviewed: bool = False) -> Path:
     """Return the folder that a run on this table makes: loans.subsvms beside loans.csv.
 
     A run that takes over decisions of people makes loans.reviewed.subsvms: the folder they are in stays.
@@ -46,7 +46,7 @@ def find_place(table: LabelledTable, output: Path | None, *, reviewed: bool = Fa
     return place_beside(table, "reviewed.subsvms" if reviewed else "subsvms", "")
 
 
-def find_ending(table: LabelledTable) -> str:
+def get_ending(table: LabelledTable) -> str:
     """Return the ending of a file in the format of the table, compression included."""
     if len(table.paths) == 1:
         return split_suffix(table.paths[0], table.format)[1]
@@ -143,7 +143,7 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
             f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
             f"again (--decisions {folder} takes over what was decided)."
         )
-    schema = make_schema(find_label_type(table))
+    schema = make_schema(get_label_type(table))
     try:
         with parquet.ParquetFile(path) as file:
             found = file.read().select(schema.names).cast(schema)

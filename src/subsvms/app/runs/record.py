@@ -110,6 +110,6 @@ def check_whole(options: Options, folder: Path, what: str) -> None:
     """Raise an error if a run was made in parts, and this works on whole tables only."""
     if options.pool_size is not None:
         raise TableError(
-            f"{str(folder)!r} was made in parts, and {what} takes runs in memory only: look at its folder "
-            "issues, or correct a part of the table by itself (--engine memory)."
+            f"{str(folder)!r} was made in parts, and {what} works on runs in memory only: open the Parquet "
+            "files in its folder issues, or correct a part of the table by itself (--engine memory)."
         )

@@ -142,7 +142,7 @@ def summarise(
     summary = Summary(
         title=name_table(run),
         label=run.options.label,
-        version=find_version("subsvms"),
+        version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
         rows=tally.rows,
         labelled=tally.labelled,
@@ -170,7 +170,7 @@ def summarise(
         n_worst=n_worst,
         parameters=list_parameters(run),
         digest=run.table.digest,
-        versions=[[name, find_version(name)] for name in RECORDED],
+        versions=[[name, get_version(name)] for name in RECORDED],
         seconds=[[name, seconds] for name, seconds in run.seconds.items()],
         words=[],
         folder=folder,
@@ -197,7 +197,7 @@ def name_table(run: Run) -> str:
     return paths[0].name if len(paths) == 1 else f"{paths[0].name} and {len(paths) - 1} more"
 
 
-def find_version(package: str) -> str:
+def get_version(package: str) -> str:
     """Return the version of a package that is installed."""
     try:
         return version(package)
