@@ -19,14 +19,14 @@ distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 OPTIONS = Options("label", exclude=("true",), n_estimators=40)
-N_ROWS = 200_000
+N_ROWS = 40_000
 COMMON = ["--label", "label", "--exclude", "true", "--svms", "200", "--pool-size", "2000"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     where = tmp_path_factory.mktemp("dask") / "big"
-    return write_files(make_columns(N_ROWS, seed=6), where, n_files=4, row_group_size=12_500)
+    return write_files(make_columns(N_ROWS, seed=6), where, n_files=4, row_group_size=2500)
 
 
 def summarise(learned, finding, written):
@@ -38,9 +38,9 @@ def summarise(learned, finding, written):
 
 
 def test_one_process_and_one_two_and_four_workers_give_the_same_bits(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("subsvms.app.large.sources.UNIT_ROWS", 25_000)  # more units than workers
+    monkeypatch.setattr("subsvms.app.large.sources.UNIT_ROWS", 5000)  # more units than workers
     local = summarise(*correct_in_parts(folder, tmp_path / "local", OPTIONS, pool_size=1000))
-    odd = summarise(*correct_in_parts(folder, tmp_path / "odd", OPTIONS, pool_size=1000, batch_rows=7777))
+    odd = summarise(*correct_in_parts(folder, tmp_path / "odd", OPTIONS, pool_size=1000, batch_rows=777))
     assert odd == local
     with (
         distributed.LocalCluster(
@@ -143,9 +143,7 @@ def test_killing_a_worker_during_a_run_changes_nothing(small_units, expected, tm
             stop(worker)
 
 
-def test_a_run_that_lost_its_scheduler_says_so_and_continues_later(
-    small_units, expected, tmp_path, scheduler
-):
+def test_a_run_without_its_scheduler_says_so_and_continues_later(small_units, expected, tmp_path, scheduler):
     process, address = scheduler
     worker = start_worker(address, tmp_path)
     try:
@@ -155,9 +153,7 @@ def test_a_run_that_lost_its_scheduler_says_so_and_continues_later(
         os.killpg(process.pid, signal.SIGKILL)
         _, errors = job.communicate(timeout=300)
         assert job.returncode == 2, errors
-        assert re.search(r"connection to the Dask scheduler at '\S+' was lost", " ".join(errors.split())), (
-            errors
-        )
+        assert re.search(r"Dask scheduler at '\S+' was lost", " ".join(errors.split())), errors
         assert "Traceback" not in errors
         assert count_done(tmp_path / "x.unfinished") >= 2 and not (tmp_path / "x").exists()
     finally:

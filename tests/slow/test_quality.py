@@ -1,10 +1,10 @@
-"""The paper's data: corrections that do no harm, and certificates that say something."""
+"""On the paper's data, corrections do no harm, and certificates say something."""
 
 import numpy as np
 import pytest
 from paper_data import load
 
-from subsvms import adversaries, correct_labels
+from subsvms import SubSVMClassifier, adversaries, correct_labels
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")]
 N_CORRUPTIONS = 3
@@ -15,7 +15,7 @@ def correct(X, y, seed, **params):
 
 
 @pytest.mark.parametrize("name", ["a1a", "w1a", "splice", "mushrooms", "svmguide1"])
-def test_clean_labels_stay(data_folder, name):
+def test_clean_labels_are_kept(data_folder, name):
     X, y, _, _ = load(data_folder, name)
     changed = np.mean([correct(X, y, seed).changed.mean() for seed in range(2)])
     print(f"{name}: {changed:.5f} of the clean labels changed")  # pytest -rP shows it
@@ -49,12 +49,12 @@ def test_flips_near_the_boundary_are_undone_by_the_capped_majority(data_folder, 
     assert any("run against" in note for note in default.notes)
 
 
-def test_certificates_of_a1a_are_not_empty(data_folder):
+def test_certificates_on_a1a_say_something(data_folder):
     X, y, _, _ = load(data_folder, "a1a")
     squared = correct(X, y, 0)
-    log = correct(X, y, 0, subsample_size="log")
+    log = correct(X, y, 0, estimator=SubSVMClassifier(subsample_size="log"))
     sure = squared.votes.counts.max(axis=1) == squared.votes.n_voters
     print("unanimous", sure.sum(), "withstand", squared.withstands[sure], "most", log.withstands.max())
-    assert squared.withstands[sure].min(initial=99) >= 5
+    assert sure.any() and squared.withstands[sure].min() >= 5
     assert log.withstands.max() > squared.withstands.max() >= 5
     assert np.mean(log.withstands) > np.mean(squared.withstands)
