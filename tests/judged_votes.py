@@ -1,4 +1,4 @@
-"""Made votes and noise, for tests of the rule without any SVM."""
+"""Made-up votes and noise, for tests of the rule without any SVM."""
 
 import numpy as np
 

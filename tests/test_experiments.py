@@ -47,7 +47,7 @@ def make_data(name="a1a", n=160, seed=0):
 
 @contextmanager
 def replace_data():
-    """Let runs find synthetic data under the names of the paper's."""
+    """Let runs find synthetic data under the names of the paper's data."""
     found = {name: make_data(name, seed=i) for i, name in enumerate(("a1a", "splice"))}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "load", lambda name, folder: found[name])
@@ -100,8 +100,8 @@ def test_kernels_in_single_precision_agree_with_scikit_learn():
     np.testing.assert_allclose(grid.rbf(A, B, 2.0), rbf_kernel(A, B, gamma=2.0), atol=1e-5)
 
 
-def test_candidates_are_svms_trained_one_by_one(made):
-    """Against SVC, with the L1 loss that it has; each C was started from the solution before."""
+def test_candidates_agree_with_svms_trained_one_by_one(made):
+    """Compared with SVC, which has the L1 loss; each C was started from the previous solution."""
     data, protocol = made["a1a"], Protocol(loss="hinge", C=(1.0, 10.0), ratio=(0.1, 1.0, 10.0), gamma=(1.0,))
     cases = [Case("a1a", CLEAN, 0), Case("a1a", "0.0", 0)]
     givens = np.stack([corrupt(data.y_train, case) for case in cases])
@@ -298,7 +298,7 @@ def test_mistakes_on_the_command_line_are_explained_in_one_sentence(tmp_path, ca
 
 
 def make_rows(lead=0.1):
-    """Rows in which every method has the paper's numbers, SubSVMs `lead` more."""
+    """Return rows in which every method has the paper's numbers, and SubSVMs `lead` more."""
     rows = [
         (data, alpha, method, measure, value + lead * (method == "SubSVMs"))
         for name, measure in tables.MEASURE.items()
@@ -326,7 +326,7 @@ def test_tables_show_our_numbers_beside_the_papers_and_mark_large_differences(tm
     assert times[0][2] == "5; 10 (72.7)" and times[-1][2] == "0.50"
 
 
-def test_the_papers_own_numbers_answer_its_claims():
+def test_the_papers_claims_are_checked_against_its_own_numbers():
     """With the paper's Table 2 as rows, the answers are about the paper itself."""
     found = {
         (sentence, kind): (answer, how) for sentence, kind, answer, how in claims.answer(make_rows(lead=0.0))
@@ -347,7 +347,7 @@ def test_without_baselines_nothing_is_claimed():
     assert claims.answer(rows[rows["method"] == "SubSVMs"]) == []
 
 
-def test_synthetic_data_answer_the_claims_about_the_figure(finished, tmp_path):
+def test_claims_about_the_figure_are_checked_on_synthetic_data(finished, tmp_path):
     rows = Store(finished[0]).read("synthetic")
     assert set(rows["J"]) == set(synthetic.VOTES) and len(rows) == 2 * 5 * 2 * len(synthetic.VOTES)
     found = claims.figure_claims(rows)

@@ -9,7 +9,7 @@ from subsvms._intervals import lower_limit, upper_limit
 
 
 @given(n=st.integers(1, 400), data=st.data(), confidence=st.floats(0.5, 0.9999))
-def test_limits_are_scipys(n, data, confidence):
+def test_limits_agree_with_scipy(n, data, confidence):
     k = data.draw(st.integers(0, n))
     low = binomtest(k, n, alternative="greater").proportion_ci(confidence).low
     high = binomtest(k, n, alternative="less").proportion_ci(confidence).high
@@ -18,7 +18,7 @@ def test_limits_are_scipys(n, data, confidence):
 
 
 @pytest.mark.parametrize("share", [0.03, 0.5, 0.97])
-def test_the_limit_is_above_the_share_no_more_often_than_it_says(share):
+def test_the_limit_is_above_the_share_no_more_often_than_its_confidence_allows(share):
     n = 60
     k = np.arange(n + 1)
     missed = lower_limit(k, n, 0.9) > share

@@ -16,7 +16,7 @@ def test_for_classes_of_equal_size_it_is_the_f_score(seed, n):
     )
 
 
-def test_copies_of_one_class_change_nothing():
+def test_repeating_the_rows_of_one_class_changes_nothing():
     y_true, y_pred = np.array([1, 1, 0, 0, 0]), np.array([1, 0, 1, 0, 0])
     negative = y_true == 0
     more = [np.concatenate([y, np.repeat(y[negative], 9)]) for y in (y_true, y_pred)]

@@ -1,4 +1,4 @@
-"""What the README says is so."""
+"""What the README says is true."""
 
 import doctest
 import importlib.util
@@ -61,7 +61,7 @@ def test_its_corrections_are_those_of_the_results():
     assert ranks[0] >= ranks[1] - 0.01
 
 
-PEERS = {  # how the README calls them
+PEERS = {  # what the README calls them
     "labels as given": "as given",
     "posterior (default)": methods.OURS,
     "majority (the paper's)": methods.MAJORITY,

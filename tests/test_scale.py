@@ -54,7 +54,7 @@ def test_a_table_a_record_batch_and_no_rows_at_all_get_the_same_columns(correcto
     [
         (lambda table: table.to_batches(), {}, "must be a function"),
         (lambda table: lambda: table, {}, "put a single table into a list"),
-        (lambda table: lambda: [1], {}, "the first of them is int"),
+        (lambda table: lambda: [1], {}, "its first item is int"),
         (lambda table: lambda: [], {}, "at least one batch"),
         (lambda table: lambda: [table], {"label": "lable"}, "no column 'lable'"),
         (lambda table: lambda: [table], {"max_error_rate": 0.1}, "needs all rows at once"),

@@ -1,4 +1,4 @@
-"""What must hold of the package as a whole."""
+"""What must hold for the package as a whole."""
 
 import ast
 import doctest
@@ -162,7 +162,7 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
 
 
 @pytest.mark.parametrize("module", PUBLIC)
-def test_the_public_names_are_these(module):
+def test_public_names_are_the_listed_ones(module):
     assert importlib.import_module(module).__all__ == PUBLIC[module].split()
 
 

@@ -41,7 +41,7 @@ __all__ = [
     "scale",
     "theory",
 ]
-if find_spec("pyarrow") is None:  # without subsvms[app]: help(subsvms) and import * ask for every name
+if find_spec("pyarrow") is None:  # no subsvms[app]; help(subsvms) and import * would load scale and fail
     __all__.remove("scale")
 
 

@@ -1,4 +1,4 @@
-"""Confidence limits: of a share, exact and one-sided (Clopper and Pearson, Biometrika 1934); or of a test."""
+"""Confidence limits: exact for a share (Clopper and Pearson, Biometrika 1934), others by bisection."""
 
 from collections.abc import Callable
 
@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
-N_HALVINGS = 7  # of the interval: a hundredth of it is precise enough
+N_HALVINGS = 7  # they leave a hundredth of the interval, which is precise enough
 
 
 def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
-    """Return a lower limit of a share of which k of n were seen: too high with probability <= 1 - confidence.
+    """Return a lower limit of a share, from k of n draws: too high with probability <= 1 - confidence.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
 
 
 def upper_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
-    """Return an upper limit of a share of which k of n were seen: too low with probability <= 1 - confidence.
+    """Return an upper limit of a share, from k of n draws: too low with probability <= 1 - confidence.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Report the progress of a fit to scikit-learn's callbacks and to a listener, and print it if `verbose`.
 
 Callbacks (`estimator.set_callbacks(ProgressBar())`) need scikit-learn 1.9; with older versions the estimators
-work the same without them. The command line is a listener, whatever is fitted inside.
+work the same without them. The command line is a listener, whatever it fits.
 """
 
 import time

@@ -1,7 +1,7 @@
 """The state of a fitted object as plain values (JSON and named arrays), and a file that holds both.
 
 The file is safetensors, not pickle, so reading it runs no code. Its content is not trusted: the checksum
-reveals damage and careless edits, but anybody can compute a checksum, so every value is checked before an
+reveals damage and careless edits, but anyone can compute a checksum, so every value is checked before an
 object is built from a state.
 """
 

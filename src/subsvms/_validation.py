@@ -1,4 +1,4 @@
-"""Check what the user passes, once, where it comes in: numbers, tables, labels and parameters.
+"""Check once, on entry, what the user passes: numbers, tables, labels and parameters.
 
 Inner functions trust their input. Each message is one sentence that says what was expected, what was found,
 and what to do.
@@ -21,7 +21,7 @@ from subsvms.exceptions import InputError
 
 FLOATS = (np.float64, np.float32)
 SAMPLE = 2000  # rows that are enough to see a table's spread
-FAR_APART = 30.0  # exp(-30) is nothing; scaled features give about 1
+FAR_APART = 30.0  # exp(-30) is practically zero; with scaled features the exponent is about 1
 MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
 
 

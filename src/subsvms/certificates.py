@@ -26,12 +26,12 @@ smaller must remain the smaller. No class may vanish: m is less than every n_c.
 
 If subsets are drawn from a *pool* that holds only the rows of smallest hash of a class with many rows, a
 row that leaves the pool is replaced by the next one, and a row that enters displaces the last. A class of
-n_c rows in the pool then keeps all but max(out_c, in_c) of them, so the last bound holds for two classes,
-too.
+n_c rows in the pool then keeps all but max(out_c, in_c) of them, so the bound m (r' + r'') holds for two
+classes, too.
 
-Out-of-bag votes on row i come from SVMs that did not draw it. Given that, a draw is any other row, with its
-old probability divided by 1 - r, where r is that of row i. Two coupled draws that avoid row i in both worlds
-differ with probability at most
+Out-of-bag votes on row i come from SVMs that did not draw it. Given that, a draw yields any other row with
+its old probability divided by 1 - r, where r is the probability of row i. Two coupled draws that avoid row i
+in both worlds differ with probability at most
 
     tau(m) / (1 - r),
 
@@ -41,7 +41,7 @@ probabilities, and from overlap >= 1 - tau where i is itself among the m.
 All s draws agree with probability (1 - tau)^s, so no class's vote share moves by more than
 delta = 1 - (1 - tau)^s, and a verdict with share v1 against v2 for the next class stands as long as
 v1 - delta > v2 + delta. The shares are those of infinitely many SVMs. If k of n SVMs voted for a class, its
-share is known up to the limits of Clopper and Pearson (Biometrika 1934), and v2 <= 1 - v1 as well. Which
+share lies within the limits of Clopper and Pearson (Biometrika 1934), and v2 <= 1 - v1 as well. Which
 class won is read from the same votes, so the limits of all classes must hold at once (Bonferroni).
 
 This is the certificate of bagging (Jia, Cao and Gong, AAAI 2021) for class-balanced, out-of-bag votes. It
@@ -60,7 +60,7 @@ from subsvms.ensemble import Votes, class_probabilities
 
 __all__ = ["CertifiedCurve", "certified_curve", "changed_draw", "count_withstood"]
 
-CONFIDENCE = 0.999  # for one row; limits grow slowly with it, so it costs few changes
+CONFIDENCE = 0.999  # for one row; the limits widen slowly as it grows, so it costs few changes
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def changed_draw(
     Parameters
     ----------
     n_changed : array-like of int
-        m, from 0 on, in any shape.
+        m, 0 or more, in any shape.
     sizes : array-like of int of shape (n_classes,)
         Rows of each class.
     p : float, default=0.5
@@ -143,7 +143,7 @@ def count_withstood(
 ) -> np.ndarray:
     """Return for each row how many changed labels its verdict is certain to withstand.
 
-    The verdict is the class with most votes. Any labels may change, including the row's own, or whole
+    The verdict is the class with the most votes. Any labels may change, including the row's own, or whole
     rows other than this one; see the top of this module for what an SVM may depend on.
 
     Parameters
@@ -160,14 +160,14 @@ def count_withstood(
         The sampling bias.
     confidence : float or None, default=CONFIDENCE
         Probability, over the draw of the subsets and for one row, that the number is not too large. With
-        None the votes are taken for the true shares.
+        None the votes are taken as the true shares.
     pooled : bool, default=False
         As in `changed_draw`.
 
     Returns
     -------
     ndarray of int of shape (n_rows,)
-        0 if one change could turn the verdict, if the vote is tied, and if no SVM voted.
+        0 if one change could turn the verdict, if the vote is tied, or if no SVM voted.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def _half_margin(counts, n_voters, confidence):
 
 
 def _lower_limit(k, n, error):
-    """Return a lower limit of a share of which k of n were seen: too high with probability <= error."""
+    """Return a lower limit of a share, from k of n draws: too high with probability <= error."""
     pairs = k.astype(np.int64) * (int(n.max(initial=0)) + 1) + n
     _, at, inverse = np.unique(pairs, return_index=True, return_inverse=True)
     return lower_limit(k[at], n[at], 1.0 - error)[inverse]  # many rows share a few thousand pairs

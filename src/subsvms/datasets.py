@@ -20,8 +20,8 @@ def make_separable_gaussians(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make two Gaussian classes with a gap between them (Section 4.1 of the paper).
 
-    Their covariances are 0.1 I, and their means are 2 apart, at -1 and +1 of the first feature. The plane
-    half way between them separates the classes: rows on its wrong side, or closer to it than `margin`, are
+    Their covariances are 0.1 I, and their means are 2 apart, at -1 and +1 along the first feature. The plane
+    halfway between them separates the classes: rows on its wrong side, or closer to it than `margin`, are
     drawn again.
 
     Parameters

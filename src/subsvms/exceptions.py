@@ -1,4 +1,4 @@
-"""What goes wrong, in the user's words: one sentence that says what was expected, what came, what to do."""
+"""Errors and warnings for users: one sentence that says what was expected, what was found and what to do."""
 
 __all__ = ["InputError", "LabelNoiseWarning", "TableError"]
 
@@ -12,4 +12,4 @@ class TableError(InputError):
 
 
 class LabelNoiseWarning(UserWarning):
-    """The labels are in a state in which a correction should be looked at before it is used."""
+    """The labels are such that a correction should be reviewed before it is used."""

@@ -1,7 +1,7 @@
 """Measures that scikit-learn does not have.
 
-It has the paper's others: `balanced_accuracy_score`, `roc_auc_score`, `accuracy_score`. (Appendix C prints
-specificity as tn / (tp + fn); it is tn / (tn + fp), as in scikit-learn.)
+It has the paper's other measures: `balanced_accuracy_score`, `roc_auc_score`, `accuracy_score`. (Appendix C
+prints specificity as tn / (tp + fn); it is tn / (tn + fp), as in scikit-learn.)
 """
 
 from typing import Any

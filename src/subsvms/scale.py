@@ -1,4 +1,4 @@
-"""Correct a large table in batches, in a program of your own or on an engine such as Spark or Ray.
+"""Correct a large table in batches, in your own program or on an engine such as Spark or Ray.
 
 `fit_batches` learns from a sample of the table; `correct_batch` and `correct_batches` then correct any of its
 rows, on any machine. The judgement of a row depends on no other row, so it does not matter how the table is
@@ -35,7 +35,7 @@ def fit_batches(
     label : str
         Name of the label column.
     n_jobs : int, default=1
-        Threads; they change no result.
+        Threads; the result does not depend on their number.
     **options
         Options of `subsvms correct`, such as `rule`, `action`, `n_estimators`, `kernel`, `random_state`,
         `exclude`, `only` and `pool_size`.
@@ -89,7 +89,7 @@ def _check_callable(batches):
         raise InputError(f"{expected}; it returns one iterator, which can be read only once.")
     first = next(iter(once), None)
     if first is not None and not isinstance(first, pa.Table | pa.RecordBatch):
-        raise InputError(f"{expected}; the first of them is {type(first).__name__}.")
+        raise InputError(f"{expected}; its first item is {type(first).__name__}.")
 
 
 def correct_batches(
@@ -158,7 +158,7 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
         raise InputError(f"batch must be a pyarrow Table or RecordBatch; got {type(batch).__name__}.")
     for name in (corrector.labels.column, row_column):
         if name is not None and name not in batch.column_names:
-            raise InputError(f"There is no column {name!r} in this batch; there are {batch.column_names}.")
+            raise InputError(f"There is no column {name!r} in this batch, only {batch.column_names}.")
     rows = None if row_column is None else batch[row_column].to_numpy()
     if rows is not None and batch[row_column].null_count:
         raise InputError(f"Column {row_column!r} must hold the number of each row; some are missing.")

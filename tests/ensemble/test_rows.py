@@ -38,7 +38,7 @@ def test_lists_hold_exactly_the_rows(seed, n, d, density):
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_there_may_be_no_rows(value):
+def test_gathering_no_rows_gives_empty_lists(value):
     rows = gather_rows(np.full((3, 4), value), np.zeros(0, dtype=int))
     assert len(rows.norm) == 0 and list(rows.pointer) == [0]
 

@@ -24,7 +24,7 @@ def test_every_pair_of_up_to_ten_classes_gets_the_papers_size():
     assert subset_size("log_squared", 10_000, n_classes=60) == 424
 
 
-def test_sizes_stay_between_two_and_the_table():
+def test_sizes_stay_between_two_and_the_number_of_rows():
     assert subset_size("log", 3) == 2
     assert subset_size("log_squared", 20, n_classes=10) == 20
 

@@ -191,7 +191,7 @@ def test_votes_of_two_ensembles_add_up():
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_votes_of_a_part_can_be_continued_by_the_rest(name):
-    """With the bits of one vote of all SVMs."""
+    """The result has the same bits as a single vote of all SVMs."""
     X, _, _, _, voters = make_ensemble(n_classes=3, kernel=KERNELS[name])
     first = count_votes(take_voters(voters, 0, 10), X)
     assert_same_votes(count_votes(take_voters(voters, 10, 25), X, start=first), count_votes(voters, X))

@@ -42,7 +42,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         logarithm, rounded; K classes take K/2 times as many, at most five times.
     sampling_bias : float, default=0.5
         Probability p of drawing from the smaller class. With 0.5 all classes are equally likely, however
-        many there are; with the share of the smallest class all rows are.
+        many there are; with the share of the smallest class all rows are equally likely.
     kernel : {"rbf", "linear", "poly", "precomputed"}, default="rbf"
         With "precomputed", `fit` takes K(X, X) and `predict` K(new rows, X).
     gamma : {"auto", "scale"} or float, default="auto"
@@ -85,10 +85,10 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     duality_gap_ : ndarray of the shape of `intercept_`
         As a share of the objective; 0 for a subset with one class, which votes for that class.
     oob_votes_ : Votes
-        Out-of-bag votes: those on each training row of the SVMs that did not see it.
+        Out-of-bag votes on each training row: those of the SVMs that did not see it.
     oob_winners_ : ndarray of int of shape (n_samples,)
-        Number of the class that most of them vote for; a row with a tie, or that every SVM saw, keeps its
-        own.
+        Number of the class that most of these SVMs vote for; a row with a tie, or that every SVM saw, keeps
+        its own class.
     oob_labels_ : ndarray of shape (n_samples,)
         The labels of these classes.
     oob_vote_share_ : ndarray of shape (n_samples, n_classes)
@@ -121,8 +121,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     >>> model = SubSVMClassifier(random_state=0).fit(minmax_scale(X), attack.labels)
     >>> print(f"{np.mean(attack.labels == y):.2f} of the labels it was given are right")
     0.81 of the labels it was given are right
-    >>> print(f"{model.score(minmax_scale(X), y):.2f} of its predictions are")
-    0.97 of its predictions are
+    >>> print(f"{model.score(minmax_scale(X), y):.2f} of its predictions are right")
+    0.97 of its predictions are right
     """
 
     _parameter_constraints: dict = {

@@ -18,7 +18,7 @@ from subsvms.exceptions import InputError
 ARRAYS = ("subsets_", "dual_coef_", "intercept_", "duality_gap_", "class_sizes_", "oob_winners_")
 OOB = ("counts", "sums", "n_voters")
 MODELS = {"SubSVMClassifier": SubSVMClassifier}
-WHOLE = "classifier with preprocessing"  # the header's "model" in the file of such a model
+WHOLE = "classifier with preprocessing"  # the header's "model" in a file that includes the preprocessing
 
 
 def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
@@ -49,8 +49,8 @@ def classifier_to_state(model: SubSVMClassifier) -> State:
     name = type(model).__name__
     if MODELS.get(name) is not type(model):
         raise TypeError(
-            f"save takes a {' or '.join(MODELS)}, but got a {name}: save the last step of a pipeline, and "
-            "keep the other steps yourself."
+            f"save takes a {' or '.join(MODELS)}, but got a {name}: of a pipeline, pass the last step, and "
+            "save the other steps separately."
         )
     check_is_fitted(model)
     voters = model.voters_

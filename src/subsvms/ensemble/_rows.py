@@ -2,8 +2,8 @@
 
 A row becomes a list of its nonzero features, padded with zero values to a multiple of `PAD`. Features
 that are zero in all of these rows cannot change an inner product, so they are dropped and the rest are
-renumbered: the cost of a table with a million features is that of its nonzeros. If the table is not sparse,
-the lists name every feature, and `value` is also an ordinary matrix. Which of the two it is depends on the
+renumbered: a table with a million features costs only as much as its nonzeros. If the table is not sparse,
+the lists name every feature, and `value` is also an ordinary matrix. Which form is used depends on the
 table, never on the rows picked from it, so a row's sums are always added up in the same order.
 """
 

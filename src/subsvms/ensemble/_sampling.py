@@ -11,9 +11,9 @@ two points,
 
 so that p = 1/2 is class-balanced and p = beta_1 uniform for any K, and K = 2 gives (p, 1 - p) for any p.
 
-Each numbered block of subsets has a random generator of its own, whichever worker draws it: a seed stands for
-the same endless list of subsets everywhere. Classes are ordered by size, not by name, so renaming them
-changes no subset.
+Each numbered block of subsets has its own random generator, whichever worker draws it: a seed stands for the
+same endless list of subsets everywhere. Classes are ordered by size, not by name, so renaming them changes no
+subset.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from subsvms.exceptions import InputError
 
 BLOCK = 256  # subsets per block; changing it changes the subsets that a seed gives
-MANY = 10  # classes; with more of them subsets grow no further
+MANY = 10  # classes; with more than this, subsets do not grow further
 
 
 def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
@@ -99,7 +99,7 @@ def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int
     labels, size, p, seed
         As in `draw_subsets`.
     block : int
-        Number of the block, from 0 on.
+        Number of the block, from 0.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def draw_subsets(labels: np.ndarray, n_subsets: int, size: int, p: float = 0.5, 
     Parameters
     ----------
     labels : ndarray of int of shape (n_samples,)
-        Class numbers from 0 on, each used at least once.
+        Class numbers from 0, each used at least once.
     n_subsets : int
     size : int
         Rows in a subset, repeats included.

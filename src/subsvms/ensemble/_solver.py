@@ -9,8 +9,8 @@ slack xi_i >= 1 - y_i f(x_i), xi_i >= 0,
 through the dual, one multiplier a_i >= 0 per row, two multipliers at a time (SMO; Fan, Chen and Lin, JMLR
 2005). C_i is C times the weight of the row's class. A subset with one class only has no such problem: f is
 that class everywhere. More than two classes are solved one against one inside each subset: every such
-problem is again small and class-balanced, which is what the paper's analysis asks for, and all of them
-together have as many multipliers as one against the rest.
+problem is again small and class-balanced, as the paper's analysis requires, and all of them together have no
+more multipliers than one against the rest.
 
 The solver also returns its proof: the duality gap, as a share of the primal value, bounds how far the
 objective can be from its optimum, and no finished problem has a gap above `tol`.
@@ -31,7 +31,7 @@ from subsvms._typing import OnProgress, Table
 from subsvms._validation import check_square
 from subsvms.ensemble._rows import PRECOMPUTED, Kernel, gather_rows, resolve_gamma
 
-PIECE = 32  # problems of up to 64 rows per unit of work: short enough for balance and for Ctrl-C
+PIECE = 32  # problems of up to 64 rows per unit of work: few enough to balance threads and heed Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def solve_subsets(
     X : ndarray or CSR matrix of shape (n_samples, n_features)
         Finite numbers; the kernel matrix if the kernel is precomputed.
     labels : ndarray of int of shape (n_samples,)
-        Class numbers from 0 on.
+        Class numbers from 0.
     subsets : ndarray of int of shape (n_subsets, size)
         Row numbers, repeats allowed.
     kernel : {"rbf", "linear", "poly", "precomputed"} or Kernel, default="rbf"
@@ -185,7 +185,7 @@ def solve_subsets(
     tol : float, default=1e-3
         Largest duality gap, and ten times the largest violation of an optimality condition.
     max_iter : int, default=100_000
-        Limit of SMO steps for each problem; a warning says how many problems reached it.
+        Largest number of SMO steps for each problem; a warning says how many problems reached it.
     n_jobs : int, default=1
         Threads. Their number does not change a bit of the result.
     on_progress : callable, optional
@@ -200,7 +200,7 @@ def solve_subsets(
     >>> from subsvms.ensemble import solve_subsets
     >>> X, labels = np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1])
     >>> solution = solve_subsets(X, labels, np.array([[0, 1, 2]]), kernel="linear", C=1e6, tol=1e-9)
-    >>> slope = solution.coef @ X[solution.row, 0]  # the hard margin lies half way between 1 and 3
+    >>> slope = solution.coef @ X[solution.row, 0]  # the hard margin lies halfway between 1 and 3
     >>> print(f"{slope:.3f} {solution.intercept.item():.3f}")
     1.000 -2.000
     """
@@ -380,7 +380,7 @@ def solve_shared(
 
 
 def feasible_start(start: SharedSolution, targets: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """Return coefficients to start from: the old ones, scaled by one factor as C has changed.
+    """Return coefficients to start from: the old ones, scaled by one factor to suit the new C.
 
     A common factor keeps sum_i b_i = 0, and the smaller of the two classes' factors keeps each b_i within
     its new limit. A problem with other targets, or with one class, starts from zero.

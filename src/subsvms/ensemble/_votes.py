@@ -1,8 +1,8 @@
-"""Let the SVMs vote, block of rows by block of rows.
+"""Let the SVMs vote, one block of rows at a time.
 
 For SVM j with decision value f_j(x), the vote is the sign of f_j(x) and the clipped value is f_j(x) cut to
-[-1, 1]. With K classes one SVM is K(K-1)/2 of them, one against one; its value for a class is the mean of
-the clipped values against the other classes, its vote the class with the largest. From these come the
+[-1, 1]. With K classes "one SVM" is K(K-1)/2 SVMs, one against one; its value for a class is the mean of the
+clipped values against the other classes, and its vote is the class with the largest value. These give the
 share of the SVMs that vote for each class, and the mean value of each class.
 
 For a training row the *out-of-bag* votes are those of the SVMs that did not see the row. They are counted
@@ -25,7 +25,7 @@ from subsvms._typing import OnProgress, Table
 from subsvms.ensemble._rows import POLY, PRECOMPUTED, RBF, Kernel, Rows, cut_huge, gather_rows, take_lists
 from subsvms.ensemble._solver import Solution
 
-LANES = 128  # rows in a block; 32 are half as fast, 64 and 256 differ less than timings on one machine
+LANES = 128  # rows in a block; 32 are half as fast, 64 and 256 differ less than repeated timings do
 BLOCK_BYTES = 32 * 2**20  # a block has fewer lanes if its tables would be larger than this
 BLOCKS_PER_PIECE = 8  # blocks per unit of work
 ERROR = 5e-4  # single precision is used while it moves a decision value by no more than this
@@ -53,7 +53,7 @@ class Votes:
         return Votes(self.counts + other.counts, self.sums + other.sums, self.n_voters + other.n_voters)
 
     def take(self, rows: Any) -> "Votes":
-        """Return the votes on some rows: their numbers, or a slice."""
+        """Return the votes on some rows, given by their numbers or as a slice."""
         return Votes(self.counts[rows], self.sums[rows], self.n_voters[rows])
 
     def join(self, *others: "Votes") -> "Votes":
@@ -72,7 +72,7 @@ class Votes:
         return _divide(self.sums, self.n_voters)
 
     def winners(self, sizes: ArrayLike, given: np.ndarray | None = None) -> np.ndarray:
-        """Return the number of the class with most votes, for each row.
+        """Return the number of the class with the most votes, for each row.
 
         A tie goes to the given label if it is among the best, else to the larger class, else to the first.
 
@@ -81,7 +81,7 @@ class Votes:
         sizes : array-like of shape (n_classes,)
             Rows of each class in the training table.
         given : ndarray of int of shape (n_rows,), optional
-            Class numbers; training rows have them.
+            Class numbers; known for training rows.
 
         Examples
         --------
