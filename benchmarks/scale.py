@@ -32,7 +32,7 @@ from scipy.optimize import nnls
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
 
-from subsvms.app.large.early_exit import PRODUCT, TERM, VALUE
+from subsvms.app.large.early_exit import PRODUCT_NS, TERM_NS, VALUE_NS
 from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, VOTES
 from subsvms.app.large.passes import correct_units
@@ -58,10 +58,10 @@ SHAPES = [  # columns, pool, SVMs, kernel
     (20, 10_000, 300, "rbf"), (20, 20_000, 1000, "rbf"), (100, 2500, 300, "rbf"), (5, 10_000, 1000, "linear"),
     (20, 10_000, 1000, "linear"), (100, 10_000, 1000, "linear"),
 ]  # fmt: skip
-EACH = 2.5  # microseconds of one core to read, encode, judge and write a row
+ROW_US = 2.5  # microseconds of one core to read, encode, judge and write a row
 CONSTANTS = ("ns a kernel value", "ns a product", "ns a term", "us a row besides")
 SMALLER = "--pool-size 10000"
-CASES = (  # options of the command line; without any, a run in parts on the threads of this machine
+CASES = (  # options of the command line; "" is a run in parts with the defaults
     "", "--early-exit 0.999", "--engine dask --threads 2", SMALLER, f"{SMALLER} --early-exit 0.999",
     f"{SMALLER} --engine dask --threads 2", f"{SMALLER} --kernel linear", f"{SMALLER} --svms 200",
 )  # fmt: skip
@@ -152,9 +152,9 @@ def make_place(folder):
 class Votes(NamedTuple):
     """What it took one thread to judge a table."""
 
-    us: float  # a row
-    bits: int  # of a number: float64 where float32 would not do
-    counts: list  # kernel values, products in them, and terms of the SVMs' sums that a row needs
+    us: float  # microseconds for a row
+    bits: int  # of a number: 64 where float32 is not exact enough
+    counts: list  # kernel values, products in them, and terms of the SVMs' sums for a row
     labels: np.ndarray  # (n_rows,)
 
 
@@ -199,8 +199,8 @@ def bench_cost():
     measure_cost(5, 1000, 100, "linear")
     found = [measure_cost(*shape) for shape in SHAPES]
     measured, bits, counts = (np.array([run[i] for run in found], float) for i in range(3))
-    needs = np.column_stack([counts * (bits / 32)[:, None], np.ones(len(found))])  # float64 takes two places
-    model = needs @ [VALUE / 1e3, PRODUCT / 1e3, TERM / 1e3, EACH]
+    needs = np.column_stack([counts * (bits / 32)[:, None], np.ones(len(found))])  # float64: twice
+    model = needs @ [VALUE_NS / 1e3, PRODUCT_NS / 1e3, TERM_NS / 1e3, ROW_US]
     fitted = nnls(needs / measured[:, None], np.ones(len(found)))[0] * [1e3, 1e3, 1e3, 1]  # relative errors
     lines = [
         dict(zip(("columns", "pool", "SVMs", "kernel"), shape, strict=True))

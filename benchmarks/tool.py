@@ -91,10 +91,9 @@ def write_table(path, columns, labels):
 
 def run_tool(path, given, clean):
     """Correct the file in a process of its own and compare the result with the truth."""
-    program = "import sys; from subsvms.app.cli.main import app; app()"
-    command = [sys.executable, "-c", program, "correct", str(path), "--label", "income", "--force", "--quiet"]
+    command = ["-m", "subsvms", "correct", str(path), "--label", "income", "--force", "--quiet"]
     began = time.perf_counter()
-    subprocess.run(command, check=True)
+    subprocess.run([sys.executable, *command], check=True)
     seconds = time.perf_counter() - began
     with path.with_name("income.subsvms").joinpath("corrected.csv").open(newline="") as file:
         corrected = np.array([row["income"] for row in csv.DictReader(file)])
