@@ -29,9 +29,9 @@ from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.exceptions import TableError
 
-N = 1500  # rows, in three files
-OPTIONS = Options("label", exclude=("true",), n_estimators=40, pool_size=500)
-COMMON = ["--label", "label", "--exclude", "true", "--svms", "40", "--pool-size", "500"]
+N = 1200  # rows, in three files
+OPTIONS = Options("label", exclude=("true", "city"), n_estimators=40, pool_size=400)
+COMMON = ["--label", "label", "--exclude", "true", "--exclude", "city", "--svms", "40", "--pool-size", "400"]
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ def test_labels_of_any_type_survive_a_stop(tmp_path, monkeypatch):
     place = columns.column_names.index("label")
     made = columns.set_column(place, "label", pa.array(codes, pa.decimal128(5, 0)))
     folder = write_files(made.rename_columns([*made.column_names[:-1], "row"]), tmp_path / "big")
-    options = replace(OPTIONS, exclude=("row",))
+    options = replace(OPTIONS, exclude=("row", "city"))
     with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
         patched.setattr(passes, "do_part", lambda work, unit: 1 / 0)
         do_job_in_parts(str(folder), options, output=tmp_path / "x")
