@@ -90,7 +90,7 @@ def repeat(function, *args, limit, n_times):
 def correct_in_parts(X, given, seed):
     """Correct Arrow batches as `subsvms correct --engine local` corrects a file."""
     table = pa.table({f"x{j}": column for j, column in enumerate(X.T)} | {"y": given.astype(str)})
-    corrector = fit_batches(lambda: table.to_batches(max_chunksize=BATCH), "y", n_jobs=1, seed=seed)
+    corrector = fit_batches(lambda: table.to_batches(max_chunksize=BATCH), "y", n_jobs=1, random_state=seed)
     for _ in correct_batches(corrector, table.to_batches(max_chunksize=BATCH)):
         pass
 

@@ -18,7 +18,7 @@ VOTES = 2 ** np.arange(1, 11) - 1  # 1, 3, 7, ...: odd, so that no vote is a tie
 
 
 def vote_errors(X, y, clean, seed):
-    """Return the share of rows that each number of votes gets wrong, and who is right on each row."""
+    """Return the share of rows wrong for each number of votes, and the share of right SVMs for each row."""
     errors = []
     for n in VOTES.tolist():
         model = SubSVMClassifier(n_estimators=n, random_state=seed).fit(X, y)

@@ -1,4 +1,4 @@
-"""The pages in docs/ are true: their code runs, and their pictures can be made again."""
+"""The code on the pages in docs/ runs, and their pictures can be drawn again."""
 
 import doctest
 import runpy
@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
+WITH_CODE = [page for page in sorted(DOCS.glob("*.md")) if ">>>" in page.read_text()]
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs(page, monkeypatch, tmp_path):
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_the_code_on_a_page_gives_the_results_shown(page, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert doctest.testfile(str(page), module_relative=False).failed == 0
+    found = doctest.testfile(str(page), module_relative=False)
+    assert found.attempted > 0 and found.failed == 0
 
 
 @pytest.mark.slow
