@@ -149,7 +149,7 @@ def read_column(column: Any, meaning: Meaning) -> np.ndarray:
         return values
     if meaning.format is None:
         if not pa.types.is_temporal(kind):
-            return np.full(len(column), np.datetime64("NaT"), dtype="datetime64[us]")
+            return np.full(len(column), "NaT", dtype="datetime64[us]")
         zone = getattr(kind, "tz", None)
         dates = column.cast(pa.timestamp("us", zone), safe=False).to_numpy()
         return dates.astype("datetime64[us]")
