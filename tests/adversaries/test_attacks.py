@@ -129,7 +129,7 @@ def test_equally_near_rows_are_taken_in_the_order_of_the_table():
     assert set(np.flatnonzero(attack.flipped)) < {0, 1, 2, 3}
 
 
-def test_boundary_flips_take_every_kind_of_table():
+def test_boundary_flips_accept_every_kind_of_table():
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     X, numbers = make_rows(60, 3, 0, d=3)
     X = (X * 8).round() / 8

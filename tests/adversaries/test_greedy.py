@@ -53,7 +53,7 @@ def test_greedy_flips_never_do_less_harm_than_surest_flips(n, n_classes, rate, s
 
 
 @given(alpha=st.floats(0, 1), seed=st.integers(0, 999))
-def test_nor_do_they_with_a_direction(alpha, seed):
+def test_with_a_direction_greedy_flips_do_no_less_harm_than_surest_flips_either(alpha, seed):
     X, y = make_rows(41, 2, seed)
     options = {"rho": 0.5, "alpha": alpha}
     greedy, surest = (flips(X, y, **options).labels for flips in (greedy_flips, surest_flips))
@@ -99,7 +99,7 @@ def test_rows_go_to_the_class_beyond_the_nearest_boundary(n_classes):
     assert attack.flipped.sum() == 12
 
 
-def test_every_kind_of_table_is_taken():
+def test_every_kind_of_table_is_accepted():
     X, y = make_rows(60, 2, 0)
     X = (X * 8).round() / 8
     expected = greedy_flips(X, y).labels

@@ -59,7 +59,7 @@ def test_the_numbers_contrast_with_their_cells(cmap):
         assert (light + 0.05) / (dark + 0.05) > 4.5  # WCAG 2.1, level AA
 
 
-def test_luminance_is_that_of_the_standard():
+def test_luminance_follows_the_standard():
     assert _luminance((0, 0, 0, 1)) == 0
     assert _luminance((1, 1, 1, 1)) == pytest.approx(1)
     assert _luminance((1, 0, 0, 1)) == pytest.approx(0.2126)
@@ -71,7 +71,7 @@ def test_many_classes_are_drawn_without_numbers():
     assert NoiseMatrixDisplay(np.eye(3), np.arange(3)).plot(include_values=False).text_ is None
 
 
-def test_the_matrix_takes_its_options():
+def test_the_options_of_the_matrix_are_used():
     display = NoiseMatrixDisplay(np.eye(2), ["x" * 40, "b"]).plot(colorbar=False, text_kw={"color": "red"})
     assert display.colorbar_ is None
     assert display.ax_.get_title() == ""

@@ -125,7 +125,7 @@ def test_a_label_without_rows_can_be_drawn(given, density):
     assert display.ax_.get_ylabel() == ("density" if density else "rows")
 
 
-def test_the_votes_take_their_options():
+def test_the_options_of_the_votes_are_used():
     display = VotesDisplay([-0.5, 0.5], [0, 1], ["a", "b"], thresholds=(0.3, -0.3))
     display.plot(hist_kw={"log": True}, line_kw={"linewidth": 5})
     assert display.ax_.get_yscale() == "log"
@@ -140,7 +140,7 @@ def test_a_class_that_does_not_exist_is_refused(class_number, cancer):
         VotesDisplay.from_predictions([0.1, 0.2], ["a", "b"], class_number=class_number)
 
 
-def test_thresholds_lie_half_way_between_rows_and_swap_with_the_classes():
+def test_thresholds_lie_halfway_between_rows_and_swap_with_the_classes():
     rng = np.random.default_rng(0)
     u, own = rng.uniform(-1, 1, 100), rng.random(100) < 0.5
     flagged = np.where(own, u < -0.4, u > 0.2)

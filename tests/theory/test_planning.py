@@ -118,7 +118,7 @@ def test_the_same_seed_gives_the_same_plan_for_lists_and_for_other_names(iris_pl
     assert (one.parameters, one.phi, one.guaranteed) == (other.parameters, other.phi, other.guaranteed)
 
 
-def test_what_holds_for_two_classes_is_not_said_of_three(iris_plan):
+def test_what_holds_for_two_classes_is_not_claimed_for_three(iris_plan):
     assert not any("clean rows" in text for text in iris_plan.guaranteed)
 
 
@@ -174,7 +174,7 @@ def test_seconds_grow_with_the_rows_that_the_pilot_runs_left_out(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["n_estimators", "subsample_size"])
-def test_what_a_plan_recommends_cannot_be_given_to_it(name):
+def test_parameters_that_a_plan_recommends_cannot_be_given_to_it(name):
     with pytest.raises(ValueError, match=f"A plan recommends {name}"):
         plan(np.eye(10), [0, 1] * 5, **{name: 50})
 

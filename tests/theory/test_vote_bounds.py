@@ -21,7 +21,7 @@ def test_the_generalisation_bound_is_theorem_3():
 
 @pytest.mark.parametrize("theta", [0.01, 0.1, 0.4])
 @pytest.mark.parametrize("c", [1e-3, 0.05, 1.0])
-def test_lemma_2_gives_the_size_from_which_on_separable_data_are_regular(theta, c):
+def test_lemma_2_gives_the_size_above_which_separable_data_are_regular(theta, c):
     options = FORMULA | {"c": c}
     r = theory.regular_size(theta, **options)
     sizes = [*range(r, r + 50), 2 * r, 10 * r, 1000 * r]

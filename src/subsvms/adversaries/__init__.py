@@ -9,7 +9,7 @@ rounded down to whole rows. Where an attack takes it, and there are two classes,
 
     alpha        from 0 to 1, is the direction: the share of the flips that are taken from the larger class,
                  whose rows get the smaller class's label; the rest are taken from the smaller class (the
-                 first one, if both are equal). None leaves the direction to the attack.
+                 first one, if they are equally large). None leaves the direction to the attack.
 
 A budget that a class cannot meet is an error. `_budget` has the budget, `_greedy` the attack on SVMs
 themselves, and `_attacks` the six others and `attack`, which calls any of them by name.

@@ -1,7 +1,7 @@
 """Six attacks, and how to call one by its name; the package's docstring says what they share.
 
 Directed, uniform and class-conditional flips look at the labels only; boundary, surest and region flips also
-look at the features. The seventh attack, which looks at the SVM it harms, has a module of its own, `_greedy`.
+look at the features. The seventh attack, which looks at the SVM it harms, has its own module, `_greedy`.
 """
 
 import inspect
@@ -41,7 +41,7 @@ def directed_flips(
     """Flip labels at random in a chosen direction: the paper's attack (Section 4, Figure 1).
 
     alpha = 0 takes rows away from the smaller class, and alpha = 1 floods it with rows of the larger one.
-    (So it is in the paper's figure, appendix and tables; the text of its Section 4 says the opposite.)
+    (This is as in the paper's figure, appendix and tables; the text of its Section 4 says the opposite.)
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def uniform_flips(
     alpha: Share = None,
     random_state: RandomState = None,
 ) -> Attack:
-    """Give rows chosen at random another label chosen at random: errors without a plan.
+    """Give rows chosen at random another label chosen at random: errors without a pattern.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def boundary_flips(
     error_rate, rho, alpha : float, default=None
         Budget and direction, as in `uniform_flips`.
     random_state : int, RandomState instance or None, default=None
-        Not used, because nothing here is random; all attacks have it.
+        Not used, because nothing here is random; it is there because every attack takes it.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def surest_flips(
     alpha: Share = None,
     random_state: RandomState = None,
 ) -> Attack:
-    """Flip the labels of the rows deepest in their own class: errors that are easy to see, and weigh most.
+    """Flip the labels of the rows deepest in their own class: errors that are easy to see but weigh most.
 
     The SVM is that of `boundary_flips`; the rows farthest from its boundary on their own side are flipped
     first, those on the wrong side last. Each gets the label beyond its nearest boundary.
@@ -247,7 +247,7 @@ def region_flips(
     y : array-like of shape (n_samples,)
         Clean labels of two classes or more.
     label : label, default=None
-        The class; by default the largest (the first, if several are).
+        The class; by default the largest (the first of several).
     error_rate, rho : float, default=None
         Budget, as in `uniform_flips`; at most all rows of the class.
     random_state : int, RandomState instance or None, default=None
@@ -373,7 +373,7 @@ def _share_out(n, weights):
         raise InputError(f"matrix must flip some rows to be scaled to {n} flips; got only its diagonal.")
     exact = n * weights / weights.sum()
     counts = np.floor(exact + 1e-9).astype(int)
-    left = np.round(counts - exact, 9)  # so that rounding errors decide no ties
+    left = np.round(counts - exact, 9)  # so that rounding errors do not decide ties
     counts[np.argsort(left, kind="stable")[: n - counts.sum()]] += 1
     return counts
 

@@ -43,7 +43,7 @@ class Budget(NamedTuple):
     groups: Groups  # one of all rows or, with a direction, one of each class
 
     def group(self, number: int, n_flips: int, remedy: str) -> tuple[np.ndarray, int]:
-        """Return the rows of a class and how many of them to flip; an error if there are fewer."""
+        """Return the rows of a class and how many of them to flip; raise an error if there are fewer."""
         rows = np.flatnonzero(self.numbers == number)
         if n_flips > len(rows):
             raise InputError(

@@ -3,11 +3,11 @@
 Row i has the clean label y_i and a rival r_i, the class beyond the nearest boundary of an SVM that learnt the
 clean labels. Where q_i = 1 the row gets its rival's label. f_q is the SVM that learns these tainted labels:
 
-    maximise over q in {0, 1}^n   sum_j [f_q(x_j) says another class than y_j]
+    maximise over q in {0, 1}^n   sum_j [f_q(x_j) is a class other than y_j]
     subject to                    sum_{i in g} q_i = B_g   for each group g of rows that has its own budget.
 
-(Biggio, Nelson and Laskov, ACML 2011). Each q costs an SVM, and there are too many to try, so this is a local
-search. It starts with the surest flips, of all rows or of one class alone, and trades, round by round, the
+(Biggio, Nelson and Laskov, ACML 2011). Each q takes an SVM, and there are too many to try, so this is a local
+search. It starts with the surest flips, of all rows or of one class alone, and in each round it trades the
 least useful flips for the rows that would be most useful. With m_i the margin of y_i under f_q, m0_i that
 under the SVM of the clean labels, h(m) = max(0, 1 - m) the loss and s the logistic function, two scores take
 turns:
@@ -57,7 +57,7 @@ class Verdict(NamedTuple):
 
     margin: np.ndarray  # (n_samples,), decision value of the clean label against its rival
     rival: np.ndarray  # (n_samples,), int, the class that speaks most strongly against the clean label
-    n_wrong: int  # rows that the SVM gives another label than the clean one
+    n_wrong: int  # rows to which the SVM gives a label other than the clean one
 
 
 def greedy_flips(
@@ -76,9 +76,10 @@ def greedy_flips(
 
     A local search for the flips after which an SVM with the rbf kernel gets the most clean labels wrong;
     `adversaries/_greedy.py` states the problem and its sources. With more than two classes, a row can only go
-    to the class that `adversaries.boundary_flips` gives it. The search finds great harm, not the greatest.
+    to the class that `adversaries.boundary_flips` gives it. The flips found do great harm, but perhaps not
+    the greatest possible.
 
-    Up to 3 n_rounds SVMs are trained: a few seconds for 1000 rows, and four times that for twice as many.
+    Up to 3 n_rounds SVMs are trained: a few seconds for 1000 rows, four times as long for twice as many.
 
     Parameters
     ----------

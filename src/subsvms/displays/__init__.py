@@ -1,7 +1,7 @@
 """Draw what a correction found, and how regular a table is.
 
 - `_noise`: which labels the rows of each class were given;
-- `_votes`: the votes for a class, and from where on labels are flagged;
+- `_votes`: the votes for a class, and the thresholds beyond which labels are flagged;
 - `_certified`: how many verdicts withstand how many changed labels;
 - `_regularity`: the error rate of SVMs against the number of rows they were trained on;
 - `_base`: what these share.
@@ -9,7 +9,7 @@
 Displays work as in scikit-learn. Each is made from a correction, a fitted `LabelCorrector` or plain arrays
 (regularity: from a measurement or a table); it keeps its data, draws itself with `plot`, and keeps what it
 drew in attributes that end in `_`, to be changed by hand. matplotlib, which is part of `subsvms[app]`, is
-imported when something is drawn, and not before.
+only imported when something is drawn.
 """
 
 from subsvms.displays._certified import CertifiedCurveDisplay

@@ -1,10 +1,10 @@
-"""Draw the votes for a class, by given label, and from where on labels are flagged.
+"""Draw the votes for a class, by given label, and the thresholds beyond which labels are flagged.
 
 Where the rule changes labels can be read off its result. Let u be the out-of-bag mean value of a class. With
-two classes and the rule "posterior" a label is flagged from some u on, one value for each given label, since
-the posterior grows with u; that threshold is taken half way between the last row that is kept and the first
-that is flagged. Other rules, `max_error_rate` and other classes need not separate the rows at one u. Then no
-line is drawn, and a tick marks each flagged row.
+two classes and the rule "posterior" a label is flagged beyond some u, one for each given label, since the
+posterior grows with u; this threshold is taken halfway between the last row that is kept and the first that
+is flagged. Other rules, `max_error_rate` and more classes need not separate the rows at one u. Then no line
+is drawn, and a tick marks each flagged row.
 """
 
 from typing import Any, Self
@@ -23,7 +23,7 @@ ROOM, STRIP = 1.4, -0.11  # ends of the y axis, in heights of the histograms: fo
 
 
 class VotesDisplay(Display):
-    """Histograms of the votes for one class, by given label, and from where on labels are flagged.
+    """Histograms of the votes for one class, by given label, and thresholds beyond which labels are flagged.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class VotesDisplay(Display):
         Their names.
     thresholds : pair of float, optional
         Values u above which a row labelled *another* class is flagged, and below which a row labelled *this*
-        class is. NaN for no line.
+        class is flagged. NaN for no line.
     class_number : int, default=1
         The class that the values belong to.
     flagged : array-like of bool of shape (n_rows,), optional
@@ -234,7 +234,7 @@ class VotesDisplay(Display):
         given : array-like of shape (n_rows,)
             Labels; rows without one (None or NaN) are left out.
         proposed : array-like of shape (n_rows,), optional
-            Labels after the correction; a row is flagged where this is another label than the given one.
+            Labels after the correction; a row is flagged where this differs from the given label.
         class_number : int, default=1
             The class to draw, in the sorted order of the labels.
         ax : matplotlib Axes, optional
@@ -274,7 +274,7 @@ class VotesDisplay(Display):
 def find_thresholds(
     values: ArrayLike, own: np.ndarray, flagged: np.ndarray, *, used: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the two values from which on rows are flagged, NaN where no value separates the rows.
+    """Return the two values beyond which rows are flagged, NaN where no value separates the rows.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def find_thresholds(
     -------
     ndarray of shape (2,)
         One for rows labelled another class, which are flagged above it, and one for rows labelled this class,
-        which are flagged below it: half way between the nearest two rows. NaN if all or none are flagged, or
+        which are flagged below it: halfway between the nearest two rows. NaN if all or none are flagged, or
         if some row is on the wrong side.
 
     Examples

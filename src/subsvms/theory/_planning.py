@@ -11,7 +11,7 @@ SVMs fails with at most that probability on a row that is no harder than the ave
 smaller a subset, the fewer wrong labels an adversary can put into it, and the stronger its certificates; so
 the recommended size is the smallest that keeps nine tenths of the best size's distance 1/2 - phi. For two
 classes it is at least Lemma 7's size for the smallest r at which the table is regular, if there is one.
-J(s) is divided by the share of the SVMs that have not seen a row.
+Only SVMs that have not seen a row vote on it, so J(s) is divided by their share.
 """
 
 import time
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.utils import _safe_indexing, check_random_state  # the first one as in scikit-learn's own folds
+from sklearn.utils import _safe_indexing, check_random_state  # the former cuts scikit-learn's own folds
 
 from subsvms._validation import check_labels, check_range
 from subsvms.certificates import CONFIDENCE, count_withstood
@@ -35,7 +35,7 @@ from subsvms.theory._subset_bounds import eta_worst, smallest_size
 from subsvms.theory._vote_bounds import vote_failure, votes_needed
 
 N_TRIALS = 100  # SVMs of each size; their mean disagreement is then known to about a hundredth
-LEVEL = 0.95  # confidence of the upper limits to phi, of all sizes together
+LEVEL = 0.95  # confidence of the upper limits of phi, for all sizes together
 FEWEST, USUAL = 200, 1000  # SVMs: 200 give vote shares to 0.04; 1000 is the number without a plan
 MOST_SVMS = 10_000  # SVMs to recommend; if phi is hardly below 1/2, more would be needed than is sensible
 RECOMMENDED = {"n_estimators", "subsample_size"}
@@ -47,7 +47,7 @@ PILOT_ROWS = 20_000  # drawn from a larger table; the cost of a vote is assumed 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """A recommended ensemble, and what is known about it beforehand. Printed, it explains itself.
+    """A recommended ensemble, and what is known about it beforehand. Print it for an explanation.
 
     Attributes
     ----------
@@ -57,15 +57,15 @@ class Plan:
         Expected time to fit, on this machine.
     phi : float
         Upper limit of how often an SVM of that size errs against the clean labels. If it is 1/2 or more,
-        nothing is promised of the vote.
+        nothing is promised about the vote.
     votes_needed : int or None
-        SVMs needed for the wanted failure; None if phi is 1/2 or more.
+        SVMs needed to reach `failure`; None if phi is 1/2 or more.
     regularity : Regularity
         The measurement that the plan is based on.
     max_error_rate, failure : float
         As given to `plan`.
     guaranteed, estimated, assumed : tuple of str
-        Sentences: what holds whatever the data, what was measured on this table, and what has to be believed.
+        Sentences: what holds whatever the data, what was measured on this table, what is taken on trust.
     """
 
     subsample_size: int
@@ -126,7 +126,7 @@ def plan(
     Returns
     -------
     Plan
-        Print it to read it; `SubSVMClassifier(**plan.parameters)` is the recommended ensemble.
+        Print it for an explanation; `SubSVMClassifier(**plan.parameters)` is the recommended ensemble.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def disagreement_limits(measured: Regularity) -> np.ndarray:
 
 
 def lemma_7_applies(measured: Regularity, rho: float) -> bool:
-    """Say if Lemma 7 applies: two classes, regular, fewer wrong labels than the smaller class has rows."""
+    """Return whether Lemma 7 applies: two classes, a regular table, and not a whole class of wrong labels."""
     return len(measured.shares) == 2 and measured.smallest_size is not None and rho < 1
 
 
@@ -288,7 +288,7 @@ def format_guaranteed(model, needed, phi, failure, rho, measured, counts) -> lis
         r = measured.smallest_size
         kept = 1.0 - min(eta_worst(size, r, rho=rho, p=model.sampling_bias), 1.0)
         sentences.append(
-            f"If the wrong labels, whoever chose them, are at most {round_up(rho)} of the smaller class, a "
+            f"If the wrong labels, however chosen, are at most {round_up(rho)} of the smaller class, a "
             f"subset has {-(-r // 2)} clean rows of each class with probability at least {round_down(kept)}."
         )
     m = unanimous_withstands(model, counts)
@@ -350,7 +350,7 @@ def format_estimated(size, phi, seconds, measured, max_error_rate) -> list[str]:
 
 
 def format_assumed(needed, rho, max_error_rate, counts) -> list[str]:
-    """Return sentences on what the user has to believe."""
+    """Return sentences on what the user has to take on trust."""
     sentences = [f"At most {max_error_rate:.1%} of the given labels are wrong. No table can prove that."]
     if needed is None:
         sentences.append(

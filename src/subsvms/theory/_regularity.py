@@ -4,7 +4,7 @@ A table is r-regular at (delta, theta) if, with probability at least 1 - delta o
 SVM trained on them errs with probability at most theta on further draws. Draws are p-biased, as everywhere
 here. The table is the whole distribution, so an SVM's error rate can be counted: with e_c the share of class
 c that it gets wrong, and pi_c the probability of class c in a draw, it is sum_c pi_c e_c. (It is estimated
-where a class has more than `MOST_ROWS` rows, of which that many are drawn.) Only the choice of the subset is
+on a sample of `MOST_ROWS` rows of any class that has more.) Otherwise only the choice of the subset is
 random. The (1 - delta) quantile of the error rates of `n_trials` subsets estimates the smallest theta, and
 order statistics give its confidence interval: the number of trials below the true quantile is binomial.
 
@@ -95,7 +95,7 @@ class Regularity:
         return self.class_errors @ self.shares
 
     def clean_theta(self, error_rate: float) -> np.ndarray:
-        """Return an upper limit of theta by the clean labels, if at most this share of the given is wrong.
+        """Return an upper limit of theta by the clean labels, if at most this share of labels is wrong.
 
         A wrong label is drawn with probability at most error_rate max_c pi_c / share_c, and only there can an
         SVM seem right and be wrong. That probability is added to the upper end of theta's interval.
