@@ -62,7 +62,7 @@ def test_several_classes_are_corrected_and_clean_ones_stay(seed):
 
 @pytest.mark.parametrize("kind", ["rare", "balanced", "five", "logistic"])
 def test_clean_labels_of_overlapping_classes_stay(seed, kind):
-    """What looks like noise to the votes, but can be told apart or explained by overlap alone."""
+    """What looks like noise to the votes, but can be distinguished or explained by overlap alone."""
     rng = np.random.default_rng(seed)
     options = {
         "rare": dict(n_samples=2000, n_features=8, n_informative=4, weights=[0.95], class_sep=0.7),
@@ -77,7 +77,7 @@ def test_clean_labels_of_overlapping_classes_stay(seed, kind):
     assert quietly(minmax_scale(X), y, random_state=seed).changed.mean() <= 0.02
 
 
-def test_the_estimator_and_the_function_agree_and_the_seed_decides(cancer):
+def test_the_estimator_and_the_function_agree_on_any_number_of_threads(cancer):
     X, y = cancer
     given = attacked(y, 0)
     one = quick(X, given)
@@ -160,7 +160,7 @@ def test_two_rows_of_each_class_are_too_few_to_change_anything(cancer):
 
 
 def test_a_class_that_was_given_another_label_in_every_row_is_not_invented(seed):
-    """Class 2 has become class 1: two classes are left, and nothing in the labels tells of a third."""
+    """Class 2 has become class 1: two classes are left, and nothing in the labels hints at a third."""
     X, y = make_blobs(600, centers=3, cluster_std=1.0, random_state=seed)
     given = np.where(y == 2, 1, y)
     correction = quick(minmax_scale(X), given, random_state=seed)
@@ -280,7 +280,7 @@ def test_the_seed_and_threads_of_the_corrector_replace_those_of_its_estimator(ca
     assert LabelCorrector(ensemble).fit(*cancer).model_.random_state == 5
 
 
-def test_the_function_takes_what_the_estimator_takes():
+def test_the_function_accepts_what_the_estimator_accepts():
     function, estimator = (inspect.signature(one).parameters for one in (correct_labels, LabelCorrector))
     assert set(function) == {*estimator, "X", "y", "verified"}
     assert all(function[name].default == estimator[name].default for name in estimator)
@@ -294,7 +294,7 @@ def test_unknown_settings_are_refused(cancer, params):
         quick(*cancer, **params)
 
 
-def test_weights_of_classes_go_by_their_names(cancer):
+def test_class_weights_are_given_by_class_name(cancer):
     X, y = cancer
     labels = np.array(["m", "b"])[attacked(y, 0)]
     even = quick(X, labels, estimator=SubSVMClassifier(class_weight={"m": 1.0, "b": 1.0}))

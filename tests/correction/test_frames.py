@@ -1,4 +1,4 @@
-"""Data frames come back in the library that they came in."""
+"""Data frames come back as frames of the same library."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ COLUMNS = ["is_label_issue", "label_quality", "given_label", "suggested_label", 
 COLUMNS += ["vote_share", "confidence", "withstands", "action", "reason"]
 
 
-def test_a_pandas_user_gets_pandas_with_the_own_index(cancer):
+def test_a_pandas_user_gets_pandas_with_the_same_index(cancer):
     X, y = cancer
     index = [f"patient {i}" for i in range(len(y))]
     given = pd.Series(np.array(["m", "b"])[attacked(y, 0)], index=index, name="diagnosis")
@@ -39,7 +39,7 @@ def test_a_polars_user_gets_polars(cancer):
     assert len(X_new) == len(y_new) == (~frame["is_label_issue"]).sum()
 
 
-def test_witnesses_are_in_the_frame_by_the_names_of_the_rows(cancer):
+def test_the_frame_names_witnesses_by_the_index(cancer):
     X, y = cancer
     index = pd.Index(range(1000, 1000 + len(y)))
     correction = quick(pd.DataFrame(X, index=index).rename(columns=str), attacked(y, 0), n_witnesses=2)
@@ -57,7 +57,7 @@ def test_witnesses_are_in_the_frame_by_the_names_of_the_rows(cancer):
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "boolean", "category", "string"])
-def test_pandas_own_types_of_labels_are_kept_and_may_miss_some(cancer, dtype):
+def test_pandas_label_types_are_kept_even_with_missing_labels(cancer, dtype):
     X, y = cancer
     values = {"Int64": [0, 1], "boolean": [False, True]}.get(dtype, ["m", "b"])
     labels = pd.Series([values[c] for c in attacked(y, 0)], dtype=dtype)

@@ -83,7 +83,7 @@ def test_a_few_changes_pass_but_not_many_to_a_class_without_other_rows():
 
 
 def make_chessboard(seed, n=600):
-    """Two features that decide, square by square, and two that do not: beyond tiny, wide SVMs."""
+    """Two features that decide, square by square, and two that do not: tiny, wide SVMs cannot learn it."""
     X = np.random.default_rng(seed).random((n, 4))
     return X, (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
 
@@ -113,7 +113,7 @@ def test_noise_is_denied_where_a_guard_contradicts_it():
 
 
 @pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
-def test_heavy_noise_is_not_taken_for_a_coarse_vote(seed):
+def test_heavy_noise_is_not_mistaken_for_a_coarse_vote(seed):
     """Labels that no SVM can learn well, because they are wrong, are still corrected."""
     rng = np.random.default_rng(seed)
     clean = np.arange(600) % 2

@@ -45,7 +45,7 @@ def test_labels_that_run_against_the_votes_near_the_border_are_noted(seed):
     assert any("labels run against them" in note and "rule='majority'" in note for note in notes)
 
 
-def test_uniform_flips_are_not_taken_for_flips_near_the_border(seed):
+def test_uniform_flips_are_not_mistaken_for_flips_near_the_border(seed):
     votes, labels, _, _ = make_table(seed, rates=(0.2, 0.2))
     notes = find_notes(votes, labels, make_noise([[0.8, 0.2], [0.2, 0.8]]))
     assert not any("run against" in note for note in notes)

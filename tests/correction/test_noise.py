@@ -1,4 +1,4 @@
-"""Noise rates, against data made so that the truth is known."""
+"""Noise rates, compared with made-up data whose truth is known."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_a_rate_is_moved_towards_its_lower_end(seed, monkeypatch):
     assert np.all(careful.rates < plain.rates)
 
 
-def test_the_interval_holds_the_estimate_and_lies_where_the_rate_does(seed):
+def test_the_interval_contains_the_estimate_and_lies_near_the_rate(seed):
     u, given, _ = make_votes(seed, rates=(0.1, 0.3))
     noise = estimate(u, given)
     low, high = noise.rate_interval.T
@@ -71,7 +71,7 @@ def test_the_interval_covers_the_rate_in_most_tables(seed):
     assert np.all(np.mean(covered, axis=0) >= 0.6)  # 0.9 on average; 15 tables scatter
 
 
-def test_the_paper_s_numbers_follow_from_rates_and_shares():
+def test_the_papers_numbers_follow_from_rates_and_shares():
     u, given, true = make_votes(0, share=0.25, rates=(0.0, 0.4))
     noise = estimate(u, given)
     assert noise.beta == pytest.approx(0.25, abs=0.03)
@@ -99,7 +99,7 @@ def test_a_rare_class_that_is_impure_at_its_top_is_not_taken_for_noisy(seed):
     assert free > extreme_rates(u, positive, odds=positive.mean())[0]
 
 
-def test_labels_that_nothing_explains_have_no_readable_rate(seed):
+def test_labels_that_nothing_explains_have_no_known_rate(seed):
     rng = np.random.default_rng(seed)
     u = rng.uniform(-1, 1, 1000)
     noise = estimate(u, (rng.random(1000) < 0.3).astype(int))
@@ -119,7 +119,7 @@ def test_the_order_of_rows_does_not_matter(seed):
     assert_allclose(estimate(u, given).matrix, estimate(u[order], given[order]).matrix, atol=1e-6)
 
 
-def test_several_classes_are_told_where_their_labels_went(seed):
+def test_where_the_labels_of_several_classes_went_is_estimated(seed):
     rng = np.random.default_rng(seed)
     n, n_classes = 6000, 4
     true = rng.integers(n_classes, size=n)
@@ -156,7 +156,7 @@ def test_top_rows_are_those_with_the_largest_value():
 
 
 @given(top=st.floats(-2, 5), bottom=st.floats(-5, 2), e=st.floats(0.01, 0.45), f=st.floats(0.01, 0.45))
-def test_the_slope_of_the_loss_is_its_slope(top, bottom, e, f):
+def test_the_slope_of_the_loss_is_its_derivative(top, bottom, e, f):
     rng = np.random.default_rng(0)
     n_rows = rng.integers(1, 9, 40).astype(float)
     bins = Bins(np.linspace(0, 1, 40), n_rows, np.floor(n_rows * rng.random(40)), 0.0, np.log(LIFT))
@@ -179,7 +179,7 @@ def test_no_other_curve_fits_better(seed):
             assert curve_loss(point, bins)[0] * bins.n_rows.sum() >= best.loss - 1e-3
 
 
-def test_the_lower_limit_is_where_the_likelihood_says(seed):
+def test_the_lower_limit_is_where_the_likelihood_falls_too_far(seed):
     """Against a fine grid of rates."""
     u, given, _ = make_votes(seed, n=800, rates=(0.1, 0.3))
     bins = bin_values(u, given == 1, 1.0)
@@ -190,7 +190,7 @@ def test_the_lower_limit_is_where_the_likelihood_says(seed):
     assert low == pytest.approx(min(inside), abs=0.01)
 
 
-def test_shares_are_solved_from_what_is_given(seed):
+def test_true_shares_are_solved_from_given_shares(seed):
     rng = np.random.default_rng(seed)
     matrix = rng.dirichlet(np.ones(4), 4) * 0.4 + 0.6 * np.eye(4)
     shares = rng.dirichlet(np.ones(4))
@@ -204,7 +204,7 @@ def test_a_matrix_that_does_not_tell_classes_apart_is_not_solved():
     assert true_shares(np.array([0.3, 0.7]), np.full((2, 2), 0.5)).tolist() == [0.3, 0.7]
 
 
-def test_an_estimate_prints_itself():
+def test_an_estimate_can_be_printed():
     u, given, _ = make_votes(0, rates=(0.0, 0.3))
     text = str(estimate(u, given))
     assert "of the labels are thought wrong" in text and "of true 'yes'" in text

@@ -1,4 +1,4 @@
-"""The noise of three classes and more, against data made so that the truth is known."""
+"""The noise of three or more classes, compared with made-up data whose truth is known."""
 
 import numpy as np
 import pytest
@@ -51,32 +51,32 @@ def make_overlap(seed):
     ("rate", "spread"),
     [*((rate, EVENLY) for rate in (0.05, 0.1, 0.2, 0.4)), *((rate, NEXT) for rate in (0.05, 0.1, 0.2))],
 )
-def test_one_rate_is_found_and_where_the_labels_went(seed, rate, spread):
+def test_a_common_rate_and_where_the_labels_went_are_found(seed, rate, spread):
     values, given, _ = make_votes(seed, rate, spread)
     fit = fit_noise(values, given)
     assert_allclose(fit.rates, rate, atol=0.03 if rate < 0.4 else 0.06)
     assert_allclose(fit.matrix, mix(np.full(N_CLASSES, rate), spread), atol=0.05)
 
 
-def test_rates_of_their_own_are_found_where_classes_hardly_overlap(seed):
+def test_separate_rates_are_found_where_classes_hardly_overlap(seed):
     rates = np.array([0.4, 0.0, 0.1, 0.0])
     values, given, _ = make_votes(seed, rates)
     assert_allclose(fit_noise(values, given).rates, rates, atol=0.05)
 
 
-def test_right_labels_are_thought_right_however_wide_the_votes_spread(seed):
+def test_right_labels_are_thought_right_however_widely_the_votes_spread(seed):
     values, _, true = make_votes(seed, 0.0, width=0.35)
     assert np.all(fit_noise(values, true).rates < 0.005)
 
 
 def test_directed_noise_is_believed_up_to_a_limit(seed, monkeypatch):
-    monkeypatch.setattr("subsvms.correction._noise_softmax.SURE", 2.0)  # which uneven noise never is
+    monkeypatch.setattr("subsvms.correction._noise_softmax.SURE", 2.0)  # so uneven noise is never believed
     for rate, believed in ((0.2, True), (0.38, False)):
         values, given, _ = make_votes(seed, rate, NEXT)
         assert np.allclose(fit_noise(values, given).spread, NEXT, atol=0.05) == believed
 
 
-def test_shares_are_those_of_a_plain_softmax_without_bounds(seed, monkeypatch):
+def test_without_bounds_shares_are_those_of_a_plain_softmax(seed, monkeypatch):
     monkeypatch.setattr("subsvms.correction._noise_softmax.LIFT", 1e12)
     rng = np.random.default_rng(seed)
     values, weights = rng.uniform(-1, 1, (50, 3)), rng.dirichlet(np.ones(3))
@@ -105,7 +105,7 @@ def test_the_slope_of_the_loss_is_its_derivative(seed, group):
     assert error < 1e-5
 
 
-def test_the_loss_is_the_plain_one(seed):
+def test_the_loss_is_the_negative_log_likelihood(seed):
     values, given, _ = make_votes(seed, 0.1, n=300)
     fit = climb(values, given, EVENLY, np.zeros(N_CLASSES, int))
     eta = fit.softmax.shares(values) @ fit.matrix
@@ -125,7 +125,7 @@ def test_the_lower_limit_is_where_the_likelihood_falls_too_far(seed):
     assert least_scale(values, given, fit._replace(rates=np.zeros(N_CLASSES))) == 0.0
 
 
-def test_an_estimate_has_intervals_that_hold_the_truth(seed):
+def test_the_intervals_of_an_estimate_contain_the_truth(seed):
     values, given, true = make_votes(seed, 0.15)
     noise = estimate_noise(values, given, np.arange(N_CLASSES))
     assert np.all(noise.rate_interval[:, 0] < 0.15)
@@ -137,7 +137,7 @@ def test_an_estimate_has_intervals_that_hold_the_truth(seed):
 
 @pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
 @pytest.mark.parametrize("kind", ["clean", "uniform", "one class"])
-@pytest.mark.parametrize("number", range(4))  # of tables that came before any look at them
+@pytest.mark.parametrize("number", range(4))  # the first tables, not picked by their results
 def test_a_correction_of_overlapping_classes_does_no_harm(kind, number):
     X, y, n_classes, rng = make_overlap(number)
     rate = {"clean": 0.0, "uniform": 0.2, "one class": np.where(y == 0, 0.3, 0.0)}[kind]

@@ -32,7 +32,7 @@ def test_drop_leaves_out_the_flagged_rows_and_no_other(cancer):
     assert not corrector.correction_.changed.any()
 
 
-def test_weight_gives_each_row_what_its_label_deserves(cancer):
+def test_wrong_labels_get_less_weight_than_right_ones(cancer):
     X, y = cancer
     given = attacked(y, 0)
     correction = quick(X, given, action="weight")
@@ -44,7 +44,7 @@ def test_weight_gives_each_row_what_its_label_deserves(cancer):
 
 
 def test_labels_that_a_guard_keeps_have_full_weight():
-    """A chessboard is beyond these SVMs, and what they seem to say of its noise with it."""
+    """These SVMs cannot learn a chessboard, so what they say about its noise does not count."""
     X = np.random.default_rng(3).random((600, 4))
     y = (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
     with pytest.warns(LabelNoiseWarning):
@@ -53,7 +53,7 @@ def test_labels_that_a_guard_keeps_have_full_weight():
     assert np.all(correction.sample_weight == 1)
 
 
-def test_review_flags_and_touches_nothing(cancer):
+def test_review_flags_rows_and_changes_no_label(cancer):
     X, y = cancer
     given = attacked(y, 0)
     correction = quick(X, given, action="review")
@@ -76,7 +76,7 @@ def test_a_numpy_user_gets_a_frame_whose_columns_agree(cancer):
     assert frame["label_quality"].between(0, 1).all() and (frame["withstands"] >= 0).all()
 
 
-def test_a_correction_tells_what_it_is(cancer):
+def test_a_correction_can_be_printed_compared_and_hashed(cancer):
     X, y = cancer
     correction = quick(X, attacked(y, 0))
     assert "labels flagged" in repr(correction) and "estimated error rate" in repr(correction)

@@ -96,19 +96,19 @@ def test_doubtful_rows_have_ranks_even_without_noise(seed):
     assert np.all((quality >= 0) & (quality <= 1))
     assert len(np.unique(quality)) > 0.5 * len(np.unique(u))  # only the surest are all alike
     within = quality[labels == 1][np.argsort(u[labels == 1])]
-    assert np.all(np.diff(within) >= -1e-12)  # the more votes for the label, the better it stands
+    assert np.all(np.diff(within) >= -1e-12)  # the more votes for the label, the more credible it is
 
 
 def test_a_contradicted_label_ranks_low_in_a_class_thought_free_of_noise(seed):
-    """Against all votes in a class without noise is more doubtful than against few in one with a little."""
+    """To contradict all votes without noise is worse than to contradict a few with a little noise."""
     votes, labels, _, u = make_table(seed, rates=(0.05, 0.0))
-    labels[np.argsort(u)[-3:]] = 0  # three against all votes: the rates say that no row is lost so
+    labels[np.argsort(u)[-3:]] = 0  # three against all votes: by the rates, class 1 loses no rows
     quality = judge(votes, labels, make_noise([[0.97, 0.03], [0.0, 1.0]]), Settings()).quality
     divided = (labels == 1) & (np.abs(u) < 0.1)
     assert quality[np.argsort(u)[-3:]].max() < np.median(quality[divided])
 
 
-def test_denied_noise_ranks_more_by_the_votes_and_posteriors_stay(seed):
+def test_where_noise_is_denied_ranks_rely_more_on_votes_and_posteriors_stay(seed):
     """Rates that are wrong: no label of class 1 was lost, and those of class 0 that became 1 are hidden."""
     votes, labels, true, _ = make_table(seed, rates=(0.2, 0.0))
     rule = learn_rule(votes, labels, make_noise([[1.0, 0.0], [0.4, 0.6]]), Settings())
@@ -122,7 +122,7 @@ def test_denied_noise_ranks_more_by_the_votes_and_posteriors_stay(seed):
 @pytest.mark.parametrize("rate", [0.3, 0.36, 0.395, 0.41])
 @pytest.mark.parametrize("denied", [False, True])
 def test_ranks_make_sense_under_heavy_noise(rate, denied):
-    """Also where a little more noise would leave labels that say nothing; with 0.41 they are that already."""
+    """Also where a little more noise would make the labels meaningless; with 0.41 they already are."""
     votes, labels, true, _ = make_table(0, rates=(rate, rate))
     rule = learn_rule(votes, labels, make_noise([[1 - rate, rate], [rate, 1 - rate]]), Settings())
     judgement = apply_rule(replace(rule, denied=denied), votes, labels)

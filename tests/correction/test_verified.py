@@ -1,4 +1,4 @@
-"""What people verified: it stands, and makes the rule more careful, never bolder."""
+"""Labels that people verified: they stand, and make the rule more careful, never bolder."""
 
 import numpy as np
 import pytest
@@ -25,14 +25,14 @@ def correct(X, given, verified=None, **options):
 
 
 def verify(first, labels, n=50):
-    """Return what a person says of the most suspicious rows."""
+    """Return what a person says about the most suspicious rows."""
     order = np.argsort(np.where(first.flagged, 0.0, 1.0) + first.label_quality, kind="stable")[:n]
     verified = np.full(len(labels), None, dtype=object)
     verified[order] = labels[order]
     return verified
 
 
-def test_nothing_verified_changes_nothing(seed):
+def test_without_verified_labels_nothing_changes(seed):
     X, _, given = make_noisy(seed)
     plain, empty = correct(X, given), correct(X, given, np.full(len(given), None, dtype=object))
     assert np.array_equal(plain.labels, empty.labels)
@@ -109,7 +109,7 @@ def test_posteriors_stay_probabilities_and_only_shrink_towards_the_given_label(s
 
 
 @pytest.mark.parametrize(("n_refused", "shifted"), [(0, False), (2, False), (3, True), (20, True)])
-def test_as_few_refusals_as_predicted_change_nothing(n_refused, shifted):
+def test_refusals_matter_only_if_there_are_more_than_predicted(n_refused, shifted):
     """Of fifty labels that are thought wrong with probability 0.98 one is expected to be right."""
     posterior = np.tile([0.02, 0.98], (80, 1))
     given = np.zeros(80, dtype=int)

@@ -53,17 +53,17 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         A label is changed if another is more probable than this, and more probable than the label. With the
         rule "majority" a value above 0.5 asks for that share of the votes.
     n_witnesses : int, default=3
-        For each flagged row, how many of the nearest unsuspicious rows to name that carry the suggested
-        label, and how many that carry the given one; 0 for none. The 2000 most doubtful rows get witnesses.
+        Rows to list for each flagged row: this many of the nearest unsuspicious rows with the suggested
+        label, and as many with the given one; 0 for none. Only the 2000 most doubtful rows get witnesses.
     certainty : float, default=0.999
         Confidence of each certificate in `withstands`.
     n_jobs : int, default=None
-        Threads; if given, it replaces the estimator's. None is 1 (or what a joblib context says), -1 all
-        cores. The result is the same to the bit.
+        Threads; if given, it replaces the estimator's. None means 1 (or as many as a joblib context sets),
+        -1 all cores. The result has the same bits for any number.
     random_state : int, RandomState instance or None, default=None
         Seed of the subsets; if given, it replaces the estimator's.
     verbose : int, default=0
-        1 writes a line per stage, 2 more; if not 0, it replaces the estimator's.
+        1 prints a line per stage, 2 prints more; if not 0, it replaces the estimator's.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def settings(self) -> Settings:
-        """What is asked of the rule."""
+        """What the user asked for."""
         return Settings(self.rule, self.action, self.max_error_rate, self.min_confidence)
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -164,8 +164,8 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels: strings, whole numbers or booleans; None or NaN where a label is missing.
         verified : array-like of shape (n_samples,), default=None
-            Labels that people verified, None or NaN where nobody did. They stand, whatever y says, and make
-            the rule more careful about the other rows where they contradict it.
+            Labels that people verified, None or NaN elsewhere. They stand, whatever y says, and where they
+            contradict the rule they make it more careful about the other rows.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         verified: Any = None,
         style: FrameStyle | None = None,
     ) -> "LabelCorrector":
-        """Judge labels that are class numbers already (-1 where missing); `table` is checked, too."""
+        """Judge labels that are already class numbers (-1 where missing), in a table that was checked."""
         model = self._make_model()
         decided = check_verified(verified, classes, len(given))
         rows = np.flatnonzero(given >= 0)
@@ -254,7 +254,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         )  # fmt: skip
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Judge the labels and return the table that is left: a step for imbalanced-learn's Pipeline.
+        """Judge the labels and return the corrected table: a step for imbalanced-learn's Pipeline.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Data frames in the library that the user's own came in: pandas with its index, or polars."""
+"""Build data frames with the library of the user's own: pandas with its index, or polars."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -48,7 +48,7 @@ def name_rows(style: FrameStyle, rows: list[int]) -> list:
 
 
 def build_frame(columns: dict[str, Any], style: FrameStyle) -> Any:
-    """Return a data frame of these columns; pandas, or else polars, if the input came in neither.
+    """Return a data frame of these columns; with pandas, or else polars, if the input was neither.
 
     Parameters
     ----------
@@ -74,14 +74,14 @@ def _as_plain(column):
 
 
 def like_labels(labels: np.ndarray, y: Any, rows: np.ndarray | None = None) -> Any:
-    """Return labels as the kind of thing that `y` is: a series with its name and index, or an array.
+    """Return labels in the form of `y`: a series with its name and index, or an array.
 
     Parameters
     ----------
     labels : ndarray of shape (n_rows,)
     y : array-like
     rows : ndarray of int, optional
-        Which rows of y these are; all without it.
+        Which rows of y these are; by default all.
     """
     if libraries.is_polars_series(y):
         return nw.new_series(y.name, _as_plain(labels), backend="polars").to_native().cast(y.dtype)
@@ -89,5 +89,5 @@ def like_labels(labels: np.ndarray, y: Any, rows: np.ndarray | None = None) -> A
         return labels
     series: Any = nw.new_series("", _as_plain(labels), backend="pandas").to_native()
     series.index = y.index if rows is None else y.index[rows]
-    series.name = y.name  # narwhals takes text only
+    series.name = y.name  # narwhals accepts only text
     return series.astype(y.dtype)

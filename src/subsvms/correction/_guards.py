@@ -1,16 +1,16 @@
 """Distinguish wrong labels from classes that overlap in a way that the votes do not see.
 
 Noise by class depends on nothing but the class. So among rows with similar votes, those that are *given*
-class b and those that are given another label but would be changed to b follow one distribution, if the
+class b and those that are given another label but would be changed to b follow the same distribution, if the
 change is right: no classifier can tell them apart. If one can, the votes were too coarse, and the labels
 stand. This is a classifier two-sample test (Lopez-Paz and Oquab, ICLR 2017). Its classifier is again an
 ensemble, trained on these rows alone and with larger subsets, so that it looks closer than the vote did; its
 statistic is that of Mann and Whitney on its out-of-bag values.
 
-A vote can also be too coarse everywhere: classes that alternate like the squares of a chessboard are beyond
-tiny, wide SVMs. Their votes then predict the labels weakly, as they do under heavy noise. But noise hides
+A vote can also be too coarse everywhere: tiny, wide SVMs cannot learn classes that alternate like the squares
+of a chessboard. Their votes then predict the labels weakly, as they do under heavy noise. But noise hides
 labels from every SVM. So where votes are weak, larger subsets and a narrower kernel are tried on the whole
-table; if they predict the given labels clearly better, the vote is wrong, and not the labels.
+table; if they predict the given labels clearly better, the vote is wrong, not the labels.
 """
 
 import warnings
@@ -27,7 +27,7 @@ from subsvms.correction._words import COARSE, format_spared
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
 
-N_SVMS, SUBSET = 200, 300  # of the test; enough for ranks, and five times what the vote's SVMs see
+N_SVMS, SUBSET = 200, 300  # for the tests: enough to rank, and five times the rows of the vote's SVMs
 LARGEST_SIDE = 1000  # rows
 APART = 3.0  # standard deviations above chance
 # Area under the ROC curve; right changes still differ a little, as some of those rows are not of class b.
@@ -48,7 +48,7 @@ class Guards(NamedTuple):
     distinct : tuple of int
         Classes whose rows the features distinguish from those that would join them.
     untested : tuple of int
-        Classes that too few rows would join to test it.
+        Classes that too few rows would join for such a test.
     """
 
     coarse: bool = False
@@ -61,7 +61,7 @@ class Guards(NamedTuple):
         return self.coarse or bool(self.distinct)
 
     def apply(self, judgement: Judgement, given: np.ndarray) -> Judgement:
-        """Return the judgement without the changes that the votes are too coarse to support, and notes."""
+        """Return the judgement without changes that the votes are too coarse to support, and with notes."""
         if self.coarse:
             everywhere = np.ones(len(given), dtype=bool)
             return _keep(judgement, given, everywhere, Halt.COARSE)
@@ -137,7 +137,7 @@ def is_too_coarse(
     given : ndarray of int of shape (n_rows,)
         Their class numbers.
     evidence : float
-        Standard deviations by which the vote beats chance, of the class where it does most.
+        Standard deviations by which the vote beats chance, for the class where it does so most.
     seed : int
     """
     if evidence >= DOUBTED or model.kernel == "precomputed":
@@ -163,7 +163,7 @@ def look_closer(model: SubSVMClassifier, X: Table, labels: np.ndarray, seed: int
         **changes,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an SVM that stops early still ranks
+        warnings.simplefilter("ignore")  # an SVM that stops early can still rank rows
         return closer.fit(X, labels).oob_votes_
 
 

@@ -90,7 +90,7 @@ def judge_labels(
 
 
 def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]:
-    """Return what the user must know before using the result, a sentence or two each."""
+    """Return what the user must know before using the result, a sentence or two per note."""
     noise, sizes = rule.noise, rule.sizes
     notes = [
         format_scarce(str(name), int(seen), int(size))

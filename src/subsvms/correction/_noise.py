@@ -5,15 +5,15 @@ row let u be its out-of-bag mean value for class c, and q(u) = P(true c | u). Th
 
     eta(u) = P(given c | u) = f_c + (1 - e_c - f_c) q(u),    f_c = P(given c | true class is another).
 
-Noise cannot be distinguished from classes that overlap by nature without assumptions, since only eta can be
-observed. There are two. One is usual: q increases with u. The other is ours: **bounded lift**. No value of u
+Without assumptions noise cannot be distinguished from classes that overlap by nature, since only eta can be
+observed. We make two. One is usual: q increases with u. The other is our own: **bounded lift**. No value of u
 makes a class more than `LIFT` times as likely, in odds against its largest rival, as it is in the whole
 table. Without it a rare class is in danger: the rows that look most like it are seldom pure even if every
 label is right, and their impurity, read as noise, changes right labels. (On clean w2a, 3 % positive, a fifth
 of the surest rows are negative.) With it the surest rows of a rare class may be impure, and those of a common
 class may not.
 
-The same votes are looked at in two ways.
+The same votes are analysed in two ways.
 
 - *Curve* (the four-parameter logistic of Barton and Lord, ETS 1981, which is logistic regression with label
   noise as in Bootkrajang and Kaban, ECML 2012): q is a logistic function of u with bounded lift, and e_c, f_c
@@ -21,14 +21,14 @@ The same votes are looked at in two ways.
 - *Extreme rows* (mixture proportion estimation: Blanchard, Lee and Scott, JMLR 2010; Scott, AISTATS 2015).
   Of the k rows with the largest u at most a share f_c + (1 - e_c - f_c) q_max is given c, where the odds of
   q_max are the largest that bounded lift allows; the lowest rows give a second such equation. k is the one
-  with the largest lower confidence limit of that share. The limits of the share there give e_c if the lift is
-  reached, and the curve's e_c is kept between these, because q need not be logistic; but it is raised only
-  where the likelihood rejects e_c = 0, that is, overlap alone, which does not reach such a lift. A rate that
-  is too high does harm, and one that is too low only leaves wrong labels: so in any case it is moved by a
-  share `CAUTION` of the way to its lower limit.
+  with the largest lower confidence limit of that share. The limits of the share at this k give limits of e_c
+  if the lift is reached, and the curve's e_c is kept between them, because q need not be logistic; but it is
+  raised only where the likelihood rejects e_c = 0, that is, overlap alone, which does not reach such a lift.
+  A rate that is too high does harm, and one that is too low only leaves wrong labels: so in any case it is
+  moved by a share `CAUTION` of the way to its lower limit.
 
-That is for two classes. With three and more, `_noise_softmax` looks at all of them at once; their rates
-are moved by `CAUTION` as well.
+This is for two classes. With three or more, `_noise_softmax` looks at all of them at once; their rates are
+moved by `CAUTION` as well.
 
 The estimate errs on the side of less noise where the classes are purer than bounded lift allows. The upper
 end of an interval does not need that assumption: 1 - e_c is at least the share of c among the surest rows.
@@ -44,7 +44,7 @@ from subsvms._intervals import lower_limit, upper_limit
 from subsvms.correction._noise_curve import HIGHEST, LEVEL, LIFT, bin_values, fit_curve, profile_limit
 from subsvms.correction._noise_softmax import Softmax, fit_noise, least_scale, lower_rates, thin
 
-FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance to be lucky
+FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance for a fluke
 CHOOSE, READ = 0.999, 0.9  # confidence that chooses k, and that of the limits read there
 CHANCE = 0.005  # that random labels pass for explained; the measured share is close to it
 CAUTION = 0.2  # with 0.1 some small noisy tables are still harmed; with 0.4 many wrong labels stay
@@ -62,15 +62,15 @@ class NoiseEstimate:
     matrix : ndarray of shape (n_classes, n_classes)
         T, the probability that a row of the true class (row of T) is given a label (column of T).
     rate_interval : ndarray of shape (n_classes, 2)
-        Of each class's rate, 1 - the diagonal; each end with confidence 0.95.
+        Interval of each class's rate, 1 - the diagonal; each end with confidence 0.95.
     shares : ndarray of shape (n_classes,)
-        Of the true classes in the table.
+        Shares of the true classes in the table.
     error_rate_interval : ndarray of shape (2,)
-        Error rates with all class rates at the lower, and at the upper end of their intervals.
+        Error rates with all class rates at the lower and at the upper ends of their intervals.
     evidence : ndarray of shape (n_classes,)
         Standard deviations by which the votes predict the labels better than chance.
     softmax : Softmax or None
-        With three classes and more, the probability of each true class.
+        With three or more classes, the probability of each true class.
     """
 
     classes: np.ndarray
@@ -213,7 +213,7 @@ def conclude(
 
 
 def highest_rate(u: np.ndarray, is_given: np.ndarray) -> float:
-    """Return the upper limit of a rate: at least the class's share among its surest rows is right."""
+    """Return the upper limit of a rate: 1 - the lower limit of the class's share among its surest rows."""
     top = top_rows(u, is_given)
     return 1.0 - float(lower_limit(np.sum(is_given[top]), len(top), LEVEL))
 
@@ -265,7 +265,7 @@ def extreme_sizes(n_rows: int) -> np.ndarray:
 
 
 def top_rows(u: np.ndarray, is_given: np.ndarray) -> np.ndarray:
-    """Return the rows with the largest u: as many as have the largest certain share of the class."""
+    """Return the rows with the largest u: as many as give the class's share the largest lower limit."""
     order = np.argsort(-u, kind="stable")
     sizes = extreme_sizes(len(u))
     counts = np.cumsum(is_given[order])[sizes - 1]

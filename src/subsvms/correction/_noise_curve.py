@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from subsvms._intervals import halve_to_limit
 
-LIFT = 100.0  # with 50 more wrong labels stay; with 200 right ones of a1a and w5a begin to change
+LIFT = 100.0  # at 50, more wrong labels stay; at 200, right ones of a1a and w5a begin to change
 LEVEL = 0.95  # of each end of an interval
 N_BINS = 512  # of u: finer than u is known from a thousand votes
 ENDS = (0.002, 0.998)  # quantiles of u at which the lift is bounded; the curve is flat beyond them

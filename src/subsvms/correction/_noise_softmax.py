@@ -1,20 +1,20 @@
-"""Estimate the noise of three classes and more from the votes, and the probability of each class.
+"""Estimate the noise of three or more classes from the votes, and the probability of each class.
 
 For a row with out-of-bag mean values u, of which u_w is the largest,
 
     P(true c | u) = q_c = pi_c l_c / sum_d pi_d l_d,    l_c = floor + (1 - floor) exp(a (u_c - u_w)),
 
-a softmax with bounded lift (`_noise`): floor = 1 / (LIFT (K - 1)), so that votes for one class alone leave
-the K - 1 others together as much as they leave the second of two. Labels are noisy by class: P(given d | u) =
+a softmax with bounded lift (`_noise`): floor = 1 / (LIFT (K - 1)), so that unanimous votes leave the K - 1
+other classes together as much as they leave the other of two. Labels are noisy by class: P(given d | u) =
 (q T)_d. The slope a, the weights pi and the noise maximise the likelihood of the given labels (robust
 logistic regression: Bootkrajang and Kaban, ECML 2012; one curve for each class, as with two, would ignore
 that several classes exclude each other). These kinds of noise are tried:
 
 - none;
-- *blind*: every label is wrong at the same rate, and becomes any other class;
+- *blind*: labels of all classes are wrong at one rate, and every other class is equally likely;
 - *directed*: one rate, but wrong labels go where those of the surest rows went, which takes K (K - 2) shares;
-- *uneven*: each class has its own rate (K - 1 more) and becomes any other class; where that can be believed,
-  also with the directions of the surest rows.
+- *uneven*: each class has its own rate (K - 1 more), and every other class is equally likely; where that can
+  be believed, also with the directions of the surest rows.
 
 Noise is charged the quantile of chi-square at which a likelihood ratio is significant (Wilks, 1938):
 one-sided, at `LEVEL`, for its rate, and at `FREER` for each parameter that blind noise does not have.
@@ -26,7 +26,7 @@ one rate for all classes, but it can look like separate rates and directions. So
 explains at least half of what uneven noise would; directed noise up to the rate `DIRECTED_LIMIT`; and uneven
 noise if the classes hardly overlap, that is, if with it rows are on average `SURE` of their class. These
 limits were set on tables whose classes overlap (benchmarks/several.py): without them a tenth of the right
-labels, or more, are taken for wrong.
+labels, or more, are thought wrong.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ from scipy.stats import chi2
 from subsvms._intervals import halve_to_limit
 from subsvms.correction._noise_curve import HIGHEST, LEVEL, LIFT, MINIMISER
 
-FREER = 0.99  # confidence that noise is not blind; that there is some, as for two classes
+FREER = 0.99  # confidence that noise is not blind; LEVEL is that of any noise at all, as for two classes
 DIRECTED_LIMIT, SURE = 0.3, 0.9  # see above
 LARGEST_TABLE = 400_000  # values that are fitted; with 200 classes more would take minutes
 STEEPEST, FLATTEST = np.exp(6.0), np.exp(-1.0)  # slopes: the former is a step, the latter says nothing
@@ -76,7 +76,7 @@ class Fit(NamedTuple):
 
     @property
     def matrix(self) -> np.ndarray:
-        """T, P(given column | true line)."""
+        """T, P(given column | true row)."""
         return mix(self.rates, self.spread)
 
 
@@ -198,11 +198,11 @@ def climb(
         As in `fit_noise`.
     spread : ndarray of shape (n_classes, n_classes)
     group : ndarray of int of shape (n_classes,) or None
-        Which rate is that of each class; without it rates are `fixed`.
+        Number of each class's rate; with None the rates are `fixed`.
     fixed : ndarray of shape (n_classes,), optional
         Zero by default.
     start : Fit, optional
-        One nearby, for fixed rates; `STARTS` by default.
+        A fit nearby, for fixed rates; `STARTS` by default.
     """
     n_classes = values.shape[1]
     behind = values - values.max(axis=1, keepdims=True)

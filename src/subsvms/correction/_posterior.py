@@ -1,10 +1,10 @@
-"""The probability of each true class, row by row, and how well each given label stands.
+"""The probability of each true class, row by row, and how credible each given label is.
 
 For a row with out-of-bag mean values u and given label g, let eta_c(u) = P(given c | u) and T the noise
 matrix. Then
 
     q = eta T^-1, cut to be shares                       P(true c | u), for two classes
-    q = the softmax that was fitted with T               for three classes and more
+    q = the softmax that was fitted with T               for three or more classes
     P(true c | u, g) = q_c T[c, g] / sum_d q_d T[d, g]   the posterior
 """
 
@@ -15,7 +15,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from subsvms.correction._noise import SOLVABLE, cut_to_shares, is_solvable, least_lead
 
-IMPOSSIBLE = 1e-12  # a probability; anything that rests on less rests on rounding
+IMPOSSIBLE = 1e-12  # a probability; what rests on a smaller one rests on rounding errors
 RANK_NOISE, RANK_WEIGHT, RANK_TIES = 0.05, 0.2, 1e-3  # see `rank_quality`
 RANK_ROOM = 0.9  # share of the noise that could be added before labels say too little
 DENIED_NOISE = 0.3  # replaces RANK_NOISE, with weight one, where a guard contradicts the estimate
@@ -40,7 +40,7 @@ def calibrate(curves: Sequence[IsotonicRegression], values: np.ndarray) -> np.nd
     eta = np.empty(values.shape)
     for c, curve in enumerate(curves):
         eta[:, c] = curve.predict(values[:, c])
-    empty = eta.sum(axis=1) == 0  # possible for three classes and more: no class's curve has risen yet
+    empty = eta.sum(axis=1) == 0  # possible for three or more classes: no class's curve has risen yet
     eta[empty] = 1.0
     return cut_to_shares(eta)
 
@@ -94,14 +94,14 @@ def rank_quality(
     solved: bool = False,
     denied: bool = False,
 ) -> np.ndarray:
-    """Return how well each given label stands: its posterior, averaged over two beliefs about the noise.
+    """Return how credible each given label is: its posterior, averaged over two beliefs about the noise.
 
     The first belief, of weight 1 - `RANK_WEIGHT`, is that the noise is as estimated. The second is that every
     class has a little more of it, `RANK_NOISE` spread evenly, because no rate is known to be zero. So a label
     that the votes contradict also ranks low in a class that seems free of noise, where the first belief alone
     calls every label right. If a guard contradicts the estimate, only the second belief counts, with much
     more noise spread evenly: the votes then count for more, and the rates for less. `RANK_TIES` of the
-    quality is the mean value itself, since eta has flat steps and every row should have a rank of its own.
+    quality is the mean value itself, since eta has flat steps and every row should have its own rank.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def rank_quality(
     eta, matrix, given, solved
         As in `compute_posterior`.
     posterior : ndarray of shape (n_rows, n_classes)
-        What that returns for them: the first belief.
+        What `compute_posterior` returns for them: the first belief.
     denied : bool
         Whether a guard has shown that the labels do not follow this noise.
 

@@ -6,9 +6,9 @@ Every row carries an *action*:
 - ``fix``      it is replaced by the suggested one;
 - ``drop``     the label is thought wrong, and `fit_resample` leaves the row out;
 - ``weight``   the row stays, weighted by the probability of its label;
-- ``review``   it is flagged for a person, and nothing else;
+- ``review``   the row is only flagged, for a person to look at;
 - ``missing``  there was no label: the suggested one is filled in. Such rows are never counted as noise;
-- ``verified`` a person decided, and that is the label.
+- ``verified`` the label is what a person decided.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Correction:
     judgement : Judgement
         Probabilities and suggestions, row by row.
     votes : Votes
-        Out-of-bag; of all SVMs for rows without a label.
+        Out-of-bag votes; for rows without a label, the votes of all SVMs.
     noise : NoiseEstimate
         How often each class is given another label.
     withstands : ndarray of int of shape (n_rows,)
@@ -48,9 +48,9 @@ class Correction:
     witnesses : Witnesses or None
         Rows to compare the flagged rows with.
     verified : ndarray of int of shape (n_rows,) or None
-        Class numbers that people decided; -1 where nobody did.
+        Class numbers that people decided; -1 elsewhere.
     style : FrameStyle
-        The data frame library that the user's table came in.
+        The data frame library of the user's table.
     """
 
     classes: np.ndarray
@@ -106,10 +106,10 @@ class Correction:
 
     @property
     def label_quality(self) -> np.ndarray:
-        """How well the given label stands, from 0 to 1, to rank labels by; NaN without one.
+        """How credible the given label is, from 0 to 1, to rank labels by; NaN without one.
 
         About the probability that the label is right, if no class is certain to be free of noise; where a
-        guard contradicts the noise estimate, it rests more on the votes.
+        guard contradicts the noise estimate, it relies more on the votes.
         """
         return self.judgement.quality
 
@@ -120,7 +120,7 @@ class Correction:
 
     @property
     def labels(self) -> np.ndarray:
-        """The labels after the action, like the given ones."""
+        """The labels after the action, of the same type as the given ones."""
         fixed = self.missing | (self.flagged & (self.settings.action == "fix"))
         labels = np.where(fixed, self.judgement.suggested, self.given)
         if self.verified is not None:
@@ -129,7 +129,7 @@ class Correction:
 
     @property
     def changed(self) -> np.ndarray:
-        """Rows whose label is another than the given one; rows without a label do not count."""
+        """Rows whose label differs from the given one; rows without a label do not count."""
         fixed = self.flagged & (self.settings.action == "fix")
         if self.verified is None:
             return fixed
@@ -181,7 +181,7 @@ class Correction:
         return self.explain(np.arange(len(self)))
 
     def explain(self, rows: np.ndarray) -> list[str]:
-        """Return the reasons of some rows only, in words."""
+        """Return the reasons for some rows only, in words."""
         names = [repr(name) for name in self.classes.tolist()]
         compared = self.compared[rows]
         columns = (
@@ -210,9 +210,8 @@ class Correction:
         Returns
         -------
         DataFrame
-            Of the library that X or y came in; of pandas, or else polars, for arrays. `withstands` is about
-            the winner of the vote, which is not `suggested_label` where the rule keeps a label against the
-            vote.
+            Of the library of X or y; for arrays of pandas, or else polars. `withstands` is about the winner
+            of the vote, which is not `suggested_label` where the rule keeps a label against the vote.
         """
         given = self.classes[self.given].astype(object)
         given[self.missing] = None
@@ -234,7 +233,7 @@ class Correction:
 
     def _witness_columns(self):
         if self.witnesses is None:
-            raise ValueError("No witnesses were looked for: correct with n_witnesses above 0.")
+            raise ValueError("This correction has no witnesses: correct with n_witnesses above 0.")
         columns = {}
         for name in ("supporting", "opposing"):
             lists: list[list] = [[] for _ in range(len(self))]

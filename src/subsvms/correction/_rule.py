@@ -1,12 +1,12 @@
 """Judge given labels one by one: which are thought wrong, and what they should be.
 
 The rule "posterior" changes a label where the probability of another class exceeds `min_confidence`: with
-0.5 that leaves the fewest wrong labels in expectation. The rule "majority" is the paper's: the class with
+0.5 that leaves the fewest wrong labels in expectation. The rule "majority" is the paper's: the class with the
 most out-of-bag votes. It needs no estimate, but counts rare and common classes alike and harms clean labels.
 
 Some things stop either rule (`Halt`). A row that every SVM was trained on keeps its label: none of them can
 judge it. No label is changed from or to a class with fewer than `FEWEST` rows. If the votes do not predict
-the labels, nothing changes; if they do so only weakly, no label changes that most SVMs support, because the
+the labels, nothing changes; if they do so only weakly, no label that most SVMs support changes, because the
 rates are then too uncertain to overrule them. `max_error_rate` is the largest share of labels to change,
 surest first. The rule "posterior" also keeps the labels that `_guards` finds reason to keep.
 """
@@ -75,7 +75,7 @@ class Judgement:
     score : ndarray of shape (n_rows,)
         What the best class rests on: its probability, or its share of the votes.
     quality : ndarray of shape (n_rows,)
-        How well the given label stands, from 0 to 1; NaN without one.
+        How credible the given label is, from 0 to 1; NaN without one.
     halt : ndarray of int8 of shape (n_rows,)
         What kept the label (`Halt`), if not the rule itself.
     notes : tuple of str
@@ -104,10 +104,10 @@ class Rule:
     sizes : ndarray of int of shape (n_classes,)
         Rows of the table that are given each class.
     seen : ndarray of int of shape (n_classes,)
-        Those of them that this was learned from.
+        How many of them the rule was learned from.
     settings : Settings
     denied : bool
-        Whether a guard contradicts the noise estimate: then the ranks rest on it less.
+        Whether a guard contradicts the noise estimate: then ranks rely on it less.
     """
 
     curves: tuple[IsotonicRegression, ...]
@@ -118,13 +118,13 @@ class Rule:
     denied: bool = False
 
     def expect_given(self, values: np.ndarray) -> np.ndarray:
-        """Return P(given c | u) of two classes, and q, P(true c | u), of more, from mean values."""
+        """Return P(given c | u) for two classes, or q, P(true c | u), for more, from mean values."""
         if self.noise.softmax is None:
             return calibrate(self.curves, values)
         return self.noise.softmax.shares(values)
 
     def rank(self, votes: Votes, given: np.ndarray, posterior: np.ndarray) -> np.ndarray:
-        """Return how well each given label stands; `posterior` is that of `apply_rule`."""
+        """Return how credible each given label is; `posterior` is that of `apply_rule`."""
         asked = votes.n_voters > 0
         values = np.where(asked[:, None], votes.mean_value, 0.0)
         quality = rank_quality(
@@ -197,7 +197,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     score = scores[np.arange(len(given)), best]
     firm = score > settings.min_confidence
     if settings.rule == "majority" and settings.min_confidence <= 0.5:
-        firm[:] = True  # most votes need not be half of them
+        firm[:] = True  # the winner need not have half of the votes
     wanted = known & asked & (best != given) & firm
     small = rule.seen < FEWEST
     unexplained = np.full(len(given), not noise.explained)
@@ -232,7 +232,7 @@ def keep_labels(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt:
 
 
 class Cutoff(NamedTuple):
-    """The last label that `max_error_rate` allows to change, surest first; equal ones by row number."""
+    """The last label that `max_error_rate` lets change, surest first; equal ones by row number."""
 
     score: float
     quality: float

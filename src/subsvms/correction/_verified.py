@@ -1,4 +1,4 @@
-"""Apply what people verified: it stands, and makes the rule more careful about the other rows."""
+"""Apply labels that people verified: they stand, and make the rule more careful about the other rows."""
 
 from dataclasses import replace
 
@@ -19,13 +19,13 @@ def apply_verified(
     """Return the judgement in which verified rows are settled, and others are judged in their light.
 
     It comes last: verified rows are not a random sample but the most doubtful ones, and a rule that no longer
-    saw them would take the rest for clean.
+    saw them would think the rest clean.
 
     Parameters
     ----------
     judgement : Judgement
     given, verified : ndarray of int of shape (n_rows,)
-        Class numbers; -1 without a label, and where nobody decided.
+        Class numbers; -1 where there is no label, or no decision.
     settings : Settings
     """
     decided = verified >= 0
@@ -48,20 +48,20 @@ def temper(posterior: np.ndarray, given: np.ndarray, verified: np.ndarray) -> np
     """Return posteriors that believe in wrong labels no more than people did.
 
     Let w be the posterior probability that a given label is wrong. People verified some: z = 1 if it was
-    wrong indeed. The shift b that maximises, with the logistic function s,
+    indeed wrong. The shift b that maximises, with the logistic function s,
 
         sum z log s(logit w + b) + (1 - z) log(1 - s(logit w + b)) - b^2 / 2
 
     is the most probable one under a standard normal prior. Only b < 0 is used: what people decide may stop
-    changes but never starts one. As few refusals as the posteriors predict stop nothing: b = 0 if at least
-    as many as there are have probability `CHANCE` or more under a Poisson distribution with mean
-    sum(1 - w). The posteriors of verified rows become certain.
+    changes but never starts one. Refusals that the posteriors predict stop nothing: b = 0 if this many
+    refusals or more have probability `CHANCE` or more under a Poisson distribution with mean sum(1 - w). The
+    posteriors of verified rows become certain.
 
     Parameters
     ----------
     posterior : ndarray of shape (n_rows, n_classes)
     given, verified : ndarray of int of shape (n_rows,)
-        Class numbers; -1 without a label, and where nobody decided.
+        Class numbers; -1 where there is no label, or no decision.
     """
     rows, own = np.arange(len(given)), np.maximum(given, 0)
     known = given >= 0

@@ -2,7 +2,7 @@
 
 "For" are the nearest rows that carry the suggested label, and "against" those that carry the given one, each
 among the rows that are not suspicious themselves. (The rows that pull the SVMs hardest would explain the
-vote, but with a wide kernel they are a few extreme rows, the same for every issue, and help nobody.)
+vote, but with a wide kernel they are a few extreme rows, the same for every issue, and of no help.)
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class Witnesses:
     rows : ndarray of int of shape (n_suspicious,)
         The suspicious rows, worst first.
     supporting, opposing : list of list of int
-        For each of them the rows that speak for the suggested label, and against it, nearest first; none
-        beyond the first `LARGEST_LIST`.
+        For each of them the rows that speak for the suggested label, and against it, nearest first; empty
+        after the first `LARGEST_LIST`.
     """
 
     rows: np.ndarray

@@ -26,9 +26,9 @@ SPARED = {  # why a guard kept a whole group of labels
     "larger pool (--pool-size) has more.",
 }
 UNEXPLAINED = (
-    "The features do not predict the labels: out of bag the votes agree with them no better than chance, so "
-    "no label was changed. Check that X holds what the labels were made from, and that its features are "
-    "scaled; it may also be that noise has drowned a rare class."
+    "The features do not predict the labels: out-of-bag votes agree with them no better than chance, so no "
+    "label was changed. Check that X holds what the labels are based on, and that its features are scaled; "
+    "noise may also have drowned out a rare class."
 )
 HARDLY_TOLD_APART = "The labels are so noisy that they hardly distinguish the classes: no label was changed."
 BEYOND = (
@@ -90,7 +90,7 @@ def format_reason(
     given, compared : int
         Class numbers of the label (-1 without one), and of the class that speaks against it.
     n_voters, winner, n_votes : int
-        SVMs that voted, the class with most votes, and how many it has.
+        SVMs that voted, the class with the most votes, and how many it has.
     p_given, p_compared : float
         Probabilities of the two classes.
     action : str
