@@ -73,7 +73,7 @@ def test_features_are_those_of_skrub(seed):
 
 @given(st.data())
 @settings(max_examples=10)
-def test_any_text_is_encoded_as_by_skrub(data):
+def test_any_text_is_encoded_as_skrub_does(data):
     texts = st.none() | st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1)
     known = data.draw(st.lists(texts, min_size=1, max_size=20).filter(any))
     extra = [f"text {i}" for i in range(data.draw(st.sampled_from([0, coders.CATEGORIES])))]

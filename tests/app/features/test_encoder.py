@@ -141,7 +141,7 @@ def test_missing_values_are_filled_and_frequent_ones_marked(tmp_path):
     assert made.X[0, 2] == 0
 
 
-def test_texts_are_as_far_apart_as_categories_and_none_is_far_out(tmp_path):
+def test_texts_are_as_far_apart_as_categories_and_none_is_an_outlier(tmp_path):
     rng = np.random.default_rng(0)
     cells = [" ".join(rng.choice(["good", "bad", "slow", "quick", "cheap", "dear"], 6)) for _ in range(N)]
     made = make_features(make_table(tmp_path, a=cells))

@@ -49,7 +49,7 @@ names = st.lists(cells.filter(lambda name: name != "label"), max_size=4, unique=
 @given(st.data(), names, st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n"]), st.booleans())
 @settings(max_examples=20)
 def test_any_table_of_text_is_read_and_written_back(data, names, separator, end, quote_all):
-    """What Python's csv writes is read as it was, and written back to the byte."""
+    """What Python's csv writes is read as it was, and written back byte for byte."""
     header = data.draw(st.permutations([*names, "label"]))
     rows = data.draw(st.lists(st.tuples(*[cells] * len(header)), min_size=2, max_size=5))
     if not quote_all:  # before Python 3.13 csv leaves a lone CR bare, which ends a line

@@ -19,7 +19,7 @@ def test_columns_are_put_directly_after_the_label(tmp_path):
     assert (tmp_path / "out.csv").read_bytes() == expected
 
 
-def test_a_table_without_label_gets_its_columns_at_the_end(tmp_path):
+def test_a_table_without_a_label_gets_its_columns_at_the_end(tmp_path):
     read = read_table(write(tmp_path, "a,b\n1,2\n3,4\n"), None)
     assert read.label is None and read.missing.all() and read.classes == []
     write_table(read, tmp_path / "out.csv", extra_columns={"p": ["x", "y"]})
@@ -53,7 +53,7 @@ def test_a_pattern_or_list_of_files_is_one_table(tmp_path):
     assert parquet.read_table(tmp_path / "whole.parquet").equals(whole.columns)
 
 
-def test_columns_need_names_of_their_own_and_several_files_one_typed_format(tmp_path):
+def test_columns_need_unique_names_and_several_files_one_typed_format(tmp_path):
     path, twice = tmp_path / "1.parquet", pa.table([pa.array(["a", "b"])] * 2, names=["label", "label"])
     parquet.write_table(twice, path)
     assert_refused("several columns named 'label' (columns 1, 2)", read_table, path, "label")

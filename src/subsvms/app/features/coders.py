@@ -1,8 +1,8 @@
 """Text and dates as numbers: categories, letters and the calendar, as skrub learns them, in plain arrays.
 
-skrub's TableVectorizer chooses and learns. What it has learned is then copied into the classes here, which
-encode training rows and new rows alike, before and after a model is saved. So they get the same bits, and a
-saved model holds no objects of another library.
+skrub's TableVectorizer chooses encoders and fits them. What it has learned is then copied into the classes
+here, which encode training rows and new rows alike, before and after a model is saved. So all rows get the
+same bits, and a saved model holds no objects of another library.
 """
 
 import warnings
@@ -19,7 +19,7 @@ NGRAMS = {"analyzer": "char_wb", "ngram_range": (3, 4)}  # letters that follow e
 CODE = np.float32  # as in skrub; categories and letters need no more
 ANY_DATE = np.datetime64(
     "2000-01-01T01:00:00", "us"
-)  # with an hour, so that skrub does not take it for a day
+)  # with an hour, so that skrub does not see a day without a time
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """What the columns of a table mean: numbers, dates or text, and which are useless or give the label away.
 
-Text is read as numbers if nearly all of it is; the rest then counts as missing, with a note. Codes such as
-007 stay text. A column is an identifier if none of its values occurs twice, and they are short text, or a
-running number (whole, and increasing or decreasing down the table or without a gap), or whole with a name
-such as customer_id. It gives the label away if it determines nearly all labels outside the largest class.
+Text is read as numbers if nearly all of it looks like numbers; the rest then counts as missing, with a note.
+Codes such as 007 stay text. A column is an identifier if none of its values occurs twice, and they are short
+text, or a running number (whole, and increasing or decreasing down the table or without a gap), or whole with
+a name such as customer_id. It gives the label away if it determines nearly all labels outside the largest
+class.
 """
 
 import re
@@ -191,7 +192,7 @@ def find_missing_values(values: np.ndarray) -> np.ndarray:
 
 
 def number_values(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the number of each row's distinct value, with one for missing, and how many there are."""
+    """Return a number for each row's value, equal ones alike and missing ones too, and how many there are."""
     import pandas as pd
 
     codes, distinct = pd.factorize(values, use_na_sentinel=False)

@@ -1,7 +1,7 @@
 """Columns of numbers, dates and text as features that suit the kernel's default width, gamma = 1/d.
 
 `recipes.py` and `coders.py` encode, as skrub's TableVectorizer does: a feature for each category where there
-are few, the leading directions of letter n-grams where there are many or free text, the calendar for dates.
+are few, the leading directions of letter n-grams for many categories or free text, the calendar for dates.
 The kernel sees sums of squared differences. Each column of the table should have about the same share in
 them, however many features it becomes:
 
@@ -15,9 +15,9 @@ them, however many features it becomes:
     date       its time as a number; its year, month, day, weekday and hour, the last four on circles, with
                a range of one together.
 
-"Missing" in at least 1 % of the rows is a feature of its own. If k such parts make d features, gamma = 1/d
-would flatten the kernel with each further category. So all is multiplied by sqrt(d / k): then gamma = 1/d
-takes the mean over the parts. If all columns are numbers, the factor is one.
+If at least 1 % of a column is missing, "missing" is a separate feature. If k such parts make d features,
+gamma = 1/d would flatten the kernel with each further category. So everything is multiplied by sqrt(d / k):
+then gamma = 1/d takes the mean over the parts. If all columns are numbers, the factor is one.
 """
 
 from dataclasses import dataclass
@@ -74,7 +74,8 @@ class ColumnEncoder:
         """Return the values of the columns that the encoder knows."""
         if table.matrix is not None:
             raise TableError(
-                f"{table.name} is LIBSVM text, but the model was trained on named columns: use those."
+                f"{table.name} is LIBSVM text, but the model was trained on named columns: give it a table "
+                "with these columns."
             )
         names = table.columns.column_names
         gone = [recipe.name for recipe in self.recipes if recipe.name not in names]
@@ -101,7 +102,7 @@ class ColumnEncoder:
         np.nan_to_num(X, copy=False, nan=0.0)  # of dates; missing numbers are zero already
         for coder, block in _find_blocks(self.recipes, self.kept):
             if coder is not None and coder.limited:  # no row is further than 1 from the center
-                squares = sum(X[:, [j]] ** 2 for j in block)  # in one order, however many rows there are
+                squares = sum(X[:, [j]] ** 2 for j in block)  # in a fixed order, however many rows there are
                 X[:, block] /= np.maximum(np.sqrt(squares), 1.0)
         X *= self.factor
         return X

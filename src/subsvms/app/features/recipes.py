@@ -14,7 +14,7 @@ from subsvms.app.features.columns import PATTERNS, Meaning, find_meaning, find_m
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
-OFTEN_MISSING = 0.01  # share of missing values from which they are a feature of their own
+OFTEN_MISSING = 0.01  # share of missing values from which "missing" is a separate feature
 SPREADS = ((5, 95), (1, 99), (0, 100))  # per cent; wider if most values are the same
 
 
@@ -37,7 +37,7 @@ class Recipe:
     center, scale : float
         Of numbers, and of the time of dates.
     marks_missing : bool
-        Whether "missing" is a feature of its own.
+        Whether "missing" is a separate feature.
     coder : Coder or None
         Of text and dates.
     """
@@ -66,7 +66,7 @@ class Recipe:
         if self.meaning.kind == "text":
             return coded
         missing = find_missing_values(values)
-        with np.errstate(over="ignore"):  # too large numbers are clipped
+        with np.errstate(over="ignore"):  # numbers that are too large are clipped
             scaled = np.clip((_as_numbers(values) - self.center) * self.scale, -1.0, 1.0)
         numbers = [np.where(missing, 0.0, scaled), *[missing / np.sqrt(2.0)] * self.marks_missing]
         return [*(number.astype(CODE)[:, None] for number in numbers), *coded]

@@ -111,7 +111,7 @@ def read_csv(
     text = CsvText(data, rows, starts, label_ends, separator, len(names), ends[place])
     longest = int(np.diff(rows, append=len(data)).max())
     columns = _read_columns(data, body, separator, len(names), max(BLOCK, 2 * longest))
-    if len(columns) != len(rows):  # although the two readers follow one grammar
+    if len(columns) != len(rows):  # although the two readers follow the same grammar
         raise TableError(f"{name} has rows that can be read in two ways: quote its cells and save it again.")
     return columns.rename_columns(names), text
 

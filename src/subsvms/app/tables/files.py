@@ -138,8 +138,8 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
     if twice:
         places = [str(i + 1) for i, one in enumerate(names) if one == twice[0]]
         raise TableError(
-            f"{name} has several columns named {show(twice[0])} (columns {', '.join(places)}): each "
-            "column needs a name of its own."
+            f"{name} has several columns named {show(twice[0])} (columns {', '.join(places)}): give each "
+            "column its own name."
         )
     if label is not None and label not in names:
         shown = ", ".join(show(one) for one in names[:MAX_SHOWN])

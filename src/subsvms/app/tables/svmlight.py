@@ -1,7 +1,7 @@
 """LIBSVM and svmlight text: lines of a label and of index:value pairs, read as a CSR matrix.
 
 Column j of the matrix is the index j of the file, whether the file counts from zero or from one: nothing is
-guessed, and two files of one kind always fit together. Labels keep their text.
+guessed, and two files of the same kind always fit together. Labels keep their text.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 CSV, TSV, Parquet, Feather or Arrow, JSON Lines and LIBSVM text, each optionally compressed with gzip, bzip2,
 xz or zstd. In CSV and TSV every cell is text here: "007" stays "007". What the columns mean is decided later,
-and for the features only. Errors that a user can make are `TableError`, one sentence each.
+and for the features only. What a user can get wrong raises a `TableError` with one sentence.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ from subsvms.app.tables.svmlight import LABEL, read_svmlight
 from subsvms.app.tables.text import TableText, format_cells
 from subsvms.exceptions import TableError
 
-TYPED = {"parquet", "feather"}  # formats with typed columns, which may come in several files
+TYPED = {"parquet", "feather"}  # formats with typed columns; such a table may be split over several files
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +135,7 @@ def read_table(
         Name of the label column. None if there is none, as for rows to predict: then nothing is checked and
         all labels are missing. In LIBSVM text the label has no name: use "label".
     format : {"csv", "tsv", "parquet", "feather", "jsonl", "svmlight"}, optional
-        By default from the suffix, or else from the content.
+        By default it follows from the suffix, or else from the content.
     encoding : str, optional
         Of text; by default UTF-8, or what a byte order mark says.
     separator : str, optional
@@ -336,7 +336,7 @@ def _as_list(values, name, n_rows):
 
 
 def _render(columns: Any, format: str) -> bytes:
-    """Return a table in a typed format, or in another one than it was read in."""
+    """Return a table in a typed format, or in one other than it was read in."""
     if format in TYPED:
         return render_arrow(columns, format)
     values = columns.to_pydict()
