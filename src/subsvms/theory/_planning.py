@@ -132,7 +132,7 @@ def plan(
     --------
     >>> from subsvms.datasets import make_separable_gaussians
     >>> from subsvms.theory import plan
-    >>> X, y = make_separable_gaussians(400, 2, random_state=0)
+    >>> X, y = make_separable_gaussians(200, 2, random_state=0)
     >>> recommended = plan(X, y, max_error_rate=0.2, random_state=0)
     >>> recommended.n_estimators, recommended.phi < 0.3
     (200, True)

@@ -167,8 +167,8 @@ def estimate_regularity(
     --------
     >>> from subsvms.datasets import make_separable_gaussians
     >>> from subsvms.theory import estimate_regularity
-    >>> X, y = make_separable_gaussians(500, 2, random_state=0)
-    >>> regularity = estimate_regularity(X, y, sizes=[2, 4, 8, 16], theta=0.1, random_state=0)
+    >>> X, y = make_separable_gaussians(200, 2, random_state=0)
+    >>> regularity = estimate_regularity(X, y, sizes=[4, 8, 16], theta=0.1, random_state=0)
     >>> regularity.smallest_size
     8
     """
