@@ -31,7 +31,7 @@ def test_labels_get_the_numbers_that_the_corrector_gives_them_in_memory_and_in_p
     pieces = [learned.read(pa.table({"y": chunk})) for chunk in column.chunks]
     assert np.array_equal(np.concatenate(pieces), codes)
     assert learned.classes.tolist() == classes and learned.name(codes).tolist() == labels.tolist()
-    assert_refused("The label 7 was not in the fitted table", learned.read, pa.table({"y": [7]}))
+    assert_refused("The label 7 was not in the table", learned.read, pa.table({"y": [7]}))
 
 
 def test_labels_keep_their_text_and_missing_ones_are_not_a_class(tmp_path):

@@ -116,7 +116,7 @@ class Labels:
         unknown = [value for value in values if value not in self.numbers]
         if unknown:
             raise TableError(
-                f"The label {unknown[0]!r} was not in the fitted table: fit on a table that has all labels."
+                f"The label {unknown[0]!r} was not in the table that was fitted: fit one that has all labels."
             )
         return np.array([self.numbers[value] for value in values] + [-1])[codes]
 
