@@ -33,7 +33,8 @@ def summarise(learned, finding, written):
     noise = learned.corrector.rule.noise
     return (
         written, finding.run.tally, noise.matrix.tolist(), noise.rate_interval.tolist(),
-        finding.numbers.tolist(), finding.issues.reason, finding.run.correction.to_frame().to_csv(),
+        finding.numbers.tolist(), finding.issues.correction.explain(finding.issues.rows),
+        finding.run.correction.to_frame().to_csv(),
     )  # fmt: skip
 
 

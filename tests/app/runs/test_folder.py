@@ -38,7 +38,7 @@ def test_a_mistake_or_an_interruption_leaves_nothing(tmp_path, error):
     assert names(tmp_path) == []
 
 
-def test_a_full_disk_is_told_in_a_sentence(tmp_path):
+def test_a_full_disk_is_a_sentence(tmp_path):
     with pytest.raises(TableError, match="No space left on device.*free some space"):
         with fill_folder(tmp_path / "a.subsvms", force=False):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -72,7 +72,7 @@ def test_what_others_put_there_is_never_replaced(tmp_path):
     assert (place / "thesis.txt").read_text() == "years of work"
 
 
-def test_of_two_runs_at_once_the_second_is_told_and_the_first_stays(tmp_path):
+def test_of_two_runs_at_once_the_second_gets_an_error_and_the_first_stays(tmp_path):
     place = tmp_path / "a.subsvms"
     with pytest.raises(TableError, match="earlier run"):
         with fill_folder(place, force=False) as second:
@@ -106,7 +106,7 @@ def test_a_folder_that_was_moved_aside_by_a_killed_run_comes_back(tmp_path):
     assert (tmp_path / "a.subsvms/run.json").read_text() == "old" and not aside.exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+def test_a_folder_in_a_folder_that_does_not_exist_is_an_error(tmp_path):
     with pytest.raises(TableError, match="There is no folder"), fill_folder(tmp_path / "b/a", force=False):
         pass
 

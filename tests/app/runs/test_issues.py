@@ -14,7 +14,8 @@ def test_labels_are_held_back_where_another_one_is_more_probable():
     ensemble = SubSVMClassifier(n_estimators=100, random_state=0)
     correction = correct_labels(X, given, estimator=ensemble, min_confidence=0.9)
     issues = find_issues(correction, X)
-    own = correction.judgement.posterior[issues.rows, correction.given[issues.rows]]
+    posterior, rows = correction.judgement.posterior, issues.rows
+    own, other = posterior[rows, correction.given[rows]], posterior[rows, correction.compared[rows]]
     n = correction.flagged.sum() + correction.held_back.sum()
     assert correction.held_back.sum() > 10
-    assert np.all((issues.confidence > own) == (np.arange(len(issues)) < n))
+    assert np.all((other > own) == (np.arange(len(issues)) < n))

@@ -75,7 +75,7 @@ def fit_model(path, label="label", features=None, **params):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A folder with a table, and a model made from it."""
+    """A folder with a table, and a model trained on it."""
     folder = tmp_path_factory.mktemp("trained")
     model, X = fit_model(write(folder / "t.csv", draw_columns()))
     save_model(model, folder / "model")
@@ -84,7 +84,7 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory):
-    """A model made from the same table in a typed format, and its features."""
+    """A model trained on the same table in a typed format, and its features."""
     return fit_model(write(tmp_path_factory.mktemp("typed") / "t.parquet", draw_columns()))
 
 
@@ -154,7 +154,7 @@ def test_embeddings_come_as_a_file_of_their_own(tmp_path, kind):
     assert load_model(tmp_path / "model").kind == "embeddings"
     found = predict_file(tmp_path / "model", tmp_path / "t.csv", features=embeddings)
     assert read_cells(found.path)["predicted_label"] == expected(model, X)[0]
-    with pytest.raises(TableError, match=r"was made from embeddings: give those of the rows of .*t.csv"):
+    with pytest.raises(TableError, match=r"was trained on embeddings: give those of the rows of .*t.csv"):
         predict_file(tmp_path / "model", tmp_path / "t.csv", force=True)
     np.save(tmp_path / "other.npy", rows[:, :6])
     with pytest.raises(TableError, match="have 6 columns, but the model needs 7"):
@@ -198,16 +198,11 @@ def test_columns_may_come_in_any_order_with_others_between(trained, tmp_path):
     columns = draw_columns()
     mixed = {"more": ["x"] * N, **{name: columns[name] for name in ("review", "colour", "day", "size")}}
     found = predict_file(folder / "model", write(tmp_path / "new.csv", mixed))
-    assert found.labels.tolist() == expected(model, X)[0]
-    assert found.notes == ()
-    assert (
-        (tmp_path / "new.predicted.csv")
-        .read_text()
-        .startswith("more,review,colour,day,size,predicted_label,")
-    )
+    assert found.labels.tolist() == expected(model, X)[0] and found.notes == ()
+    assert found.path.read_text().startswith("more,review,colour,day,size,predicted_label,")
 
 
-def test_decimal_commas_are_understood_by_a_model_made_from_typed_numbers(typed, tmp_path):
+def test_decimal_commas_are_understood_by_a_model_trained_on_typed_numbers(typed, tmp_path):
     text = write(tmp_path / "t.csv", draw_columns()).read_text().replace(",", ";").replace(".", ",")
     (tmp_path / "new.csv").write_text(text)
     new = read_table(tmp_path / "new.csv", None, separator=";")
@@ -240,10 +235,7 @@ def test_columns_that_do_not_fit_are_named(trained, tmp_path):
     columns["sise"] = columns.pop("size")
     for gone, message in (
         ([], "has no column 'size', which the model needs; did you mean 'sise'?"),
-        (
-            ["sise"],
-            "has no column 'size', which the model needs: add what is missing, with empty cells for",
-        ),
+        (["sise"], "has no column 'size', which the model needs: add what is missing, with empty"),
         (["day"], "has no columns 'size', 'day', which the model needs: add what is missing, with empty"),
     ):
         columns = {name: values for name, values in columns.items() if name not in gone}
@@ -251,13 +243,11 @@ def test_columns_that_do_not_fit_are_named(trained, tmp_path):
             predict_file(trained[0] / "model", write(tmp_path / "new.csv", columns))
         assert message in str(error.value)
     columns = draw_columns() | {"colour": [["red"]] * N}
-    with pytest.raises(
-        TableError, match="'colour' holds values of type list<.*>, but the model expects a text"
-    ):
+    with pytest.raises(TableError, match="'colour' holds values of type list<.*>, but the model expects"):
         predict_file(trained[0] / "model", write(tmp_path / "new.parquet", columns))
     with pytest.raises(TableError, match="is LIBSVM text, but the model was trained on named columns"):
         predict_file(trained[0] / "model", write_svmlight(tmp_path / "t.svm"))
-    with pytest.raises(TableError, match="made from columns, not from embeddings: leave 'e.npy' out"):
+    with pytest.raises(TableError, match="trained on columns, not on embeddings: leave 'e.npy' out"):
         predict_file(trained[0] / "model", trained[0] / "t.csv", features="e.npy")
 
 
@@ -312,7 +302,7 @@ def test_what_was_predicted_is_reported(trained, tmp_path):
     first, no, yes = str(found).split("\n")
     assert first == f"'label' was predicted for 120 rows, in {tmp_path / 'new.predicted.csv'}."
     assert no == f"  no: {found.counts['no']} ({found.counts['no'] / N:.1%})" and yes.startswith("  yes: ")
-    assert str(trained[1]) == "A model for 'label' (no, yes), made from columns."
+    assert str(trained[1]) == "A model for 'label' (no, yes), trained on columns."
 
 
 def test_the_model_of_a_run_is_the_classifier_that_judged(tmp_path):
@@ -533,7 +523,7 @@ ARRAYS = {
 
 @pytest.fixture(scope="module")
 def scaled(tmp_path_factory):
-    """The bytes of models made from LIBSVM text and from embeddings."""
+    """The bytes of models trained on LIBSVM text and on embeddings."""
     folder = tmp_path_factory.mktemp("scaled")
     np.save(folder / "e.npy", np.random.default_rng(0).normal(size=(N, 3)))
     table = write(folder / "t.csv", {"label": draw_columns()["label"]})

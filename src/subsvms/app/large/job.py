@@ -17,16 +17,15 @@ from typing import Any
 import psutil
 
 from subsvms._progress import announce
-from subsvms.app.large.batches import Learned
 from subsvms.app.large.draw import POOL_SIZE
-from subsvms.app.large.engines import SHARED, Engine, open_engine
-from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES, Part
+from subsvms.app.large.engines import SHARED, open_engine
+from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES
 from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
 from subsvms.app.large.sources import PART_FORMATS, Source, find_format, list_files, name_files, open_source
 from subsvms.app.large.staging import stage_files
 from subsvms.app.large.survey import DRAWN, FETCHED, learn_from
 from subsvms.app.runs.folder import UNFINISHED, resume_folder
-from subsvms.app.runs.job import check_unchanged, describe_files
+from subsvms.app.runs.job import check_unchanged, describe_output
 from subsvms.app.runs.model import Model, save_model
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_report
@@ -142,56 +141,35 @@ def do_job_in_parts(
         with open_engine(
             engine, n_jobs=n_jobs, n_items=len(source.units), folder=folder, scheduler=scheduler
         ) as workers:
-            learned, whole = do_passes(
-                source, options, workers, folder, clock, n_jobs=n_jobs, batch_rows=batch_rows,
-                writes=not dry_run, expected=expected,
+            learned = learn_from(
+                source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs,
+                folder=folder, batch_rows=batch_rows,
             )  # fmt: skip
+            if expected is not None:
+                check_unchanged("The table", learned.run.table.digest, expected["sha256"])
+            clock.lap("learning")
+            token = (folder / TOKEN).read_text(encoding="utf-8")
+            more: dict[str, Any] = {"batch_rows": batch_rows, "token": token}
+            learned = limit_changes(source, learned, workers, folder=folder, **more)
+            written = None if dry_run else folder
+            whole = correct_units(source, learned.corrector, workers, folder=written, **more)
+            clock.lap("judging")
         if make_plan(options, paths, base) != plan:
             raise TableError("The table was changed while it was read: start again when it is complete.")
         finding = examine_worst(learned, whole, n_jobs=n_jobs)
         run = replace(finding.run, seconds=clock.laps)
-        written: dict[str, Any] = {}
-        if not dry_run:
-            listed = [f"{ISSUES}/", "suspicious labels with the reason, worst first in each part"]
-            files = describe_files(f"{CORRECTED}/", options.action, listed)
-            written = {"folder": str(place), "model": None if model is None else str(model), "files": files}
+        listed = [f"{ISSUES}/", "suspicious labels with the reason, worst first in each part"]
+        target = None if dry_run else place
+        told = describe_output(target, model, f"{CORRECTED}/", options.action, listed)
         worst = describe_worst(finding.worst, finding.issues, finding.numbers)
         notes = list_notes(run, learned.notes)
-        summary = summarise(run, worst, finding.n_issues, label_notes=notes, **written)
+        summary = summarise(run, worst, finding.n_issues, label_notes=notes, **told)
         if not dry_run:
             announce("writing")
             write_folder(finding, run, summary, place, folder, base)
     if summary.model is not None:
         save_model(Model.of(run), summary.model)
     return summary
-
-
-def do_passes(
-    source: Source,
-    options: Options,
-    workers: Engine,
-    folder: Path,
-    clock: Clock,
-    *,
-    n_jobs: int,
-    batch_rows: int | None,
-    writes: bool,
-    expected: dict[str, Any] | None,
-) -> tuple[Learned, Part]:
-    """Learn from a table and judge it; return what was learned, and what was found in the whole table."""
-    learned = learn_from(
-        source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs, folder=folder,
-        batch_rows=batch_rows,
-    )  # fmt: skip
-    if expected is not None:
-        check_unchanged("The table", learned.run.table.digest, expected["sha256"])
-    clock.lap("learning")
-    token = (folder / TOKEN).read_text(encoding="utf-8")
-    more: dict[str, Any] = {"batch_rows": batch_rows, "token": token}
-    learned = limit_changes(source, learned, workers, folder=folder, **more)
-    whole = correct_units(source, learned.corrector, workers, folder=folder if writes else None, **more)
-    clock.lap("judging")
-    return learned, whole
 
 
 def check_possible(where: str | list[str], options: Options) -> None:

@@ -81,17 +81,12 @@ def apply_decisions(
             followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
         labels = table.labels.copy()
         for row, label in (followed | decided).items():
-            labels[check_row(row, len(table)) - 1] = label
+            if not 1 <= row <= len(table):
+                raise TableError(f"A decision is about row {row}, but the table has {len(table)} rows.")
+            labels[row - 1] = label
         write_table(table, path, labels, force=force)
         n_changed = int(sum(new != old for new, old in zip(labels, table.labels, strict=True)))
         n_followed = len(followed.keys() - decided.keys())
         return Applied(Path(path), len(table), len(decided), n_followed, n_changed)
     finally:
         desk.decisions.close()
-
-
-def check_row(row: int, n_rows: int) -> int:
-    """Return the number of a row, or raise an error if the table has no such row."""
-    if not 1 <= row <= n_rows:
-        raise TableError(f"A decision is about row {row}, but the table has {n_rows} rows.")
-    return row

@@ -17,7 +17,7 @@ from subsvms._intervals import lower_limit, upper_limit
 from subsvms.app.runs.decisions import Decision, Decisions
 from subsvms.app.runs.folder import DECISIONS
 from subsvms.app.runs.outputs import read_issues
-from subsvms.app.runs.record import check_whole, read_record
+from subsvms.app.runs.record import read_record
 from subsvms.app.runs.summary import cut
 from subsvms.app.tables.files import show
 from subsvms.app.tables.table import LabelledTable, read_table
@@ -81,7 +81,12 @@ class Desk:
         self.folder = Path(folder)
         self.record = read_record(self.folder)
         self.options = self.record["options"]
-        check_whole(self.options, self.folder, "the review")
+        if self.options.pool_size is not None:
+            raise TableError(
+                f"{str(self.folder)!r} was made in parts, and the review works on runs in memory only: open "
+                "the Parquet files in its folder issues, or correct a part of the table by itself (--engine "
+                "memory)."
+            )
         self.table = self._read_table()
         self._read_issues()
         self.decisions = Decisions(self.folder / DECISIONS)
@@ -297,13 +302,13 @@ class Desk:
                 raise TableError(f"There is no class {show(label)}: choose one of those in the table.")
             for same, code in names.items():  # the suggested label accepts, the given one keeps
                 verdict = same if code == self.classes.index(label) else verdict
-            return row, verdict, as_json(self.values[label])
+            return row, verdict, self.values[label]
         if verdict == "skip":
             return row, verdict, None
         if verdict not in names:
             raise TableError(f"A verdict must be accept, keep, label or skip; got {show(verdict)}.")
         chosen = int(names[verdict])
-        return row, verdict, as_json(self.labels[chosen]) if chosen >= 0 else None
+        return row, verdict, self.labels[chosen] if chosen >= 0 else None
 
     def count(self) -> dict[str, Any]:
         """Return the progress of the review, and how many suggestions are right as far as it shows."""
@@ -325,8 +330,3 @@ def as_plain(decision: Decision | None) -> dict[str, Any] | None:
         return None
     label = None if decision.label is None else cut(str(decision.label))
     return {"verdict": decision.verdict, "label": label, "who": decision.who, "at": decision.at}
-
-
-def as_json(label: Any) -> Any:
-    """Return a label that JSON can hold."""
-    return label.item() if isinstance(label, np.generic) else label

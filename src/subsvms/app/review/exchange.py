@@ -23,6 +23,9 @@ from subsvms.app.tables.table import find_free
 from subsvms.exceptions import TableError
 
 FORMATS = {"jsonl": ".jsonl", "label-studio": ".json", "spotlight": ".spotlight.parquet"}
+KNOWN = (  # about an issue, before what was decided
+    "row", "given", "suggested", "confidence", "label_quality", "withstands", "is_label_issue", "reason",
+)  # fmt: skip
 UNNAMED = "import"  # who decided, if a file does not say
 
 
@@ -84,17 +87,8 @@ def describe(desk: Desk, row: int) -> dict[str, Any]:
     found = desk.describe(row)
     decision = found["decision"] or {}
     return {
-        "row": row,
-        "given": found["given"],
-        "suggested": found["suggested"],
-        "confidence": found["confidence"],
-        "label_quality": found["label_quality"],
-        "withstands": found["withstands"],
-        "is_label_issue": found["is_label_issue"],
-        "reason": found["reason"],
-        "label": decision.get("label"),
-        "verdict": decision.get("verdict"),
-        "who": decision.get("who"),
+        **{name: found[name] for name in KNOWN},
+        **{name: decision.get(name) for name in ("label", "verdict", "who")},
         "values": dict(zip(found["columns"], found["values"], strict=True)),
     }
 

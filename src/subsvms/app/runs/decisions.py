@@ -25,27 +25,26 @@ from subsvms.exceptions import TableError
 
 FORMAT = 1
 NAME_CHARACTERS = 60  # of a person's name, at most
-SCHEMA = """
-CREATE TABLE acts (
+REFUSE = "BEGIN SELECT RAISE(ABORT, 'history is append-only'); END"
+SCHEMA = (
+    """CREATE TABLE acts (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     undoes INTEGER UNIQUE REFERENCES acts(id),
     who TEXT NOT NULL,
     at TEXT NOT NULL
-) STRICT;
-CREATE TABLE decisions (
+) STRICT""",
+    """CREATE TABLE decisions (
     act INTEGER NOT NULL REFERENCES acts(id),
     row INTEGER NOT NULL,
     verdict TEXT NOT NULL CHECK (verdict IN ('accept', 'keep', 'label', 'skip')),
     label TEXT,
     PRIMARY KEY (act, row)
-) STRICT, WITHOUT ROWID;
-CREATE TRIGGER acts_stay BEFORE UPDATE ON acts BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
-CREATE TRIGGER acts_remain BEFORE DELETE ON acts BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
-CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions
-    BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
-CREATE TRIGGER decisions_remain BEFORE DELETE ON decisions
-    BEGIN SELECT RAISE(ABORT, 'history is append-only'); END;
-"""
+) STRICT, WITHOUT ROWID""",
+    f"CREATE TRIGGER acts_stay BEFORE UPDATE ON acts {REFUSE}",
+    f"CREATE TRIGGER acts_remain BEFORE DELETE ON acts {REFUSE}",
+    f"CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions {REFUSE}",
+    f"CREATE TRIGGER decisions_remain BEFORE DELETE ON decisions {REFUSE}",
+)
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class Decisions:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if version == 0 and tables == 0:
-                for statement in _split(SCHEMA):
+                for statement in SCHEMA:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
             elif version != FORMAT:
@@ -138,7 +137,7 @@ class Decisions:
             connection.execute("ROLLBACK")
             connection.close()
             raise
-        wanted = {_squeeze(statement) for statement in _split(SCHEMA)}
+        wanted = {_squeeze(statement) for statement in SCHEMA}
         found = {
             _squeeze(sql)
             for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
@@ -303,17 +302,6 @@ def check_name(who: Any) -> str:
     if not 1 <= len(name) <= NAME_CHARACTERS or not name.isprintable():
         raise TableError(f"A name must have 1 to {NAME_CHARACTERS} characters; got {show(who)}.")
     return name
-
-
-def _split(schema):
-    """Return the statements of a schema; a trigger contains a semicolon of its own."""
-    statements, part = [], ""
-    for piece in schema.split(";"):
-        part += piece + ";"
-        if sqlite3.complete_statement(part) and part.strip(" \n;"):
-            statements.append(part.strip())
-            part = ""
-    return statements
 
 
 def _squeeze(sql):

@@ -41,26 +41,6 @@ class Issues:
         """Places of the suspicious rows in the correction, from 0."""
         return self.witnesses.rows
 
-    @property
-    def proposed(self) -> np.ndarray:
-        """Class number of the label that the given one is compared with."""
-        return self.correction.compared[self.rows]
-
-    @property
-    def confidence(self) -> np.ndarray:
-        """Probability of the proposed class."""
-        return self.correction.judgement.posterior[self.rows, self.proposed]
-
-    @property
-    def vote_share(self) -> np.ndarray:
-        """Share of the SVMs that vote for the proposed class."""
-        return self.correction.votes.share[self.rows, self.proposed]
-
-    @property
-    def reason(self) -> list[str]:
-        """Why each label is listed, in a sentence."""
-        return self.correction.explain(self.rows)
-
     def to_table(self, table: LabelledTable) -> Any:
         """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table."""
         label, kind = str(table.label), get_label_type(table)

@@ -89,12 +89,9 @@ def do_job(
     run = correct_table(table, options, features=features, n_jobs=n_jobs)
     run = replace(run, seconds=clock.laps | run.seconds)
     issues = find_issues(run.correction, run.features.X)
-    written: dict[str, Any] = {}
-    if place is not None:
-        listed = [LISTED, "suspicious labels, worst first, with the reason"]
-        typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
-        files = describe_files(f"corrected{get_ending(table)}", options.action, listed, typed)
-        written = {"folder": str(place), "model": None if model is None else str(model), "files": files}
+    listed = [LISTED, "suspicious labels, worst first, with the reason"]
+    typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
+    written = describe_output(place, model, f"corrected{get_ending(table)}", options.action, listed, typed)
     summary = summarise(run, describe_worst(run, issues), len(issues), **written)
     if place is not None:
         announce("writing")
@@ -102,14 +99,30 @@ def do_job(
     return summary
 
 
-def describe_files(corrected: str, action: str, *issues: list[str]) -> list[list[str]]:
-    """Return name and description of each file of a run, given those that list the issues."""
-    return [
+def describe_output(
+    place: Path | None, model: Path | None, corrected: str, action: str, *issues: list[str]
+) -> dict[str, Any]:
+    """Return what a summary says about the folder that is written; nothing without a place.
+
+    Parameters
+    ----------
+    place, model : Path or None
+        Where the folder and the classifier go.
+    corrected : str
+        Name of the corrected table.
+    action : str
+    *issues : list of [str, str]
+        Name and description of the files that list the issues.
+    """
+    if place is None:
+        return {}
+    files = [
         [corrected, DESCRIPTIONS[action]],
         *issues,
         [REPORT, "a page to read and to pass on"],
         [RECORD, f"the record; subsvms correct --from {RECORD} repeats the run"],
     ]
+    return {"folder": str(place), "model": None if model is None else str(model), "files": files}
 
 
 def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, dict[str, Any]]:

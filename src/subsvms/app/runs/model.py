@@ -54,7 +54,7 @@ class Model:
     label : str
         Name of the column that held its labels.
     digest : str
-        SHA-256 of the file it was made from, as in `LabelledTable`; empty if it is not known.
+        SHA-256 of the file it was trained on, as in `LabelledTable`; empty if it is not known.
     """
 
     classifier: SubSVMClassifier
@@ -69,12 +69,12 @@ class Model:
 
     @property
     def kind(self) -> str:
-        """What the model was made from: "columns", "svmlight" or "embeddings"."""
+        """What the model was trained on: "columns", "svmlight" or "embeddings"."""
         return next(kind for kind, made in KINDS.items() if isinstance(self.transformer, made))
 
     def __str__(self) -> str:
         classes = ", ".join(map(str, self.classifier.classes_))
-        return f"A model for {self.label!r} ({classes}), made from {self.kind}."
+        return f"A model for {self.label!r} ({classes}), trained on {self.kind}."
 
 
 def save_model(model: Model, path: str | os.PathLike) -> None:
@@ -100,7 +100,7 @@ def save_model(model: Model, path: str | os.PathLike) -> None:
     >>> classifier = SubSVMClassifier(n_estimators=50, random_state=0).fit(made.X, table.labels)
     >>> save_model(Model(classifier, made.transformer, "fruit"), path.with_name("model"))
     >>> print(load_model(path.with_name("model")))
-    A model for 'fruit' (apple, pear), made from columns.
+    A model for 'fruit' (apple, pear), trained on columns.
     >>> folder.cleanup()
     """
     check_is_fitted(model.classifier)
@@ -235,7 +235,7 @@ def predict_file(
     output : path-like, optional
         By default beside the file, with ".predicted" before the suffix.
     features : path-like, optional
-        An .npy or .npz file with a row of numbers for each row, if the model was made from embeddings.
+        An .npy or .npz file with a row of numbers for each row, if the model was trained on embeddings.
     force : bool
         Whether to replace an existing file.
     reading : dict, optional
@@ -312,12 +312,12 @@ def _make_features(model, table, features):
     if isinstance(model.transformer, ArrayScaler):
         if features is None:
             raise TableError(
-                f"The model was made from embeddings: give those of the rows of {table.name} (--features)."
+                f"The model was trained on embeddings: give those of the rows of {table.name} (--features)."
             )
         return model.transformer.transform(load_array(features, len(table))), ()
     if features is not None:
         made = "columns" if model.kind == "columns" else "LIBSVM text"
-        raise TableError(f"The model was made from {made}, not from embeddings: leave {str(features)!r} out.")
+        raise TableError(f"The model was trained on {made}, not on embeddings: leave {str(features)!r} out.")
     if isinstance(model.transformer, SparseScaler):
         return model.transformer.transform(table), ()
     columns = model.transformer.read(table)

@@ -12,7 +12,6 @@ The first three depend on options and input alone, so that `run.json` gives the 
 issues.parquet with the same version of pyarrow).
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.report import draw_charts, render_report
-from subsvms.app.runs.issues import Issues, get_label_type, make_schema
+from subsvms.app.runs.issues import DIGITS, Issues, get_label_type, make_schema
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.arrow import render_arrow
@@ -31,7 +30,6 @@ from subsvms.correction._result import Correction
 from subsvms.exceptions import TableError
 
 ISSUES, LISTED, REPORT = "issues.parquet", "issues.csv", "report.html"
-DIGITS = 4  # of weights
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
 
@@ -77,7 +75,7 @@ def write_issues(run: Run, issues: Issues, folder: Path) -> None:
         values = column.to_pylist()
         if name in ("supporting", "opposing"):
             values = [" ".join(map(str, rows)) for rows in values]
-        cells[find_free(disarm([name])[0], cells)] = disarm([as_cell(value) for value in values])
+        cells[find_free(disarm(name), cells)] = [disarm(as_cell(value)) for value in values]
     (folder / LISTED).write_bytes(render_csv(cells, ","))
     (folder / ISSUES).write_bytes(render_arrow(as_storable(table), "parquet"))
 
@@ -90,25 +88,21 @@ def as_cell(value: Any) -> str | None:
     return text if len(text) <= CELL_CHARACTERS else text[:CELL_CHARACTERS] + "…"
 
 
-def disarm(cells: Sequence[Any]) -> list[Any]:
-    """Return cells that no spreadsheet takes for formulas: those it would get an apostrophe in front.
+def disarm(cell: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula: an apostrophe goes in front of those it would.
 
     Examples
     --------
-    >>> disarm(["=1+1", "-2.5", "plain", None, 3])
-    ["'=1+1", '-2.5', 'plain', None, 3]
+    >>> disarm("=1+1"), disarm("-2.5"), disarm("plain"), disarm(None)
+    ("'=1+1", '-2.5', 'plain', None)
     """
-    return [f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell for cell in cells]
-
-
-def _is_formula(cell):
-    if not cell.startswith(FORMULA):
-        return False
+    if cell is None or not cell.startswith(FORMULA):
+        return cell
     try:
         float(cell)
     except ValueError:
-        return True
-    return False
+        return f"'{cell}"
+    return cell
 
 
 def as_storable(table: Any) -> Any:

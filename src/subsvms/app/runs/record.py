@@ -104,12 +104,3 @@ def read_record(path: Path) -> dict[str, Any]:
 def _seen_from(folder, name):
     """Return a path that is relative to a folder, as seen from the working directory."""
     return os.path.relpath((folder / name).resolve())
-
-
-def check_whole(options: Options, folder: Path, what: str) -> None:
-    """Raise an error if a run was made in parts, and this works on whole tables only."""
-    if options.pool_size is not None:
-        raise TableError(
-            f"{str(folder)!r} was made in parts, and {what} works on runs in memory only: open the Parquet "
-            "files in its folder issues, or correct a part of the table by itself (--engine memory)."
-        )

@@ -140,44 +140,21 @@ def summarise(
     """
     noise, tally = run.correction.noise, run.tally
     summary = Summary(
-        title=name_table(run),
-        label=run.options.label,
-        version=get_version("subsvms"),
-        finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-        rows=tally.rows,
-        labelled=tally.labelled,
-        missing=tally.rows - tally.labelled,
-        features=int(run.features.X.shape[1]),
-        columns_used=len(set(run.features.sources)),
-        rule=run.options.rule,
-        action=run.options.action,
-        flagged=tally.n_flagged,
-        changed=sum(tally.changed),
-        dropped=tally.dropped,
-        verified=tally.verified,
-        held_back=tally.held_back,
-        explained=noise.explained,
-        error_rate=float(noise.error_rate),
+        title=name_table(run), label=run.options.label, version=get_version("subsvms"),
+        finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), rows=tally.rows,
+        labelled=tally.labelled, missing=tally.rows - tally.labelled, features=int(run.features.X.shape[1]),
+        columns_used=len(set(run.features.sources)), rule=run.options.rule, action=run.options.action,
+        flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
+        held_back=tally.held_back, explained=noise.explained, error_rate=float(noise.error_rate),
         error_rate_interval=[float(limit) for limit in noise.error_rate_interval],
-        noise_matrix=noise.matrix.tolist(),
-        expected_precision=expect_precision(run),
-        classes=list_classes(run),
-        moves=list_moves(run),
-        groups=list_groups(run),
+        noise_matrix=noise.matrix.tolist(), expected_precision=expect_precision(run),
+        classes=list_classes(run), moves=list_moves(run), groups=list_groups(run),
         notes=[*(run.correction.notes if label_notes is None else label_notes), *run.table_notes],
-        remarks=list(run.remarks),
-        worst=worst,
-        n_worst=n_worst,
-        parameters=list_parameters(run),
-        digest=run.table.digest,
-        versions=[[name, get_version(name)] for name in RECORDED],
-        seconds=[[name, seconds] for name, seconds in run.seconds.items()],
-        words=[],
-        folder=folder,
-        model=model,
-        files=list(files),
-        next=[],
-    )
+        remarks=list(run.remarks), worst=worst, n_worst=n_worst, parameters=list_parameters(run),
+        digest=run.table.digest, versions=[[name, get_version(name)] for name in RECORDED],
+        seconds=[list(pair) for pair in run.seconds.items()], words=[], folder=folder, model=model,
+        files=list(files), next=[],
+    )  # fmt: skip
     reviewable = run.options.pool_size is None
     return replace(summary, words=format_result(summary), next=format_next_steps(summary, reviewable))
 
@@ -215,20 +192,19 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
     noise, tally = run.correction.noise, run.tally
     joint = noise.shares[:, None] * noise.matrix * tally.labelled
     wrong = joint.sum(axis=0) - np.diag(joint)
-    lines = []
-    for number, name in enumerate(noise.classes.tolist()):
-        low, high = noise.rate_interval[number]
-        lines.append({
+    return [
+        {
             "name": cut(str(name)),
             "rows": tally.given[number],
             "rate": float(noise.rates[number]),
-            "rate_low": float(low),
-            "rate_high": float(high),
+            "rate_low": float(noise.rate_interval[number][0]),
+            "rate_high": float(noise.rate_interval[number][1]),
             "estimated_wrong": round(float(wrong[number])),
             "flagged": tally.flagged[number],
             "changed": tally.changed[number],
-        })  # fmt: skip
-    return lines
+        }
+        for number, name in enumerate(noise.classes.tolist())
+    ]
 
 
 def list_moves(run: Run) -> list[dict[str, Any]]:
@@ -275,11 +251,12 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) 
     correction = issues.correction
     numbers = np.arange(len(correction)) if numbers is None else numbers
     names = [str(name) for name in correction.classes.tolist()]
-    columns = choose_columns(run)
-    quality, action, reason = correction.label_quality, correction.action, issues.reason
-    proposed, confidence, share = issues.proposed, issues.confidence, issues.vote_share
-    found = []
-    for i, row in enumerate(issues.rows[:ROWS_SHOWN].tolist()):
+    columns, rows, found = choose_columns(run), issues.rows[:ROWS_SHOWN], []
+    quality, action, reason = correction.label_quality, correction.action, correction.explain(rows)
+    proposed = correction.compared[rows]
+    confidence = correction.judgement.posterior[rows, proposed]
+    share = correction.votes.share[rows, proposed]
+    for i, row in enumerate(rows.tolist()):
         sides = {
             side: [
                 {"row": int(numbers[other]) + 1, "label": names[correction.given[other]],
