@@ -28,7 +28,7 @@ WORDS = ["good", "bad", "slow", "quick", "cheap", "dear", "loud", "quiet"]
 
 
 def draw_columns(seed=0, n=N):
-    """Return columns of every kind, and labels that two of them tell."""
+    """Return columns of every kind, and labels that depend on two of them."""
     rng = np.random.default_rng(seed)
     size, colour = rng.normal(50, 10, n).round(3), rng.choice(["red", "green", "blue"], n)
     label = np.where((size > 50) ^ (colour == "red"), "yes", "no")
@@ -288,8 +288,8 @@ def test_a_file_is_replaced_only_by_force_and_the_table_never(trained, tmp_path)
     assert predict_file(trained[0] / "model", path, force=True, n_jobs=2).path.read_bytes() == before
     with pytest.raises(TableError, match="is the input table"):
         predict_file(trained[0] / "model", path, output=path, force=True)
-    packed = predict_file(trained[0] / "model", path, output=tmp_path / "p.csv.gz")
-    assert packed.path.read_bytes()[:2] == b"\x1f\x8b"
+    compressed = predict_file(trained[0] / "model", path, output=tmp_path / "p.csv.gz")
+    assert compressed.path.read_bytes()[:2] == b"\x1f\x8b"
     parts = [write(tmp_path / f"{i}.parquet", draw_columns(i)) for i in range(2)]
     with pytest.raises(TableError, match="read from several files: say with --output"):
         predict_file(trained[0] / "model", parts)

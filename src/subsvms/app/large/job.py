@@ -160,10 +160,10 @@ def do_job_in_parts(
         run = replace(finding.run, seconds=clock.laps)
         listed = [f"{ISSUES}/", "suspicious labels with the reason, worst first in each part"]
         target = None if dry_run else place
-        told = describe_output(target, model, f"{CORRECTED}/", options.action, listed)
+        outcome = describe_output(target, model, f"{CORRECTED}/", options.action, listed)
         worst = describe_worst(finding.worst, finding.issues, finding.numbers)
         notes = list_notes(run, learned.notes)
-        summary = summarise(run, worst, finding.n_issues, label_notes=notes, **told)
+        summary = summarise(run, worst, finding.n_issues, label_notes=notes, **outcome)
         if not dry_run:
             announce("writing")
             write_folder(finding, run, summary, place, folder, base)

@@ -178,7 +178,7 @@ def _hide(target):
 
 @contextmanager
 def _explaining(target, *, always=False):
-    """Turn an error of the system into a sentence: `always`, or only if it means that there is no writing."""
+    """Turn an error of the system into a sentence: `always`, or only if nothing can be written there."""
     try:
         yield
     except OSError as error:
