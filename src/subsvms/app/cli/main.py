@@ -50,7 +50,7 @@ def correct(
     subset_size: Annotated[
         str, typer.Option(help="Rows that each SVM is trained on: log_squared, log or a number.")
     ] = "log_squared",
-    kernel: Annotated[str, typer.Option(help="Of the SVMs: rbf, linear or poly.")] = "rbf",
+    kernel: Annotated[str, typer.Option(help="Kernel of the SVMs: rbf, linear or poly.")] = "rbf",
     by: Annotated[
         list[str] | None,
         typer.Option(help="Report noise by this column, and do not learn from it; may be repeated."),
@@ -93,7 +93,7 @@ def correct(
     early_exit: Annotated[
         float | None,
         typer.Option(
-            help="In parts: stop asking SVMs about a row once its label stands with this confidence."
+            help="In parts: ask no more SVMs about a row once its label will stay with this confidence."
         ),
     ] = None,
     format: Format = None,

@@ -40,7 +40,7 @@ def review(
 def apply(
     folder: Folder,
     undecided: Annotated[
-        str, typer.Option(help="Label of rows that nobody decided: keep (the given one) or suggestion.")
+        str, typer.Option(help="Label of undecided rows: keep (the given one) or suggestion.")
     ] = "keep",
     output: Annotated[
         Path | None, typer.Option(help="Where to write the table; by default final.csv in the folder.")
@@ -63,7 +63,7 @@ def export(
     ] = None,
     import_from: Annotated[
         Path | None,
-        typer.Option("--import", help="Instead: import the decisions in this file, made elsewhere."),
+        typer.Option("--import", help="Instead: import decisions made elsewhere from this file."),
     ] = None,
     who: Annotated[
         str | None, typer.Option(help="For --import: who decided, if the file does not say.")

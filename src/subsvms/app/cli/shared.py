@@ -39,7 +39,7 @@ Exclude = Annotated[list[str] | None, typer.Option(help="A column to leave out; 
 Only = Annotated[list[str] | None, typer.Option(help="A column to use, instead of all; may be repeated.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31, help="Seed of everything that is random.")]
 Threads = Annotated[
-    int | None, typer.Option(min=1, help="How many; by default one per core. They do not change the result.")
+    int | None, typer.Option(min=1, help="How many; by default one per core. Does not change the result.")
 ]
 Format = Annotated[
     str | None, typer.Option(help="csv, tsv, parquet, feather, jsonl or svmlight; by default detected.")

@@ -170,8 +170,8 @@ def lay_out_certified(correction: Correction) -> dict[str, Any]:
     shares = np.bincount(withstood, minlength=last + 1)[::-1].cumsum()[::-1] / len(withstood)
     about = (
         "The share of verdicts that are certain to stand, by the number of further labels that change. "
-        f"{shares[1]:.0%} withstand one change, half of them at least {int(np.median(withstood))}, the most "
-        f"certain {last - 1}; {label}."
+        f"{shares[1]:.0%} withstand one change, half of all verdicts at least {int(np.median(withstood))}, "
+        f"the most certain one {last - 1}; {label}."
     )
     return {
         "name": "certified", "about": about, "top_share": 1.0, "fill": 0.15, "colours": COLOURS,

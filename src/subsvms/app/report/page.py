@@ -1,6 +1,6 @@
 """Turn the summary of a run into one self-contained HTML page, without network access or scripts.
 
-`subsvms.app.runs.summary` collects the numbers, this module prints them. Any text in a summary may come from
+`subsvms.app.runs.summary` collects the numbers; this module prints them. Any text in a summary may come from
 an untrusted table. So everything that the template prints is escaped, and first goes through one function
 (`make_printable`) that limits its length and replaces characters that HTML cannot hold. The page itself
 forbids scripts and requests.
@@ -20,7 +20,7 @@ from markupsafe import Markup
 MAX_TEXT, MAX_CELL, MAX_WITNESS, MAX_NAME = 1000, 300, 120, 60  # characters
 MAX_ROWS, MAX_COLUMNS, MAX_WITNESSES = 50, 40, 3  # rows, columns of a row, witnesses on either side of it
 MAX_LINES = 200  # of any other table
-FOLD = {"lines": 12, "moves": 8, "rows": 10, "open": 2}  # how many are visible at once; rows that are open
+FOLD = {"lines": 12, "moves": 8, "rows": 10, "open": 2}  # how many are visible at first; rows shown opened
 UNKNOWN = "not known"
 UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not in XML, or C1
 SURE = {
@@ -197,7 +197,7 @@ def largest(lines: Iterable[Mapping[str, Any]], *names: str) -> float:
 
 
 def order_classes(classes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the classes in their order; if there are many, those with most wrong labels first."""
+    """Return the classes in their order; if there are many, those with the most wrong labels first."""
     if len(classes) <= FOLD["lines"]:
         return list(classes)
     return sorted(classes, key=lambda line: -(read_number(line.get("estimated_wrong")) or 0.0))

@@ -8,7 +8,7 @@ const NAME = "subsvms.name"; // where the browser keeps it
 export const ownName = () => localStorage.getItem(NAME) ?? "";
 export const isAsking = () => document.querySelector("dialog[open]") !== null;
 
-/** Open a dialog; true if it was confirmed. */
+/** Open a dialog; return true if it was confirmed. */
 function ask(dialog) {
   return new Promise((resolve) => {
     dialog.returnValue = "";
@@ -24,7 +24,7 @@ export async function askName() {
   return ownName();
 }
 
-/** The decision behind a label: choosing the suggested label accepts, choosing the given one keeps. */
+/** Ask for a label and return the decision: the suggested label means accept, the given one means keep. */
 export async function askLabel({ given, suggested }, classes) {
   $("label").value = classes.find((name) => name !== given && name !== suggested) ?? suggested;
   if (!(await ask($("label-dialog")))) return null;
@@ -33,7 +33,7 @@ export async function askLabel({ given, suggested }, classes) {
   return label === given ? { verdict: "keep" } : { verdict: "label", label };
 }
 
-/** Show how many rows are affected and what will happen to them; the decision, or null. */
+/** Show how many rows are affected and what will happen to them; return the decision, or null. */
 export async function askAll(verdict, total, filter) {
   const rows = plural(total, "row");
   const [title, what, button] = {

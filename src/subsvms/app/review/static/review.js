@@ -10,14 +10,14 @@ import { fillSelect, makeDetail, makeLine, makeNothing } from "./views.js";
 import { count, plural, quote, shorten, formatAgreement, formatCounts, formatDecision, formatFilter } from "./words.js";
 
 const PAGE = 50; // issues in the list
-const POLL = 2_000; // milliseconds between checks for decisions of others
+const POLL = 2_000; // milliseconds between checks for decisions by others
 const FAR = 20; // pages to search for the next open issue
 const MANY = 200; // the most rows in one answer of the server; there may be more
 const EVERYTHING = {
   search: "", status: "open", given: "", suggested: "", low: "", high: "", column: "", value: "", sort: "worst",
 };
 const ADVICE =
-  "Nothing can be decided until it is; trying again. If it was stopped, start it and open the address that it prints.";
+  "Nothing can be decided until it does; trying again. If it was stopped, start it and open the address that it prints.";
 const NARROWING = ["search", "given", "suggested", "low", "high", "value"];
 
 const $ = (id) => document.getElementById(id);
@@ -230,7 +230,7 @@ function showSide(side) {
   else $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
 }
 
-/** Check whether somebody decided the issue while it is shown. */
+/** Check whether someone decided the issue while it is shown. */
 async function renewIssue() {
   const { row, issue } = state;
   if (row === null || issue === null) return;
@@ -268,8 +268,8 @@ async function moveOn(row) {
     from = 0;
     await showList();
   }
-  if (state.filter.status !== "open") return choose(row); // with its mark
-  state.page = 0; // issues that were passed over
+  if (state.filter.status !== "open") return choose(row); // shown with its mark
+  state.page = 0; // back to issues that were passed over
   await showList();
   await choose(state.issues[0]?.row ?? null);
 }
@@ -353,7 +353,7 @@ function drawCounts(counts) {
   $("agreement").textContent = formatAgreement(counts);
 }
 
-/** Load what others decided, or we in another tab. */
+/** Load decisions made by others, or by us in another tab. */
 async function listenToOthers() {
   const news = await get("state", { since: state.last });
   if (state.lost) await returnToServer();
