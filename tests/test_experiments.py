@@ -17,21 +17,10 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, r
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
-from experiments import claims, datasets, grid, methods, run, synthetic, tables
+from experiments import claims, datasets, grid, methods, protocol, run, synthetic, tables
 from experiments.__main__ import main
 from experiments.judge import METRICS, score
-from experiments.protocol import (
-    BASELINES,
-    CLEAN,
-    COARSE,
-    PRESETS,
-    UNWEIGHTED,
-    Case,
-    Preset,
-    Protocol,
-    Run,
-    corrupt,
-)
+from experiments.protocol import BASELINES, CLEAN, COARSE, PRESETS, UNWEIGHTED, Case, Preset, Protocol, Run
 from experiments.store import Store, StoreError
 from subsvms.datasets import make_separable_gaussians
 
@@ -102,10 +91,10 @@ def test_kernels_in_single_precision_agree_with_scikit_learn():
 
 def test_candidates_agree_with_svms_trained_one_by_one(made):
     """Compared with SVC, which has the L1 loss; each C was started from the previous solution."""
-    data, protocol = made["a1a"], Protocol(loss="hinge", C=(1.0, 10.0), ratio=(0.1, 1.0, 10.0), gamma=(1.0,))
+    data, small = made["a1a"], Protocol(loss="hinge", C=(1.0, 10.0), ratio=(0.1, 1.0, 10.0), gamma=(1.0,))
     cases = [Case("a1a", CLEAN, 0), Case("a1a", "0.0", 0)]
-    givens = np.stack([corrupt(data.y_train, case) for case in cases])
-    found = grid.evaluate(data, cases, givens, 1.0, protocol)
+    givens = np.stack([protocol.corrupt(data.y_train, case) for case in cases])
+    found = grid.evaluate(data, cases, givens, 1.0, small)
     assert len(found) == 2 * 2 * 3
     for row in found.itertuples():
         given = givens[0 if row.alpha == CLEAN else 1]
@@ -128,9 +117,9 @@ def test_kernels_computed_in_blocks_give_the_same_values(made, monkeypatch):
 
 def test_cross_validation_leaves_rows_out(made):
     data, case = made["a1a"], Case("a1a", "0.0", 0)
-    given = corrupt(data.y_train, case)
-    protocol = Protocol(loss="hinge", C=(10.0,), ratio=(1.0,), gamma=(1.0,), splits=2)
-    found = grid.cross_validate(data, [case], given[None], 1.0, protocol)
+    given = protocol.corrupt(data.y_train, case)
+    small = Protocol(loss="hinge", C=(10.0,), ratio=(1.0,), gamma=(1.0,), splits=2)
+    found = grid.cross_validate(data, [case], given[None], 1.0, small)
     assert len(found) == 2
     for row in found.itertuples():
         fold = grid.make_folds(given, case, row.split, 4)

@@ -17,8 +17,11 @@ def close_figures():
     plt.close("all")
 
 
-def correct(X, y, **options):
-    return LabelCorrector(SubSVMClassifier(n_estimators=200), random_state=0, **options).fit(X, y)
+@pytest.fixture(scope="session")
+def fit():
+    """Return a function that fits a small corrector."""
+    small = SubSVMClassifier(n_estimators=200)
+    return lambda X, y, **options: LabelCorrector(small, random_state=0, **options).fit(X, y)
 
 
 @pytest.fixture(scope="session")
@@ -29,19 +32,14 @@ def attacked_cancer():
 
 
 @pytest.fixture(scope="session")
-def cancer(attacked_cancer):
-    return correct(*attacked_cancer)
+def cancer(fit, attacked_cancer):
+    return fit(*attacked_cancer)
 
 
 @pytest.fixture(scope="session")
-def careful_cancer(attacked_cancer):
-    return correct(*attacked_cancer, min_confidence=0.8)
-
-
-@pytest.fixture(scope="session")
-def blobs():
+def blobs(fit):
     X, y = make_blobs(500, centers=4, n_features=5, cluster_std=3.0, random_state=0)
-    return correct(minmax_scale(X), adversaries.uniform_flips(y, error_rate=0.2, random_state=0).labels)
+    return fit(minmax_scale(X), adversaries.uniform_flips(y, error_rate=0.2, random_state=0).labels)
 
 
 @pytest.fixture

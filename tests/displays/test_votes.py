@@ -4,7 +4,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
 
-from subsvms import LabelCorrector, SubSVMClassifier
 from subsvms.displays import VotesDisplay, find_thresholds
 
 
@@ -12,13 +11,9 @@ def legend_texts(display):
     return [text.get_text() for text in display.legend_.get_texts()]
 
 
-def correct(X, y):
-    return LabelCorrector(SubSVMClassifier(n_estimators=100), random_state=0).fit(X, y).correction_
-
-
-@pytest.mark.parametrize("data", ["cancer", "careful_cancer"])
-def test_thresholds_separate_flagged_rows_from_kept_ones(data, request):
-    corrector = request.getfixturevalue(data)
+@pytest.mark.parametrize("min_confidence", [0.5, 0.8])
+def test_thresholds_separate_flagged_rows_from_kept_ones(min_confidence, fit, attacked_cancer):
+    corrector = fit(*attacked_cancer, min_confidence=min_confidence)
     correction = corrector.correction_
     assert correction.flagged.any()
     for class_number in (0, 1):
@@ -78,9 +73,9 @@ def test_flagged_rows_without_a_threshold_get_ticks():
     assert display.ticks_[0].get_window_extent().y1 < display.ax_.transData.transform((0, 0))[1]
 
 
-def test_for_clean_labels_no_threshold_is_drawn():
+def test_for_clean_labels_no_threshold_is_drawn(fit):
     X, y = load_breast_cancer(return_X_y=True)
-    display = VotesDisplay.from_correction(correct(minmax_scale(X), y))
+    display = VotesDisplay.from_estimator(fit(minmax_scale(X), y))
     assert display.lines_ == display.ticks_ == [None, None]
     assert legend_texts(display).count("none flagged") == 2
 
@@ -94,11 +89,11 @@ def test_rows_without_label_or_voters_are_left_out():
     assert legend_texts(display).count("none flagged") == 2
 
 
-def test_rows_with_missing_labels_are_left_out_of_a_correction(attacked_cancer):
+def test_rows_with_missing_labels_are_left_out(fit, attacked_cancer):
     X, y = attacked_cancer
     y = y.astype(object)
     y[::10] = None
-    correction = correct(X, y)
+    correction = fit(X, y).correction_
     display = VotesDisplay.from_correction(correction, bins=1)
     counted = sum(bars.get_xy()[:, 1].max() for bars in display.histograms_)
     assert counted == np.sum(~correction.missing)

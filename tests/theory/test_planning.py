@@ -13,19 +13,7 @@ from subsvms.ensemble._sampling import draw_subsets
 from subsvms.ensemble._votes import Votes
 from subsvms.theory import _planning as planning
 from subsvms.theory import estimate_regularity, plan
-from subsvms.theory._planning import (
-    FEWEST,
-    MOST_SVMS,
-    USUAL,
-    choose_size,
-    disagreement_limits,
-    expect_seconds,
-    largest_rho,
-    round_down,
-    round_up,
-    unanimous_withstands,
-    unseen_share,
-)
+from subsvms.theory._planning import expect_seconds
 from subsvms.theory._subset_bounds import smallest_size
 from subsvms.theory._vote_bounds import vote_failure, votes_needed
 
@@ -48,12 +36,12 @@ def iris_plan():
 def test_a_plan_for_easy_data_says_what_it_knows():
     X, y = make_separable_gaussians(500, 4, beta=0.4, random_state=0)
     found = plan(X, y, max_error_rate=0.1, failure=1e-6, random_state=0)
-    asked = unseen_share(found.subsample_size, np.array([300, 200]), np.array([0.5, 0.5]))
+    asked = planning.unseen_share(found.subsample_size, np.array([300, 200]), np.array([0.5, 0.5]))
     assert found.votes_needed == np.ceil(votes_needed(found.phi, 1e-6) / asked)
     assert vote_failure(int(found.n_estimators * asked), found.phi) <= 1e-6
-    assert found.n_estimators >= FEWEST and found.phi < 0.35
+    assert found.n_estimators >= planning.FEWEST and found.phi < 0.35
     r = found.regularity.smallest_size
-    assert found.subsample_size >= smallest_size(r, largest_rho(0.1, np.array([0.4, 0.6])))
+    assert found.subsample_size >= smallest_size(r, planning.largest_rho(0.1, np.array([0.4, 0.6])))
     text = str(found)
     for words in ("Guaranteed:", "Estimated:", "Assumed:", "Theorem 6", "certificate", "No table can prove"):
         assert words in text
@@ -91,7 +79,7 @@ def test_phi_bounds_the_error_rate_on_rows_that_an_svm_has_not_seen(seed):
 def test_for_random_labels_nothing_is_promised():
     rng = np.random.default_rng(0)
     found = plan(rng.random((100, 3)), rng.integers(0, 2, 100), max_error_rate=0.1, random_state=0)
-    assert found.votes_needed is None and found.phi >= 0.5 and found.n_estimators == USUAL
+    assert found.votes_needed is None and found.phi >= 0.5 and found.n_estimators == planning.USUAL
     assert "Nothing is promised" in str(found) and "Theorem 6" not in " ".join(found.guaranteed)
 
 
@@ -100,7 +88,7 @@ def test_a_promise_that_would_take_too_many_votes_is_not_made():
     X, y = make_separable_gaussians(200, 2, random_state=0)
     rate = 0.499 - plan(X, y, max_error_rate=0.0, random_state=0).phi
     found = plan(X, y, max_error_rate=rate, random_state=0)
-    assert found.votes_needed > MOST_SVMS and found.n_estimators == USUAL
+    assert found.votes_needed > planning.MOST_SVMS and found.n_estimators == planning.USUAL
     assert f"it would take {found.votes_needed}" in found.guaranteed[0]
 
 
@@ -141,7 +129,7 @@ def test_subsets_have_as_many_clean_rows_as_guaranteed(alpha, beta):
 @pytest.mark.parametrize("counts", [[900, 100], [100, 900], [50, 60, 400]])
 def test_the_certificate_of_a_plan_holds_for_every_class(counts):
     model = SubSVMClassifier(n_estimators=1000, subsample_size=20)
-    m = unanimous_withstands(model, np.array(counts))
+    m = planning.unanimous_withstands(model, np.array(counts))
     each = []
     for winner in range(len(counts)):
         for given in range(len(counts)):
@@ -149,7 +137,7 @@ def test_the_certificate_of_a_plan_holds_for_every_class(counts):
             votes = Votes(unanimous, np.zeros((1, len(counts))), np.array([1000]))
             each.append(count_withstood(votes, np.array(counts), np.array([given]), 20)[0])
     assert m == min(each) > 0
-    assert unanimous_withstands(model.set_params(class_weight="balanced"), np.array(counts)) == 0
+    assert planning.unanimous_withstands(model.set_params(class_weight="balanced"), np.array(counts)) == 0
 
 
 def test_a_plan_without_a_certificate_does_not_promise_one():
@@ -159,8 +147,8 @@ def test_a_plan_without_a_certificate_does_not_promise_one():
 
 
 def test_limits_are_rounded_to_the_safe_side():
-    assert (round_up(0.1231), round_up(0.123)) == ("0.124", "0.123")
-    assert (round_down(0.99999), round_down(0.918)) == ("0.999", "0.918")
+    assert (planning.round_up(0.1231), planning.round_up(0.123)) == ("0.124", "0.123")
+    assert (planning.round_down(0.99999), planning.round_down(0.918)) == ("0.999", "0.918")
 
 
 def test_seconds_grow_with_the_rows_that_the_pilot_runs_left_out(monkeypatch):
@@ -181,17 +169,17 @@ def test_parameters_that_a_plan_recommends_cannot_be_given_to_it(name):
 
 def test_the_smallest_size_that_is_nearly_as_good_is_chosen():
     sizes, limits = np.array([5, 10, 20, 40]), np.array([0.49, 0.33, 0.319, 0.3])
-    assert choose_size(sizes, limits, least=2, usual=40) == 20  # 0.181 of 0.2 is enough, 0.17 is not
-    assert choose_size(sizes, limits, least=21, usual=20) == 40
-    assert choose_size(sizes, limits, least=100, usual=20) == 40
-    assert choose_size(sizes, np.full(4, 0.6), least=2, usual=20) == 20
-    assert choose_size(sizes, np.array([0.499, 0.35, 0.45, 0.51]), least=2, usual=40) == 10
+    assert planning.choose_size(sizes, limits, least=2, usual=40) == 20  # 0.181 of 0.2 is enough, 0.17 is not
+    assert planning.choose_size(sizes, limits, least=21, usual=20) == 40
+    assert planning.choose_size(sizes, limits, least=100, usual=20) == 40
+    assert planning.choose_size(sizes, np.full(4, 0.6), least=2, usual=20) == 20
+    assert planning.choose_size(sizes, np.array([0.499, 0.35, 0.45, 0.51]), least=2, usual=40) == 10
 
 
 def test_limits_shrink_with_more_trials():
     X, y = make_separable_gaussians(100, 2, random_state=0)
     few, many = (estimate_regularity(X, y, sizes=[10], n_trials=n, random_state=0) for n in (20, 200))
-    widths = [disagreement_limits(found) - found.unseen_errors for found in (few, many)]
+    widths = [planning.disagreement_limits(found) - found.unseen_errors for found in (few, many)]
     spreads = [found.unseen_sd / np.sqrt(n) for found, n in ((few, 20), (many, 200))]
     np.testing.assert_allclose(widths, norm.isf(0.05) * np.array(spreads))
     assert widths[1] < widths[0]
