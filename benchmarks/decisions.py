@@ -1,4 +1,4 @@
-"""What fifty decisions of people are worth: wrong labels left without them, with them, and re-estimated.
+"""Measure what fifty human decisions are worth: wrong labels left without them, with them, and re-estimated.
 
 A person who knows the true labels decides the fifty most suspicious ones, in the order of the review page.
 "applied" puts these labels into the corrected table; "re-estimated" corrects again with them as verified, as

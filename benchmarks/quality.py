@@ -254,7 +254,7 @@ def summarise(lines):
 
 
 def is_harmed(cell, method):
-    """Say if a method leaves more wrong labels than there were."""
+    """Return whether a method leaves more wrong labels than there were."""
     return cell[method] > cell["given"] + MARGIN
 
 

@@ -32,6 +32,7 @@ from scipy.optimize import nnls
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
 
+# Not public: the stages of a run are measured one by one
 from subsvms.app.large.early_exit import PRODUCT_NS, TERM_NS, VALUE_NS
 from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, VOTES
@@ -335,8 +336,8 @@ def pool_tables(lines):
         "## The size of the pool",
         "",
         "Wrong labels left, as a share of all rows, minus those left by a run without a pool, over the",
-        "attacks of each table: mean (worst). A pool at least as large as the table is no pool, and leaves",
-        "the same labels to the bit (-).",
+        "attacks of each table: mean (worst). A pool at least as large as the table changes nothing: it",
+        "leaves the same labels to the bit (-).",
         "",
         "| data | rows | without | " + " | ".join(f"{pool:,}" for pool in POOLS) + " |",
         "|---|---|---|" + "---|" * len(POOLS),

@@ -1,4 +1,4 @@
-"""Measure the correction of three classes and more, above all where they overlap by nature.
+"""Measure the correction of three or more classes, above all where they overlap by nature.
 
     python benchmarks/several.py --name after --data-dir FOLDER     # a quarter of an hour on one core
     python benchmarks/several.py --tables                           # write results/several.md

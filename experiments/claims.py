@@ -40,7 +40,8 @@ def answer_table_2(means):
         (
             "SubSVMs is almost always significantly better than all the other methods (by 5 % or more)",
             yes(better > 0.9 * n),
-            f"by {MUCH} than the best other in {better} of {n} cells; {noisy_better} of {noisy.sum()} noisy",
+            f"better than the best other by {MUCH} in {better} of {n} cells, "
+            f"and in {noisy_better} of the {noisy.sum()} noisy ones",
         ),
         ("SubSVMs is never significantly worse", yes(worse == 0), f"worse by {MUCH} in {worse} of {n} cells"),
         ("For imbalanced data the advantage increases for smaller alpha", *advantage(ours - best)),

@@ -28,7 +28,7 @@ def dense(X):
 
 
 def rbf(A, B, gamma):
-    """Return exp(-gamma |a - b|^2) in single precision; scikit-learn's uses double inside, and is slower."""
+    """Return exp(-gamma |a - b|^2) in single precision; scikit-learn computes in double, and is slower."""
     K = A @ B.T
     K *= 2.0 * gamma
     K -= gamma * np.einsum("ij,ij->i", A, A)[:, None]

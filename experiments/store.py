@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-MANY = 100  # files; as soon as there are so many, they are merged
+MANY = 100  # files; once there are this many, they are merged
 
 
 class StoreError(ValueError):

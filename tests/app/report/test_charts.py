@@ -33,7 +33,7 @@ def test_charts_show_the_numbers_of_the_correction(charts, correction):
         assert label in Page(charts["votes"]).text
     n_flagged = sum(int(count) for count in re.findall(r"-?[\d.]+: (\d+) rows</text>", charts["votes"]))
     assert n_flagged == correction.flagged.sum()
-    assert f"the most certain {correction.withstands.max()};" in charts["certified"]
+    assert f"the most certain one {correction.withstands.max()};" in charts["certified"]
 
 
 def test_a_histogram_is_as_high_as_the_shares_of_rows(correction):
