@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+# Not public: the folder of a run is written without running the tool
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.options import Options
