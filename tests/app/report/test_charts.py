@@ -111,6 +111,6 @@ def test_rows_without_a_label_are_left_out_of_the_charts(correction):
 
 
 @pytest.mark.parametrize("top", [0.011, 0.07, 0.35, 1.0])
-def test_ticks_are_few_and_reach_far(top):
+def test_ticks_are_few_and_cover_most_of_the_axis(top):
     ticks = module.choose_ticks(top, 0.001)
     assert 3 <= len(ticks) <= 6 and ticks[0] == 0 and 0.5 * top < ticks[-1] <= top

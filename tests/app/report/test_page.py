@@ -145,7 +145,7 @@ def test_what_is_missing_is_left_out():
         assert "Undefined" not in Page(render_report(rest, {})).text
 
 
-def test_the_page_asks_for_nothing_from_outside(charts):
+def test_the_page_requests_nothing_from_outside(charts):
     html = render_report(make_summary(), charts)
     for outside in ("http:", "https:", "//", "@import", "src=", "javascript:", "<script", "<iframe", "xlink"):
         assert outside not in html
