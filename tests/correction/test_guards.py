@@ -103,7 +103,7 @@ def test_a_note_says_why_changes_were_dropped():
     assert judgement.halt.tolist() == [Halt.TOLD_APART, Halt.UNTESTED, Halt.UNTESTED, Halt.NONE]
     assert not judgement.flagged.any()
     told_apart, untested = judgement.notes
-    assert told_apart.startswith("1 labels") and "the features distinguish" in told_apart
+    assert told_apart.startswith("1 label that") and "the features distinguish" in told_apart
     assert untested.startswith("2 labels") and "larger pool" in untested
 
 

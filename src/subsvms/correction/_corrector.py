@@ -15,13 +15,13 @@ from subsvms._typing import Table
 from subsvms._validation import check_labels, check_table, check_verified, drop_missing, find_missing
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._frames import FrameStyle, find_style, like_labels
-from subsvms.correction._guards import take_rows
 from subsvms.correction._judge import judge_labels
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Judgement, Settings
 from subsvms.correction._verified import apply_verified
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
+from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._votes import Votes, count_votes
 from subsvms.exceptions import LabelNoiseWarning
 

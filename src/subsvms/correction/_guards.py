@@ -25,6 +25,7 @@ from subsvms.correction._noise import FEWEST, rank_evidence
 from subsvms.correction._rule import Halt, Judgement, keep_labels
 from subsvms.correction._words import COARSE, format_spared
 from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._votes import Votes
 
 N_SVMS, SUBSET = 200, 300  # for the tests: enough to rank, and five times the rows of the vote's SVMs
@@ -115,12 +116,6 @@ def check_changes(
         return Guards(coarse=True)
     distinct = find_distinct(model, X, given, votes.mean_value, judgement, seed=seed)
     return Guards(distinct=distinct, untested=untested)
-
-
-def take_rows(X: Table, rows: np.ndarray, kernel: str) -> Table:
-    """Return these rows of a table, and columns too where it is a kernel matrix."""
-    taken = X[rows]
-    return np.ascontiguousarray(taken[:, rows]) if kernel == "precomputed" else taken
 
 
 def is_too_coarse(

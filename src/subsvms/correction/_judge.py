@@ -14,7 +14,13 @@ from subsvms._typing import Table
 from subsvms.correction._guards import Guards, check_changes
 from subsvms.correction._noise import FEWEST, estimate_noise, is_solvable, rank_evidence
 from subsvms.correction._rule import Judgement, Rule, Settings, apply_rule, learn_rule, limit_changes
-from subsvms.correction._words import BEYOND, HARDLY_TOLD_APART, REVERSED, UNEXPLAINED, format_scarce
+from subsvms.correction._words import (
+    HARDLY_TOLD_APART,
+    UNEXPLAINED,
+    format_contradicted,
+    format_reversed,
+    format_scarce,
+)
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
 
@@ -24,7 +30,7 @@ AGAINST, STRETCH = -4.0, 0.08  # standard deviations, share of rows: clean mushr
 DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch spans
 
 
-class Verdict(NamedTuple):
+class Assessment(NamedTuple):
     """What was learned from the votes on a table, or on a sample of it.
 
     Attributes
@@ -50,7 +56,7 @@ def judge_labels(
     votes: Votes,
     settings: Settings,
     sizes: np.ndarray | None = None,
-) -> Verdict:
+) -> Assessment:
     """Judge every given label of a table, and propose labels for rows without one.
 
     Parameters
@@ -86,7 +92,7 @@ def judge_labels(
         ranked = replace(free, quality=rule.rank(votes, given, free.posterior))
         judgement = limit_changes(ranked, given, settings.max_error_rate)
     notes = gather_notes(rule, votes, given)
-    return Verdict(rule, guards, guards.apply(replace(judgement, notes=notes), given), notes)
+    return Assessment(rule, guards, guards.apply(replace(judgement, notes=notes), given), notes)
 
 
 def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]:
@@ -107,16 +113,16 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]
         own = against[judged & (given == c)]
         share = np.mean(own) if rule.seen[c] >= FEWEST and len(own) else 0.0
         if share > OF_CLASS:
-            whose = f"the majority ({share:.0%}) of the rows labelled {str(name)!r}"
-            notes.append(f"The vote contradicts {whose}. {BEYOND}")
+            notes.append(
+                format_contradicted(f"most rows labelled {str(name)!r} ({share:.0%})")
+            )
     if against.sum() > OF_TABLE * judged.sum():
-        notes.append(f"The vote contradicts {against.sum() / judged.sum():.0%} of all labels. {BEYOND}")
+        notes.append(format_contradicted(f"{against.sum() / judged.sum():.0%} of all labels"))
     if len(sizes) == 2:
         values = votes.mean_value[judged]
         stretch = find_reversal(values[:, 1], given[judged] == 1, rule.expect_given(values)[:, 1])
         if stretch > 0:
-            where = f"Where the votes are divided, in {stretch:.0%} of the rows"
-            notes.append(f"{where}, labels run against them. {REVERSED}")
+            notes.append(format_reversed(stretch))
     return tuple(notes)
 
 

@@ -144,7 +144,7 @@ def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
         return 0.0
 
     def is_allowed(share):
-        return climb(values, given, fit.spread, None, fixed=share * fit.rates, start=fit).loss <= allowed
+        return lower_rates(values, given, fit, share).loss <= allowed
 
     return halve_to_limit(is_allowed, 1.0)
 

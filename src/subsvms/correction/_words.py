@@ -23,7 +23,7 @@ SPARED = {  # why a guard kept a whole group of labels
     Halt.TOLD_APART: "the features distinguish their rows from those they would join, so the classes overlap "
     "there, and the labels need not be wrong.",
     Halt.UNTESTED: "the sample that everything is learned from has too few such changes to check them; a "
-    "larger pool (--pool-size) has more.",
+    "larger pool (pool_size) has more.",
 }
 UNEXPLAINED = (
     "The features do not predict the labels: out-of-bag votes agree with them no better than chance, so no "
@@ -31,7 +31,7 @@ UNEXPLAINED = (
     "noise may also have drowned out a rare class."
 )
 HARDLY_TOLD_APART = "The labels are so noisy that they hardly distinguish the classes: no label was changed."
-BEYOND = (
+BEYOND_HALF = (
     "If more than half of the labels are wrong, the votes side with the wrong ones, and nothing in the table "
     "can show it: look at some of these rows before you use the result."
 )
@@ -44,7 +44,12 @@ REVERSED = (
 
 def format_spared(n_rows: int, halt: Halt) -> str:
     """Return a note on labels that a guard kept."""
-    return f"{n_rows} labels that the votes contradict were kept: {SPARED[halt]}"
+    what = (
+        "1 label that the votes contradict was"
+        if n_rows == 1
+        else f"{n_rows} labels that the votes contradict were"
+    )
+    return f"{what} kept: {SPARED[halt]}"
 
 
 def format_scarce(name: str, seen: int, size: int) -> str:
@@ -52,12 +57,22 @@ def format_scarce(name: str, seen: int, size: int) -> str:
     if seen < size:
         return (
             f"Class {name!r} has {size} labelled rows, but only {seen} in the sample that everything is "
-            "learned from: no label was changed from or to it; a larger pool (--pool-size) has more."
+            "learned from: no label was changed from or to it; a larger pool (pool_size) has more."
         )
     return (
         f"Class {name!r} has {size} labelled row{'' if size == 1 else 's'}; with fewer than {FEWEST} its "
         "noise cannot be estimated, so no label was changed from or to it."
     )
+
+
+def format_contradicted(labels: str) -> str:
+    """Return a note on labels, in words, that the vote contradicts."""
+    return f"The vote contradicts {labels}. {BEYOND_HALF}"
+
+
+def format_reversed(share: float) -> str:
+    """Return a note on labels along the border between two classes, as a share of the rows."""
+    return f"Where the votes are divided, in {share:.0%} of the rows, labels run against them. {REVERSED}"
 
 
 def format_vote(names: list[str], n_voters: int, winner: int, n_votes: int) -> str:

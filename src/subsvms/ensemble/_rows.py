@@ -118,6 +118,12 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     return Rows(pointer, column, value, norm, full, column_of, n_columns)
 
 
+def take_rows(X: Table, rows: np.ndarray, kernel: str) -> Table:
+    """Return some rows of a table, and the same columns where it is a precomputed kernel matrix."""
+    taken = X[rows]
+    return np.ascontiguousarray(taken[:, rows]) if kernel == "precomputed" else taken
+
+
 def take_lists(rows: Rows, numbers: np.ndarray) -> Rows:
     """Return some of the rows, unchanged.
 
