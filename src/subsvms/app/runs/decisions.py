@@ -14,7 +14,7 @@ import sqlite3
 import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -109,34 +109,34 @@ class Decisions:
         self.rows_of: dict[int, list[int]] = {}  # by act
         self.order: list[int] = []  # numbers of the acts, ascending
         try:
-            self.connection = self._open()
-            self.refresh()
+            self.connection = sqlite3.connect(
+                self.path, timeout=30, check_same_thread=False, isolation_level=None
+            )
+            with ExitStack() as on_failure:
+                on_failure.callback(self.close)
+                self._set_up(self.connection)
+                self.refresh()
+                on_failure.pop_all()
         except (sqlite3.Error, KeyError, ValueError, TypeError) as error:
             raise TableError(
                 f"{str(self.path)!r} is not a file of decisions, or it is damaged ({show(str(error))}): "
                 "restore it, or move it away to start again without it."
             ) from None
 
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=30, check_same_thread=False, isolation_level=None)
+    def _set_up(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")  # acknowledged is on disk
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("BEGIN IMMEDIATE")
-        try:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if version == 0 and tables == 0:
-                for statement in SCHEMA:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
-            elif version != FORMAT:
-                raise ValueError(f"format {version}, not {FORMAT}")
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            connection.close()
-            raise
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if version == 0 and tables == 0:
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        elif version != FORMAT:
+            raise ValueError(f"format {version}, not {FORMAT}")
+        connection.execute("COMMIT")
         wanted = {_squeeze(statement) for statement in SCHEMA}
         found = {
             _squeeze(sql)
@@ -148,7 +148,6 @@ class Decisions:
         (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
             raise ValueError(sound)
-        return connection
 
     def close(self) -> None:
         """Close the file."""
