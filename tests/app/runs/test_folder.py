@@ -60,7 +60,7 @@ def test_what_others_put_there_is_never_replaced(tmp_path):
     place = tmp_path / "a.subsvms"
     place.mkdir()
     (place / "thesis.txt").write_text("years of work")
-    with pytest.raises(TableError, match="files that are not of a run"), fill_folder(place, force=True):
+    with pytest.raises(TableError, match="files that do not belong to a run"), fill_folder(place, force=True):
         pass
     (place / "run.json").write_text("{}")
     (place / "decisions.sqlite").write_text("hours of work")

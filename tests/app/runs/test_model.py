@@ -154,7 +154,7 @@ def test_embeddings_come_as_a_file_of_their_own(tmp_path, kind):
     assert load_model(tmp_path / "model").kind == "embeddings"
     found = predict_file(tmp_path / "model", tmp_path / "t.csv", features=embeddings)
     assert read_cells(found.path)["predicted_label"] == expected(model, X)[0]
-    with pytest.raises(TableError, match=r"was trained on embeddings: give those of the rows of .*t.csv"):
+    with pytest.raises(TableError, match=r"was trained on embeddings: give those of the rows in .*t.csv"):
         predict_file(tmp_path / "model", tmp_path / "t.csv", force=True)
     np.save(tmp_path / "other.npy", rows[:, :6])
     with pytest.raises(TableError, match="have 6 columns, but the model needs 7"):

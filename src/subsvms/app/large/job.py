@@ -177,7 +177,7 @@ def check_possible(where: str | list[str], options: Options) -> None:
     if where == "-":
         raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
     if options.verified:
-        raise TableError("A run in parts cannot take over decisions of people: leave out --decisions.")
+        raise TableError("A run in parts cannot use earlier decisions: leave out --decisions.")
 
 
 def check_outside(place: Path, where: str | list[str]) -> None:
@@ -197,7 +197,7 @@ def choose_place(where: str | list[str], base: Path, paths: list[Path], format: 
     base = base.resolve()
     if base == Path.cwd():
         raise TableError(
-            "The table is several files of this folder: say with --output where the result should go."
+            "The table consists of several files here: say with --output where the result should go."
         )
     return base.with_name(f"{base.name}.subsvms")
 

@@ -33,7 +33,7 @@ UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS
 
 
 def check_place(target: Path, *, force: bool) -> None:
-    """Raise an error if a run must not, or could not, become this folder.
+    """Raise an error if the result of a run must not, or cannot, be written to this folder.
 
     Parameters
     ----------
@@ -59,10 +59,12 @@ def check_place(target: Path, *, force: bool) -> None:
     if not target.is_dir() or target.is_symlink():
         raise TableError(f"{shown} is not a folder: choose another name for the result (--output).")
     if any(target.iterdir()) and not (target / RECORD).is_file():
-        raise TableError(f"{shown} holds files that are not of a run: choose another folder (--output).")
+        raise TableError(
+            f"{shown} holds files that do not belong to a run: choose another folder (--output)."
+        )
     if holds_decisions(target / DECISIONS):
         raise TableError(
-            f"{shown} holds decisions that people made, which are not replaced: choose another folder "
+            f"{shown} holds decisions that people made, which must not be overwritten: choose another folder "
             "(--output)."
         )
     if any(target.iterdir()) and not force:

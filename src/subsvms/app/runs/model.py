@@ -312,7 +312,7 @@ def _make_features(model, table, features):
     if isinstance(model.transformer, ArrayScaler):
         if features is None:
             raise TableError(
-                f"The model was trained on embeddings: give those of the rows of {table.name} (--features)."
+                f"The model was trained on embeddings: give those of the rows in {table.name} (--features)."
             )
         return model.transformer.transform(load_array(features, len(table))), ()
     if features is not None:

@@ -12,6 +12,7 @@ The first three depend on options and input alone, so that `run.json` gives the 
 issues.parquet with the same version of pyarrow).
 """
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,7 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
     if not path.is_file():
         raise TableError(
             f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
-            f"again (--decisions {folder} takes over what was decided)."
+            f"again (--decisions {shlex.quote(str(folder))} keeps what was decided)."
         )
     schema = make_schema(get_label_type(table))
     try:

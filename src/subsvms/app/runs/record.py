@@ -91,7 +91,8 @@ def read_record(path: Path) -> dict[str, Any]:
                 source[name] = None if there is None else _seen_from(path.parent, there)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise TableError(
-            f"{shown} is not the record of a run, or it was changed ({show(str(error))})."
+            f"{shown} is not the record of a run, or it was changed ({show(str(error))}): run subsvms "
+            "correct on the table again."
         ) from None
     if version not in (1, FORMAT):
         raise TableError(

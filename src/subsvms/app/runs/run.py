@@ -1,4 +1,4 @@
-"""One run over a table: read it, judge its labels, and keep what was found. Nothing is written here.
+"""One run over a table: judge its labels, and keep what was found. Nothing is written here.
 
 A run is determined by its options and the bytes of its files; the number of threads changes no bit.
 """

@@ -3,6 +3,7 @@
 The report, the terminal and `--json` are three ways to print the same summary.
 """
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -323,12 +324,12 @@ def list_parameters(run: Run) -> list[list[str]]:
         "kernel": options.kernel,
         "seed": str(options.random_state),
         "columns left out": ", ".join(map(cut, options.exclude)) or "none",
-        "columns used alone": ", ".join(map(cut, options.only)) or "all",
+        "columns used": ", ".join(map(cut, options.only)) or "all",
         "features from": "columns" if run.features_path is None else run.features_path.name,
     }
     if options.pool_size is not None:
         asked |= {
-            "rows that all is learned from": f"{len(run.correction):,}",
+            "rows in the sample": f"{len(run.correction):,}",
             "rows that SVMs are trained on": f"{len(run.model.oob_winners_):,}",
         }
     return [list(pair) for pair in asked.items()]
@@ -366,12 +367,12 @@ def format_result(summary: Summary) -> list[str]:
     if summary.held_back:
         words.append(
             f"For {summary.held_back:,} more, another label is more probable, but a limit or a safety check "
-            "kept the given one: they are listed, too."
+            "kept the given one: all of them are listed."
         )
     if summary.verified:
-        words.append(f"{summary.verified:,} labels were verified by people and stay as they decided.")
+        words.append(f"Labels that people verified, and that stay as they decided: {summary.verified:,}.")
     if summary.missing:
-        words.append(f"{summary.missing:,} of the {rows} rows had no label; their labels were filled in.")
+        words.append(f"Rows without a label, whose labels were filled in: {summary.missing:,} of {rows}.")
     return words
 
 
@@ -401,7 +402,7 @@ def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
     if summary.n_worst:
         steps.append(f"Look at the worst rows (report.html), or at all of them ({listed}).")
         if reviewable:
-            steps.append(f"To decide on them one by one: subsvms review {summary.folder}")
+            steps.append(f"To decide on them one by one: subsvms review {shlex.quote(summary.folder)}")
     if summary.notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
     if summary.changed or summary.dropped or summary.missing:
