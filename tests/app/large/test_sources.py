@@ -55,31 +55,26 @@ def test_logs_and_markers_in_a_folder_are_ignored(tmp_path):
     assert len(open_source(folder, "label")) == 200
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("damage", "1.parquet' is damaged or not a Parquet"),
-        ("another schema", "does not match"),
-        ("a column less", "column 'label' is missing here, but of type string there"),
-        ("a column more", "column 'new' is of type int64 here, but missing there"),
-        ("empty", "contains no files"),
-    ],
-)
-def test_a_file_that_cannot_be_opened_is_named(tmp_path, change, message):
-    folder = write_files(make_columns(300), tmp_path / "big")
-    if change == "damage":
-        (folder / "1.parquet").write_bytes(b"PAR1 rubbish")
-    elif change == "another schema":
-        parquet.write_table(pa.table({"label": ["x"], "new": [1]}), folder / "1.parquet")
-    elif change == "a column less":
-        parquet.write_table(make_columns(100).drop_columns(["label"]), folder / "1.parquet")
-    elif change == "a column more":
-        more = make_columns(100).append_column("new", pa.array(range(100)))
-        parquet.write_table(more, folder / "1.parquet")
-    else:
-        for path in folder.iterdir():
-            path.unlink()
-    with pytest.raises(TableError, match=message):
+COLUMNS = make_columns(300)
+MISFITS = {
+    "is damaged or not a Parquet": lambda path: path.write_bytes(b"PAR1 rubbish"),
+    "column 'label' is missing here, but of type string there": lambda path: parquet.write_table(
+        COLUMNS.drop_columns(["label"]), path
+    ),
+    "column 'new' is of type int64 here, but missing there": lambda path: parquet.write_table(
+        COLUMNS.append_column("new", pa.array(range(300))), path
+    ),
+    "column 'city' is of type binary here, but of type string there": lambda path: parquet.write_table(
+        COLUMNS.set_column(5, "city", COLUMNS["city"].cast(pa.binary())), path
+    ),
+}
+
+
+@pytest.mark.parametrize("message", MISFITS)
+def test_a_file_that_does_not_fit_is_named(tmp_path, message):
+    folder = write_files(COLUMNS, tmp_path / "big")
+    MISFITS[message](folder / "1.parquet")
+    with pytest.raises(TableError, match=f"1.parquet'.*{message}"):
         open_source(folder, "label")
 
 
@@ -97,10 +92,13 @@ def test_a_row_group_that_cannot_be_read_is_named(tmp_path):
         list(source.read(source.units[0]))
 
 
-def test_a_missing_label_column_and_mixed_formats_are_refused(tmp_path):
+def test_a_missing_label_mixed_formats_and_no_files_are_refused(tmp_path):
     folder = write_files(make_columns(300), tmp_path / "big")
     with pytest.raises(TableError, match="did you mean 'label'"):
         open_source(folder, "lable")
     (folder / "x.csv").write_text("a")
     with pytest.raises(TableError, match="must have the same format"):
         find_format(list_files(folder)[1])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TableError, match="contains no files"):
+        open_source(tmp_path / "empty", "label")

@@ -85,7 +85,7 @@ class BatchCorrector:
             Row numbers in the table, from 0. Without them training rows cannot be recognised, and are also
             judged by the SVMs that were trained on them.
         n_jobs : int
-            Threads; they change no bit.
+            Threads; the result does not depend on their number.
 
         Returns
         -------
@@ -97,13 +97,7 @@ class BatchCorrector:
         return self.judge_votes(given, votes, rows)
 
     def count_votes(
-        self,
-        batch: Any,
-        rows: np.ndarray | None,
-        given: np.ndarray,
-        *,
-        n_jobs: int = 1,
-        early: bool = False,
+        self, batch: Any, rows: np.ndarray | None, given: np.ndarray, *, n_jobs: int = 1, early: bool = False
     ) -> Votes:
         """Return the votes on a batch, of SVMs that were not trained on the row.
 

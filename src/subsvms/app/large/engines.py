@@ -30,15 +30,9 @@ Work = Callable[[Any, Any], Any]
 
 
 class Engine(Protocol):
-    """Maps a function over many items.
+    """Maps a function over many items."""
 
-    Attributes
-    ----------
-    threads : int
-        Number of threads that the function itself should use.
-    """
-
-    threads: int
+    threads: int  # that the function itself should use
 
     def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield work(shared, item) for each item, in any order."""

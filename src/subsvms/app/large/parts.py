@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,27 +37,14 @@ RANK = ("kind", "quality", "row")  # columns by which these rows are sorted; "ro
 
 @dataclass(frozen=True, eq=False)
 class PartWork:
-    """What all parts share.
-
-    Attributes
-    ----------
-    source : Source
-    corrector : BatchCorrector
-    folder : Path or None
-        Where to write; None to write nothing.
-    n_jobs : int
-    batch_rows : int or None
-        As in `Source.read`.
-    token : str
-        Identifies this run: a worker left over from an earlier run must not write into its folder.
-    """
+    """What all parts share."""
 
     source: Source
     corrector: BatchCorrector
-    folder: Path | None
+    folder: Path | None  # None to write nothing
     n_jobs: int = 1
     batch_rows: int | None = None
-    token: str = ""
+    token: str = ""  # of this run: a worker left over from an earlier one must not write into its folder
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +72,8 @@ class Part:
         return Part(self.number, self.tally + other.tally, both.take(np.lexsort(keys[::-1])[:LEAST]))
 
 
-class Voted(NamedTuple):
-    """A batch of a unit, and the votes on it."""
-
-    batch: Any  # pyarrow.Table
-    rows: np.ndarray  # (n_rows,), row numbers
-    given: np.ndarray  # (n_rows,), class numbers
-    votes: Votes
-
-
-def read_with_votes(work: PartWork, unit: Unit) -> Iterator[Voted]:
-    """Yield the batches of a unit with the votes on them: saved ones, or else counted now."""
+def read_with_votes(work: PartWork, unit: Unit) -> Iterator[tuple[Any, np.ndarray, np.ndarray, Votes]]:
+    """Yield each batch of a unit, its row numbers and class numbers, and the votes on it, saved or new."""
     corrector, saved = work.corrector, load_votes(work, unit)
     for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
         rows = np.arange(first, first + len(batch))
@@ -104,7 +82,7 @@ def read_with_votes(work: PartWork, unit: Unit) -> Iterator[Voted]:
             votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
         else:
             votes = saved.take(slice(first - unit.first, first - unit.first + len(batch)))
-        yield Voted(batch, rows, given, votes)
+        yield batch, rows, given, votes
 
 
 def do_part(work: PartWork, unit: Unit) -> Part:
@@ -237,22 +215,7 @@ def list_issues(corrector: BatchCorrector, batch: Any, correction: Correction, r
 def tabulate_rows(
     corrector: BatchCorrector, batch: Any, correction: Correction, chosen: np.ndarray, rows: np.ndarray
 ) -> Any:
-    """Return what is known about some rows of a batch, and their values.
-
-    Parameters
-    ----------
-    corrector : BatchCorrector
-    batch : pyarrow.Table
-    correction : Correction
-    chosen : ndarray of int
-        Places in the batch.
-    rows : ndarray of int of shape (n_rows,)
-        Row numbers of the batch, from 0.
-
-    Returns
-    -------
-    pyarrow.Table
-    """
+    """Return what is known about the chosen places of a batch, and their values; `rows` are its numbers."""
     import pyarrow as pa
 
     kind = pa.array(corrector.labels.classes.tolist()).type

@@ -32,24 +32,12 @@ PART_FORMATS = ("parquet", "feather", "csv", "tsv")  # formats that can be read 
 
 @dataclass(frozen=True)
 class Unit:
-    """A part of a table that one worker reads.
-
-    Attributes
-    ----------
-    number : int
-        From 0, in the order of the rows.
-    path : str
-    row_groups : tuple of int
-        Of the file.
-    first : int
-        Number of the first row, from 0.
-    n_rows : int
-    """
+    """A part of a table that one worker reads."""
 
     number: int
     path: str
     row_groups: tuple[int, ...]
-    first: int
+    first: int  # number of its first row, from 0
     n_rows: int
 
     def __str__(self) -> str:
@@ -99,8 +87,7 @@ class Source:
         columns : sequence of str, optional
             Columns to read; all by default.
         batch_rows : int, optional
-            Largest number of rows in a batch; by default fewer if there are many columns. It changes no
-            result.
+            Largest number of rows in a batch; by default fewer if there are many columns.
         """
         import pyarrow as pa
 
@@ -175,8 +162,8 @@ def open_source(
     Parameters
     ----------
     where : path-like or sequence of path-like
-        A file, a folder, a pattern or a list of files with the same schema. Folders whose names are such as
-        year=2024 are columns.
+        A file, a folder, a pattern or a list of files with the same schema. Names of folders such as
+        year=2024 become columns.
     label : str or None
         A column that must exist.
     base : path-like, optional
@@ -213,10 +200,12 @@ def open_source(
             f"{name} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
         ) from None
     check_names(found.schema.names, name, label)
-    units = number_units([unit for file in fragments for unit in cut_file(file, found, str(paths[0]))])
-    if not units:
+    cut = [unit for file in fragments for unit in cut_file(file, found, str(paths[0]))]
+    if not cut:
         raise TableError(f"{name} has no rows: a table needs at least one row of each class.")
     partitions = {fragment.path: fragment.partition_expression for fragment in fragments}
+    firsts = itertools.accumulate((unit.n_rows for unit in cut[:-1]), initial=0)
+    units = (replace(unit, number=i, first=at) for i, (unit, at) in enumerate(zip(cut, firsts, strict=True)))
     return Source(name, tuple(paths), "parquet", found.schema, tuple(units), partitions)
 
 
@@ -305,15 +294,6 @@ def cut_file(fragment: Any, table: Any, first_path: str) -> list[Unit]:
     ]
 
 
-def number_units(units: Sequence[Unit]) -> list[Unit]:
-    """Return the units with their numbers and those of their first rows."""
-    numbered, first = [], 0
-    for number, unit in enumerate(units):
-        numbered.append(replace(unit, number=number, first=first))
-        first += unit.n_rows
-    return numbered
-
-
 def check_columns(source: "Source | Batches", names: Sequence[str], option: str, label: str) -> None:
     """Raise an error if an option names a column that does not exist, or the label."""
     for name in names:
@@ -326,15 +306,9 @@ def check_columns(source: "Source | Batches", names: Sequence[str], option: str,
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """A table that a program provides in batches; it is one unit. Attributes not listed are as in `Source`.
+    """A table that a program provides in batches; it is one unit. The rest is as in `Source`."""
 
-    Attributes
-    ----------
-    get_batches : callable
-        Returns a new iterable of the same pyarrow.RecordBatch or Table at each call.
-    """
-
-    get_batches: Callable[[], Iterable[Any]]
+    get_batches: Callable[[], Iterable[Any]]  # a new iterable of the same batches at each call
     schema: Any
     name: str = "The table"
     paths: tuple[Path, ...] = ()

@@ -6,7 +6,6 @@ The drawn rows are saved in the run's folder, so that a run that was stopped nee
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from subsvms.app.large.engines import Engine
 from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
 from subsvms.app.runs.options import Options
 from subsvms.app.tables.files import digest_file
-from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
+from subsvms.app.tables.labels import Labels, as_array, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import number_name
 
 DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # files that the first pass leaves in a run's folder
@@ -31,26 +30,16 @@ def name_row_column(source: Source | Batches) -> str:
     return number_name("row", source.schema.names)
 
 
-@dataclass(frozen=True, eq=False)
-class Survey:
-    """What counting labels requires."""
-
-    source: Source | Batches
-    label: str
-    seed: int
-    pool_size: int
-    batch_rows: int | None = None
-
-
-def count_unit(survey: Survey, unit: Unit) -> Census:
-    """Return the census of a unit's labels."""
+def count_unit(shared: tuple, unit: Unit) -> Census:
+    """Return the census of a unit's labels; `shared` is (source, options, pool_size, batch_rows)."""
+    source, options, pool_size, batch_rows = shared
     census = EMPTY
-    for first, batch in survey.source.read(unit, [survey.label], survey.batch_rows):
-        values, codes = encode_labels(batch[survey.label])
-        check_few(values, survey.source.name, survey.label)
+    for first, batch in source.read(unit, [options.label], batch_rows):
+        values, codes = encode_labels(batch[options.label])
+        check_few(values, source.name, options.label)
         rows = np.arange(first, first + len(codes))
-        found = take_census(values, codes, rows, seed=survey.seed, pool_size=survey.pool_size)
-        census = census.merge(found, survey.pool_size)
+        found = take_census(values, codes, rows, seed=options.random_state, pool_size=pool_size)
+        census = census.merge(found, pool_size)
     return census
 
 
@@ -64,25 +53,18 @@ def digest_path(_: None, path: Path) -> tuple[Path, str]:
     return path, digest_file(path)
 
 
-@dataclass(frozen=True, eq=False)
-class Fetching:
-    """What fetching rows requires."""
+def fetch_unit(shared: tuple, unit: Unit) -> Any:
+    """Return the rows of a unit that are in the pool or in the sample, with their numbers.
 
-    source: Source | Batches
-    labels: Labels
-    drawing: Drawing
-    batch_rows: int | None = None
-
-
-def fetch_unit(fetching: Fetching, unit: Unit) -> Any:
-    """Return the rows of a unit that are in the pool or in the sample, with their numbers."""
+    `shared` is (source, labels, drawing, batch_rows).
+    """
     import pyarrow as pa
 
-    found, name = [], name_row_column(fetching.source)
-    for first, batch in fetching.source.read(unit, batch_rows=fetching.batch_rows):
+    source, labels, drawing, batch_rows = shared
+    found, name = [], name_row_column(source)
+    for first, batch in source.read(unit, batch_rows=batch_rows):
         rows = np.arange(first, first + len(batch))
-        wanted = fetching.drawing.in_sample(rows)
-        wanted |= fetching.drawing.in_pool(rows, fetching.labels.read(batch))
+        wanted = drawing.in_sample(rows) | drawing.in_pool(rows, labels.read(batch))
         chosen = np.flatnonzero(wanted)
         found.append(batch.take(chosen).append_column(name, pa.array(rows[chosen])))
     joined = pa.concat_tables(found).combine_chunks()
@@ -94,15 +76,13 @@ def survey_source(
     source: Source | Batches, options: Options, engine: Engine, *, pool_size: int, batch_rows: int | None
 ) -> tuple[Labels, Drawing, str]:
     """Count the labels and draw rows; return the meaning of labels, the drawing, and the input's digest."""
-    survey = Survey(source, options.label, options.random_state, pool_size, batch_rows)
     census, done = EMPTY, 0
-    for found in engine.map(count_unit, survey, source.units):
+    for found in engine.map(count_unit, (source, options, pool_size, batch_rows), source.units):
         census, done = census.merge(found, pool_size), done + 1
         check_few(list(census.counts), source.name, options.label)
         announce("counting labels", done, len(source.units))
     labels = learn_labels(
-        dict(sorted(census.counts.items(), key=lambda item: str(item[0]))),
-        source.name, options.label,
+        dict(sorted(census.counts.items(), key=lambda item: str(item[0]))), source.name, options.label,
         is_text=source.separator is not None, missing_labels=options.missing_label,
     )  # fmt: skip
     digests = dict(engine.map(digest_path, None, source.paths))
@@ -117,7 +97,7 @@ def fetch_rows(
     import pyarrow as pa
 
     parts = []
-    for found in engine.map(fetch_unit, Fetching(source, labels, drawing, batch_rows), source.units):
+    for found in engine.map(fetch_unit, (source, labels, drawing, batch_rows), source.units):
         parts.append(found)
         announce("drawing a sample", len(parts), len(source.units))
     joined = pa.concat_tables(parts).combine_chunks()
@@ -145,9 +125,9 @@ def learn_from(
     pool_size : int
         P: SVMs are trained on at most 2 P rows, and everything else is learned from as many.
     batch_rows : int, optional
-        Rows in memory at a time; they change no result.
+        Rows in memory at a time; the result does not depend on it.
     n_jobs : int
-        Threads; they change no result.
+        Threads; the result does not depend on their number.
     folder : Path, optional
         Where to save the drawn rows, and to look for them first.
     stages : sequence of float, optional
@@ -197,7 +177,7 @@ def load_drawn(folder: Path) -> tuple[Labels, Drawing, str, Any] | None:
     note = json.loads((folder / DRAWN).read_text(encoding="utf-8"))
     found, drawn = note["labels"], note["drawing"]
     meaning = {"numbers": dict(map(tuple, found["numbers"])), "notes": tuple(found["notes"])}
-    labels = Labels(**found | meaning | {"classes": np.array(found["classes"])})
+    labels = Labels(**found | meaning | {"classes": as_array(found["classes"])})
     hashes = {name: np.array(drawn[name], np.uint64)[()] for name in ("last", "last_overall")}
     drawing = Drawing(**drawn | hashes | {"sizes": np.array(drawn["sizes"])})
     with parquet.ParquetFile(folder / FETCHED) as file:
