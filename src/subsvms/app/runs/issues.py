@@ -137,7 +137,9 @@ def tabulate(
         for side in ("supporting", "opposing"):
             found[side] = [[row + 1 for row in others] for others in getattr(witnesses, side)]
     types = {field.name: field.type for field in make_schema(label_type)}
-    table = pa.table({name: pa.array(values, types[name]) for name, values in found.items()})
+    table = pa.table(
+        {name: pa.array(values, types[name], from_pandas=True) for name, values in found.items()}  # NaN: null
+    )
     values = columns.take(rows)
     for field, column in zip(values.schema, values.columns, strict=True):
         if field.name != label:
