@@ -137,9 +137,8 @@ def tabulate(
         for side in ("supporting", "opposing"):
             found[side] = [[row + 1 for row in others] for others in getattr(witnesses, side)]
     types = {field.name: field.type for field in make_schema(label_type)}
-    table = pa.table(
-        {name: pa.array(values, types[name], from_pandas=True) for name, values in found.items()}  # NaN: null
-    )
+    whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
+    table = pa.table({name: pa.array(found[name], types[name], from_pandas=whole) for name in found})
     values = columns.take(rows)
     for field, column in zip(values.schema, values.columns, strict=True):
         if field.name != label:
