@@ -113,9 +113,7 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]
         own = against[judged & (given == c)]
         share = np.mean(own) if rule.seen[c] >= FEWEST and len(own) else 0.0
         if share > OF_CLASS:
-            notes.append(
-                format_contradicted(f"most rows labelled {str(name)!r} ({share:.0%})")
-            )
+            notes.append(format_contradicted(f"most rows labelled {str(name)!r} ({share:.0%})"))
     if against.sum() > OF_TABLE * judged.sum():
         notes.append(format_contradicted(f"{against.sum() / judged.sum():.0%} of all labels"))
     if len(sizes) == 2:
