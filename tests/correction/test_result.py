@@ -64,6 +64,7 @@ def test_review_flags_rows_and_changes_no_label(cancer):
 
 
 def test_a_numpy_user_gets_a_frame_whose_columns_agree(cancer):
+    pytest.importorskip("pandas")
     X, y = cancer
     given = attacked(y, 0)
     correction = quick(X, given)

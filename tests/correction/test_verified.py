@@ -56,6 +56,7 @@ def test_decisions_that_contradict_the_rule_stop_it(seed):
 
 
 def test_the_frame_says_what_a_person_decided(seed):
+    pytest.importorskip("pandas")
     X, clean, given = make_noisy(seed)
     first = correct(X, given)
     row = int(np.flatnonzero(first.flagged)[0])
