@@ -169,5 +169,5 @@ def test_many_classes_are_fitted_from_fewer_rows():
     true = rng.integers(60, size=20_000)
     values = rng.normal(0.8 * np.eye(60)[true] - 0.6, 0.1)
     given = np.where(rng.random(len(true)) < 0.1, rng.integers(60, size=len(true)), true)
-    assert thin(values, given)[0].size <= 400_000
+    assert thin(values, given)[0].size < 400_000 + 60
     assert 0.05 < fit_noise(*thin(values, given)).rates.mean() < 0.11

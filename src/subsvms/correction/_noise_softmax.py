@@ -155,7 +155,7 @@ def lower_rates(values: np.ndarray, given: np.ndarray, fit: Fit, share: float) -
 
 
 def thin(values: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return evenly spaced rows, with at most `LARGEST_TABLE` values."""
+    """Return evenly spaced rows, with `LARGEST_TABLE` values at most, or less than a row more."""
     step = max(-(-values.size // LARGEST_TABLE), 1)
     return values[::step], given[::step]
 
