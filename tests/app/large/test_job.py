@@ -79,8 +79,8 @@ def test_a_folder_of_files_becomes_a_folder_of_parts(finished):
     wrong = np.mean(np.array(corrected["label"].to_pylist()) != true)
     assert wrong < 0.7 * np.mean(np.array(columns["label"].to_pylist()) != true)
     record = read_record(finished)
-    assert record["options"] == OPTIONS and record["found"]["rows"] == N
-    assert set(record["files"]) == set(read_files(finished))
+    assert record.options == OPTIONS and record.found.rows == N
+    assert set(record.files) == set(read_files(finished))
     page, output = (finished / "report.html").read_text(), finished.with_name("output.txt").read_text()
     assert f"{N:,}" in page and "rows that SVMs are trained on" in page
     assert "review" not in output and "corrected/" in output

@@ -123,7 +123,7 @@ def correct(
         if from_run is not None:
             refuse_other_settings(context, {"from_run", *NO_SETTINGS})
             where, options, features, expected = repeat_options(from_run)
-            base = None if expected.get("base") is None else Path(expected["base"])
+            base = None if expected.base is None else Path(expected.base)
         else:
             where, column = check_file_and_label(file, label)
             verified: tuple = ()

@@ -29,7 +29,7 @@ from subsvms.app.runs.job import check_unchanged, describe_output
 from subsvms.app.runs.model import Model, save_model
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_report
-from subsvms.app.runs.record import make_record, write_record
+from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, describe_worst, get_version, summarise
 from subsvms.app.tables.files import COMPRESSIONS, check_target, digest_file, split_suffix
@@ -92,7 +92,7 @@ def do_job_in_parts(
     force: bool = False,
     dry_run: bool = False,
     model: Path | None = None,
-    expected: dict[str, Any] | None = None,
+    expected: Input | None = None,
     batch_rows: int | None = None,
 ) -> Summary:
     """Correct a large table and write the run's folder. The table itself is not touched.
@@ -146,7 +146,7 @@ def do_job_in_parts(
                 folder=folder, batch_rows=batch_rows,
             )  # fmt: skip
             if expected is not None:
-                check_unchanged("The table", learned.run.table.digest, expected["sha256"])
+                check_unchanged("The table", learned.run.table.digest, expected.sha256)
             clock.lap("learning")
             token = (folder / TOKEN).read_text(encoding="utf-8")
             more: dict[str, Any] = {"batch_rows": batch_rows, "token": token}

@@ -80,7 +80,7 @@ class Desk:
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
         self.record = read_record(self.folder)
-        self.options = self.record["options"]
+        self.options = self.record.options
         if self.options.pool_size is not None:
             raise TableError(
                 f"{str(self.folder)!r} was made in parts, and the review works on runs in memory only: open "
@@ -98,14 +98,14 @@ class Desk:
         self._note(self.decisions.stacks)
 
     def _read_table(self) -> LabelledTable:
-        paths = self.record["input"]["paths"]
+        paths = self.record.input.paths
         if not paths:
             raise TableError(
                 f"The table of {str(self.folder)!r} was read from standard input, so its rows cannot be "
                 "shown: save it in a file and correct that."
             )
         table = read_table(paths, self.options.label, **self.options.reading)
-        if table.digest != self.record["input"]["sha256"]:
+        if table.digest != self.record.input.sha256:
             raise TableError(
                 f"{table.name} has changed since the run in {str(self.folder)!r}: correct it again, or "
                 "restore the table that the run read."
@@ -189,15 +189,15 @@ class Desk:
     @property
     def title(self) -> str:
         """What the table is called."""
-        return self.record["found"]["title"]
+        return self.record.found.title
 
     @property
     def meta(self) -> dict[str, Any]:
         """What stays the same while the page is open."""
-        found = self.record["found"]
+        found = self.record.found
         return {
             "title": self.title, "label": cut(self.options.label), "classes": self.classes,
-            "columns": self.columns, "issues": len(self), "words": found["words"], "action": found["action"],
+            "columns": self.columns, "issues": len(self), "words": found.words, "action": found.action,
             "folder": str(self.folder),
         }  # fmt: skip
 

@@ -22,9 +22,9 @@ from filelock import FileLock, Timeout
 from subsvms._atomic import write_whole
 from subsvms._progress import announce
 from subsvms.app.runs.decisions import holds_decisions
+from subsvms.app.runs.record import RECORD
 from subsvms.exceptions import TableError
 
-RECORD = "run.json"  # a folder with this file belongs to a run
 DECISIONS = "decisions.sqlite"
 PLAN = ".plan.json"
 UNFINISHED = ".unfinished"  # after the name of a folder that a later run can continue

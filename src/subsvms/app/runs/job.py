@@ -6,7 +6,7 @@ from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.runs.decisions import Decisions
-from subsvms.app.runs.folder import DECISIONS, RECORD, check_place, fill_folder
+from subsvms.app.runs.folder import DECISIONS, check_place, fill_folder
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, save_model
 from subsvms.app.runs.options import Options
@@ -20,7 +20,7 @@ from subsvms.app.runs.outputs import (
     write_issues,
     write_report,
 )
-from subsvms.app.runs.record import make_record, read_record, write_record
+from subsvms.app.runs.record import RECORD, Input, make_record, read_record, write_record
 from subsvms.app.runs.run import Clock, Run, correct_table
 from subsvms.app.runs.summary import Summary, describe_worst, summarise
 from subsvms.app.tables.files import check_target, digest_file, show
@@ -45,7 +45,7 @@ def do_job(
     force: bool = False,
     dry_run: bool = False,
     model: Path | None = None,
-    expected: dict[str, Any] | None = None,
+    expected: Input | None = None,
 ) -> Summary:
     """Correct a file and write the run's folder, whole or not at all. The file itself is not touched.
 
@@ -63,8 +63,8 @@ def do_job(
         Whether to write nothing at all.
     model : Path, optional
         Where to save the classifier, preprocessing included.
-    expected : dict, optional
-        The "input" of an earlier run's record, whose hashes must be those of the files.
+    expected : Input, optional
+        What an earlier run read: its hashes must be those of the files.
 
     Returns
     -------
@@ -74,9 +74,9 @@ def do_job(
     announce("reading the table")
     table = read_table(where, options.label, **options.reading)
     if expected is not None:
-        check_unchanged("The table", table.digest, expected["sha256"])
-        if features is not None and expected["features_sha256"] is not None:
-            check_unchanged("The file of features", digest_file(Path(features)), expected["features_sha256"])
+        check_unchanged("The table", table.digest, expected.sha256)
+        if features is not None and expected.features_sha256 is not None:
+            check_unchanged("The file of features", digest_file(Path(features)), expected.features_sha256)
     if options.action == "weight" and table.format == "svmlight":
         raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
     place = None if dry_run else choose_place(table, output, reviewed=bool(options.verified))
@@ -125,7 +125,7 @@ def describe_output(
     return {"folder": str(place), "model": None if model is None else str(model), "files": files}
 
 
-def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, dict[str, Any]]:
+def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, Input]:
     """Return the file, options, features and expected input of an earlier run.
 
     Parameters
@@ -134,12 +134,12 @@ def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, di
         Its run.json, or its folder.
     """
     record = read_record(path)
-    paths = record["input"]["paths"]
+    paths = record.input.paths
     where = "-" if not paths else paths[0] if len(paths) == 1 else paths
-    return where, record["options"], record["input"]["features"], record["input"]
+    return where, record.options, record.input.features, record.input
 
 
-def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...], dict[str, Any]]:
+def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...], Input]:
     """Return what people decided about an earlier run, and the input of that run.
 
     Parameters
@@ -150,14 +150,14 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
         The label column, which must be the same as in that run.
     """
     record = read_record(folder)
-    reviewed = record["options"].label
+    reviewed = record.options.label
     if reviewed != label:
         raise TableError(
             f"The decisions in {str(folder)!r} are about the column {show(reviewed)}, not {show(label)}: "
             "give the folder of a run on the same labels."
         )
     path = (folder if folder.is_dir() else folder.parent) / DECISIONS
-    labels = dict(record["options"].verified)
+    labels = dict(record.options.verified)
     if path.is_file():
         decisions = Decisions(path)
         try:
@@ -167,7 +167,7 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
     verified = tuple(sorted((row, label) for row, label in labels.items() if label is not None))
     if not verified:
         raise TableError(f"There are no decisions in {str(folder)!r}: make some with subsvms review.")
-    return verified, record["input"]
+    return verified, record.input
 
 
 def check_unchanged(what: str, found: str, wanted: str) -> None:

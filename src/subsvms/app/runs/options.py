@@ -71,7 +71,7 @@ class Options:
     encoding: str | None = None
     separator: str | None = None
     missing_label: tuple[str, ...] = ()
-    verified: tuple[tuple[int, Any], ...] = ()
+    verified: tuple[tuple[int, str | int | float | bool | None], ...] = ()
     early_exit: float | None = None
     pool_size: int | None = None
 

@@ -2,19 +2,73 @@
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from subsvms.app.runs.folder import RECORD
-from subsvms.app.runs.options import Options
+import msgspec
+
+from subsvms.app.runs.options import FLAGS, Options
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
+RECORD = "run.json"
 FORMAT = 2  # raised when an older reader could misread it; in format 1 options had the names of their flags
 ELSEWHERE = ("worst", "versions", "seconds")  # parts of a summary that "found" leaves out
+
+
+@dataclass(frozen=True)
+class Input:
+    """The files that a run read.
+
+    Attributes
+    ----------
+    paths : list of str
+        Of the table, as seen from the working directory; none if it came from standard input.
+    sha256 : str
+        Of the table.
+    features, features_sha256 : str or None
+        Path of the file of embeddings, and its SHA-256.
+    base : str or None
+        The folder from which partitions are read, if the run was made in parts.
+    """
+
+    paths: list[str]
+    sha256: str
+    features: str | None = None
+    features_sha256: str | None = None
+    base: str | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is read of the summary in a record; the attributes are those of `Summary`."""
+
+    title: str
+    rows: int
+    action: str
+    words: list[str]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What run.json says, as far as a program reads it. Its types are checked by their annotations.
+
+    Attributes
+    ----------
+    input : Input
+    options : Options
+    found : Found
+    files : dict of str to str
+        SHA-256 of the files that depend on options and input alone, by name.
+    """
+
+    input: Input
+    options: Options
+    found: Found
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def make_record(
@@ -62,8 +116,8 @@ def write_record(record: dict[str, Any], folder: Path) -> None:
     (folder / RECORD).write_text(text + "\n", encoding="utf-8")
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Return what run.json says: "options" as `Options`, the paths of "input" as seen from here.
+def read_record(path: Path) -> Record:
+    """Return what run.json says. Every value is checked: anybody may have edited it.
 
     Parameters
     ----------
@@ -75,33 +129,38 @@ def read_record(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise TableError(f"There is no file {shown}: give the folder of an earlier run, or its run.json.")
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        version = record["subsvms"]
+        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        version = found["subsvms"]
         if version in (1, FORMAT):
-            options: dict[str, Any] = {
-                key: tuple(value) if isinstance(value, list) else value
-                for key, value in record["options"].items()
-            }
-            options["verified"] = tuple((int(row), label) for row, label in options.get("verified", ()))
-            record["options"] = Options.from_flags(**options)
-            source = record["input"]
-            source["paths"] = [_seen_from(path.parent, one) for one in source["paths"]]
-            for name in ("features", "base"):
-                there = source.get(name)
-                source[name] = None if there is None else _seen_from(path.parent, there)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return _build_record(found, path.parent)
+    except (OSError, ValueError, KeyError, RecursionError) as error:
         raise TableError(
             f"{shown} is not the record of a run, or it was changed ({show(str(error))}): run subsvms "
             "correct on the table again."
         ) from None
-    if version not in (1, FORMAT):
-        raise TableError(
-            f"{shown} has format {show(version)}, but this version of subsvms reads up to {FORMAT}: use the "
-            "version that wrote it."
-        )
-    return record
+    raise TableError(
+        f"{shown} has format {show(version)}, but this version of subsvms reads up to {FORMAT}: use the "
+        "version that wrote it."
+    )
+
+
+def _build_record(found: dict[str, Any], folder: Path) -> Record:
+    """Return the record that a folder's run.json holds, its paths as seen from the working directory."""
+    if found["subsvms"] == 1:
+        names = {flag: name for name, flag in FLAGS.items()}
+        options = msgspec.convert(found["options"], dict[str, Any])
+        found = found | {"options": {names.get(flag, flag): value for flag, value in options.items()}}
+    record = msgspec.convert(found, Record)
+    unknown = set(found["options"]) - {one.name for one in fields(Options)}
+    if unknown:  # of a later version, which may mean something else by the rest
+        raise ValueError(f"unknown option {min(unknown)}")
+    source = record.input
+    others = {name: _seen_from(folder, getattr(source, name)) for name in ("features", "base")}
+    return replace(
+        record, input=replace(source, paths=[_seen_from(folder, one) for one in source.paths], **others)
+    )
 
 
 def _seen_from(folder, name):
-    """Return a path that is relative to a folder, as seen from the working directory."""
-    return os.path.relpath((folder / name).resolve())
+    """Return a path that is relative to a folder, as seen from the working directory; None for None."""
+    return None if name is None else os.path.relpath((folder / name).resolve())
