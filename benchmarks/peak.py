@@ -81,7 +81,7 @@ def list_works():
     n_kernels, n_sums = (np.count_nonzero(part.value) for part in (voters.rows, voters.lists))
     booth = Booth(voters, LANES, 0)
     table = (booth.table, booth.norms, booth.kernels)
-    ballots.load_dense(X, 0, LANES, voters.column_of, *table[:2])
+    ballots.load_dense(X, 0, LANES, voters.find_lines(X), *table[:2])
 
     def fill_kernels():
         for _ in range(N_BLOCKS):

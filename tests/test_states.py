@@ -97,7 +97,7 @@ def test_a_pickle_is_refused_and_not_run(tmp_path):
 
 def test_another_format_is_refused(saved):
     rewrite(saved, subsvms="99")
-    with pytest.raises(InputError, match="format '99'.*reads format 1"):
+    with pytest.raises(InputError, match="format '99'.*reads format 2"):
         read_state(saved)
 
 

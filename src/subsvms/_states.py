@@ -20,7 +20,7 @@ from safetensors.numpy import save as to_bytes
 from subsvms._atomic import write_whole
 from subsvms.exceptions import InputError
 
-FORMAT = 1  # increased when older versions could misread a file
+FORMAT = 2  # increased when older versions could misread a file
 # What a forged file can make Python raise while an object is built from it.
 WRONG = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError,

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from subsvms._columns import drop_empty
 from subsvms._typing import Table
 from subsvms.exceptions import InputError
 
@@ -254,7 +255,7 @@ def warn_unscaled(X: Table, gamma: float) -> None:
     sample = X[:: max(X.shape[0] // SAMPLE, 1)]
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(sample):
-            _, variances = mean_variance_axis(sample, axis=0)
+            _, variances = mean_variance_axis(drop_empty(sample)[0], axis=0)
         else:
             variances = sample.var(axis=0, dtype=np.float64)
         exponent = 2.0 * gamma * np.sum(variances)

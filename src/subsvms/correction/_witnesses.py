@@ -8,8 +8,10 @@ vote, but with a wide kernel they are a few extreme rows, the same for every iss
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
+from subsvms._columns import drop_empty
 from subsvms._typing import Table
 
 LARGEST_LIST = 2000  # suspicious rows, worst first, that get witnesses; time grows with them and the table
@@ -66,6 +68,8 @@ def find_witnesses(
     >>> found.supporting, found.opposing
     ([[2, 1]], [[4, 5]])
     """
+    if sparse.issparse(X):
+        X, _ = drop_empty(X)
     trusted = given >= 0
     trusted[rows] = False
     asked = rows[:LARGEST_LIST]

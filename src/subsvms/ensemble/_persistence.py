@@ -18,6 +18,7 @@ from subsvms.exceptions import InputError
 ARRAYS = ("subsets_", "dual_coef_", "intercept_", "duality_gap_", "class_sizes_", "oob_winners_")
 OOB = ("counts", "sums", "n_voters")
 MODELS = {"SubSVMClassifier": SubSVMClassifier}
+MAX_CLASS_BYTES = 1 << 26  # a forged file of a few bytes could ask for any length of text
 WHOLE = "classifier with preprocessing"  # the header's "model" in a file that includes the preprocessing
 
 
@@ -115,6 +116,11 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _plain_labels(classes: np.ndarray) -> list:
+    if classes.nbytes > MAX_CLASS_BYTES:
+        raise InputError(
+            f"The names of the {len(classes)} classes take {classes.nbytes >> 20} MB, too much for a model "
+            "file: shorten the labels before fit."
+        )
     values = classes.tolist()
     if not all(isinstance(value, (str, int, float, bool)) for value in values):
         raise TypeError(
@@ -166,18 +172,20 @@ def build_classifier(state: State) -> SubSVMClassifier:
 
 def _build_classes(dtype: str, values: list) -> np.ndarray:
     plain = all(isinstance(value, str | int | float | bool) for value in values)
-    require(plain and len(values) >= 2 and np.dtype(dtype).kind in "biufUO", "classes")
-    classes = np.array(values, dtype=np.dtype(dtype))
+    kind = np.dtype(dtype)
+    require(plain and len(values) >= 2 and kind.kind in "biufUO", "classes")
+    require(0 < kind.itemsize * len(values) <= MAX_CLASS_BYTES, "classes")
+    classes = np.array(values, dtype=kind)
     require(len(set(classes.tolist())) == len(values), "classes")
     return classes
 
 
 def _build_rows(part: str, header: dict, arrays: dict[str, np.ndarray]) -> Rows:
-    pointer, column, column_of = (arrays[f"{part}.{key}"] for key in ("pointer", "column", "column_of"))
+    pointer, column, features = (arrays[f"{part}.{key}"] for key in ("pointer", "column", "features"))
     value, norm = arrays[f"{part}.value"], arrays[f"{part}.norm"]
     n_columns = int(header["n_columns"])
     require(
-        all(is_array(array, "i", (None,)) and array.itemsize == 8 for array in (pointer, column, column_of))
+        all(is_array(array, "i", (None,)) and array.itemsize == 8 for array in (pointer, column, features))
         and is_array(value, "f", column.shape)
         and is_array(norm, "f", (len(pointer) - 1,))
         and value.dtype == norm.dtype
@@ -186,11 +194,11 @@ def _build_rows(part: str, header: dict, arrays: dict[str, np.ndarray]) -> Rows:
         and np.all(np.diff(pointer) >= 0)
         and np.all(pointer % PAD == 0)
         and is_within(column, 0, n_columns)
-        and is_within(column_of, -1, n_columns)
-        and n_columns == np.sum(column_of >= 0),
+        and len(features) == n_columns
+        and np.all(np.diff(features, prepend=-1) > 0),
         part,
     )
-    return Rows(pointer, column, value, norm, bool(header["full"]), column_of, n_columns)
+    return Rows(pointer, column, value, norm, bool(header["full"]), features, n_columns)
 
 
 def _check_voters(voters: Voters, n_classes: int, n_features: int) -> None:
@@ -208,7 +216,7 @@ def _check_voters(voters: Voters, n_classes: int, n_features: int) -> None:
         and is_array(voters.intercept, "f", (n_problems,))
         and n_problems > 0
         and n_problems % n_pairs == 0
-        and len(voters.column_of) == n_features
+        and is_within((rows or lists).features, 0, n_features)
         and (rows is not None) == kernel.needs_rows
         and (rows is None or len(rows.norm) == lists.n_columns),
         "parts: they do not fit together",

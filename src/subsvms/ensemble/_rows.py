@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
+from subsvms._columns import find_places, find_stored
 from subsvms._typing import Table
 
 LINEAR, POLY, RBF, PRECOMPUTED = 0, 1, 2, 3
@@ -69,7 +70,7 @@ class Rows(NamedTuple):
     value: np.ndarray  # (n_entries,), float
     norm: np.ndarray  # (n_rows,), float, squared lengths
     full: bool  # every row lists every kept feature, in order
-    column_of: np.ndarray  # (n_features,), int64, feature -> column, -1 where dropped
+    features: np.ndarray  # (n_columns,), int64, the feature in each column, increasing
     n_columns: int
 
     def astype(self, dtype: DTypeLike) -> "Rows":
@@ -96,10 +97,8 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     picked.eliminate_zeros()
     np.clip(picked.data, -HUGE, HUGE, out=picked.data)
     full = is_full(X)
-    kept = np.full(X.shape[1], full)
-    kept[picked.indices] = True
-    n_columns = int(kept.sum())
-    column_of = np.where(kept, np.cumsum(kept) - 1, -1)
+    features = np.arange(X.shape[1]) if full else find_stored(picked.indices, X.shape[1])
+    n_columns = len(features)
     counts = np.diff(picked.indptr)
     owner = np.repeat(np.arange(len(counts)), counts)
     norm = np.bincount(owner, picked.data**2, minlength=len(counts))
@@ -108,14 +107,14 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     pointer = np.concatenate([[0], np.cumsum(-(-lengths // PAD) * PAD)])
     column = np.zeros(pointer[-1], dtype=np.int64)
     value = np.zeros(pointer[-1])
-    columns = column_of[picked.indices]
+    columns = find_places(features, picked.indices, X.shape[1])
     place = columns if full else np.arange(picked.nnz) - picked.indptr[owner]
     column[pointer[owner] + place] = columns
     value[pointer[owner] + place] = picked.data
     if full:
         width = -(-n_columns // PAD) * PAD
         column.reshape(len(counts), width)[:, :n_columns] = np.arange(n_columns)
-    return Rows(pointer, column, value, norm, full, column_of, n_columns)
+    return Rows(pointer, column, value, norm, full, features, n_columns)
 
 
 def take_rows(X: Table, rows: np.ndarray, kernel: str) -> Table:

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
+from subsvms._columns import drop_empty, find_places
 from subsvms._threads import run_pieces
 from subsvms._typing import OnProgress, Table
 from subsvms.ensemble._rows import POLY, PRECOMPUTED, RBF, Kernel, Rows, cut_huge, gather_rows, take_lists
@@ -119,10 +120,14 @@ class Voters(NamedTuple):
     kernel: Kernel
     rows: Rows | None  # the training rows, if the kernel needs them
 
-    @property
-    def column_of(self) -> np.ndarray:
-        """Line of a block's table that holds each feature."""
-        return self.lists.column_of if self.rows is None else self.rows.column_of
+    def find_lines(self, X: Table) -> np.ndarray:
+        """Return the line of a block's table for each column of X, or for each stored value of a CSR matrix.
+
+        It is -1 for features that are zero in all training rows: they count in the length of a row only.
+        """
+        features = (self.rows or self.lists).features
+        indices = X.indices if sparse.issparse(X) else np.arange(X.shape[1])
+        return find_places(features, indices, X.shape[1])
 
 
 def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kernel) -> Voters:
@@ -141,9 +146,9 @@ def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kerne
     every = np.arange(weights.shape[0])
     if kernel.needs_rows:
         lists = gather_rows(weights, every)
-        rows = gather_rows(X, np.flatnonzero(lists.column_of >= 0))
+        rows = gather_rows(X, lists.features)
     else:  # a sum over rows of x'z is one product with their weighted sum
-        folded = weights if kernel.kind == PRECOMPUTED else sparse.csr_array(weights @ cut_huge(X))
+        folded = weights if kernel.kind == PRECOMPUTED else _fold(weights, cut_huge(X))
         lists, rows = gather_rows(folded, every), None
     dtype = vote_precision(X, weights, kernel)
     order = np.argsort(-np.asarray(sizes), kind="stable")
@@ -151,6 +156,16 @@ def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kerne
         lists.astype(dtype), solution.intercept.ravel().astype(dtype), solution.pairs, order,
         kernel, rows and rows.astype(dtype),
     )  # fmt: skip
+
+
+def _fold(weights: sparse.csr_array, X: Table) -> sparse.csr_array:
+    """Return the weighted sums of the rows of X."""
+    if not sparse.issparse(X):
+        return sparse.csr_array(weights @ X)
+    stored, columns = drop_empty(X)
+    sums = weights @ stored
+    parts = (sums.data, columns[sums.indices], sums.indptr)
+    return sparse.csr_array(parts, shape=(weights.shape[0], X.shape[1]))
 
 
 def take_voters(voters: Voters, first: int, last: int) -> Voters:
@@ -165,7 +180,9 @@ def take_voters(voters: Voters, first: int, last: int) -> Voters:
     if rows is not None:
         used = np.zeros(lists.n_columns, dtype=bool)
         used[few.column] = True
-        few = few._replace(column=(np.cumsum(used) - 1)[few.column], n_columns=int(used.sum()))
+        few = few._replace(
+            column=(np.cumsum(used) - 1)[few.column], features=lists.features[used], n_columns=int(used.sum())
+        )
         rows = take_lists(rows, np.flatnonzero(used))
     return voters._replace(lists=few, intercept=voters.intercept[chosen], rows=rows)
 
@@ -256,6 +273,7 @@ def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, on_progress, start=No
     """Return votes and out-of-bag votes; without bags the latter are not filled in."""
     n_rows, n_classes = X.shape[0], len(voters.order)
     lanes = lanes or lanes_for(voters)
+    lines = voters.find_lines(X)
     votes, oob_votes = (
         Votes(
             np.empty((n_rows, n_classes), np.int32),
@@ -268,7 +286,7 @@ def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, on_progress, start=No
     def work(first, last):
         booth = Booth(voters, lanes, n_subsets)
         for begin in range(first, last, lanes):
-            booth.vote(X, begin, min(begin + lanes, last), bags, votes, oob_votes, start)
+            booth.vote(X, lines, begin, min(begin + lanes, last), bags, votes, oob_votes, start)
 
     run_pieces(work, n_rows, lanes * BLOCKS_PER_PIECE, n_jobs, on_progress)
     return votes, oob_votes
@@ -312,17 +330,15 @@ class Booth:
             for _ in range(2)
         )
 
-    def vote(self, X, first, last, bags, votes, oob_votes, start):
+    def vote(self, X, lines, first, last, bags, votes, oob_votes, start):
         """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
         from subsvms.ensemble._compiled import ballots as _ballots  # here: importing numba takes a while
 
         voters, table = self.voters, self.table
         if sparse.issparse(X):
-            _ballots.load_sparse(
-                X.indptr, X.indices, X.data, first, last, voters.column_of, table, self.norms
-            )
+            _ballots.load_sparse(X.indptr, lines, X.data, first, last, table, self.norms)
         else:
-            _ballots.load_dense(X, first, last, voters.column_of, table, self.norms)
+            _ballots.load_dense(X, first, last, lines, table, self.norms)
         if voters.rows is not None:
             _ballots.kernel_block(voters.rows, voters.kernel, table, self.norms, self.kernels)
             table = self.kernels
@@ -337,6 +353,8 @@ class Booth:
             voters.lists, voters.intercept, voters.pairs, voters.order, table,
             self.everyone, self.counted, self.ballots, self.oob_ballots,
         )  # fmt: skip
+        if sparse.issparse(X):
+            _ballots.clear_sparse(X.indptr, lines, first, last, self.table)
         self.write(self.ballots, votes, first, last)
         if bags is not None:
             self.write(self.oob_ballots, oob_votes, first, last)

@@ -1,5 +1,7 @@
 """Ready-made matrices are scaled, and those that do not fit the table are refused."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from mixed_tables import N, distances, make_mixed, make_table
@@ -83,3 +85,32 @@ def test_embeddings_that_do_not_fit_are_refused(tmp_path):
         make_features(table, features=tmp_path / "f.npz")
     with pytest.raises(TableError, match="replace all columns: leave out exclude and only"):
         make_features(table, features=tmp_path / "e.npy", only=["a"])
+
+
+def test_large_indices_take_no_memory_for_the_columns_between_them(tmp_path):
+    (tmp_path / "t.svm").write_text("1 1:4 2000000000:3\n0 1:-8\n1 3:1\n0 7:2\n")
+    table = read_table(tmp_path / "t.svm", "label")
+    tracemalloc.start()
+    made = make_features(table, exclude=["7", "1999999999"])
+    new = made.transformer.transform(table)
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()
+    assert made.names == ("1", "3", "2000000000")
+    assert (
+        new.toarray().tolist() == made.X.toarray().tolist() == [[0.5, 0, 1], [-1, 0, 0], [0, 1, 0], [0] * 3]
+    )
+    with pytest.raises(TableError, match="only names '2000000001', which is not a column"):
+        make_features(table, only=["2000000001"])
+    sparse.save_npz(tmp_path / "e.npz", sparse.csr_matrix(table.matrix))
+    made = make_features(table, features=tmp_path / "e.npz")
+    assert made.names[-1] == "e.npz[2000000000]" and made.X.shape == (4, 4)
+
+
+def test_a_sparse_array_with_wrong_indices_is_refused(tmp_path):
+    table = make_table(tmp_path)
+    for index in (-1, 10**6):
+        X = sparse.csr_matrix(np.eye(N))
+        X.indices[3] = index
+        sparse.save_npz(tmp_path / "e.npz", X)
+        with pytest.raises(TableError, match="is not a valid .npy or .npz file"):
+            make_features(table, features=tmp_path / "e.npz")

@@ -363,7 +363,7 @@ def read(path):
 def test_another_format_is_refused(saved):
     metadata, arrays = read(saved)
     saved.write_bytes(to_bytes(arrays, metadata | {"subsvms": "99"}))
-    with pytest.raises(InputError, match="format '99'.*reads format 1"):
+    with pytest.raises(InputError, match="format '99'.*reads format 2"):
         load_model(saved)
 
 

@@ -33,7 +33,12 @@ def test_libsvm_text_is_recognised_without_a_suffix(tmp_path):
         ("1 1:2\n0 1;2\n", "line 2 cannot be read: the label must be followed by index:value pairs"),
         ("1 1:2\n\n0 2:1 1:2\n", "line 3 cannot be read"),
         ("1 1:2\n0 1:nan\n", "line 2 holds nan"),
-        ("1 1:2\n0 2147483647:1\n", "has the index 2147483647, too large for a column"),
+        ("1 1:2\n0 2147483647:1\n", "line 2 has the index '2147483647', but indices go up to 2147483646"),
+        (
+            "1 1:2\n0 1:1 " + "9" * 19 + ":1\n",
+            "line 2 has the index '9999999999999999999', but indices go up to",
+        ),
+        ("0 2:1\n" * 70 + "0 2:1 1:1\n" * 2 + "1 1:2\n" * 99, "line 71 cannot be read"),
     ],
 )
 def test_text_with_a_wrong_line_is_refused_with_its_number(tmp_path, text, message):

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subsvms._columns import find_stored
 from subsvms.app.features.columns import clean_text, find_meaning, read_column, why_leaking, why_useless
 from subsvms.app.features.encoder import fit_encoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
@@ -99,7 +101,7 @@ def make_features(
         X = load_array(features, len(table))
         return _add_leak_notes(Features(*ArrayScaler.fit(X, str(features))), table)
     if table.matrix is not None:
-        chosen = _choose([str(j) for j in range(table.matrix.shape[1])], table, exclude, only)
+        chosen = _choose(_name_columns(table.matrix, [*exclude, *only]), table, exclude, only)
         made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in chosen], table.name))
         return _add_leak_notes(made, table)
     chosen = _choose(table.columns.column_names, table, exclude, only)
@@ -125,8 +127,9 @@ def _add_leak_notes(made, table):
         covariance = np.asarray(X.T @ (own - own.mean())).ravel() / known.sum()
         suspects |= set(np.flatnonzero(np.abs(covariance) > MIN_CORRELATION * spread * own.std()).tolist())
     notes = []
+    columns = made.X.tocsc() if sparse.issparse(made.X) else made.X  # in which a column is quickly found
     for j in sorted(suspects):
-        column = made.X[:, [j]]
+        column = columns[:, [j]]
         values = (column.toarray() if sparse.issparse(column) else column).ravel()
         leak = why_leaking(values, labels)
         if leak:
@@ -165,6 +168,13 @@ def _choose(names, table, exclude, only):
                 raise TableError(f"{option} names {show(name)}, which is not a column of {table.name}{hint}")
     wanted = set(only or names) - set(exclude) - {table.label}
     return [name for name in names if name in wanted]
+
+
+def _name_columns(X, asked):
+    """Return the names of the columns of a CSR matrix that hold something, or that the user asked for."""
+    named = {int(name) for name in asked if re.fullmatch("0|[1-9][0-9]{0,18}", name)}
+    stored = find_stored(X.indices, X.shape[1]).tolist()
+    return [str(j) for j in sorted({*stored, *(j for j in named if j < X.shape[1])})]
 
 
 def _read_columns(table, chosen, only):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subsvms._columns import drop_empty, take_columns
 from subsvms._states import State, is_array, is_choice, is_number, require
 from subsvms.app.tables.files import suggest
 from subsvms.app.tables.svmlight import MAX_COLUMNS
@@ -31,12 +32,15 @@ class SparseScaler:
     @classmethod
     def fit(cls, X: Any, chosen: list[int], name: str) -> tuple:
         """Return the parts of `Features` for these columns of a CSR matrix."""
-        low, high = (_ravel(limit) for limit in (X.min(axis=0), X.max(axis=0)))
-        kept = np.array([j for j in chosen if high[j] > low[j]], dtype=np.int64)
+        stored, columns = drop_empty(X)
+        low, high = (_ravel(limit) for limit in (stored.min(axis=0), stored.max(axis=0)))
+        wanted = np.isin(columns, chosen)
+        varies = wanted & (high > low)
+        kept = columns[varies]
         if len(kept) == 0:
             raise TableError(f"{name} has no column to learn from: each holds only one value.")
-        scaler = cls(kept, 1.0 / np.maximum(-low, high)[kept])
-        n_filled = int(np.sum(np.diff(X.tocsc().indptr)[chosen] > 0))
+        scaler = cls(kept, 1.0 / np.maximum(-low, high)[varies])
+        n_filled = int(np.sum(wanted & (np.bincount(stored.indices, minlength=len(columns)) > 0)))
         notes = _note_constant(n_filled - len(kept), n_filled, "columns")
         names = tuple(str(j) for j in kept)
         return scaler._apply(X), names, names, notes, scaler
@@ -59,12 +63,9 @@ class SparseScaler:
         return self._apply(table.matrix)
 
     def _apply(self, X):
-        n_columns = int(self.kept[-1]) + 1
-        if X.shape[1] < n_columns:
-            X = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
-        scaled = sparse.csr_matrix(X[:, self.kept] @ sparse.diags(self.scale))
-        scaled.sort_indices()
-        return scaled
+        taken = take_columns(X, self.kept)
+        taken.data *= self.scale[taken.indices]
+        return taken
 
     def to_state(self) -> State:
         """Return what was learned."""
@@ -103,12 +104,14 @@ class ArrayScaler:
     def fit(cls, X: Any, name: str) -> tuple:
         """Return the parts of `Features` for an array or CSR matrix."""
         is_sparse = sparse.issparse(X)
-        low, high = (_ravel(limit) for limit in (X.min(axis=0), X.max(axis=0)))
-        kept = np.flatnonzero(high > low)
+        filled, columns = drop_empty(X) if is_sparse else (X, np.arange(X.shape[1]))
+        low, high = (_ravel(limit) for limit in (filled.min(axis=0), filled.max(axis=0)))
+        varies = high > low
+        kept = columns[varies]
         if len(kept) == 0:
             raise TableError(f"{name!r} has no feature to learn from: each holds only one value.")
         if is_sparse:
-            center, spread = np.zeros(len(kept)), np.maximum(-low, high)[kept]
+            center, spread = np.zeros(len(kept)), np.maximum(-low, high)[varies]
         else:
             center = np.median(X[:, kept], axis=0)
             spread = np.subtract(*np.percentile(X[:, kept], (95, 5), axis=0))
@@ -133,8 +136,9 @@ class ArrayScaler:
             )
         if sparse.issparse(X) and np.any(self.center):  # the model was trained on a dense array
             X = X.toarray()
-        scaled = X[:, self.kept]
-        return scaled * self.scale if sparse.issparse(X) else (scaled - self.center) * self.scale
+        if sparse.issparse(X):
+            return take_columns(X, self.kept) * self.scale
+        return (X[:, self.kept] - self.center) * self.scale
 
     def to_state(self) -> State:
         """Return what was learned."""
@@ -210,7 +214,10 @@ def _load(path, name):
             return found
         with found:
             if "indptr" in found.files or "format" in found.files:
-                return sparse.csr_matrix(sparse.load_npz(path))
+                matrix = sparse.load_npz(path)
+                if matrix.format in ("csr", "csc", "bsr"):  # SciPy's loops do not check indices
+                    matrix.check_format(full_check=True)
+                return sparse.csr_matrix(matrix)
             if len(found.files) == 1:
                 return found[found.files[0]]
             arrays = ", ".join(map(repr, found.files))

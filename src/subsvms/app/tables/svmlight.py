@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -20,7 +20,8 @@ from subsvms.exceptions import TableError
 
 LABEL = "label"  # name of the first entry of each line
 FIRST_ENTRY = re.compile(rb"^[ \t]*+([^\s#]++)", re.MULTILINE)
-MAX_COLUMNS = 2**31 - 1  # the compiled loops count columns in 32 bits
+LONG_INDEX = re.compile(rb"\s(\d{10,}):")
+MAX_COLUMNS = 2**31 - 1  # scikit-learn reads indices of 32 bits
 
 
 @dataclass(frozen=True)
@@ -89,16 +90,8 @@ def _unify(labels):
 def _read_values(text, name):
     """Return the index:value pairs. scikit-learn expects numbers as labels, so it gets zeros."""
     X = _load(text.splice([b"0"] * len(text.rows)))
-    if X is None:
-        start = next(start for start, line in _split_lines(text) if _load(line) is None)
-        raise TableError(
-            f"{name}, line {find_line(text.data, start)} cannot be read: the label must be followed by "
-            "index:value pairs such as 3:0.5, with increasing whole numbers as indices."
-        )
-    if X.shape[1] > MAX_COLUMNS:
-        raise TableError(
-            f"{name} has the index {X.shape[1] - 1}, too large for a column: renumber the columns."
-        )
+    if X is None or X.shape[1] > MAX_COLUMNS:
+        _reject_line(text, name)
     bad = np.flatnonzero(~np.isfinite(X.data))
     if len(bad):
         row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
@@ -107,6 +100,28 @@ def _read_values(text, name):
             f"{name}, line {line} holds {X.data[bad[0]]}: leave such values out, or fill them in."
         )
     return X
+
+
+def _reject_line(text, name) -> NoReturn:
+    """Raise an error about the first line that cannot be read, found by halving."""
+    lines = list(_split_lines(text))
+    first, last = 0, len(lines)
+    while last - first > 1:
+        middle = (first + last) // 2
+        X = _load(b"".join(lines[first:middle]))
+        sound = X is not None and X.shape[1] <= MAX_COLUMNS
+        first, last = (middle, last) if sound else (first, middle)
+    where = f"{name}, line {find_line(text.data, int(text.starts[first]))}"
+    large = [index for index in map(int, LONG_INDEX.findall(lines[first])) if index >= MAX_COLUMNS]
+    if large:
+        raise TableError(
+            f"{where} has the index {show(str(large[0]))}, but indices go up to {MAX_COLUMNS - 1}: renumber "
+            "the columns, or hash them to fewer bits."
+        )
+    raise TableError(
+        f"{where} cannot be read: the label must be followed by index:value pairs such as 3:0.5, with "
+        "increasing whole numbers as indices."
+    )
 
 
 def _load(data):
@@ -119,6 +134,7 @@ def _load(data):
 
 
 def _split_lines(text):
-    for start, end in zip(text.starts.tolist(), text.ends.tolist(), strict=True):
+    """Yield the line of each row, its label replaced by a zero."""
+    for end in text.ends.tolist():
         stop = text.data.find(b"\n", end)
-        yield start, b"0" + text.data[end : stop if stop >= 0 else len(text.data)]
+        yield b"0" + text.data[end : stop if stop >= 0 else len(text.data)] + b"\n"

@@ -15,30 +15,44 @@ START = np.int64(0)  # a literal 0 has a type of its own, so functions that take
 
 
 @compiled
-def load_dense(X, first, last, column_of, table, norms):
-    """Transpose rows first to last - 1 of a matrix into the table, and write their squared lengths."""
+def load_dense(X, first, last, line, table, norms):
+    """Transpose rows first to last - 1 of a matrix into the table, and write their squared lengths.
+
+    `line` is the line of the table for each feature, -1 for those that are not needed.
+    """
     for b in range(last - first):
         total = 0.0
         for f in range(X.shape[1]):
             x = min(max(np.float64(X[first + b, f]), -HUGE), HUGE)
             total += x * x
-            if column_of[f] >= 0:
-                table[column_of[f], b] = x
+            if line[f] >= 0:
+                table[line[f], b] = x
         norms[b] = total
 
 
 @compiled
-def load_sparse(pointer, index, data, first, last, column_of, table, norms):
-    """Do the same for CSR rows, in which no index occurs twice."""
-    table[:] = 0.0
+def load_sparse(pointer, line, data, first, last, table, norms):
+    """Do the same for CSR rows, in which no index occurs twice; `line` is that of each stored value.
+
+    The table must be zero: clearing all of it for each block would take longer than filling it.
+    """
     for b in range(last - first):
         total = 0.0
         for k in range(pointer[first + b], pointer[first + b + 1]):
             x = min(max(np.float64(data[k]), -HUGE), HUGE)
             total += x * x
-            if column_of[index[k]] >= 0:
-                table[column_of[index[k]], b] = x
+            if line[k] >= 0:
+                table[line[k], b] = x
         norms[b] = total
+
+
+@compiled
+def clear_sparse(pointer, line, first, last, table):
+    """Set to zero what `load_sparse` wrote."""
+    for b in range(last - first):
+        for k in range(pointer[first + b], pointer[first + b + 1]):
+            if line[k] >= 0:
+                table[line[k], b] = 0.0
 
 
 @compiled

@@ -18,6 +18,7 @@ ROW_BITS = np.int64((1 << 20) - 1)  # a problem has at most a million rows
 FLAT = 1e-12  # replaces a curvature of zero: two equal rows with the hinge loss
 FAR = 1e3  # times the largest possible coefficient, also after a warm start: it has diverged
 SOLVE_LANES = 128  # rows per block while a kernel matrix is filled
+TABLE_NUMBERS = 1 << 22  # a block has fewer lanes if its table would hold more numbers than this
 CLOSER = 10.0  # at violation tol the error of a decision value can exceed tol (measured): go further
 FINISHED, CUT, NO_KERNEL = 0, 1, 2  # how a problem ended
 
@@ -227,7 +228,8 @@ def fill_full(first, last, rows, kernel, start, member, longest, matrices):
 @compiled
 def fill_sparse(first, last, rows, kernel, start, member, longest, matrices):
     """Do the same for rows whose lists name their nonzeros."""
-    n_lanes = min(-(-longest // PAD) * PAD, SOLVE_LANES)
+    fitting = max(TABLE_NUMBERS // (PAD * max(rows.n_columns, 1)), 1) * PAD
+    n_lanes = min(-(-longest // PAD) * PAD, SOLVE_LANES, fitting)
     table, line, norms = np.zeros((rows.n_columns, n_lanes)), np.empty(n_lanes), np.empty(longest)
     begin = 0
     for q in range(first, last):
