@@ -4,6 +4,7 @@ import pytest
 from loans import call, read
 
 from subsvms.app.review.apply import apply_decisions
+from subsvms.app.runs.decisions import Act
 from subsvms.app.runs.job import read_verified
 from subsvms.exceptions import TableError
 
@@ -13,8 +14,8 @@ def test_apply_writes_what_was_decided_and_nothing_else(desk, folder, tmp_path):
     accept, keep, other = flagged[0], flagged[1], flagged[2]
     filled = int(desk.rows[desk.given < 0][0])
     opposite = {"yes": "no", "no": "yes"}
-    desk.decide_many([([desk.settle(accept, "accept", None), desk.settle(keep, "keep", None)], "Ann")])
-    desk.decide_many([([desk.settle(other, "skip", None), desk.settle(filled, "accept", None)], "Bob")])
+    desk.decide_many([Act([desk.settle(accept, "accept", None), desk.settle(keep, "keep", None)], "Ann")])
+    desk.decide_many([Act([desk.settle(other, "skip", None), desk.settle(filled, "accept", None)], "Bob")])
     original = read(folder.with_name("loans.csv"))
     suggested = {int(row): desk.classes[code] for row, code in zip(desk.rows, desk.suggested, strict=True)}
     for undecided in ("keep", "suggestion"):
@@ -39,7 +40,7 @@ def test_decided_rows_are_verified_in_the_next_run_and_stand_in_the_rounds_after
     rows = desk.rows[desk.flagged][:20].tolist()
     verdicts = ["keep" if i % 2 else "accept" for i in range(20)]
     decided = [desk.settle(row, verdict, None) for row, verdict in zip(rows, verdicts, strict=True)]
-    desk.decide_many([(decided, "Ann")])
+    desk.decide_many([Act(decided, "Ann")])
     table, second = folder.with_name("loans.csv"), folder.with_name("loans.reviewed.subsvms")
     call("correct", table, "--label", "default", "--svms", 100, "--quiet", "--decisions", folder)
     corrected, original = read(second / "corrected.csv"), read(table)

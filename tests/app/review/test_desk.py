@@ -4,6 +4,7 @@ import pytest
 from pyarrow import parquet
 
 from subsvms.app.review.desk import Desk, Filter
+from subsvms.app.runs.decisions import Act
 from subsvms.app.runs.folder import check_place
 from subsvms.exceptions import TableError
 
@@ -31,8 +32,8 @@ def test_an_empty_list_of_issues_can_be_opened(folder):
 def test_two_desks_see_each_others_decisions_whoever_decides_first(desk, folder):
     other = Desk(folder)
     first, second = desk.rows[:2].tolist()
-    other.decide_many([([other.settle(first, "accept", None)], "Bob")])
-    desk.decide_many([([desk.settle(second, "accept", None)], "Ann")])
+    other.decide_many([Act([other.settle(first, "accept", None)], "Bob")])
+    desk.decide_many([Act([desk.settle(second, "accept", None)], "Ann")])
     desk.refresh()
     assert desk.count()["decided"] == 2 and first not in desk.rows[desk.find(Filter(status="open"))]
     other.decisions.close()
@@ -40,6 +41,6 @@ def test_two_desks_see_each_others_decisions_whoever_decides_first(desk, folder)
 
 def test_decisions_of_people_are_never_replaced_by_a_new_run(desk, folder):
     check_place(folder, force=True)  # nothing was decided yet
-    desk.decide_many([([desk.settle(int(desk.rows[0]), "accept", None)], "Ann")])
+    desk.decide_many([Act([desk.settle(int(desk.rows[0]), "accept", None)], "Ann")])
     with pytest.raises(TableError, match="decisions that people made"):
         check_place(folder, force=True)

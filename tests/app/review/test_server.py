@@ -184,11 +184,11 @@ def test_an_unknown_verdict_is_refused(quiet, verdict):
 
 def test_a_database_that_breaks_is_reported_and_the_server_stays_up(desk):
     row = int(desk.rows[0])
-    desk.decisions.connection.execute("DROP TABLE decisions")
+    desk.decisions.file.connection.execute("DROP TABLE decisions")
     broken, alive = ask(
         desk, post("api/decide", {"row": row, "verdict": "accept", "who": "Ann"}), get("api/issues?limit=1")
     )
-    assert broken.status_code == 503 and "nothing was stored" in broken.json()["error"]
+    assert broken.status_code == 503 and "it is damaged" in broken.json()["error"]
     assert alive.status_code == 200
 
 

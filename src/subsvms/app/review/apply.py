@@ -11,7 +11,7 @@ import numpy as np
 
 from subsvms.app.review.desk import Desk
 from subsvms.app.runs.outputs import get_ending
-from subsvms.app.tables.files import check_target, show
+from subsvms.app.tables.files import show
 from subsvms.app.tables.table import find_output_format, write_table
 from subsvms.exceptions import TableError
 
@@ -27,8 +27,8 @@ class Applied:
     path : Path
     n_rows, n_decided : int
         Rows of the table, and those that people decided.
-    n_followed : int
-        Undecided rows that follow the suggestion.
+    n_followed, n_kept : int
+        Issues that nobody decided: those that follow the suggestion, and those that stay as they were given.
     n_changed : int
         Labels that differ from the given ones.
     """
@@ -37,13 +37,16 @@ class Applied:
     n_rows: int
     n_decided: int
     n_followed: int
+    n_kept: int
     n_changed: int
 
     def __str__(self) -> str:
-        undecided = f" {self.n_followed:,} undecided rows follow the suggestion." if self.n_followed else ""
+        counts = {"follow the suggestion": self.n_followed, "keep the label as given": self.n_kept}
+        undecided = " and ".join(f"{count:,} {words}" for words, count in counts.items() if count)
         return (
             f"{self.n_changed:,} of {self.n_rows:,} labels differ from those given: {self.n_decided:,} rows "
-            f"were decided by people.{undecided} The table is in {self.path}."
+            f"were decided by people.{undecided and f' Of the other issues, {undecided}.'} The table is in "
+            f"{self.path}."
         )
 
 
@@ -74,7 +77,7 @@ def apply_decisions(
         table = desk.table
         path = output or desk.folder / f"final{get_ending(desk.table)}"
         find_output_format(path)
-        check_target(path, table.paths, force=force)
+        desk.check_output(path, force=force)
         decided, followed = desk.decided_labels, {}
         if undecided == "suggestion":
             acted = np.flatnonzero(desk.flagged | (desk.given < 0))
@@ -87,6 +90,7 @@ def apply_decisions(
         write_table(table, path, labels, force=force)
         n_changed = int(sum(new != old for new, old in zip(labels, table.labels, strict=True)))
         n_followed = len(followed.keys() - decided.keys())
-        return Applied(Path(path), len(table), len(decided), n_followed, n_changed)
+        n_kept = len(desk.place.keys() - decided.keys() - followed.keys())
+        return Applied(Path(path), len(table), len(decided), n_followed, n_kept, n_changed)
     finally:
         desk.decisions.close()

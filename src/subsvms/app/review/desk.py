@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from subsvms._intervals import lower_limit, upper_limit
-from subsvms.app.runs.decisions import Decision, Decisions
+from subsvms.app.runs.decisions import Act, Conflict, Decision, Decisions
 from subsvms.app.runs.folder import DECISIONS
-from subsvms.app.runs.outputs import read_issues
-from subsvms.app.runs.record import read_record
+from subsvms.app.runs.outputs import ISSUES, LISTED, REPORT, read_issues
+from subsvms.app.runs.record import RECORD, read_record
 from subsvms.app.runs.summary import cut
-from subsvms.app.tables.files import show
+from subsvms.app.tables.files import check_target, show
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.exceptions import TableError
 
@@ -27,7 +27,7 @@ CONFIDENCE = 0.95  # of each end of the expected precision
 PAGE_ROWS = 200  # issues in one answer, at most
 VALUES_OFFERED = 100  # of a column, to filter by
 SORTS = ("worst", "row", "confidence", "given", "suggested")
-STATUSES = ("open", "decided", "skipped", "all")
+STATUSES = ("open", "decided", "skipped", "disputed", "all")
 DETAILS = ("label_quality", "vote_share", "withstands", "is_label_issue", "reason")
 
 
@@ -41,7 +41,8 @@ class Filter:
         Names of classes.
     low, high : float
         Range of the confidence.
-    status : {"open", "decided", "skipped", "all"}
+    status : {"open", "decided", "skipped", "disputed", "all"}
+        Disputed are rows that people decided differently.
     column, value : str or None
         A column, and the value that rows must have in it.
     search : str
@@ -89,12 +90,15 @@ class Desk:
             )
         self.table = self._read_table()
         self._read_issues()
-        self.decisions = Decisions(self.folder / DECISIONS)
+        self.decisions = Decisions(
+            self.folder / DECISIONS, self.folder / RECORD, rows=self.place, labels=self.labels
+        )
         self.lock = threading.Lock()
         self._by_column: dict[str, list[str]] = {}
         self.status = np.zeros(len(self.rows), dtype=np.int8)  # number in STATUSES
         self.accepted = np.zeros(len(self.rows), dtype=bool)
-        self.counts = dict.fromkeys(("decided", "skipped", "judged", "accepted"), 0)
+        self.disputed = np.zeros(len(self.rows), dtype=bool)
+        self.counts = dict.fromkeys(("decided", "skipped", "disputed", "judged", "accepted"), 0)
         self._note(self.decisions.stacks)
 
     def _read_table(self) -> LabelledTable:
@@ -131,6 +135,15 @@ class Desk:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def check_output(self, path: Path, *, force: bool) -> Path:
+        """Return where to write, with links followed; files that the run read or wrote are never replaced."""
+        kept = (RECORD, ISSUES, LISTED, REPORT, *(DECISIONS + end for end in ("", "-wal", "-shm")))
+        if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
+            raise TableError(f"{str(path)!r} is a file of the run itself: choose another name (--output).")
+        features = self.record.input.features
+        inputs = [*self.table.paths, *([] if features is None else [Path(features)])]
+        return check_target(path, inputs, force=force)
+
     @property
     def columns(self) -> list[str]:
         """The columns of the table but the label."""
@@ -153,14 +166,17 @@ class Desk:
                 self.counts["judged"] += sign * int(one == 1 and self.flagged[place])
                 self.counts["accepted"] += sign * int(agreed and self.flagged[place])
             self.status[place], self.accepted[place] = status, accepted
+            disputed = is_disputed(self.decisions.stacks.get(row, []))
+            self.counts["disputed"] += int(disputed) - int(self.disputed[place])
+            self.disputed[place] = disputed
 
     def refresh(self) -> None:
         """Read what others decided."""
         with self.lock:
             self._note(self.decisions.refresh())
 
-    def decide_many(self, acts: list) -> list[int]:
-        """Store acts and return their numbers."""
+    def decide_many(self, acts: list[Act]) -> list[int | Conflict]:
+        """Store acts and return their numbers, or what others decided differently in the meantime."""
         with self.lock:
             before = self.decisions.last
             numbers = self.decisions.decide_many(acts)
@@ -231,7 +247,9 @@ class Desk:
                 if name not in self.values:
                     raise TableError(f"There is no class {show(name)}.")
                 keep &= codes == self.classes.index(name)
-        if wanted.status != "all":
+        if wanted.status == "disputed":
+            keep &= self.disputed
+        elif wanted.status != "all":
             keep &= self.status == STATUSES.index(wanted.status)
         if wanted.column is not None and wanted.value is not None:
             keep &= np.array([cell == wanted.value for cell in self.values_of(wanted.column)], dtype=bool)
@@ -307,8 +325,11 @@ class Desk:
             return row, verdict, None
         if verdict not in names:
             raise TableError(f"A verdict must be accept, keep, label or skip; got {show(verdict)}.")
-        chosen = int(names[verdict])
-        return row, verdict, self.labels[chosen] if chosen >= 0 else None
+        if names[verdict] < 0:
+            raise TableError(
+                f"Row {row} has no label to keep: accept the suggestion, give it another label, or skip it."
+            )
+        return row, verdict, self.labels[int(names[verdict])]
 
     def count(self) -> dict[str, Any]:
         """Return the progress of the review, and how many suggestions are right as far as it shows."""
@@ -329,4 +350,13 @@ def as_plain(decision: Decision | None) -> dict[str, Any] | None:
     if decision is None:
         return None
     label = None if decision.label is None else cut(str(decision.label))
-    return {"verdict": decision.verdict, "label": label, "who": decision.who, "at": decision.at}
+    return {
+        "act": decision.act, "verdict": decision.verdict, "label": label, "who": decision.who,
+        "at": decision.at,
+    }  # fmt: skip
+
+
+def is_disputed(decisions: list[Decision]) -> bool:
+    """Return whether the latest decisions of several people about a row give it different labels."""
+    latest = {one.who: one.label for one in decisions if one.verdict != "skip"}
+    return len(set(latest.values())) > 1

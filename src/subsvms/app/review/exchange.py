@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.review.desk import Desk
-from subsvms.app.runs.decisions import NAME_CHARACTERS, check_name
+from subsvms.app.runs.decisions import NAME_CHARACTERS, Act, check_name
 from subsvms.app.runs.outputs import as_cell
-from subsvms.app.tables.files import check_target, show, write_content
+from subsvms.app.tables.files import show, write_content
 from subsvms.app.tables.table import find_free
 from subsvms.exceptions import TableError
 
@@ -27,6 +27,9 @@ KNOWN = (  # about an issue, before what was decided
     "row", "given", "suggested", "confidence", "label_quality", "withstands", "is_label_issue", "reason",
 )  # fmt: skip
 UNNAMED = "import"  # who decided, if a file does not say
+UNREADABLE = (
+    OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError, NotImplementedError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,24 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """Decisions that were imported, and lines without a label, which were skipped."""
+    """Decisions that were imported, and lines without a label, which were skipped.
+
+    Attributes
+    ----------
+    n_decisions, n_skipped : int
+    n_replaced : int
+        Decisions that give a row another label than an earlier decision did.
+    """
 
     n_decisions: int
     n_skipped: int
+    n_replaced: int = 0
 
     def __str__(self) -> str:
-        return f"{self.n_decisions:,} decisions were imported; {self.n_skipped:,} lines had no label."
+        replaced = f" {self.n_replaced:,} of them replace a different decision." if self.n_replaced else ""
+        return (
+            f"{self.n_decisions:,} decisions were imported; {self.n_skipped:,} lines had no label.{replaced}"
+        )
 
 
 def export_issues(
@@ -72,7 +86,7 @@ def export_issues(
     desk = Desk(folder)
     try:
         path = output or desk.folder / f"issues{FORMATS[format]}"
-        target = check_target(path, desk.table.paths, force=force)
+        target = desk.check_output(path, force=force)
         lines = [describe(desk, row) for row in desk.rows.tolist()]
         write_content(
             target, {"jsonl": as_jsonl, "label-studio": as_tasks, "spotlight": as_parquet}[format](lines)
@@ -161,9 +175,12 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
             if not acts or acts[-1][1] != name:
                 acts.append(({}, name))
             acts[-1][0][row] = desk.settle(row, "label", spelled.get(str(label), str(label)))
+        before = desk.decisions.current
+        made = [line for decided, _ in acts for line in decided.values()]
+        replaced = sum(row in before and before[row].label != label for row, _, label in made)
         if acts:
-            desk.decide_many([(list(decided.values()), name) for decided, name in acts])
-        return Imported(sum(len(decided) for decided, _ in acts), skipped)
+            desk.decide_many([Act(list(decided.values()), name) for decided, name in acts])
+        return Imported(len(made), skipped, replaced)
     finally:
         desk.decisions.close()
 
@@ -183,9 +200,9 @@ def read_row(value: Any) -> int:
     """Return the number of a row; 0 if the value is not one."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0
-    return int(number) if number.is_integer() else 0
+    return int(number) if number.is_integer() and not isinstance(value, bool) else 0
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -206,7 +223,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
             lines = [
                 json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()
             ]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, csv.Error) as error:
+    except (*UNREADABLE, csv.Error) as error:
         raise TableError(f"{str(path)!r} cannot be read as decisions ({show(str(error))}).") from None
     if not all(isinstance(line, dict) and {"row", "label"} <= set(line) for line in lines):
         raise TableError(f"{str(path)!r} must give the row and the label of each decision.")

@@ -7,10 +7,12 @@ to disk are written together afterwards: one wait for the disk serves all of the
 """
 
 import asyncio
+import base64
+import hashlib
 import hmac
 import json
-import sqlite3
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
@@ -22,15 +24,22 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from subsvms.app.review.desk import PAGE_ROWS, Desk, Filter
-from subsvms.app.runs.decisions import NothingToUndo, check_name
+from subsvms.app.runs.decision_file import BrokenFile
+from subsvms.app.runs.decisions import Act, Conflict, NothingToUndo, check_name
 from subsvms.exceptions import TableError
 
 REQUEST_BYTES = 64 * 1024  # at most
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
+TEMPLATES = Environment(loader=PackageLoader("subsvms.app.review"), autoescape=True)
+STYLE = (  # of a refusal, which cannot load the style of the page: that needs the token
+    "body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1.25rem }"
+)
 HEADERS = {
     "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self' "
+        f"'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'; "
+        "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -42,12 +51,18 @@ HEADERS = {
 }
 
 
-class Refusal(Exception):
-    """A request that is refused: a status, and a sentence."""
+STRANGER = (
+    "This address is incomplete, or it was printed by a review that has ended: open the whole address that "
+    "subsvms review printed last."
+)
 
-    def __init__(self, status: int, why: str):
+
+class Refusal(Exception):
+    """A request that is refused: a status, a sentence, and perhaps more for the page."""
+
+    def __init__(self, status: int, why: str, **more: Any):
         super().__init__(why)
-        self.status = status
+        self.status, self.more = status, more
 
 
 class Guard:
@@ -69,7 +84,7 @@ class Guard:
 
         refusal = self.check(scope)
         if refusal is not None:
-            return await answer(refusal)(scope, receive, send_strictly)
+            return await answer(refusal, Request(scope))(scope, receive, send_strictly)
         return await self.app(scope, receive, send_strictly)
 
     def check(self, scope: Scope) -> Refusal | None:
@@ -79,7 +94,7 @@ class Guard:
         if headers.get("host") not in self.hosts:
             return Refusal(421, "This page is only served under its own address.")
         if not hmac.compare_digest(first.encode(), self.token.encode()):
-            return Refusal(403, "The address has no token: use the whole address that was printed.")
+            return Refusal(403, STRANGER)
         origin = headers.get("origin")
         foreign = origin is not None and origin not in {f"http://{host}" for host in self.hosts}
         site = headers.get("sec-fetch-site", "same-origin")
@@ -90,9 +105,12 @@ class Guard:
         return None
 
 
-def answer(refusal: Refusal) -> Response:
-    """Return a refusal as a response."""
-    return JSONResponse({"error": str(refusal)}, status_code=refusal.status)
+def answer(refusal: Refusal, request: Request) -> Response:
+    """Return a refusal as a response: a page for a person, JSON for a program."""
+    if "text/html" in request.headers.get("accept", ""):
+        page = TEMPLATES.get_template("refusal.html").render(sentence=str(refusal), style=STYLE)
+        return HTMLResponse(page, status_code=refusal.status)
+    return JSONResponse({"error": str(refusal), **refusal.more}, status_code=refusal.status)
 
 
 class Writer:
@@ -100,32 +118,33 @@ class Writer:
 
     def __init__(self, desk: Desk):
         self.desk = desk
-        self.waiting: list[tuple[list, str, asyncio.Future]] = []
+        self.waiting: list[tuple[Act, asyncio.Future]] = []
         self.task: asyncio.Task | None = None
 
-    async def decide(self, decided: list, who: str) -> int:
+    async def decide(self, act: Act) -> int:
         """Store decisions and return the number of their act when it is on disk."""
         future = asyncio.get_running_loop().create_future()
-        self.waiting.append((decided, who, future))
+        self.waiting.append((act, future))
         if self.task is None or self.task.done():
             self.task = asyncio.create_task(self.work())
         return await future
 
     async def work(self) -> None:
         """Write what is waiting, until nothing is."""
+        answers: Sequence[int | Exception]
         while self.waiting:
             batch, self.waiting = self.waiting, []
             try:
-                acts = [(decided, who) for decided, who, _ in batch]
-                numbers = await asyncio.to_thread(self.desk.decide_many, acts)
+                answers = await asyncio.to_thread(self.desk.decide_many, [act for act, _ in batch])
             except Exception as error:
-                for _, _, future in batch:
-                    if not future.done():
-                        future.set_exception(error)
-                continue
-            for (_, _, future), number in zip(batch, numbers, strict=True):
-                if not future.done():
-                    future.set_result(number)
+                answers = [error] * len(batch)
+            for (_, future), found in zip(batch, answers, strict=True):
+                if future.done():
+                    continue
+                if isinstance(found, Exception):
+                    future.set_exception(found)
+                else:
+                    future.set_result(found)
 
 
 def make_app(desk: Desk, token: str, hosts: set[str]) -> ASGIApp:
@@ -152,24 +171,24 @@ def make_app(desk: Desk, token: str, hosts: set[str]) -> ASGIApp:
         Route("/api/undo", pages.undo, methods=["POST"]),
         Mount("/static", StaticFiles(packages=[("subsvms.app.review", "static")])),
     ]
-    handlers: Any = {Refusal: answer_refusal, TableError: answer_mistake, sqlite3.Error: answer_damage}
+    handlers: Any = {Refusal: answer_refusal, TableError: answer_mistake, BrokenFile: answer_damage}
     inner = Starlette(routes=[Mount(f"/{token}", routes=routes)], exception_handlers=handlers)
     return Guard(inner, token, hosts)
 
 
 async def answer_refusal(request: Request, error: Refusal) -> Response:
     """Answer a request that is refused."""
-    return answer(error)
+    return answer(error, request)
 
 
 async def answer_mistake(request: Request, error: TableError) -> Response:
     """Answer a request with a value that cannot be used."""
-    return answer(Refusal(400, str(error)))
+    return answer(Refusal(400, str(error)), request)
 
 
-async def answer_damage(request: Request, error: sqlite3.Error) -> Response:
+async def answer_damage(request: Request, error: BrokenFile) -> Response:
     """Answer a request when the file of decisions cannot be used."""
-    return answer(Refusal(503, f"The decisions cannot be written or read ({error}): nothing was stored."))
+    return answer(Refusal(503, str(error)), request)
 
 
 class Pages:
@@ -178,8 +197,7 @@ class Pages:
     def __init__(self, desk: Desk, token: str):
         self.desk, self.token, self.writer = desk, token, Writer(desk)
         self.looked = 0.0
-        pages = Environment(loader=PackageLoader("subsvms.app.review"), autoescape=True)
-        self.template = pages.get_template("page.html")
+        self.template = TEMPLATES.get_template("page.html")
 
     async def show_page(self, request: Request) -> Response:
         """Return the page itself."""
@@ -193,11 +211,11 @@ class Pages:
         """Return a page of the issues that match a filter."""
         words = dict(request.query_params)
         offset, limit = parse_int(words.pop("offset", "0"), 0), parse_int(words.pop("limit", "50"), 1)
+        last = self.desk.decisions.last  # before the search: whoever has this list has seen these acts
         found = await asyncio.to_thread(self.desk.find, parse_filter(words))
         shown = found[offset : offset + min(limit, PAGE_ROWS)].tolist()
-        return JSONResponse(
-            {"total": len(found), "offset": offset, "issues": [self.desk.brief(number) for number in shown]}
-        )
+        issues = [self.desk.brief(number) for number in shown]
+        return JSONResponse({"total": len(found), "offset": offset, "last": last, "issues": issues})
 
     async def describe_issue(self, request: Request) -> Response:
         """Return all that is known about one issue."""
@@ -220,13 +238,18 @@ class Pages:
         return JSONResponse(self.desk.state(since))
 
     async def decide(self, request: Request) -> Response:
-        """Store a decision about one row."""
+        """Store a decision about one row, unless others decided differently since the act that was seen."""
         body = await read_body(request)
         row, who = body.get("row"), check_name(body.get("who"))
         if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
             raise Refusal(404, "This row is not an issue.")
         decided = self.desk.settle(row, str(body.get("verdict")), body.get("label"))
-        act = await self.writer.decide([decided], who)
+        try:
+            act = await self.writer.decide(Act([decided], who, read_seen(body)))
+        except Conflict as conflict:
+            name, place = conflict.theirs[0].who, self.desk.place[row]
+            why = f"{name} decided differently in the meantime: choose which decision holds."
+            raise Refusal(409, why, issue=self.desk.brief(place)) from None
         return JSONResponse({"act": act, "issue": self.desk.brief(self.desk.place[row]), **self.desk.count()})
 
     async def decide_all(self, request: Request) -> Response:
@@ -241,9 +264,23 @@ class Pages:
         if len(found) == 0:
             raise Refusal(409, "There is no row left to decide.")
         verdict, label = str(body.get("verdict")), body.get("label")
+        if verdict == "keep" and (self.desk.given[found] >= 0).any():
+            found = found[self.desk.given[found] >= 0]  # nothing can be kept where no label was given
         decided = [self.desk.settle(row, verdict, label) for row in self.desk.rows[found].tolist()]
-        act = await self.writer.decide(decided, who)
-        return JSONResponse({"act": act, "rows": len(found), **self.desk.count()})
+        try:
+            yielding = body.get("yielding") is True
+            act = await self.writer.decide(Act(decided, who, read_seen(body), yielding))
+        except Conflict as conflict:
+            theirs = conflict.theirs
+            why = (
+                f"Others decided {len(theirs)} of these rows differently in the meantime: choose what holds."
+            )
+            names = sorted({one.who for one in theirs})
+            last = max(one.act for one in theirs)
+            raise Refusal(409, why, differing=len(theirs), names=names, last=last) from None
+        latest = [self.desk.decisions.latest(row) for row, _, _ in decided]
+        n_rows = sum(one is not None and one.who == who for one in latest)
+        return JSONResponse({"act": act, "rows": n_rows, **self.desk.count()})
 
     async def undo(self, request: Request) -> Response:
         """Take back what this person did last."""
@@ -271,6 +308,14 @@ async def read_body(request: Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise Refusal(400, "The request must be a JSON object.")
     return body
+
+
+def read_seen(body: dict[str, Any]) -> int | None:
+    """Return the last act that a person had seen; None if the request does not say."""
+    seen = body.get("seen")
+    if seen is not None and (isinstance(seen, bool) or not isinstance(seen, int)):
+        raise Refusal(400, "The act that was seen must be a whole number.")
+    return seen
 
 
 def parse_int(text: str, least: int) -> int:

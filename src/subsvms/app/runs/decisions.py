@@ -1,50 +1,30 @@
-"""What people decided about suspicious labels: an append-only history in SQLite.
+"""What people decided about suspicious labels: an append-only history.
 
 An *act* is one thing that a person did: a decision on one row or on all rows of a filter, or an undo, which
 names the act that it takes back. Nothing is ever changed or deleted (triggers prevent it), so undo works at
 any depth and the history shows who did what, and when. The decision that holds for a row is that of the
 latest act on it that was not taken back.
 
-The file is in WAL mode and every commit is on disk before it is acknowledged. Several people, tabs or
-processes may write at once; each reads what the others added since the last act it has seen.
+Several people, tabs or processes may write at once; each reads what the others added since the last act it
+has seen. An act can say which act its author has seen: if somebody decided otherwise since, it is not stored.
 """
 
 import json
 import sqlite3
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from subsvms.app.runs.decision_file import DecisionFile, Entry, read_acts
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
-FORMAT = 1
 NAME_CHARACTERS = 60  # of a person's name, at most
-REFUSE = "BEGIN SELECT RAISE(ABORT, 'history is append-only'); END"
-SCHEMA = (
-    """CREATE TABLE acts (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    undoes INTEGER UNIQUE REFERENCES acts(id),
-    who TEXT NOT NULL,
-    at TEXT NOT NULL
-) STRICT""",
-    """CREATE TABLE decisions (
-    act INTEGER NOT NULL REFERENCES acts(id),
-    row INTEGER NOT NULL,
-    verdict TEXT NOT NULL CHECK (verdict IN ('accept', 'keep', 'label', 'skip')),
-    label TEXT,
-    PRIMARY KEY (act, row)
-) STRICT, WITHOUT ROWID""",
-    f"CREATE TRIGGER acts_stay BEFORE UPDATE ON acts {REFUSE}",
-    f"CREATE TRIGGER acts_remain BEFORE DELETE ON acts {REFUSE}",
-    f"CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions {REFUSE}",
-    f"CREATE TRIGGER decisions_remain BEFORE DELETE ON decisions {REFUSE}",
-)
+MAY_LACK_LABEL = ("skip", "keep")  # format 1 could keep a missing label
 
 
 @dataclass(frozen=True)
@@ -74,8 +54,41 @@ class Decision:
     at: str
 
 
+class Act(NamedTuple):
+    """Decisions that one person makes together.
+
+    Attributes
+    ----------
+    decided : list of (row, verdict, label)
+    who : str
+    seen : int, optional
+        The last act that this person has seen. If others decided any of the rows differently since, nothing
+        is stored. By default all is stored in any case.
+    yielding : bool
+        Whether to leave out such rows instead, and to store the rest.
+    """
+
+    decided: list[tuple[int, str, Any]]
+    who: str
+    seen: int | None = None
+    yielding: bool = False
+
+
 class NothingToUndo(Exception):
     """Nothing that this person did can be taken back any more."""
+
+
+class Conflict(Exception):
+    """Others decided differently in the meantime.
+
+    Parameters
+    ----------
+    theirs : list of Decision
+    """
+
+    def __init__(self, theirs: list[Decision]):
+        super().__init__(f"{len(theirs)} rows were decided differently")
+        self.theirs = theirs
 
 
 class Decisions:
@@ -85,6 +98,12 @@ class Decisions:
     ----------
     path : Path
         The SQLite file; it is created if it does not exist.
+    run : Path, optional
+        The run's run.json: a file of decisions about another run is refused.
+    rows : container of int, optional
+        Rows of which somebody may have decided: a file with others is refused.
+    labels : iterable, optional
+        Labels that a row may have got: a file with others is refused.
 
     Examples
     --------
@@ -101,68 +120,35 @@ class Decisions:
     yes ['Ann', 'Bob', 'Bob']
     """
 
-    def __init__(self, path: Path):
-        self.path = Path(path)
+    def __init__(
+        self,
+        path: Path,
+        run: Path | None = None,
+        *,
+        rows: Container[int] | None = None,
+        labels: Iterable | None = None,
+    ):
+        self.rows = rows
+        self.labels = None if labels is None else {json.dumps(label): label for label in (*labels, None)}
         self.lock = threading.RLock()
-        self.last = 0  # act that was read last
         self.stacks: dict[int, list[Decision]] = {}  # by row, what holds, oldest first
         self.rows_of: dict[int, list[int]] = {}  # by act
         self.order: list[int] = []  # numbers of the acts, ascending
+        self.file = DecisionFile(Path(path), run)
         try:
-            self.connection = sqlite3.connect(
-                self.path, timeout=30, check_same_thread=False, isolation_level=None
-            )
-            with ExitStack() as on_failure:
-                on_failure.callback(self.close)
-                self._set_up(self.connection)
-                self.refresh()
-                on_failure.pop_all()
-        except (sqlite3.Error, KeyError, ValueError, TypeError) as error:
-            raise TableError(
-                f"{str(self.path)!r} is not a file of decisions, or it is damaged ({show(str(error))}): "
-                "restore it, or move it away to start again without it."
-            ) from None
-
-    def _set_up(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")  # acknowledged is on disk
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("BEGIN IMMEDIATE")
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if version == 0 and tables == 0:
-            for statement in SCHEMA:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
-        elif version != FORMAT:
-            raise ValueError(f"format {version}, not {FORMAT}")
-        connection.execute("COMMIT")
-        wanted = {_squeeze(statement) for statement in SCHEMA}
-        found = {
-            _squeeze(sql)
-            for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
-            if not sql.startswith("CREATE TABLE sqlite_")
-        }
-        if found != wanted:
-            raise ValueError("its tables are not ours")
-        (sound,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if sound != "ok":
-            raise ValueError(sound)
+            self.refresh()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close the file."""
-        self.connection.close()
+        self.file.connection.close()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self.lock:
-            self.connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self.connection
-                self.connection.execute("COMMIT")
-            except BaseException:
-                self.connection.execute("ROLLBACK")
-                raise
+    @property
+    def last(self) -> int:
+        """Number of the last act that was read."""
+        return self.file.last
 
     def decide(self, decided: Iterable[tuple[int, str, Any]], *, who: str) -> int:
         """Add one act and return its number; when this returns it is on disk.
@@ -172,76 +158,107 @@ class Decisions:
         decided : iterable of (row, verdict, label)
         who : str
         """
-        return self.decide_many([(list(decided), who)])[0]
+        (number,) = self.decide_many([Act(list(decided), who)])
+        assert isinstance(number, int)  # nothing was said about other acts
+        return number
 
-    def decide_many(self, acts: list[tuple[list[tuple[int, str, Any]], str]]) -> list[int]:
-        """Add several acts in one commit, which takes no longer than one act, and return their numbers."""
-        now, numbers = _now(), []
-        with self._transaction() as connection:
-            for decided, who in acts:
-                cursor = connection.execute("INSERT INTO acts (who, at) VALUES (?, ?)", (who, now))
-                numbers.append(int(cursor.lastrowid or 0))
-                connection.executemany(
-                    "INSERT INTO decisions VALUES (?, ?, ?, ?)",
-                    [(numbers[-1], row, verdict, json.dumps(label)) for row, verdict, label in decided],
-                )
-        self.refresh()
-        return numbers
+    def decide_many(self, acts: list[Act]) -> list[int | Conflict]:
+        """Add several acts in one commit, which takes no longer than one act.
+
+        Returns
+        -------
+        list of int or Conflict
+            The number of each act, or what others decided if it was not stored because of that. An act that
+            its author has stored already, as by a request that is sent again, is not stored twice.
+        """
+        now, answers = _now(), []
+        added: dict[int, Decision] = {}  # by row
+        with self.lock:
+            with self.file.transaction() as connection:
+                self._take_in(self.file.read_new())
+                for act in acts:
+                    latest = {row: added.get(row) or self.latest(row) for row, _, _ in act.decided}
+                    answer, decided = resolve(act, latest)
+                    if decided:
+                        cursor = connection.execute(
+                            "INSERT INTO acts (who, at) VALUES (?, ?)", (act.who, now)
+                        )
+                        answer = int(cursor.lastrowid or 0)
+                        lines = [(answer, row, verdict, json.dumps(label)) for row, verdict, label in decided]
+                        for line in lines:
+                            self._check(*line[1:])  # what could not be read again must not be stored
+                        connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", lines)
+                        added |= {one[0]: Decision(answer, *one, act.who, now) for one in decided}
+                    answers.append(answer)
+            self._take_in(self.file.read_new())
+        return answers
 
     def undo(self, *, who: str) -> list[Decision]:
         """Take back the latest act of this person that still holds, and return what it had decided."""
-        with self._transaction() as connection:
-            found = connection.execute(
-                "SELECT max(id) FROM acts WHERE who = ? AND undoes IS NULL AND id NOT IN "
-                "(SELECT undoes FROM acts WHERE undoes IS NOT NULL)",
-                (who,),
-            ).fetchone()[0]
-            if found is None:
-                raise NothingToUndo
-            taken = self._read_decisions(connection, "act = ?", found)
-            connection.execute("INSERT INTO acts (undoes, who, at) VALUES (?, ?, ?)", (found, who, _now()))
-        self.refresh()
-        return taken
+        with self.lock:
+            with self.file.transaction() as connection:
+                found = connection.execute(
+                    "SELECT max(id) FROM acts WHERE who = ? AND undoes IS NULL AND id NOT IN "
+                    "(SELECT undoes FROM acts WHERE undoes IS NOT NULL)",
+                    (who,),
+                ).fetchone()[0]
+                if found is None:
+                    raise NothingToUndo
+                (taken,) = read_acts(connection, found - 1, found)
+                line = (found, who, _now())
+                connection.execute("INSERT INTO acts (undoes, who, at) VALUES (?, ?, ?)", line)
+            self._take_in(self.file.read_new())
+            return self._interpret(taken)
 
     def refresh(self) -> list[int]:
         """Read what anybody has added since, and return the rows that it is about."""
         with self.lock:
-            acts = self.connection.execute(
-                "SELECT id, undoes FROM acts WHERE id > ? ORDER BY id", (self.last,)
-            ).fetchall()
-            if not acts:
-                return []
-            added = self._read_decisions(self.connection, "act > ?", self.last)
-            by_act: dict[int, list[Decision]] = {}
-            for decision in added:
-                by_act.setdefault(decision.act, []).append(decision)
-            touched: list[int] = []
-            for act, undoes in acts:
-                if undoes is None:
-                    for decision in by_act.get(act, []):
-                        self.stacks.setdefault(decision.row, []).append(decision)
-                    self.rows_of[act] = [decision.row for decision in by_act.get(act, [])]
-                    touched += self.rows_of[act]
-                else:
-                    self.rows_of[act] = self.rows_of.get(undoes, [])
-                    for row in self.rows_of[act]:
-                        self.stacks[row] = [one for one in self.stacks[row] if one.act != undoes]
-                        touched.append(row)
-                self.order.append(act)
-                self.last = act
-            return touched
+            self.file.check_place()
+            return self._take_in(self.file.read_new())
 
-    @staticmethod
-    def _read_decisions(connection, condition, value):
-        lines = connection.execute(
-            "SELECT act, row, verdict, label, who, at FROM decisions JOIN acts ON act = id "
-            f"WHERE {condition} ORDER BY act, row",
-            (value,),
-        )
-        return [
-            Decision(act, row, verdict, json.loads(label), who, at)
-            for act, row, verdict, label, who, at in lines
-        ]
+    def _take_in(self, entries: list[Entry]) -> list[int]:
+        decided = [self._interpret(entry) for entry in entries]  # all of them, before anything is changed
+        touched: list[int] = []
+        for ((act, undoes, _, _), _), decisions in zip(entries, decided, strict=True):
+            if undoes is None:
+                for decision in decisions:
+                    self.stacks.setdefault(decision.row, []).append(decision)
+                self.rows_of[act] = [decision.row for decision in decisions]
+            else:
+                self.rows_of[act] = self.rows_of.get(undoes, [])
+                for row in self.rows_of[act]:
+                    self.stacks[row] = [one for one in self.stacks[row] if one.act != undoes]
+            touched += self.rows_of[act]
+            self.order.append(act)
+        self.file.accept(entries)
+        return touched
+
+    def _interpret(self, entry: Entry) -> list[Decision]:
+        """Return the decisions of an act; every value is checked: anybody may have changed the file."""
+        (act, _, who, at), lines = entry
+        try:
+            check_name(who)
+            return [
+                Decision(act, row, *self._check(row, verdict, text), who, at) for row, verdict, text in lines
+            ]
+        except (ValueError, RecursionError) as error:
+            raise self.file.damaged(f"act {act}: {error}") from None
+
+    def _check(self, row: int, verdict: str, text: str) -> tuple[str, Any]:
+        """Return the verdict and the label of a line."""
+        if self.rows is not None and row not in self.rows:
+            raise ValueError(f"row {row} is not an issue of this run")
+        if self.labels is not None:
+            if text not in self.labels:
+                raise ValueError(f"row {row} has the label {show(text)}, which is not a class of the table")
+            label = self.labels[text]
+        else:
+            label = json.loads(text)
+            if not isinstance(label, str | int | float | None):
+                raise ValueError(f"row {row} has the label {show(text)}, which is not a label")
+        if label is None and verdict not in MAY_LACK_LABEL:
+            raise ValueError(f"row {row} has no label")
+        return verdict, label
 
     @property
     def current(self) -> dict[int, Decision]:
@@ -268,11 +285,53 @@ class Decisions:
     def history(self) -> list[dict[str, Any]]:
         """Return every act in order: number, who, when, the act it took back, how many rows it decided."""
         with self.lock:
-            lines = self.connection.execute(
-                "SELECT id, who, at, undoes, (SELECT count(*) FROM decisions WHERE act = id) FROM acts "
-                "ORDER BY id"
-            ).fetchall()
-        return [dict(zip(("act", "who", "at", "undoes", "rows"), line, strict=True)) for line in lines]
+            with self.file.explaining():
+                entries = read_acts(self.file.connection, 0)
+        return [
+            {"act": act, "who": who, "at": at, "undoes": undoes, "rows": len(lines)}
+            for (act, undoes, who, at), lines in entries
+        ]
+
+
+def resolve(
+    act: Act, latest: dict[int, Decision | None]
+) -> tuple[int | Conflict, list[tuple[int, str, Any]]]:
+    """Return what to answer if nothing of an act is to be stored, and what is to be stored.
+
+    Parameters
+    ----------
+    act : Act
+    latest : dict
+        The decision that holds for each of its rows.
+
+    Examples
+    --------
+    >>> theirs = Decision(4, 7, "accept", "yes", "Bob", "2026-01-01T00:00:00.000+00:00")
+    >>> mine = [(7, "keep", "no"), (8, "keep", "no")]
+    >>> resolve(Act(mine, "Ann", seen=4), {7: theirs, 8: None})[1] == mine
+    True
+    >>> resolve(Act(mine, "Ann", seen=3), {7: theirs, 8: None})
+    (Conflict('1 rows were decided differently'), [])
+    >>> resolve(Act(mine, "Ann", seen=3, yielding=True), {7: theirs, 8: None})
+    (4, [(8, 'keep', 'no')])
+    """
+    known = max((one.act for one in latest.values() if one is not None), default=0)
+    if act.seen is None:
+        return known, act.decided
+    news = {row: one for row, one in latest.items() if one is not None and one.act > act.seen}
+    same = [line for line in act.decided if line[0] in news and _as_line(news[line[0]]) == line]
+    if len(same) == len(act.decided) and {news[row].who for row, _, _ in same} == {act.who}:
+        return known, []
+    agreed = {row for row, _, _ in same}
+    theirs = [one for row, one in news.items() if row not in agreed and one.verdict != "skip"]
+    if theirs and not act.yielding:
+        return Conflict(theirs), []
+    left_out = {one.row for one in theirs}
+    return known, [line for line in act.decided if line[0] not in left_out]
+
+
+def _as_line(decision):
+    return decision.row, decision.verdict, decision.label
 
 
 def holds_decisions(path: Path) -> bool:
@@ -301,10 +360,6 @@ def check_name(who: Any) -> str:
     if not 1 <= len(name) <= NAME_CHARACTERS or not name.isprintable():
         raise TableError(f"A name must have 1 to {NAME_CHARACTERS} characters; got {show(who)}.")
     return name
-
-
-def _squeeze(sql):
-    return " ".join(sql.rstrip("; \n").split())
 
 
 def _now():

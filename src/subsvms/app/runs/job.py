@@ -1,14 +1,16 @@
 """Correct a file and leave a folder: the whole job, from bytes to files."""
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.runs.decisions import Decisions
-from subsvms.app.runs.folder import DECISIONS, check_place, fill_folder
+from subsvms.app.runs.folder import DECISIONS, UNFINISHED, fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
-from subsvms.app.runs.model import Model, save_model
+from subsvms.app.runs.model import Model, saving_model
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import (
     ISSUES,
@@ -81,10 +83,10 @@ def do_job(
         raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
     place = None if dry_run else choose_place(table, output, reviewed=bool(options.verified))
     if place is not None:  # before work that may take minutes
-        check_place(place, force=force)
+        prepare_place(place, force=force)
         if model is not None:
             inputs = [*table.paths, *([] if features is None else [Path(features)])]
-            check_target(model, inputs, force=force)
+            check_model_place(model, place, inputs, force=force)
     clock.lap("reading")
     run = correct_table(table, options, features=features, n_jobs=n_jobs)
     run = replace(run, seconds=clock.laps | run.seconds)
@@ -159,7 +161,7 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
     path = (folder if folder.is_dir() else folder.parent) / DECISIONS
     labels = dict(record.options.verified)
     if path.is_file():
-        decisions = Decisions(path)
+        decisions = Decisions(path, path.with_name(RECORD))
         try:
             labels |= {row: decision.label for row, decision in decisions.current.items()}
         finally:
@@ -168,6 +170,27 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
     if not verified:
         raise TableError(f"There are no decisions in {str(folder)!r}: make some with subsvms review.")
     return verified, record.input
+
+
+def check_model_place(model: Path, place: Path, inputs: Sequence[Path], *, force: bool) -> None:
+    """Raise an error if the classifier cannot be saved there beside the folder of the run.
+
+    Parameters
+    ----------
+    model, place : Path
+        Where the classifier and the folder go.
+    inputs : sequence of Path
+        Files that must not be overwritten.
+    force : bool
+        Whether an existing file may be replaced.
+    """
+    above = {model.resolve(), *model.resolve().parents}
+    if above & {place.resolve(), place.resolve().with_name(place.name + UNFINISHED)}:
+        raise TableError(
+            f"{str(model)!r} (--save-model) is the folder of the result, or inside it: choose another place for "
+            "the model."
+        )
+    check_target(model, inputs, force=force)
 
 
 def check_unchanged(what: str, found: str, wanted: str) -> None:
@@ -180,13 +203,12 @@ def check_unchanged(what: str, found: str, wanted: str) -> None:
 
 
 def write_folder(run: Run, issues: Issues, summary: Summary, place: Path, *, force: bool) -> None:
-    """Fill the folder of a run."""
+    """Fill the folder of a run; the classifier, which is written first, takes its place last."""
     corrected = summary.files[0][0]
-    with fill_folder(place, force=force) as folder:
+    saving = nullcontext() if summary.model is None else saving_model(Model.of(run), summary.model)
+    with saving, fill_folder(place, force=force) as folder:
         write_corrected(run, folder / corrected)
         write_issues(run, issues, folder)
         digests = {name: digest_file(folder / name) for name in (corrected, LISTED, ISSUES)}
         write_report(summary, run.correction, folder)
         write_record(make_record(run, summary, place, digests), folder)
-        if summary.model is not None:
-            save_model(Model.of(run), summary.model)

@@ -159,9 +159,15 @@ def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) 
     if not verified:
         return None
     labels = np.full(len(table), None, dtype=object)
+    classes = {(type(label), label) for label in table.classes}
     for row, label in verified:
         if not 1 <= row <= len(table):
             raise TableError(f"A decision is about row {row}, but {table.name} has {len(table)} rows.")
+        if (type(label), label) not in classes:
+            raise TableError(
+                f"A decision gives row {row} the label {show(label)}, which is not a class of {table.name}: "
+                "decide this row again."
+            )
         labels[row - 1] = label
     return labels
 

@@ -111,7 +111,7 @@ function listenToButtons({ decide, decideAll, undo, step, showSide, changeName }
 }
 
 function listenToDialogs() {
-  each("[data-close]", (button) => (button.onclick = () => button.closest("dialog").close("")));
+  each("[data-close]", (button) => (button.onclick = () => button.closest("dialog").close(button.dataset.close)));
   each("dialog form", (form) => {
     form.onsubmit = (event) => {
       event.preventDefault();

@@ -1,6 +1,6 @@
-// Dialogs that ask for a name, for a label, and for confirmation before all rows are decided.
+// Dialogs that ask for a name, for a label, for confirmation before all rows are decided, and whose decision holds.
 
-import { count, plural, formatFilter } from "./words.js";
+import { count, plural, formatChoice, formatDecision, formatFilter, formatNames } from "./words.js";
 
 const $ = (id) => document.getElementById(id);
 const NAME = "subsvms.name"; // where the browser keeps it
@@ -8,14 +8,17 @@ const NAME = "subsvms.name"; // where the browser keeps it
 export const ownName = () => localStorage.getItem(NAME) ?? "";
 export const isAsking = () => document.querySelector("dialog[open]") !== null;
 
-/** Open a dialog; return true if it was confirmed. */
-function ask(dialog) {
+/** Open a dialog; return which button closed it: "yes" for the form's, "" if it was cancelled. */
+function choose(dialog) {
   return new Promise((resolve) => {
     dialog.returnValue = "";
-    dialog.onclose = () => resolve(dialog.returnValue === "yes");
+    dialog.onclose = () => resolve(dialog.returnValue);
     dialog.showModal();
   });
 }
+
+/** Open a dialog; return true if it was confirmed. */
+const ask = async (dialog) => (await choose(dialog)) === "yes";
 
 export async function askName() {
   $("name").value = ownName();
@@ -51,4 +54,21 @@ export async function askAll(verdict, total, filter) {
   $("all-yes").textContent = `${button} all ${count(total)}`;
   if (!(await ask($("all-dialog")))) return null;
   return verdict === "label" ? { verdict, label: $("all-label").value } : { verdict };
+}
+
+/** Show what somebody else decided about a row in the meantime; return whether our decision replaces it. */
+export async function askWhich(issue, theirs, choice) {
+  const name = theirs.who === ownName() ? "You, in another tab," : theirs.who;
+  $("which-title").textContent = `Row ${count(issue.row)} was decided in the meantime`;
+  $("which-words").textContent = `${name} ${formatDecision(theirs)}. You want to ${formatChoice(choice, issue)}.`;
+  $("which-cancel").hidden = true;
+  return (await choose($("which-dialog"))) === "mine";
+}
+
+/** The same for all rows of a filter; return "mine", "theirs", or "" if nothing shall be stored. */
+export async function askWhichAll({ differing, names }, total) {
+  $("which-title").textContent = `${plural(differing, "row")} of ${count(total)} ${differing === 1 ? "was" : "were"} decided in the meantime`;
+  $("which-words").textContent = `${formatNames(names)} decided differently since this list was loaded. Keep these decisions and decide the other rows, or replace them?`;
+  $("which-cancel").hidden = false;
+  return choose($("which-dialog"));
 }

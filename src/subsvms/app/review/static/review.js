@@ -4,20 +4,27 @@
 // on disk, and after each decision the list is loaded again. The address holds the filter, so a reload keeps it.
 
 import { listen } from "./controls.js";
-import { askAll, askLabel, askName, isAsking, ownName } from "./dialogs.js";
-import { get, Lost, post, Refused } from "./server.js";
+import { askAll, askLabel, askName, askWhich, askWhichAll, isAsking, ownName } from "./dialogs.js";
+import { get, Lost, post, Refused, whenSlow } from "./server.js";
 import { fillSelect, makeDetail, makeLine, makeNothing } from "./views.js";
-import { count, plural, quote, shorten, formatAgreement, formatCounts, formatDecision, formatFilter } from "./words.js";
+import {
+  count, plural, quote, shorten, formatAgreement, formatCounts, formatDecision, formatFilter, formatTotal,
+} from "./words.js";
 
 const PAGE = 50; // issues in the list
 const POLL = 2_000; // milliseconds between checks for decisions by others
 const FAR = 20; // pages to search for the next open issue
+const LONG = 120_000; // milliseconds to wait for decisions on all rows: 100,000 of them take a while
 const MANY = 200; // the most rows in one answer of the server; there may be more
 const EVERYTHING = {
   search: "", status: "open", given: "", suggested: "", low: "", high: "", column: "", value: "", sort: "worst",
 };
 const ADVICE =
   "Nothing can be decided until it does; trying again. If it was stopped, start it and open the address that it prints.";
+const WAITING = "Waiting for the server, which has not responded for some seconds. Nothing is decided before it does.";
+const RESTARTED =
+  "The review was started again, and this tab belongs to the earlier one. What this page confirmed is stored. " +
+  "To go on, open the address that subsvms review printed last.";
 const NARROWING = ["search", "given", "suggested", "low", "high", "value"];
 
 const $ = (id) => document.getElementById(id);
@@ -33,7 +40,9 @@ const state = {
   place: 0, // position of that row on the page, or where it was
   issue: null, // all about that row, once it is loaded
   last: 0, // number of the last action that we know of
+  listed: 0, // number of the last action that the list shows
   busy: false, // a decision is being stored
+  ignored: 0, // keys pressed and buttons clicked meanwhile
   turning: false, // another page of the list is being loaded
   lost: false, // the server is not responding
 };
@@ -42,37 +51,53 @@ const turns = { list: 0, issue: 0 }; // an answer to an outdated request is drop
 // Messages
 
 let saying;
+let said = "";
 function say(words, isWrong = false) {
   clearTimeout(saying);
+  said = words;
   $("said").textContent = "";
   $("said").classList.toggle("wrong", isWrong);
   saying = setTimeout(() => ($("said").textContent = isWrong ? `⚠ ${words}` : words), 20); // so that it is read out
 }
 
+/** Add to what was said last. */
+const remark = (words) => say(`${said} ${words}`, $("said").classList.contains("wrong"));
+
 /** Run an action; if it fails, report it. */
 async function attempt(work) {
   try {
     const result = await work();
-    if (state.lost) await returnToServer();
+    if (state.lost) await listenToOthers().catch(showLost);
     return result;
   } catch (error) {
-    if (error instanceof Lost) showLost(error);
-    else if (!(error instanceof Refused)) reportError(error); // a bug: let it show
-    say(error.message, true);
+    const isRefused = error instanceof Refused;
+    if (error instanceof Lost || (isRefused && isServerGone(error))) showLost(error);
+    else if (!isRefused) reportError(error); // a bug: let it show
+    say(isRefused && error.status === 403 ? "Nothing was stored." : error.message, true);
   }
 }
 
+/** Whether a refusal is about the server or its files, and not about the request: 403 means another token. */
+const isServerGone = ({ status }) => status === 403 || status >= 500;
+
 function showLost(error) {
   if (!(error instanceof Lost || error instanceof Refused)) reportError(error);
+  const words = error instanceof Lost ? `The server is not responding. ${ADVICE}` : error.message;
+  showBanner(error.status === 403 ? RESTARTED : words);
+}
+
+function showBanner(words) {
   state.lost = true;
-  $("lost").textContent = error instanceof Lost ? `The server is not responding. ${ADVICE}` : error.message;
+  if ($("lost").textContent !== words) $("lost").textContent = words; // otherwise it would be read out again
   $("lost").hidden = false;
 }
+
+const showWaiting = () => state.lost || showBanner(WAITING);
 
 async function returnToServer() {
   state.lost = false;
   $("lost").hidden = true;
-  say("The server is responding again.");
+  if (!state.busy) say("The server is responding again.");
   await showList();
   await renewIssue();
 }
@@ -94,6 +119,7 @@ async function showList() {
   const answer = await get("issues", { ...askedFilter(), offset: state.page * PAGE, limit: PAGE });
   if (turn !== turns.list) return;
   state.total = answer.total;
+  state.listed = answer.last;
   if (state.page > lastPage()) {
     state.page = lastPage();
     return showList();
@@ -111,7 +137,7 @@ function drawList() {
   if (place < 0) $("lines").querySelector("button")?.setAttribute("tabindex", "0");
   if (hadFocus) $("lines").querySelector("[tabindex='0']")?.focus();
   $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
-  $("shown").textContent = plural(total, filter.status === "all" ? "row" : `${filter.status} row`);
+  $("shown").textContent = formatTotal(total, filter.status);
   $("pager").hidden = total <= PAGE;
   $("page").value = page + 1;
   $("page").max = lastPage() + 1;
@@ -214,7 +240,9 @@ function drawIssue(issue) {
   state.issue = issue;
   $("issue").replaceChildren(...(issue ? makeDetail(issue, state.meta.label) : []));
   $("bar").classList.toggle("idle", issue === null);
-  for (const button of $("bar").querySelectorAll("[data-verdict]")) button.disabled = issue === null;
+  for (const button of $("bar").querySelectorAll("[data-verdict]")) {
+    button.disabled = issue === null || (button.dataset.verdict === "keep" && issue.given === null);
+  }
   if (isOther) $("detail").scrollTop = 0;
   if (issue === null) showSide("list");
   drawNothing();
@@ -285,10 +313,15 @@ async function changeName() {
   drawName();
 }
 
-/** Run an action that is stored; ignore others until it is complete. */
+/** Run an action that is stored; ignore others until it is complete, and say so. */
 async function store(work) {
-  if (state.busy || isAsking()) return;
+  if (isAsking()) return;
+  if (state.busy) {
+    state.ignored += 1;
+    return say("The last decision is still being stored: this one was ignored.", true);
+  }
   state.busy = true;
+  state.ignored = 0;
   try {
     const who = ownName() || (await askName());
     drawName();
@@ -298,36 +331,72 @@ async function store(work) {
   } finally {
     state.busy = false;
     document.body.classList.remove("busy");
+    if (state.ignored) remark(`${plural(state.ignored, "key or click", "keys or clicks")} meanwhile: ignored.`);
   }
 }
 
 function decide(verdict) {
   const issue = state.issue;
-  if (issue === null || issue.row !== state.row) return; // not seen yet
+  if (state.row === null) return;
+  if (issue?.row !== state.row) return say("The row is still being loaded: nothing was decided.", true);
+  if (verdict === "keep" && issue.given === null) return say("This row has no label to keep.", true);
   return store(async (who) => {
     const choice = verdict === "label" ? await askLabel(issue, state.meta.classes) : { verdict };
     if (!choice) return;
-    const answer = await post("decide", { row: issue.row, who, ...choice });
-    drawCounts(answer);
-    say(`Row ${count(issue.row)}: you ${formatDecision(answer.issue.decision)}.`);
+    const { decision, counts } = await settle(issue, who, choice);
+    if (counts) drawCounts(counts);
+    const name = counts ? "you" : decision.who;
+    say(`Row ${count(issue.row)}: ${name} ${formatDecision(decision)}.`);
     await moveOn(issue.row);
   });
 }
 
+/** Store a decision; if others decided differently since the row was shown, ask which decision holds. */
+async function settle(issue, who, choice) {
+  let seen = issue.decision?.act ?? 0;
+  for (;;) {
+    try {
+      const { issue: stored, ...counts } = await post("decide", { row: issue.row, who, seen, ...choice });
+      return { decision: stored.decision, counts };
+    } catch (error) {
+      const theirs = error.found?.issue?.decision;
+      if (!theirs) throw error;
+      if (!(await askWhich(issue, theirs, choice))) return { decision: theirs };
+      seen = theirs.act;
+    }
+  }
+}
+
 function decideAll(verdict) {
   return store(async (who) => {
-    const filter = askedFilter();
-    const expect = state.total;
-    const choice = await askAll(verdict, expect, state.filter);
+    const request = { filter: askedFilter(), who, expect: state.total, seen: state.listed };
+    const choice = await askAll(verdict, request.expect, state.filter);
     if (!choice) return;
     try {
-      const answer = await post("decide-all", { filter, who, expect, ...choice });
+      const answer = await settleAll({ ...request, ...choice });
+      if (!answer) return say("Nothing was decided.");
       drawCounts(answer);
-      say(`${plural(answer.rows, "row")} decided.`);
+      const left = request.expect - answer.rows;
+      say(`${plural(answer.rows, "row")} decided.${left ? ` ${plural(left, "row")} stayed as before.` : ""}`);
     } finally {
       await applyFilter({}).catch(() => {}); // the failure has been reported
     }
   });
+}
+
+/** Store a decision on all rows; if others decided some differently since, ask which decisions hold. */
+async function settleAll(request) {
+  for (;;) {
+    try {
+      return await post("decide-all", request, LONG);
+    } catch (error) {
+      if (!error.found?.differing) throw error;
+      const chosen = await askWhichAll(error.found, request.expect);
+      if (chosen === "") return null;
+      if (chosen === "theirs") request.yielding = true;
+      else request.seen = error.found.last;
+    }
+  }
 }
 
 function undo() {
@@ -405,6 +474,7 @@ async function follow() {
 // The start
 
 async function start() {
+  whenSlow(showWaiting);
   $("filters").open = !isSmall.matches;
   drawName();
   const [meta, counts] = await Promise.all([get("meta"), get("state")]);

@@ -1,28 +1,42 @@
 // Requests to the server, and errors when it does not respond.
 
 const API = new URL("../api/", import.meta.url);
-const PATIENCE = { GET: 15_000, POST: 120_000 }; // milliseconds; deciding 100,000 rows takes a while
+const PATIENCE = 10_000; // milliseconds until a request is given up
+const SLOW = 3_000; // milliseconds until the page says that it is waiting
 
 /** The server did not respond: the request may or may not have taken effect. */
 export class Lost extends Error {}
 
-/** The server refused the request, with a reason. */
-export class Refused extends Error {}
+/** The server refused the request, with a status, a reason, and what else it answered. */
+export class Refused extends Error {
+  constructor(status, found) {
+    super(found.error ?? `The server responded with status ${status}.`);
+    this.status = status;
+    this.found = found;
+  }
+}
+
+let noteSlow = () => {};
+/** Set what to do when a request takes long. */
+export const whenSlow = (work) => (noteSlow = work);
 
 export const get = (path, words = {}) => ask("GET", `${path}?${new URLSearchParams(words)}`);
-export const post = (path, body) => ask("POST", path, JSON.stringify(body));
+export const post = (path, body, patience = PATIENCE) => ask("POST", path, JSON.stringify(body), patience);
 
-async function ask(method, path, body) {
+async function ask(method, path, body, patience = PATIENCE) {
   let answer, found;
+  const slow = setTimeout(noteSlow, SLOW);
   try {
     const headers = body === undefined ? {} : { "content-type": "application/json" };
-    answer = await fetch(new URL(path, API), { method, body, headers, signal: AbortSignal.timeout(PATIENCE[method]) });
+    answer = await fetch(new URL(path, API), { method, body, headers, signal: AbortSignal.timeout(patience) });
     found = await answer.json();
   } catch {
     const doubt = method === "GET" ? "" : ": this may not have been stored";
-    if (answer && answer.status >= 500) throw new Refused(`The server failed${doubt}.`);
+    if (answer && answer.status >= 500) throw new Refused(answer.status, { error: `The server failed${doubt}.` });
     throw new Lost(`The server is not responding${doubt}.`);
+  } finally {
+    clearTimeout(slow);
   }
-  if (!answer.ok) throw new Refused(found.error ?? `The server responded with status ${answer.status}.`);
+  if (!answer.ok) throw new Refused(answer.status, found);
   return found;
 }

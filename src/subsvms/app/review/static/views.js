@@ -14,7 +14,10 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-const name = (text) => make("bdi", { title: text.length > 60 ? text : null }, shorten(text));
+const name = (text) => {
+  if (text === null) return make("span", { class: "missing" }, "no label");
+  return make("bdi", { title: text.length > 60 ? text : null }, shorten(text));
+};
 const move = ({ given, suggested }) => [name(given), make("span", { class: "arrow" }, " → "), name(suggested)];
 
 function bar(share) {
@@ -141,6 +144,9 @@ function makeHistory(history) {
 
 /** What to show if the list is empty. */
 export function makeNothing(meta, { issues, decided, skipped }, status, isNarrow) {
+  if (status === "disputed" && !isNarrow) {
+    return [make("p", {}, "No row was decided differently by several people."), makeOffer("open", "Show open rows")];
+  }
   const say = (...words) => make("p", {}, ...words);
   if (issues === 0) return [say("No label in ", name(meta.title), " looks suspicious: there is nothing to review.")];
   if (status === "open" && !isNarrow && decided === issues) {

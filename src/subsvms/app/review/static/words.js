@@ -30,10 +30,32 @@ export const mark = (decision) => (decision ? MARKS[decision.verdict] : ["", "op
 export function formatDecision({ verdict, label }) {
   return {
     accept: () => `accepted the suggestion ${quote(label)}`,
-    keep: () => `kept the label ${quote(label)}`,
+    keep: () => (label === null ? "left it without a label" : `kept the label ${quote(label)}`),
     label: () => `gave it the label ${quote(label)}`,
     skip: () => "skipped it",
   }[verdict]();
+}
+
+/** What somebody is about to decide. */
+export function formatChoice({ verdict, label }, { given, suggested }) {
+  return {
+    accept: () => `accept the suggestion ${quote(suggested)}`,
+    keep: () => `keep the label ${quote(given)}`,
+    label: () => `give it the label ${quote(label)}`,
+    skip: () => "skip it",
+  }[verdict]();
+}
+
+/** Names in a sentence: "Ann", "Ann and Bob", "Ann, Bob and 3 others". */
+export function formatNames(names) {
+  const shown = names.slice(0, names.length > 3 ? 2 : 3).map(shorten);
+  const last = names.length > 3 ? `${names.length - 2} others` : shown.pop();
+  return shown.length ? `${shown.join(", ")} and ${last}` : last;
+}
+
+export function formatTotal(total, status) {
+  if (status === "disputed") return plural(total, "disagreement");
+  return plural(total, status === "all" ? "row" : `${status} row`);
 }
 
 export function formatWithstands(number) {
@@ -41,8 +63,9 @@ export function formatWithstands(number) {
   return `The vote withstands ${plural(number, "further wrong label")} anywhere in the table.`;
 }
 
-export function formatCounts({ issues, decided, skipped }) {
-  return `${count(decided)} of ${count(issues)} decided${skipped ? `, ${count(skipped)} skipped` : ""}`;
+export function formatCounts({ issues, decided, skipped, disputed }) {
+  const more = [skipped && `${count(skipped)} skipped`, disputed && plural(disputed, "disagreement")];
+  return [`${count(decided)} of ${count(issues)} decided`, ...more.filter(Boolean)].join(", ");
 }
 
 export function formatAgreement({ judged, accepted, low, high }) {

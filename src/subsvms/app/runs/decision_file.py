@@ -1,0 +1,241 @@
+"""The SQLite file of decisions: its format, the run that it belongs to, and whether it is still in its place.
+
+The file is in WAL mode and every commit is on disk before it is acknowledged. Files can be moved, removed or
+overwritten while they are open, and SQLite would go on writing to what nobody can find any more. So before
+and after each commit the files under our names are compared with those that were opened.
+"""
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from subsvms.app.tables.files import digest_file, show
+from subsvms.exceptions import TableError
+
+FORMAT = 2  # format 1 did not say which run it belongs to
+APPLICATION = int.from_bytes(b"SVMd", "big")  # in the header of the file
+REFUSE = "BEGIN SELECT RAISE(ABORT, 'history is append-only'); END"
+HISTORY = (
+    """CREATE TABLE acts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    undoes INTEGER UNIQUE REFERENCES acts(id),
+    who TEXT NOT NULL,
+    at TEXT NOT NULL
+) STRICT""",
+    """CREATE TABLE decisions (
+    act INTEGER NOT NULL REFERENCES acts(id),
+    row INTEGER NOT NULL,
+    verdict TEXT NOT NULL CHECK (verdict IN ('accept', 'keep', 'label', 'skip')),
+    label TEXT,
+    PRIMARY KEY (act, row)
+) STRICT, WITHOUT ROWID""",
+    f"CREATE TRIGGER acts_stay BEFORE UPDATE ON acts {REFUSE}",
+    f"CREATE TRIGGER acts_remain BEFORE DELETE ON acts {REFUSE}",
+    f"CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions {REFUSE}",
+    f"CREATE TRIGGER decisions_remain BEFORE DELETE ON decisions {REFUSE}",
+)
+OWNER = (
+    "CREATE TABLE run (number INTEGER PRIMARY KEY CHECK (number = 1), sha256 TEXT NOT NULL) STRICT",
+    f"CREATE TRIGGER run_stays BEFORE UPDATE ON run {REFUSE}",
+    f"CREATE TRIGGER run_remains BEFORE DELETE ON run {REFUSE}",
+)
+SCHEMAS = {1: HISTORY, FORMAT: HISTORY + OWNER}
+# Errors that are about the disk, permissions or other processes, and not about what is in the file.
+OUTSIDE = tuple(
+    f"SQLITE_{name}" for name in "FULL IOERR READONLY CANTOPEN PERM BUSY LOCKED NOMEM PROTOCOL".split()
+)
+
+Entry = tuple[tuple[int, int | None, str, str], list[tuple[int, str, str]]]
+"""An act (number, act that it takes back, who, when), and its lines (row, verdict, label in JSON)."""
+
+
+class BrokenFile(TableError):
+    """The file of decisions is not, or no longer, the one it should be, or it cannot be written or read."""
+
+
+class DecisionFile:
+    """The file, open. Only one thread may use it at a time.
+
+    Parameters
+    ----------
+    path : Path
+        It is created if it does not exist.
+    run : Path or None
+        The run's run.json. A file that belongs to another run is refused; without this, it is not checked.
+    """
+
+    def __init__(self, path: Path, run: Path | None):
+        self.path, self.run = path, run
+        self.last = 0  # act up to which everything was read
+        self.seal = hashlib.sha256()  # of all that was read
+        with self.explaining(), ExitStack() as on_failure:
+            self.digest = "" if run is None else digest_file(run)
+            with suppress(FileExistsError):
+                path.touch(exist_ok=False)
+            before = self._look()[0]
+            self.connection = sqlite3.connect(path, timeout=30, check_same_thread=False, isolation_level=None)
+            on_failure.callback(self.connection.close)
+            self._set_up()
+            self.places, self.stamps = self._look()
+            if self.places[0] != before[0]:
+                raise self.moved()
+            on_failure.pop_all()
+
+    def _set_up(self) -> None:
+        execute = self.connection.execute
+        execute("PRAGMA journal_mode = WAL")
+        execute("PRAGMA synchronous = FULL")  # acknowledged is on disk
+        execute("PRAGMA trusted_schema = OFF")
+        execute("BEGIN IMMEDIATE")
+        (version,) = execute("PRAGMA user_version").fetchone()
+        if version == 0 and execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+            version = FORMAT
+            for statement in SCHEMAS[version]:
+                execute(statement)
+            execute("INSERT INTO run VALUES (1, ?)", (self.digest,))
+            execute(f"PRAGMA application_id = {APPLICATION}")
+            execute(f"PRAGMA user_version = {version}")
+        execute("COMMIT")
+        if version not in SCHEMAS:
+            raise self.damaged(f"format {version}, not {FORMAT}")
+        made = execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+        found = {_squeeze(sql) for (sql,) in made if not sql.startswith("CREATE TABLE sqlite_")}
+        ours = (0 if version == 1 else APPLICATION,) == execute("PRAGMA application_id").fetchone()
+        if not ours or found != {_squeeze(statement) for statement in SCHEMAS[version]}:
+            raise self.damaged("its tables are not ours")
+        (sound,) = execute("PRAGMA quick_check(1)").fetchone()
+        if sound != "ok":
+            raise self.damaged(sound)
+        if self.run is None or version == 1:
+            return
+        if execute("SELECT sha256 FROM run").fetchall() != [(self.digest,)]:
+            raise BrokenFile(
+                f"{str(self.path)!r} holds decisions about another run than the one in its folder: move it "
+                "back to the folder in which it was made."
+            )
+
+    def damaged(self, reason: str) -> BrokenFile:
+        """Return the error for a file whose content cannot be right."""
+        return BrokenFile(
+            f"{str(self.path)!r} is not a file of decisions, or it is damaged ({reason}): restore it, or "
+            "move it away to start again without it."
+        )
+
+    def moved(self) -> BrokenFile:
+        """Return the error for a file that is no longer there."""
+        return BrokenFile(
+            f"{str(self.path)!r}, or the run beside it, was moved, removed or replaced while it was open: "
+            "put it back, or stop the review and start it again; until then nothing is stored."
+        )
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Turn errors of SQLite and of the system into one sentence."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if isinstance(error, sqlite3.Error) and not name.startswith(OUTSIDE):
+                raise self.damaged(show(str(error))) from None
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise BrokenFile(
+                f"{str(self.path)!r} cannot be written or read ({reason}), so nothing was stored: check the "
+                "free space and the permissions, and try again."
+            ) from None
+
+    def _look(self) -> tuple[list, list]:
+        """Return which files have our names, and when those that seldom change were changed."""
+        names = (self.path.name + end for end in ("", "-wal", "-shm"))
+        found = [_stat(self.path.with_name(name)) for name in names]
+        stamped = (found[0], None if self.run is None else _stat(self.run))
+        return (
+            [one and (one.st_dev, one.st_ino) for one in found],
+            [one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in stamped],
+        )
+
+    def check_place(self) -> None:
+        """Raise an error unless whoever opens the file by its name finds all that was read from it.
+
+        File, log and index must be those that were opened. The file itself changes when SQLite moves the log
+        into it, or when somebody overwrites it: then it is read again and compared.
+        """
+        places, stamps = self._look()
+        if places != self.places or (stamps != self.stamps and not self._is_intact()):
+            raise self.moved()
+        self.stamps = stamps
+
+    def _is_intact(self) -> bool:
+        """Return whether the run is the same, and a new reader of the file finds what was read from it."""
+        try:
+            if self.run is not None and digest_file(self.run) != self.digest:
+                return False
+            uri = f"{self.path.resolve().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(uri, timeout=30, uri=True)) as connection:
+                found = read_acts(connection, 0, self.last)
+        except (OSError, sqlite3.Error):
+            return False
+        return seal(hashlib.sha256(), found).digest() == self.seal.digest()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """Give a function that executes statements; without an error, what it did can be acknowledged."""
+        with self.explaining():
+            self.check_place()
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:  # SQLite may have rolled back already
+                    self.connection.execute("ROLLBACK")
+                raise
+            self.check_place()
+
+    def read_new(self) -> list[Entry]:
+        """Return what was added since the last act that was passed to `accept`."""
+        with self.explaining():
+            return read_acts(self.connection, self.last)
+
+    def accept(self, entries: list[Entry]) -> None:
+        """Remember that these entries are known."""
+        seal(self.seal, entries)
+        self.last = entries[-1][0][0] if entries else self.last
+
+
+def read_acts(connection: sqlite3.Connection, after: int, until: int = 2**62) -> list[Entry]:
+    """Return the acts with numbers above one and up to another, in order."""
+    acts = connection.execute(
+        "SELECT id, undoes, who, at FROM acts WHERE id > ? AND id <= ? ORDER BY id", (after, until)
+    ).fetchall()
+    if not acts:
+        return []
+    lines = connection.execute(
+        "SELECT act, row, verdict, label FROM decisions WHERE act > ? AND act <= ? ORDER BY act, row",
+        (after, acts[-1][0]),
+    )
+    by_act = {act: [line[1:] for line in some] for act, some in groupby(lines, key=itemgetter(0))}
+    return [(act, by_act.get(act[0], [])) for act in acts]
+
+
+def seal(digest: Any, entries: list[Entry]) -> Any:
+    """Add entries to a hash, and return it."""
+    for entry in entries:
+        digest.update(repr(entry).encode())
+    return digest
+
+
+def _squeeze(sql):
+    return " ".join(sql.rstrip("; \n").split())
+
+
+def _stat(path):
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
