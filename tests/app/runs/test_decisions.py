@@ -1,6 +1,8 @@
 """What people decided: append-only, shared, and never lost once acknowledged."""
 
+import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -10,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subsvms.app.runs.decisions import Act, Decisions, NothingToUndo, check_name
+from subsvms.app.runs.decision_file import HISTORY, BrokenFile
+from subsvms.app.runs.decisions import Act, Conflict, Decisions, NothingToUndo, check_name
 from subsvms.exceptions import TableError
 
 
@@ -168,3 +171,231 @@ def test_the_file_is_safe_to_share(book):
     assert book.file.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert book.file.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # full
     assert os.path.exists(book.file.path)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The run.json of a folder."""
+    (tmp_path / "a.subsvms").mkdir()
+    (tmp_path / "a.subsvms" / "run.json").write_text("{}")
+    return tmp_path / "a.subsvms" / "run.json"
+
+
+def open_book(run, **options):
+    return Decisions(run.with_name("decisions.sqlite"), run, **options)
+
+
+def remove(folder):
+    for path in folder.glob("decisions.sqlite*"):
+        path.unlink()
+
+
+def replace_folder(folder):
+    os.rename(folder, folder.with_name("old"))
+    shutil.copytree(folder.with_name("old"), folder)
+
+
+def overwrite(folder):
+    other = Decisions(folder.parent / "other.sqlite")
+    other.decide([(5, "accept", "yes")], who="Eve")
+    other.close()
+    shutil.copyfile(folder.parent / "other.sqlite", folder / "decisions.sqlite")
+
+
+def go_back(folder):
+    """Copy a backup over all files, as a person does who wants to undo much."""
+    for path in (folder.parent / "backup").glob("decisions.sqlite*"):
+        shutil.copyfile(path, folder / path.name)
+
+
+DISPLACED = {
+    "removed": remove,
+    "log removed": lambda folder: (folder / "decisions.sqlite-wal").unlink(),
+    "file moved": lambda folder: os.rename(folder / "decisions.sqlite", folder / "mine.sqlite"),
+    "folder moved": lambda folder: os.rename(folder, folder.with_name("elsewhere")),
+    "folder replaced": replace_folder,
+    "overwritten": overwrite,
+    "backup restored": go_back,
+    "emptied": lambda folder: os.truncate(folder / "decisions.sqlite", 0),
+    "another run": lambda folder: (folder / "run.json").write_text("[]"),
+    "run removed": lambda folder: (folder / "run.json").unlink(),
+}
+
+
+@pytest.mark.parametrize("moment", ["before", "while"])
+@pytest.mark.parametrize("name", DISPLACED)
+def test_what_cannot_be_found_again_is_not_acknowledged(run, name, moment):
+    earlier = open_book(run)
+    earlier.decide([(1, "accept", "yes")], who="Ann")
+    earlier.close()
+    shutil.copytree(run.parent, run.parent.with_name("backup"))
+    book = open_book(run)
+    book.decide([(2, "accept", "yes")], who="Ann")
+    book.file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    if moment == "before":
+        DISPLACED[name](run.parent)
+        with pytest.raises(BrokenFile, match="moved, removed or replaced while it was open"):
+            book.decide([(3, "keep", "no")], who="Ann")
+    else:
+        with pytest.raises(BrokenFile), book.file.transaction() as connection:
+            connection.execute("INSERT INTO acts (who, at) VALUES ('Ann', '')")
+            DISPLACED[name](run.parent)
+    with pytest.raises(BrokenFile):
+        book.refresh()
+    assert set(book.current) == {1, 2}
+    book.close()
+
+
+def test_a_folder_that_comes_back_can_be_used_again(run):
+    book = open_book(run)
+    os.rename(run.parent, run.parent.with_name("elsewhere"))
+    with pytest.raises(BrokenFile):
+        book.undo(who="Ann")
+    os.rename(run.parent.with_name("elsewhere"), run.parent)
+    run.write_text("{}")  # the same once more
+    assert book.decide([(1, "accept", "yes")], who="Ann") == 1
+    book.close()
+
+
+def test_the_log_may_move_into_the_file_at_any_time(run):
+    book, other = open_book(run), open_book(run)
+    for row in range(1, 20):
+        (book, other)[row % 2].decide([(row, "accept", "yes")], who="Ann")
+        (book, other)[row % 3 % 2].file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    book.refresh()
+    assert len(book.current) == 19
+    book.close()
+    other.close()
+
+
+def test_a_full_disk_is_reported_and_what_was_stored_before_stays(run):
+    book = open_book(run)
+    book.decide([(1, "accept", "yes")], who="Ann")
+    book.file.connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(BrokenFile, match="disk is full.*check the free space"):
+        book.decide([(row, "accept", "x" * 1000) for row in range(2, 100)], who="Ann")
+    book.file.connection.execute("PRAGMA max_page_count = 100000")
+    book.decide([(2, "keep", "no")], who="Ann")
+    assert set(book.current) == {1, 2}
+    book.close()
+
+
+def test_a_file_of_another_run_is_refused(run, tmp_path):
+    open_book(run).close()
+    (tmp_path / "b.subsvms").mkdir()
+    (tmp_path / "b.subsvms" / "run.json").write_text('{"other": 1}')
+    shutil.copy(run.with_name("decisions.sqlite"), tmp_path / "b.subsvms")
+    with pytest.raises(BrokenFile, match="about another run than the one in its folder"):
+        open_book(tmp_path / "b.subsvms" / "run.json")
+
+
+def make_old_file(path, *lines):
+    """Write a file of format 1, which does not name its run."""
+    connection = sqlite3.connect(path)
+    for statement in HISTORY:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 1")
+    connection.execute("INSERT INTO acts (who, at) VALUES ('Ann', '2026-01-01T00:00:00.000+00:00')")
+    connection.executemany("INSERT INTO decisions VALUES (1, ?, ?, ?)", lines)
+    connection.commit()
+    connection.close()
+
+
+def test_a_file_of_format_1_is_read_and_continued(run):
+    make_old_file(run.with_name("decisions.sqlite"), (1, "accept", '"yes"'), (2, "keep", "null"))
+    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
+    book.decide([(3, "label", "no")], who="Bob")
+    assert {row: one.label for row, one in book.current.items()} == {1: "yes", 2: None, 3: "no"}
+    book.close()
+
+
+LABELS = ['"zzz"', '["yes"]', '{"yes": 1}', "1", "true", "null", json.dumps("x" * 10**6), "[" * 10**5, "NaN"]
+
+
+@pytest.mark.parametrize("text", LABELS, ids=range(len(LABELS)))
+def test_a_label_that_is_not_a_class_of_the_run_is_refused(run, text):
+    make_old_file(run.with_name("decisions.sqlite"), (1, "label", text))
+    with pytest.raises(BrokenFile, match="row 1 has .*restore it") as caught:
+        open_book(run, rows=range(1, 9), labels=["yes", "no"])
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("text", ['["yes"]', '{"yes": 1}', "[" * 10**5, "no JSON"])
+def test_without_known_classes_a_label_is_still_text_or_a_number(run, text):
+    make_old_file(run.with_name("decisions.sqlite"), (1, "label", text))
+    with pytest.raises(BrokenFile, match="or it is damaged"):
+        open_book(run)
+
+
+def test_whole_numbers_and_booleans_are_different_labels(run):
+    make_old_file(run.with_name("decisions.sqlite"), (1, "label", "true"))
+    with pytest.raises(BrokenFile, match="not a class"):
+        open_book(run, labels=[0, 1])
+
+
+def test_a_row_that_is_not_an_issue_is_refused(run):
+    make_old_file(run.with_name("decisions.sqlite"), (9, "label", '"yes"'))
+    with pytest.raises(BrokenFile, match="row 9 is not an issue"):
+        open_book(run, rows=range(1, 9), labels=["yes", "no"])
+
+
+def test_what_a_stranger_adds_while_the_file_is_open_is_refused_each_time(run):
+    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
+    with sqlite3.connect(book.file.path) as connection:
+        connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
+        connection.execute("INSERT INTO decisions VALUES (1, 1, 'label', '[]')")
+    connection.close()
+    for _ in range(2):
+        with pytest.raises(BrokenFile, match="not a class"):
+            book.decide([(2, "label", "no")], who="Ann")
+    book.close()
+
+
+def test_nothing_is_stored_that_could_not_be_read_again(run):
+    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
+    for line in ((1, "label", "maybe"), (9, "label", "yes"), (1, "accept", None)):
+        with pytest.raises(ValueError):
+            book.decide([line], who="Ann")
+    assert book.history() == []
+    book.close()
+
+
+def test_of_two_who_decide_differently_the_second_is_asked(book):
+    first, second = book.decide_many([
+        Act([(1, "accept", "yes")], "Ann", seen=0), Act([(1, "keep", "no")], "Bob", seen=0),
+    ])  # fmt: skip
+    assert first == 1 and isinstance(second, Conflict) and second.theirs[0].who == "Ann"
+    assert book.decide_many([Act([(1, "keep", "no")], "Bob", seen=1)]) == [2]
+    assert book.current[1].who == "Bob"
+
+
+def test_people_in_other_processes_are_asked_too(book):
+    other = Decisions(book.file.path)
+    other.decide([(1, "accept", "yes")], who="Ann")
+    (answer,) = book.decide_many([Act([(1, "keep", "no"), (2, "keep", "no")], "Bob", seen=0)])
+    assert isinstance(answer, Conflict) and 2 not in book.current
+    other.close()
+
+
+def test_nobody_is_asked_about_the_same_decision_a_skipped_row_or_what_was_taken_back(book):
+    book.decide([(1, "accept", "yes"), (2, "skip", None), (3, "keep", "no")], who="Ann")
+    book.decide([(3, "accept", "yes")], who="Ann")
+    book.undo(who="Ann")
+    book.undo(who="Ann")
+    book.decide([(1, "accept", "yes"), (2, "skip", None)], who="Ann")
+    decided = [(1, "accept", "yes"), (2, "keep", "no"), (3, "accept", "yes")]
+    assert book.decide_many([Act(decided, "Bob", seen=0)]) == [6]
+
+
+def test_a_request_that_is_sent_again_is_stored_once(book):
+    act = Act([(1, "accept", "yes"), (2, "skip", None)], "Ann", seen=0)
+    assert book.decide_many([act, act]) == [1, 1] and book.decide_many([act]) == [1]
+    assert len(book.history()) == 1
+
+
+def test_who_yields_decides_only_the_other_rows(book):
+    book.decide([(1, "accept", "yes")], who="Ann")
+    mine = [(1, "keep", "no"), (2, "keep", "no")]
+    assert book.decide_many([Act(mine, "Bob", seen=0, yielding=True)]) == [2]
+    assert {row: one.who for row, one in book.current.items()} == {1: "Ann", 2: "Bob"}
+    assert book.decide_many([Act(mine[:1], "Bob", seen=0, yielding=True)]) == [1]

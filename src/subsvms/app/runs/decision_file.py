@@ -95,13 +95,18 @@ class DecisionFile:
         execute("BEGIN IMMEDIATE")
         (version,) = execute("PRAGMA user_version").fetchone()
         if version == 0 and execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            version = FORMAT
-            for statement in SCHEMAS[version]:
+            for statement in SCHEMAS[FORMAT]:
                 execute(statement)
             execute("INSERT INTO run VALUES (1, ?)", (self.digest,))
             execute(f"PRAGMA application_id = {APPLICATION}")
-            execute(f"PRAGMA user_version = {version}")
+            execute(f"PRAGMA user_version = {FORMAT}")
         execute("COMMIT")
+        self._check_content(self.connection)
+
+    def _check_content(self, connection: sqlite3.Connection) -> None:
+        """Raise an error unless the file is sound, has our tables, and belongs to the run."""
+        execute = connection.execute
+        (version,) = execute("PRAGMA user_version").fetchone()
         if version not in SCHEMAS:
             raise self.damaged(f"format {version}, not {FORMAT}")
         made = execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
@@ -177,8 +182,9 @@ class DecisionFile:
                 return False
             uri = f"{self.path.resolve().as_uri()}?mode=ro"
             with closing(sqlite3.connect(uri, timeout=30, uri=True)) as connection:
+                self._check_content(connection)
                 found = read_acts(connection, 0, self.last)
-        except (OSError, sqlite3.Error):
+        except (OSError, sqlite3.Error, BrokenFile):
             return False
         return seal(hashlib.sha256(), found).digest() == self.seal.digest()
 
