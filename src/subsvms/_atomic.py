@@ -1,8 +1,92 @@
-"""Write a file completely or not at all."""
+"""Write a file completely or not at all, and say in one sentence why the system did not let us."""
 
+import errno
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from subsvms.exceptions import TableError
+
+ADVICE = {  # what to do about errors of the system
+    "free some space, or choose another place": (errno.ENOSPC, errno.EDQUOT),
+    "a file of this size is not allowed there; choose another place": (errno.EFBIG,),
+    "check its permissions, or choose another place": (errno.EACCES, errno.EPERM, errno.EROFS),
+    "choose a shorter name": (errno.ENAMETOOLONG,),
+    "close other programs, or allow more open files (ulimit -n)": (errno.EMFILE, errno.ENFILE),
+    "check its name and folder": (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
+}
+
+
+def format_system_error(error: OSError, place: str | os.PathLike | None = None, done: str = "used") -> str:
+    """Return a sentence about an error of the system: the place, the reason, and what to do.
+
+    Parameters
+    ----------
+    error : OSError
+    place : path-like, optional
+        By default the file that the error names.
+    done : str
+        What could not be done with the place.
+
+    Examples
+    --------
+    >>> format_system_error(OSError(errno.ENOSPC, "No space left on device"), "a.csv", "written")
+    "'a.csv' could not be written (No space left on device): free some space, or choose another place."
+    """
+    if error.errno is None:
+        return str(error)
+    advice = next((words for words, codes in ADVICE.items() if error.errno in codes), "try again")
+    place = place or error.filename
+    name = "A file" if place is None else repr(os.fsdecode(place))
+    return f"{name} could not be {done} ({os.strerror(error.errno)}): {advice}."
+
+
+@contextmanager
+def explaining(place: Path, work: Path | None = None) -> Iterator[None]:
+    """Turn an error of the system while a place is written into a sentence that names the place.
+
+    Parameters
+    ----------
+    place : Path
+    work : Path, optional
+        A folder whose files stand for the place. An error about a file that is neither in it nor in the place
+        is reported about that file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # such as that of a cluster
+            raise
+        named = None if error.filename is None else Path(os.fsdecode(error.filename))
+        if named is None or {place, work} & {named, *named.parents}:
+            raise TableError(format_system_error(error, place, "written")) from None
+        raise TableError(format_system_error(error)) from None
+
+
+@contextmanager
+def replace_when_done(path: Path) -> Iterator[Path]:
+    """Give a temporary file in the same folder; it takes the path's place if the block raises no error.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replace_when_done(Path(folder) / "a.txt") as temporary:
+    ...         _ = temporary.write_bytes(b"all of it")
+    ...     os.listdir(folder)
+    ['a.txt']
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-", suffix=".part")
+    try:
+        os.close(handle)
+        yield Path(name)
+        os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -15,17 +99,10 @@ def write_whole(path: Path, data: bytes) -> None:
     ...     (Path(folder) / "a.txt").read_bytes(), os.listdir(folder)
     (b'all of it', ['a.txt'])
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    with replace_when_done(path) as temporary, temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _umask() -> int:

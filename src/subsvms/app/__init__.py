@@ -3,6 +3,6 @@
 from subsvms._extras import require_extra
 
 require_extra(
-    "This part of subsvms", "app", "filelock", "jinja2", "matplotlib", "msgspec", "pandas", "psutil", "pyarrow",
-    "rich", "skrub", "starlette", "typer", "uvicorn",
+    "This part of subsvms", "app", "filelock", "jinja2", "matplotlib", "msgspec", "pandas", "psutil",
+    "pyarrow", "rich", "skrub", "starlette", "typer", "uvicorn",
 )  # fmt: skip

@@ -12,7 +12,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pyarrow as pa
 import pytest
 from filelock import FileLock
@@ -24,7 +23,7 @@ from subsvms._progress import listening
 from subsvms.app.cli.main import app
 from subsvms.app.large import job as job_in_parts
 from subsvms.app.large import passes
-from subsvms.app.large.job import do_job_in_parts, fits_in_memory, measure_free_memory
+from subsvms.app.large.job import do_job_in_parts, fits_in_memory
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.exceptions import TableError
@@ -188,16 +187,6 @@ def test_parts_are_chosen_when_the_table_does_not_fit(folder, tmp_path, monkeypa
     assert not fits_in_memory(where, None)
     done = run("correct", where, "--label", "label", "--exclude", "true", "--svms", "40")
     assert done.exit_code == 0 and (folder / "0.subsvms/corrected").is_dir()
-
-
-def test_a_container_may_allow_less_memory_than_is_free(tmp_path, monkeypatch):
-    free = psutil.virtual_memory().available
-    for name, text in (("max", "3000000"), ("current", "1000000")):
-        (tmp_path / name).write_text(text + "\n")
-    monkeypatch.setattr(job_in_parts, "CGROUP", (tmp_path / "max", tmp_path / "current"))
-    assert measure_free_memory() == 2_000_000
-    (tmp_path / "max").write_text("max\n")  # no limit
-    assert measure_free_memory() == pytest.approx(free, rel=0.5)
 
 
 def damage(path, group):

@@ -1,18 +1,39 @@
 """The folder of a run: complete, or not there."""
 
 import errno
+import hashlib
+import json
 import os
+import re
 import shutil
 
 import pytest
+from filelock import FileLock
 
-from subsvms.app.runs.folder import fill_folder
+from subsvms.app.runs import folder as folders
+from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.folder import PLAN, UNFINISHED, fill_folder, prepare_place, resume_folder
 from subsvms.exceptions import TableError
 
+TABLE = "y\n1\n"
 
-def fill(folder, text="{}"):
-    (folder / "corrected.csv").write_text("y\n1\n")
-    (folder / "run.json").write_text(text)
+
+def make_record(title="", **files):
+    record = {
+        "subsvms": 2, "input": {"paths": [], "sha256": ""}, "options": {"label": "y"}, "files": files,
+        "found": {"title": title, "rows": 1, "action": "fix", "words": []},
+    }  # fmt: skip
+    return json.dumps(record)
+
+
+def fill(folder, title="", table=TABLE):
+    (folder / "corrected.csv").write_text(table)
+    digest = hashlib.sha256(table.encode()).hexdigest()
+    (folder / "run.json").write_text(make_record(title, **{"corrected.csv": digest}))
+
+
+def read_title(folder):
+    return json.loads((folder / "run.json").read_text())["found"]["title"]
 
 
 def names(folder):
@@ -53,7 +74,7 @@ def test_an_earlier_run_is_replaced_only_by_force(tmp_path):
         pass
     with fill_folder(place, force=True) as folder:
         fill(folder, "new")
-    assert (place / "run.json").read_text() == "new" and len(list(tmp_path.iterdir())) == 1
+    assert read_title(place) == "new" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_what_others_put_there_is_never_replaced(tmp_path):
@@ -80,7 +101,7 @@ def test_of_two_runs_at_once_the_second_gets_an_error_and_the_first_stays(tmp_pa
                 assert first != second
                 fill(first, "first")
             fill(second, "second")
-    assert (place / "run.json").read_text() == "first" and len(list(tmp_path.iterdir())) == 1
+    assert read_title(place) == "first" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next_and_a_run_in_progress_is_left_alone(tmp_path):
@@ -103,7 +124,7 @@ def test_a_folder_that_was_moved_aside_by_a_killed_run_comes_back(tmp_path):
     fill(aside, "old")
     with pytest.raises(TableError, match="earlier run"), fill_folder(tmp_path / "a.subsvms", force=False):
         pass
-    assert (tmp_path / "a.subsvms/run.json").read_text() == "old" and not aside.exists()
+    assert read_title(tmp_path / "a.subsvms") == "old" and not aside.exists()
 
 
 def test_a_folder_in_a_folder_that_does_not_exist_is_an_error(tmp_path):
@@ -117,10 +138,180 @@ def test_what_belongs_to_another_run_is_left_alone(tmp_path):
     fill(other, "other")
     with fill_folder(tmp_path / "out", force=False) as folder:
         fill(folder)
-    assert (other / "run.json").read_text() == "other"
+    assert read_title(other) == "other"
 
 
 def test_a_message_names_the_folder_that_the_user_knows(tmp_path):
     with pytest.raises(TableError) as caught, fill_folder(tmp_path / "a.subsvms", force=False) as folder:
         raise TableError(f"{folder / 'corrected.csv'} could not be written.")
     assert str(caught.value) == f"{tmp_path / 'a.subsvms' / 'corrected.csv'} could not be written."
+
+
+def add_file(folder):
+    (folder / "notes.txt").write_text("precious")
+    return "notes.txt"
+
+
+def add_folder(folder):
+    (folder / "corrected/more").mkdir(parents=True)
+    return "corrected/more"
+
+
+def add_link(folder):
+    (folder.parent / "elsewhere").mkdir()
+    (folder / "issues").symlink_to(folder.parent / "elsewhere")
+    return "issues"
+
+
+def replace_by_link(folder):
+    (folder / "report.html").symlink_to(folder / "corrected.csv")
+    return "report.html"
+
+
+def edit(folder):
+    (folder / "corrected.csv").write_text("y\n2\n")
+    return "corrected.csv"
+
+
+def forge_record(folder):
+    (folder / "run.json").write_text('{"my": 1}')
+    return "run.json"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [add_file, add_folder, add_link, replace_by_link, edit, forge_record],
+    ids=lambda one: one.__name__,
+)
+@pytest.mark.parametrize("when", ["before", "at the last moment"])
+def test_force_replaces_only_what_the_run_wrote(tmp_path, change, when):
+    place = tmp_path / "a.subsvms"
+    with fill_folder(place, force=False) as folder:
+        fill(folder, "old")
+    found = change(place) if when == "before" else None
+    with pytest.raises(TableError) as caught, fill_folder(place, force=True) as folder:
+        fill(folder, "new")
+        found = change(place)
+    assert found in str(caught.value) and str(place) in str(caught.value)
+    there = names(tmp_path)
+    assert f"a.subsvms/{found}" in there and "a.subsvms/corrected.csv" in there
+    assert not [name for name in there if name.startswith(".")]
+
+
+def test_what_is_added_while_a_folder_is_moved_comes_back_with_it(tmp_path, monkeypatch):
+    place = tmp_path / "a.subsvms"
+    with fill_folder(place, force=False) as folder:
+        fill(folder, "old")
+
+    def rename(source, target):
+        if source == place:
+            book = Decisions(place / "decisions.sqlite", None)
+            book.decide([(1, "keep", "yes")], who="Ann")
+            book.close()
+        real(source, target)
+
+    real = os.rename
+    monkeypatch.setattr(folders.os, "rename", rename)
+    with pytest.raises(TableError, match="decisions that people made"):
+        with fill_folder(place, force=True) as folder:
+            fill(folder, "new")
+    assert read_title(place) == "old" and (place / "decisions.sqlite").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.subsvms"]
+
+
+@pytest.mark.parametrize("suffix", [".part", ".old"])
+def test_hidden_folders_lose_only_what_a_run_wrote(tmp_path, suffix):
+    with fill_folder(tmp_path / "a.subsvms", force=False) as folder:
+        fill(folder)
+    left = tmp_path / f".a.subsvms-0123abcd{suffix}"
+    left.mkdir()
+    fill(left)
+    prepare_place(tmp_path / "a.subsvms", force=True)
+    assert not left.exists()
+    left.mkdir()
+    fill(left)
+    add_file(left)
+    prepare_place(tmp_path / "a.subsvms", force=True)
+    assert names(left) == ["notes.txt"]
+
+
+def test_a_folder_without_its_lock_is_cleared_away_at_once(tmp_path):
+    """As after a second Ctrl-C, or a kill while it was removed."""
+    left = tmp_path / ".a.subsvms-0123abcd.part"
+    left.mkdir()
+    (left / ".corrected.csv-abcd_123.part").write_text("half of it")
+    held = tmp_path / ".a.subsvms-4567abcd.part"
+    held.mkdir()
+    with FileLock(held.with_suffix(".lock")):
+        prepare_place(tmp_path / "a.subsvms", force=False)
+        assert names(tmp_path) == [held.with_suffix(".lock").name, held.name]
+    prepare_place(tmp_path / "a.subsvms", force=False)
+    assert names(tmp_path) == []
+
+
+def begin(place, plan, force=False):
+    """Leave a folder that can be continued."""
+    with pytest.raises(ZeroDivisionError), resume_folder(place, plan, force=force) as folder:
+        (folder / "corrected").mkdir(exist_ok=True)
+        (folder / "corrected/part-000000.parquet").write_text("a part")
+        raise ZeroDivisionError
+
+
+def test_an_unfinished_folder_is_emptied_only_of_what_a_run_wrote(tmp_path):
+    place, unfinished = tmp_path / "a", tmp_path / f"a{UNFINISHED}"
+    begin(place, {"seed": 1})
+    (unfinished / "corrected/notes.txt").write_text("precious")
+    with pytest.raises(TableError, match="'corrected/notes.txt'"), resume_folder(place, {}, force=True):
+        pass
+    assert names(unfinished) == [
+        PLAN, "corrected", "corrected/notes.txt", "corrected/part-000000.parquet"
+    ]  # fmt: skip
+    (unfinished / "corrected/notes.txt").unlink()
+    with resume_folder(place, {"seed": 1}, force=False) as folder:
+        assert (folder / "corrected/part-000000.parquet").is_file()
+    assert names(place) == ["corrected", "corrected/part-000000.parquet"]
+    begin(tmp_path / "b", {"seed": 1})
+    with resume_folder(tmp_path / "b", {"seed": 2}, force=False) as folder:
+        assert names(folder) == [PLAN, "corrected"]
+
+
+def test_a_run_that_was_stopped_while_it_emptied_or_tidied_a_folder_leaves_nothing_odd(tmp_path, monkeypatch):
+    place = tmp_path / "a"
+    begin(place, {"seed": 1})
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(folders, "_sort_out", lambda *args: (_ for _ in ()).throw(KeyboardInterrupt))
+        patched.setattr(folders, "_check_unfinished", lambda folder: None)
+        with resume_folder(place, {"seed": 2}, force=False):
+            pass
+    with resume_folder(place, {"seed": 1}, force=False) as folder:
+        assert names(folder) == [PLAN, "corrected"]  # what may be half removed is not continued
+        fill(folder, "a")
+        (folder / "done").mkdir()
+        (folder / "done/000000.json").write_text("{}")
+        monkeypatch.setattr(folders, "_tidy", lambda target: None)
+    assert (place / "done").is_dir()
+    monkeypatch.undo()
+    with pytest.raises(TableError, match="an earlier run"):
+        prepare_place(place, force=False)
+    assert names(place) == ["corrected.csv", "run.json"]
+
+
+def test_long_names_that_begin_alike_are_told_apart(tmp_path):
+    one, other = (tmp_path / ("a" * 200 + end) for end in "bc")
+    aside = tmp_path / f"{folders._hide(other)}0123abcd.old"
+    aside.mkdir()
+    fill(aside, "other")
+    with fill_folder(one, force=False) as folder:
+        fill(folder, "one")
+    assert read_title(aside) == "other" and read_title(one) == "one"
+    with fill_folder(tmp_path / ("\u6f22" * 80), force=False) as folder:  # 240 bytes
+        fill(folder)
+
+
+def test_an_error_about_another_place_names_that_place(tmp_path):
+    with pytest.raises(TableError) as caught, fill_folder(tmp_path / "a.subsvms", force=False):
+        raise OSError(errno.EACCES, "Permission denied", "/elsewhere/x")
+    assert re.match("'/elsewhere/x' could not be used .Permission denied.: check", str(caught.value))
+    with pytest.raises(TableError) as caught, fill_folder(tmp_path / "a.subsvms", force=False) as folder:
+        raise OSError(errno.ENOSPC, "No space left on device", str(folder / "corrected.csv"))
+    assert f"{str(tmp_path / 'a.subsvms')!r} could not be written" in str(caught.value)

@@ -6,45 +6,43 @@ stopped, whatever the reason, continues from there if it is started again.
 """
 
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from subsvms._progress import announce
 from subsvms.app.large.draw import POOL_SIZE
-from subsvms.app.large.engines import SHARED, open_engine
+from subsvms.app.large.engines import open_engine
 from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES
 from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
 from subsvms.app.large.sources import PART_FORMATS, Source, find_format, list_files, name_files, open_source
 from subsvms.app.large.staging import stage_files
-from subsvms.app.large.survey import DRAWN, FETCHED, learn_from
-from subsvms.app.runs.folder import UNFINISHED, resume_folder
-from subsvms.app.runs.job import check_unchanged, describe_output
-from subsvms.app.runs.model import Model, save_model
+from subsvms.app.large.survey import DRAWN, learn_from
+from subsvms.app.runs.folder import PLAN, UNFINISHED, remove_known, resume_folder
+from subsvms.app.runs.job import check_model_place, check_unchanged, describe_output
+from subsvms.app.runs.model import Model, saving_model
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_report
 from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, describe_worst, get_version, summarise
-from subsvms.app.tables.files import COMPRESSIONS, check_target, digest_file, split_suffix
+from subsvms.app.tables.files import (
+    COMPRESSIONS,
+    digest_file,
+    measure_free_memory,
+    split_suffix,
+)
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
-from subsvms.exceptions import TableError
+from subsvms.exceptions import InputError, TableError
 
 STAGED, SEPARATOR = "input", "separator.txt"
 # Bytes of memory for each byte of a file, in a run in memory: a guess, on the high side.
 BYTES_PER_BYTE = {"parquet": 12.0, "feather": 6.0, "csv": 8.0, "tsv": 8.0}
 COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
-SCRAP = (  # what only the work needs
-    DONE, VOTES, STAGED, DRAWN, FETCHED, TOKEN, f"{SHARED}*", f"{CORRECTED}/.*", f"{ISSUES}/.*",
-)  # fmt: skip
-CGROUP = ("memory.max", "memory.current")  # bytes that a container may use, and those that it uses
 SHARE = 0.5  # of the free memory that a run in memory may take
 
 
@@ -68,16 +66,6 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
     growth = [COMPRESSED_BYTES if path.suffix.lower() in COMPRESSIONS else 1.0 for path in paths]
     size = sum(times * path.stat().st_size for times, path in zip(growth, paths, strict=True))
     return factor * size <= SHARE * measure_free_memory()
-
-
-def measure_free_memory() -> float:
-    """Return the bytes of memory that are free on this machine, or in this container if it allows less."""
-    free = float(psutil.virtual_memory().available)
-    try:
-        limit, used = (float(Path("/sys/fs/cgroup", name).read_text()) for name in CGROUP)
-    except (OSError, ValueError):  # no container, or one without a limit
-        return free
-    return min(free, limit - used)
 
 
 def do_job_in_parts(
@@ -129,24 +117,26 @@ def do_job_in_parts(
         )
     place = output if output is not None else choose_place(where, shared, paths, format)
     check_outside(place, where)
-    if model is not None:
-        check_target(model, paths, force=force)
+    if model is not None and not dry_run:
+        check_model_place(model, place, paths, force=force)
     clock = Clock()
     plan = make_plan(options, paths, base)
     beside = place.parent if engine == "dask" else None  # all workers must see the folder
     filling = _filling(place, plan, force=force, dry_run=dry_run, beside=beside)
-    with _naming_what_is_kept(place), filling as folder:
-        source = prepare_source(paths, base, format, options, folder)
+    with ExitStack() as at_last, _naming_what_is_kept(place), filling as folder:
+        with _forgetting_mistakes(folder):
+            source = prepare_source(paths, base, format, options, folder)
         clock.lap("reading")
         with open_engine(
             engine, n_jobs=n_jobs, n_items=len(source.units), folder=folder, scheduler=scheduler
         ) as workers:
-            learned = learn_from(
-                source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs,
-                folder=folder, batch_rows=batch_rows,
-            )  # fmt: skip
-            if expected is not None:
-                check_unchanged("The table", learned.run.table.digest, expected.sha256)
+            with _forgetting_mistakes(folder):
+                learned = learn_from(
+                    source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs,
+                    folder=folder, batch_rows=batch_rows,
+                )  # fmt: skip
+                if expected is not None:
+                    check_unchanged("The table", learned.run.table.digest, expected.sha256)
             clock.lap("learning")
             token = (folder / TOKEN).read_text(encoding="utf-8")
             more: dict[str, Any] = {"batch_rows": batch_rows, "token": token}
@@ -154,8 +144,9 @@ def do_job_in_parts(
             written = None if dry_run else folder
             whole = correct_units(source, learned.corrector, workers, folder=written, **more)
             clock.lap("judging")
-        if make_plan(options, paths, base) != plan:
-            raise TableError("The table was changed while it was read: start again when it is complete.")
+        with _forgetting_mistakes(folder):
+            if make_plan(options, paths, base) != plan:
+                raise TableError("The table was changed while it was read: start again when it is complete.")
         finding = examine_worst(learned, whole, n_jobs=n_jobs)
         run = replace(finding.run, seconds=clock.laps)
         listed = [f"{ISSUES}/", "suspicious labels with the reason, worst first in each part"]
@@ -166,9 +157,9 @@ def do_job_in_parts(
         summary = summarise(run, worst, finding.n_issues, label_notes=notes, **outcome)
         if not dry_run:
             announce("writing")
+            if summary.model is not None:  # written now, and moved to its place after the folder
+                at_last.enter_context(saving_model(Model.of(run), summary.model))
             write_folder(finding, run, summary, place, folder, base)
-    if summary.model is not None:
-        save_model(Model.of(run), summary.model)
     return summary
 
 
@@ -218,7 +209,7 @@ def _filling(
     with (
         tempfile.TemporaryDirectory(prefix=".subsvms-", dir=beside)
         if dry_run
-        else resume_folder(place, plan, force=force, scrap=SCRAP) as name
+        else resume_folder(place, plan, force=force) as name
     ):
         folder = Path(name)
         for part in (CORRECTED, ISSUES, DONE, VOTES):
@@ -227,9 +218,25 @@ def _filling(
         try:
             yield folder
         except BaseException:
-            if not ((folder / DRAWN).exists() or (folder / STAGED / SEPARATOR).exists()):
-                shutil.rmtree(folder, ignore_errors=True)
+            if not any(path.exists() for path in _list_notes(folder)):
+                remove_known(folder, last=PLAN)
             raise
+
+
+def _list_notes(folder: Path) -> list[Path]:
+    """Return the files that show that there is something to continue with."""
+    return [folder / DRAWN, folder / STAGED / SEPARATOR]
+
+
+@contextmanager
+def _forgetting_mistakes(folder: Path) -> Iterator[None]:
+    """Leave nothing to continue with after an error that the same command would meet again."""
+    try:
+        yield
+    except InputError:
+        for path in _list_notes(folder):
+            path.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.files import (
     SUFFIXES,
     check_names,
@@ -115,10 +116,10 @@ class Source:
         fragment = dataset.ParquetFileFormat().make_fragment(
             unit.path, fs.LocalFileSystem(), self.partitions.get(unit.path), list(unit.row_groups)
         )
-        yield from fragment.to_batches(
+        yield from map(check_values, fragment.to_batches(
             self.schema, columns=columns, batch_size=batch_rows, use_threads=False,
             batch_readahead=1, fragment_readahead=1,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _find_bad(self, unit, columns):
         """Return the unit with only those row groups that cannot be read."""

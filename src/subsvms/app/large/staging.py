@@ -3,15 +3,22 @@
 Cells of text stay text, as in `subsvms.app.tables.csv_text`: what the columns mean is decided later.
 """
 
-import codecs
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.large.sources import UNIT_ROWS
+from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.csv_text import choose_separator, read_header, text_options
-from subsvms.app.tables.files import BYTE_ORDER_MARKS, COMPRESSIONS, check_names, first_sentence
+from subsvms.app.tables.files import (
+    BYTE_ORDER_MARKS,
+    COMPRESSIONS,
+    check_encoding,
+    check_names,
+    first_sentence,
+)
 from subsvms.exceptions import TableError
 
 HEADER_BYTES = 1 << 20  # within which the first line must end
@@ -51,28 +58,53 @@ def stage_files(
     done, first = 0, None
     for number, path in enumerate(paths):
         name = repr(str(path))
-        try:
+        with _explain_reading(name):  # and not while its copy is written: the disk may be full
             if format == "feather":
                 batches = _open_arrow(path)
             else:
                 separator, batches = _open_text(path, name, format, label, encoding, separator)
-            schema = next(batches)
-            if first is not None and not schema.equals(first):
-                raise TableError(
-                    f"{name} has other columns than {str(paths[0])!r}: give all files the same columns."
-                )
-            first = schema
-            with parquet.ParquetWriter(folder / f"{number:06d}.parquet", schema, compression="zstd") as file:
-                for batch in _regroup(schema, batches):
-                    file.write_table(batch)
-                    announce(STAGE, done, total)
-        except TableError:
-            raise
-        except (pa.ArrowException, OSError, EOFError, LookupError, ValueError) as error:
-            raise TableError(_format_unreadable(name, first_sentence(error))) from None
+        tables = _explain_each(name, batches)
+        schema = next(tables)
+        if first is not None and not schema.equals(first):
+            raise TableError(
+                f"{name} has other columns than {str(paths[0])!r}: give all files the same columns."
+            )
+        first = schema
+        with (
+            _explain_reading(name, pa.ArrowException),  # of types that Parquet does not have
+            parquet.ParquetWriter(folder / f"{number:06d}.parquet", schema, compression="zstd") as file,
+        ):
+            for batch in _regroup(schema, tables):
+                file.write_table(batch)
+                announce(STAGE, done, total)
         done += path.stat().st_size
         announce(STAGE, done, total)
     return separator
+
+
+@contextmanager
+def _explain_reading(name: str, *errors: type[Exception]) -> Iterator[None]:
+    """Report what is wrong with a file that is read; by default anything that reading can raise."""
+    import pyarrow as pa
+
+    expected = errors or (pa.ArrowException, OSError, EOFError, LookupError, ValueError)
+    try:
+        yield
+    except TableError:
+        raise
+    except expected as error:
+        raise TableError(_format_unreadable(name, first_sentence(error))) from None
+
+
+def _explain_each(name: str, batches: Iterator) -> Iterator:
+    """Yield what an iterator over a file yields."""
+    while True:
+        with _explain_reading(name):
+            try:
+                batch = next(batches)
+            except StopIteration:
+                return
+        yield batch
 
 
 def _format_unreadable(name: str, reason: str) -> str:
@@ -108,12 +140,12 @@ def _open_arrow(path: Path) -> Iterator:
         if not is_file:
             with pa.ipc.open_stream(file) as stream:
                 yield stream.schema
-                yield from stream
+                yield from map(check_values, stream)
             return
         with pa.ipc.open_file(file) as reader:
             yield reader.schema
             for number in range(reader.num_record_batches):
-                yield reader.get_batch(number)
+                yield check_values(reader.get_batch(number))
 
 
 def _open_text(path, name, format, label, encoding, separator) -> tuple[str, Iterator]:
@@ -124,12 +156,7 @@ def _open_text(path, name, format, label, encoding, separator) -> tuple[str, Ite
         start = stream.read(4)
     mark = next((mark for mark in BYTE_ORDER_MARKS if start.startswith(mark)), b"")
     known = BYTE_ORDER_MARKS[mark] if mark else encoding or "utf-8"
-    try:
-        known = "utf-8" if codecs.lookup(known).name == "utf-8" else known
-    except LookupError:
-        raise TableError(
-            f"There is no text encoding {encoding!r}: use one such as 'utf-8', 'cp1252' or 'utf-16'."
-        ) from None
+    known = "utf-8" if check_encoding(known) == "utf-8" else known
     with _open_stream(path, mark, known) as stream:
         head = stream.read(HEADER_BYTES)
     if not head.strip():

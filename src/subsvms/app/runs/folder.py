@@ -4,74 +4,175 @@ It is filled beside its place under a hidden name, and moved there when every fi
 killed leaves the hidden folder, which the next run on the same table removes: a lock that the system releases
 with the process shows that nobody fills the folder any more. Two runs at once fill two folders, and the
 second to finish gets an error.
+
+Nothing is removed but files that a run wrote, one by one and known by their names: what anybody else put into
+a folder stays, and so does the folder.
 """
 
-import errno
+import hashlib
 import json
 import os
 import re
 import secrets
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
-from subsvms._atomic import write_whole
+from subsvms._atomic import explaining, write_whole
 from subsvms._progress import announce
 from subsvms.app.runs.decisions import holds_decisions
-from subsvms.app.runs.record import RECORD
+from subsvms.app.runs.record import RECORD, Record, read_record
+from subsvms.app.tables.files import digest_file, show
 from subsvms.exceptions import TableError
 
 DECISIONS = "decisions.sqlite"
 PLAN = ".plan.json"
 UNFINISHED = ".unfinished"  # after the name of a folder that a later run can continue
-# System errors that mean that nothing can be written there.
-UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.EFBIG}
+FOLDERS = ("corrected", "issues", "done", "votes", "input")  # that a run in parts makes in its folder
+ALWAYS = (RECORD, "report.html", *(DECISIONS + more for more in ("", "-wal", "-shm", "-journal")))
+TEMPORARY = r"\.[\w.-]+-\w{8}\.part"  # of `write_whole`
+# What only the work in parts needs, and all that a run writes before its record names the files.
+SCRAP = re.compile(
+    r"\.plan\.json|\.token|drawn\.json|fetched\.parquet|shared-[0-9a-f]{16}\.pickle|done/\d+\.(json|parquet)|"
+    r"votes/\d+\.npz|input/(\d+\.parquet|separator\.txt)|((corrected|issues|done|votes)/)?\.[\w.-]+-[0-9a-f]{16}|"
+    + TEMPORARY
+)
+UNDER_WAY = re.compile(
+    r"corrected\.[\w.]+|issues\.(csv|parquet)|report\.html|run\.json|(corrected|issues)/part-\d+\.parquet|"
+    r"issues/most-doubtful\.parquet|" + SCRAP.pattern
+)
+Known = Callable[[str], Any]
 
 
-def check_place(target: Path, *, force: bool) -> None:
-    """Raise an error if the result of a run must not, or cannot, be written to this folder.
+def prepare_place(target: Path, *, force: bool) -> Path:
+    """Remove what killed runs left, and raise an error if the result of a run must not be written there.
 
     Parameters
     ----------
     target : Path
+        The folder to make.
     force : bool
         Whether the folder of an earlier run may be replaced; other folders never are.
 
+    Returns
+    -------
+    Path
+        The folder, with links above it followed.
+
     Examples
     --------
-    >>> check_place(Path("no such folder/loans.subsvms"), force=False)
+    >>> prepare_place(Path("no such folder/loans.subsvms"), force=False)
     Traceback (most recent call last):
     subsvms.exceptions.TableError: There is no folder 'no such folder' to write in: make it first.
     """
-    shown = repr(str(target))
     if not target.parent.is_dir():
         raise TableError(f"There is no folder {str(target.parent)!r} to write in: make it first.")
     if not os.access(target.parent, os.W_OK):
         raise TableError(
             f"The folder {str(target.parent)!r} cannot be written to: choose another (--output)."
         )
+    target = target.parent.resolve() / target.name  # a path through the folder itself breaks when it moves
+    with explaining(target):
+        _clear_away(target)
+        check_place(target, force=force)
+    return target
+
+
+def check_place(target: Path, *, force: bool) -> None:
+    """Raise an error if there is something that must not be replaced; parameters as in `prepare_place`."""
+    shown = repr(str(target))
     if not (target.exists() or target.is_symlink()):
         return
     if not target.is_dir() or target.is_symlink():
         raise TableError(f"{shown} is not a folder: choose another name for the result (--output).")
-    if any(target.iterdir()) and not (target / RECORD).is_file():
+    if not any(target.iterdir()):
+        return
+    if not (target / RECORD).is_file():
         raise TableError(
             f"{shown} holds files that do not belong to a run: choose another folder (--output)."
         )
-    if holds_decisions(target / DECISIONS):
-        raise TableError(
-            f"{shown} holds decisions that people made, which must not be overwritten: choose another folder "
-            "(--output)."
-        )
-    if any(target.iterdir()) and not force:
+    _check_undecided(target, shown)
+    if not force:
         raise TableError(
             f"{shown} holds the result of an earlier run: choose another folder (--output), or replace it "
             "(--force)."
         )
+    for name, digest in _check_ours(target, shown).files.items():
+        if (target / name).is_file() and digest_file(target / name) != digest:
+            raise TableError(
+                f"{shown} holds {show(name)}, which was changed after the run wrote it: move it elsewhere, "
+                "or choose another folder (--output)."
+            )
+
+
+def _check_undecided(folder, shown):
+    if holds_decisions(folder / DECISIONS):
+        raise TableError(
+            f"{shown} holds decisions that people made, which must not be overwritten: choose another folder "
+            "(--output)."
+        )
+
+
+def _check_ours(folder: Path, shown: str) -> Record:
+    """Return the record of a run's folder; raise an error if it holds anything that the run did not write."""
+    try:
+        record = read_record(folder)
+    except TableError:
+        raise TableError(
+            f"{shown} holds a {RECORD} that is not the record of a run: choose another folder (--output)."
+        ) from None
+    _, foreign = _sort_out(folder, _names_of(record, folder))
+    if foreign:
+        raise TableError(
+            f"{shown} holds {show(foreign[0])}, which the run did not write: move it elsewhere, or choose "
+            "another folder (--output)."
+        )
+    return record
+
+
+def _names_of(record, folder):
+    """Return which files a finished run wrote; scrap only if it was killed before that was removed."""
+    tidy = not (folder / PLAN).is_file()
+    return lambda name: name in ALWAYS or name in record.files or (not tidy and SCRAP.fullmatch(name))
+
+
+def _sort_out(folder: Path, known: Known) -> tuple[list[str], list[str]]:
+    """Return the names of the files in a folder that are known, and of all else in it but our folders."""
+    ours: list[str] = []
+    foreign: list[str] = []
+    for place, folders, files in os.walk(folder):
+        inner = Path(place).relative_to(folder)
+        odd = [one for one in folders if one not in FOLDERS or inner.parts or Path(place, one).is_symlink()]
+        folders[:] = [one for one in folders if one not in odd]
+        for name in ((inner / one).as_posix() for one in (*files, *odd)):
+            path = folder / name
+            plain = path.is_file() and not path.is_symlink()
+            (ours if plain and known(name) else foreign).append(name)
+    return sorted(ours), sorted(foreign)
+
+
+def remove_known(folder: Path, known: Known = UNDER_WAY.fullmatch, last: str = RECORD) -> None:
+    """Remove the known files of a folder one by one, and the folder if nothing else is in it.
+
+    Parameters
+    ----------
+    folder : Path
+    known : callable
+        known(name) says whether a file is one that a run wrote; by default any that a run in progress writes.
+    last : str
+        The file that is removed last, as it proves that the others are ours.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    with suppress(OSError):
+        for name in sorted(_sort_out(folder, known)[0], key=last.__eq__):
+            (folder / name).unlink(missing_ok=True)
+    for place in (*(folder / one for one in FOLDERS), folder):
+        with suppress(OSError):  # not there, or not empty
+            place.rmdir()
 
 
 @contextmanager
@@ -93,103 +194,102 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
     ...     sorted(path.name for path in Path(name).rglob("*"))
     ['a.subsvms', 'run.json']
     """
-    target = _prepare(target, force=force)
+    target = prepare_place(target, force=force)
     folder = target.with_name(f"{_hide(target)}{secrets.token_hex(4)}.part")
-    with _explaining(target), _holding(folder.with_suffix(".lock")):
-        with _explaining(target, always=True):
-            folder.mkdir()
+    with _naming(target, folder), _holding(folder.with_suffix(".lock")):
         try:
+            folder.mkdir()
             yield folder
             _sync(folder)
             _move(folder, target, force=force)
-        except BaseException as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, TableError):  # the hidden name means nothing to a user
-                raise TableError(str(error).replace(str(folder), str(target))) from None
+        except BaseException:
+            remove_known(folder)
             raise
 
 
 @contextmanager
-def resume_folder(
-    target: Path, plan: dict[str, Any], *, force: bool, scrap: Sequence[str] = ()
-) -> Iterator[Path]:
+def _naming(target, folder):
+    """Report errors about the folder that is filled by the name that it will have, which the user knows."""
+    try:
+        with explaining(target, folder):
+            yield
+    except TableError as error:
+        raise TableError(str(error).replace(str(folder), str(target))) from None
+
+
+@contextmanager
+def resume_folder(target: Path, plan: dict[str, Any], *, force: bool) -> Iterator[Path]:
     """Give a folder to fill that stays if the block fails, so that the next run can continue it.
 
     Parameters
     ----------
     target : Path
-        What the folder becomes, whole and at once, if the block ends without an error.
+        What the folder becomes, whole and at once, if the block ends without an error. Files that only the
+        work needs are removed then, so that a run that is stopped at the last moment still has them.
     plan : dict
         What the run depends on. The folder that an earlier run left is given only if its plan was the same;
         otherwise it is emptied.
     force : bool
         Whether to replace the folder of an earlier run.
-    scrap : sequence of str
-        Patterns of files that only the work needs. They are removed when the folder is in its place, so that
-        a run that is stopped at the last moment still has them.
     """
-    target = _prepare(target, force=force)
+    target = prepare_place(target, force=force)
     folder = target.with_name(target.name + UNFINISHED)
-    ours = folder.is_dir() and ((folder / PLAN).is_file() or not any(folder.iterdir()))
-    if folder.is_symlink() or (folder.exists() and not ours):
-        raise TableError(
-            f"{str(folder)!r}, where this run would work, holds other files: move them, or choose another "
-            "folder (--output)."
-        )
     busy = f"{str(folder)!r} is being filled by another run: wait until it ends."
-    with _explaining(target):
-        with _explaining(target, always=True):
-            folder.mkdir(exist_ok=True)
-        with _holding(target.with_name(f"{_hide(target)}unfinished.lock"), busy):
-            text = json.dumps(plan, sort_keys=True)
-            if not (folder / PLAN).is_file() or (folder / PLAN).read_text(encoding="utf-8") != text:
-                if (folder / PLAN).is_file():
-                    announce("starting again: the unfinished run had other options, files or versions")
-                (folder / PLAN).unlink(missing_ok=True)  # first: without it nothing is continued
-                for path in folder.iterdir():
-                    _remove(path)
-                write_whole(folder / PLAN, text.encode())
+    lock = target.with_name(f"{_hide(target)}unfinished.lock")
+    with explaining(target, folder):
+        _check_unfinished(folder)
+        folder.mkdir(exist_ok=True)
+        with _holding(lock, busy):
+            _adopt_plan(folder, json.dumps(plan, sort_keys=True).encode())
             yield folder
             _sync(folder)
             _move(folder, target, force=force)
-            for path in (path for pattern in (PLAN, *scrap) for path in target.glob(pattern)):
-                with suppress(OSError):
-                    _remove(path)
+            _tidy(target)
 
 
-def _remove(path):
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def _check_unfinished(folder):
+    """Raise an error if there is anything but what a run in parts leaves when it is stopped."""
+    if not (folder.exists() or folder.is_symlink()):
+        return
+    known = UNDER_WAY if (folder / PLAN).is_file() else re.compile(TEMPORARY)  # the plan comes first
+    plain = folder.is_dir() and not folder.is_symlink()
+    foreign = _sort_out(folder, known.fullmatch)[1] if plain else [folder.name]
+    if foreign:
+        raise TableError(
+            f"{str(folder)!r}, where this run would work, holds other files ({show(foreign[0])}): move them, "
+            "or choose another folder (--output)."
+        )
 
 
-def _prepare(target, *, force):
-    """Return the place of a run's folder, checked, with what killed runs left there removed."""
-    target = target.parent.resolve() / target.name  # a path through the folder itself breaks when it moves
-    if target.parent.is_dir():
-        _clear_away(target)
-    check_place(target, force=force)
-    return target
+def _adopt_plan(folder, plan):
+    """Empty the folder unless it was left by a run with the same plan."""
+    path = folder / PLAN
+    if path.is_file() and path.read_bytes() == plan:
+        return
+    if path.is_file():
+        announce("starting again: the unfinished run had other options, files or versions")
+    write_whole(path, b"{}")  # no run has this plan: if this one is stopped now, nothing is continued
+    for name in _sort_out(folder, UNDER_WAY.fullmatch)[0]:
+        if name != PLAN:
+            (folder / name).unlink(missing_ok=True)
+    write_whole(path, plan)
+
+
+def _tidy(target):
+    """Remove what only the work needed; the plan, which shows that there may be such files, comes last."""
+    for name in sorted(_sort_out(target, SCRAP.fullmatch)[0], key=PLAN.__eq__):
+        with suppress(OSError):
+            (target / name).unlink(missing_ok=True)
+    for name in FOLDERS:
+        with suppress(OSError):  # not there, or not empty
+            (target / name).rmdir()
 
 
 def _hide(target):
     """Return how the hidden names start that a folder has before it is complete."""
-    return f".{target.name[:100]}-"
-
-
-@contextmanager
-def _explaining(target, *, always=False):
-    """Turn an error of the system into a sentence: `always`, or only if nothing can be written there."""
-    try:
-        yield
-    except OSError as error:
-        if not always and error.errno not in UNWRITABLE:  # a bug, or about another place
-            raise
-        raise TableError(
-            f"{str(target)!r} could not be written ({error.strerror}): free some space, or choose another "
-            "folder (--output)."
-        ) from None
+    name = target.name
+    short = name if len(name) <= 50 else f"{name[:30]}~{hashlib.sha256(os.fsencode(name)).hexdigest()[:16]}"
+    return f".{short}-"
 
 
 @contextmanager
@@ -197,7 +297,8 @@ def _holding(path, busy=None):
     """Hold a lock until the block or the process ends; raise `busy`, if given, if another one holds it."""
     lock = FileLock(path)
     try:
-        lock.acquire(timeout=0)
+        # Without `busy` the name is new, and only a run that clears away could hold it for a moment.
+        lock.acquire(timeout=0 if busy else 5)
     except Timeout:
         if busy is not None:
             raise TableError(busy) from None
@@ -214,17 +315,33 @@ def _holding(path, busy=None):
 
 def _clear_away(target):
     """Remove what killed runs left, and put back a folder that one had moved aside to replace it."""
-    pattern = re.compile(re.escape(_hide(target)) + r"[0-9a-f]{8}\.(lock|old)")
-    for path in [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]:
+    pattern = re.compile(re.escape(_hide(target)) + r"([0-9a-f]{8})\.(lock|part|old)")
+    found = [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]
+    for lock in {path.with_suffix(".lock") for path in found if path.suffix != ".old"}:
         with suppress(OSError, NotImplementedError):  # a lock that is held, or no locks at all
-            if path.suffix == ".lock":
-                with FileLock(path, timeout=0):
-                    shutil.rmtree(path.with_suffix(".part"), ignore_errors=True)
-                    path.unlink()
-            elif target.exists():
-                shutil.rmtree(path, ignore_errors=True)
+            with FileLock(lock, timeout=0):
+                remove_known(lock.with_suffix(".part"))
+                lock.unlink()
+    for path in (path for path in found if path.suffix == ".old"):
+        with suppress(OSError):
+            if target.exists():
+                _remove_replaced(path)
             else:
                 os.rename(path, target)
+    if (target / PLAN).is_file() and (target / RECORD).is_file():
+        with suppress(OSError, NotImplementedError):
+            lock = target.with_name(f"{_hide(target)}unfinished.lock")
+            with FileLock(lock, timeout=0):
+                _tidy(target)
+                lock.unlink()
+
+
+def _remove_replaced(folder):
+    """Remove the folder of a run that another one has replaced."""
+    known: Known = SCRAP.fullmatch
+    with suppress(TableError):  # without its record, which is removed last, only an empty folder is left
+        known = _names_of(read_record(folder), folder)
+    remove_known(folder, known)
 
 
 def _sync(folder):
@@ -248,14 +365,17 @@ def _move(folder, target, *, force):
         old = target.with_name(f"{_hide(target)}{secrets.token_hex(4)}.old")
         os.rename(target, old)
     try:
+        if old is not None and any(old.iterdir()):  # somebody may have added something until it was moved
+            _check_undecided(old, repr(str(target)))
+            _check_ours(old, repr(str(target)))
         os.rename(folder, target)
-    except OSError:
-        if old is not None:
+    except BaseException as error:
+        if old is not None and not target.exists():
             os.rename(old, target)
-        elif target.exists():
+        elif isinstance(error, OSError) and target.exists():
             raise TableError(
                 f"{str(target)!r} was made by another run in the meantime: choose another folder (--output)."
             ) from None
         raise
     if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
+        _remove_replaced(old)

@@ -187,8 +187,8 @@ def check_model_place(model: Path, place: Path, inputs: Sequence[Path], *, force
     above = {model.resolve(), *model.resolve().parents}
     if above & {place.resolve(), place.resolve().with_name(place.name + UNFINISHED)}:
         raise TableError(
-            f"{str(model)!r} (--save-model) is the folder of the result, or inside it: choose another place for "
-            "the model."
+            f"{str(model)!r} (--save-model) is the folder of the result, or inside it: choose another place "
+            "for the model."
         )
     check_target(model, inputs, force=force)
 

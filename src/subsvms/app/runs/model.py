@@ -6,7 +6,8 @@ how it is written, and why nothing in it is trusted.
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from subsvms._atomic import explaining, replace_when_done
 from subsvms._progress import announce
 from subsvms._states import distrust, join_states, read_state, require, write_state
 from subsvms.app.features.encoder import ColumnEncoder
@@ -108,6 +110,18 @@ def save_model(model: Model, path: str | os.PathLike) -> None:
     header = {"model": WHOLE, "kind": model.kind, "label": model.label, "digest": model.digest}
     parts = {"classifier": classifier_to_state(model.classifier), "transformer": model.transformer.to_state()}
     write_state(join_states(header, **parts), path)
+
+
+@contextmanager
+def saving_model(model: Model, path: str | os.PathLike) -> Iterator[None]:
+    """Write a model beside its place; it is moved there if the block raises no error."""
+    path = Path(path).resolve()  # a link remains a link to the file
+    with ExitStack() as place:
+        with explaining(path, path.parent):
+            save_model(model, place.enter_context(replace_when_done(path)))
+        yield
+        with explaining(path, path.parent):
+            place.close()
 
 
 def _check_together(model):
