@@ -167,7 +167,7 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
         return correct_batch(corrector, one).slice(0, 0)
     correction = corrector.judge(batch, rows)
     table = apply_correction(corrector, batch, correction)
-    names = pa.array(corrector.labels.classes.tolist())
+    names = pa.array(corrector.labels.classes)
     kept = correction.kept
     added = {
         "is_label_issue": pa.array(correction.flagged[kept]),

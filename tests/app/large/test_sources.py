@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from forged_files import TEXTS, write_forged
 from large_tables import make_columns, write_files
 from pyarrow import parquet
 
@@ -89,6 +90,14 @@ def test_a_row_group_that_cannot_be_read_is_named(tmp_path):
     source = open_source(path, "label")
     assert source.units[0].row_groups == (0, 1, 2)
     with pytest.raises(TableError, match=r"t.parquet', row group 1 cannot be read"):
+        list(source.read(source.units[0]))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_parquet_with_text_that_is_not_utf_8_is_refused(tmp_path, name):
+    path = write_forged(tmp_path, name, "parquet")
+    with pytest.raises(TableError, match=r"t.parquet'.* (cannot be read|is damaged)"):
+        source = open_source(path, "label")
         list(source.read(source.units[0]))
 
 

@@ -3,6 +3,7 @@
 import pandas as pd
 import pyarrow as pa
 import pytest
+from forged_files import FORGED, write_forged
 from nasty_texts import GOOD, assert_refused, write
 from pyarrow import feather, parquet
 
@@ -82,3 +83,15 @@ def test_several_files_must_have_one_schema(tmp_path):
     assert_refused(message, read_table, str(tmp_path / "*.parquet"), "label")
     parquet.write_table(pa.table({"label": ["b"]}), second)
     assert_refused("it has 1 columns, not 2", read_table, [first, second], "label")
+
+
+@pytest.mark.parametrize("name, how", FORGED)
+def test_a_forged_file_is_refused(tmp_path, name, how):
+    """Arrow itself ends the process when such labels are used."""
+    assert_refused("is damaged or not a", read_table, write_forged(tmp_path, name, how), "label")
+
+
+def test_feather_of_version_1_is_refused(tmp_path):
+    """Arrow reads it without checking it, so a forged file would end the process."""
+    path = write(tmp_path, b"FEA1" + bytes(40) + b"FEA1", "t.feather")
+    assert_refused("is a Feather file of version 1, which cannot be read safely", read_table, path, "label")

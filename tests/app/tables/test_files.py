@@ -5,11 +5,19 @@ import io
 import os
 import re
 
+import psutil
 import pytest
 from nasty_texts import GOOD, NASTY, assert_refused, write
 
 from subsvms.app.tables import files
-from subsvms.app.tables.files import decompress, sniff_format
+from subsvms.app.tables.files import (
+    compress,
+    decompress,
+    escape_controls,
+    measure_free_memory,
+    show,
+    sniff_format,
+)
 from subsvms.app.tables.table import read_table, write_table
 from subsvms.exceptions import TableError
 
@@ -61,8 +69,8 @@ def test_a_wrong_encoding_is_reported_with_its_position(tmp_path):
     assert_refused(message, read_table, path, "label")
     path = write(tmp_path, b"\xef\xbb\xbfa,label\n1,\xff\n")
     assert_refused("position 13 (line 2)", read_table, path, "label")
-    for unknown in ("utf-9", "base64"):
-        message = f"'{unknown}' is not a text encoding: use one such as"
+    for unknown in ("utf-9", "base64", "undefined", "punycode", "idna", "unicode_escape", "\udcff", "a\0b"):
+        message = f"{unknown!r} is not an encoding of text files: use one such as"
         assert_refused(message, read_table, path, "label", encoding=unknown)
     path = write(tmp_path, GOOD + "3,é\n", encoding="latin-1")
     read = read_table(path, "label", encoding="latin-1")
@@ -88,6 +96,53 @@ def test_a_damaged_compressed_file_is_refused(tmp_path, suffix):
     data = (tmp_path / f"t.csv{suffix}").read_bytes()
     path = write(tmp_path, data[: len(data) // 2], f"t.csv{suffix}")
     assert_refused("is a damaged", read_table, path, "label")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_a_file_that_decompresses_to_more_than_the_memory_holds_is_refused(tmp_path, monkeypatch, suffix):
+    path = tmp_path / f"t.csv{suffix}"
+    path.write_bytes(compress(b"a,label\n" + b"1,x\n" * 2**20, path))  # 4 MiB
+    monkeypatch.setattr(files, "measure_free_memory", lambda: 8e6)
+    message = "holds more than 0.002 GB of data, 25% of the free memory: free some memory, or save it"
+    assert_refused(message, read_table, path, "label")
+    monkeypatch.setattr(files, "measure_free_memory", lambda: 20e6)
+    assert len(read_table(path, None)) == 2**20
+
+
+def test_what_never_ends_is_not_read_to_the_end(monkeypatch):
+    monkeypatch.setattr(files, "measure_free_memory", lambda: 1e8)
+    assert_refused(
+        "'/dev/zero' holds more than 0.025 GB of data", read_table, "/dev/zero", None, format="csv"
+    )
+
+
+def test_a_container_may_allow_less_memory_than_is_free(tmp_path, monkeypatch):
+    free = psutil.virtual_memory().available
+    monkeypatch.setattr(files, "CGROUP", tmp_path)
+    assert measure_free_memory() == pytest.approx(free, rel=0.5)  # no container
+    for name, text in (("max", "3000000"), ("current", "2500000"), ("stat", "anon 1\ninactive_file 1500000")):
+        (tmp_path / f"memory.{name}").write_text(text + "\n")
+    assert measure_free_memory() == 2_000_000  # files that are only cached do not count
+    (tmp_path / "memory.max").write_text("max\n")
+    assert measure_free_memory() == pytest.approx(free, rel=0.5)
+
+
+def test_a_file_name_that_is_not_text_is_refused(tmp_path):
+    path = tmp_path / os.fsdecode(b"t\xff.csv")
+    try:
+        path.write_text(GOOD)
+    except OSError:
+        pytest.skip("this file system refuses such names")
+    for where in (path, str(tmp_path / "*.csv"), [path]):
+        assert_refused("is not valid UTF-8: rename it.", read_table, where, "label")
+
+
+def test_control_characters_are_spelled_out():
+    text = "a\x1b[2J\x9b\x00\r\n\x7f\u202eb\udcff"
+    assert escape_controls(text) == r"a\x1b[2J\x9b\x00\r\n\x7f\u202eb\udcff"
+    plain = "naïve \xa0 日本 👩\u200d👧 \\ 'q'"
+    assert escape_controls(plain) == plain
+    assert show(text).isprintable()
 
 
 def test_an_unknown_format_is_refused(tmp_path):

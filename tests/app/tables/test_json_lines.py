@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nasty_texts import assert_refused, write
 
+from subsvms.app.tables import json_lines
 from subsvms.app.tables.json_lines import read_json_lines
 from subsvms.app.tables.table import read_table, write_table
 
@@ -77,11 +78,24 @@ def test_new_labels_change_nothing_else_in_any_object(rows):
         ('[{"label": 1}]', "line 1 is not a JSON object (it holds an array)"),
         ("3", "line 1 is not a JSON object (it holds a single value)"),
         ("[" * 100_000, "line 1 is not a JSON object (it is nested too deeply)"),
+        ('{"label": ' + "1" * 5000 + "}", "(it holds a number of more than 4,300 digits)"),
+        ('{"label": 1, "a\\ud800": 2}', r"has a key 'a\ud800', which is not valid Unicode: rename it."),
+        ('{"label": "\\udc00"}', r"has the label '\udc00', which is not valid Unicode: rename it."),
+        ('{"label": 9223372036854775808}', "has the label 9223372036854775808, which is not a number of 64"),
         ('{"label": 1}\n{"label": "1"}', "has numbers and text in its label column 'label'"),
         ("{}\n{}", "has no column 'label': it has no columns."),
         ('{"label": 0.25}\n{"label": 1}', "looks continuous, with numbers such as 0.25"),
     ],
-    ids=["comma", "array", "value", "depth", "types", "label", "fractions"],
+    ids="comma array value depth digits key text large types label fractions".split(),
 )
 def test_lines_that_are_not_a_table_are_refused_with_the_reason(tmp_path, text, message):
     assert "t.jsonl'" in assert_refused(message, read_table, write(tmp_path, text, "t.jsonl"), "label")
+
+
+def test_lines_with_too_many_different_keys_are_refused(tmp_path, monkeypatch):
+    """A table of n lines with one new key each would have n * n cells."""
+    lines = "".join(f'{{"label": {i % 2}, "k{i}": 1}}\n' for i in range(2000))
+    path = write(tmp_path, lines, "t.jsonl")
+    monkeypatch.setattr(json_lines, "measure_free_memory", lambda: 3.2e7)
+    message = "has more than 501 different keys, too many columns of 2,000 rows for the free memory"
+    assert_refused(message, read_table, path, "label")

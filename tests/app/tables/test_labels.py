@@ -7,7 +7,7 @@ from nasty_texts import assert_refused, write
 from pyarrow import parquet
 
 from subsvms._validation import check_labels
-from subsvms.app.tables.labels import encode_labels, learn_labels, number_labels, read_labels
+from subsvms.app.tables.labels import as_array, encode_labels, learn_labels, number_labels, read_labels
 from subsvms.app.tables.table import read_table, write_table
 
 TYPES = {
@@ -86,3 +86,13 @@ def test_text_that_cannot_be_classes_is_refused(tmp_path, labels, message):
 def test_typed_values_that_cannot_be_classes_are_refused(tmp_path, labels, message):
     parquet.write_table(pa.table({"label": labels}), tmp_path / "t.parquet")
     assert_refused(message, read_table, tmp_path / "t.parquet", "label")
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [[3, 2**63 + 5], [2**63, 2**64 - 1], [-5, 2**62 + 1], [0.0, 1e300], ["a", "a\0"], [False, True]],
+)
+def test_classes_stay_what_they_are_as_an_array_and_in_arrow(classes):
+    array = as_array(classes)
+    assert array.tolist() == classes
+    assert pa.array(array).to_pylist() == classes

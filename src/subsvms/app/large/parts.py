@@ -195,7 +195,7 @@ def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correcti
         changed = compute.if_else(pa.array(new), labels, column.cast(kind).combine_chunks())
         changed = changed.cast(column.type) if pa.types.is_dictionary(column.type) else changed
         batch = batch.set_column(place, batch.schema.field(place), changed)
-    names = pa.array(corrector.labels.classes.tolist())
+    names = pa.array(corrector.labels.classes)
     given = names.take(pa.array(correction.given, mask=correction.missing))
     batch = batch.add_column(place + 1, number_name(f"{label}_given", batch.column_names), given)
     if correction.settings.action == "weight":
@@ -218,7 +218,7 @@ def tabulate_rows(
     """Return what is known about the chosen places of a batch, and their values; `rows` are its numbers."""
     import pyarrow as pa
 
-    kind = pa.array(corrector.labels.classes.tolist()).type
+    kind = pa.array(corrector.labels.classes).type
     return tabulate(correction, chosen, batch, corrector.labels.column, kind, numbers=rows)
 
 

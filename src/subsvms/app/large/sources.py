@@ -196,11 +196,12 @@ def open_source(
             partition_base_dir=os.path.abspath(shared if base is None else base),
         )  # fmt: skip
         fragments = sorted(found.get_fragments(), key=lambda fragment: fragment.path)
+        names = found.schema.names  # which Python decodes
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(
             f"{name} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
         ) from None
-    check_names(found.schema.names, name, label)
+    check_names(names, name, label)
     cut = [unit for file in fragments for unit in cut_file(file, found, str(paths[0]))]
     if not cut:
         raise TableError(f"{name} has no rows: a table needs at least one row of each class.")

@@ -5,7 +5,7 @@ from decimal import Decimal
 from io import BytesIO
 from typing import Any
 
-from subsvms.app.tables.files import Content, first_sentence, show
+from subsvms.app.tables.files import Content, first_sentence, open_for_arrow, show
 from subsvms.exceptions import TableError
 
 
@@ -20,19 +20,41 @@ def read_arrow(content: Content) -> Any:
     import pyarrow as pa
     from pyarrow import feather, parquet
 
-    source = pa.BufferReader(content.data)
+    source = open_for_arrow(content.data)
+    if content.data.startswith(b"FEA1"):
+        raise TableError(
+            f"{content.name} is a Feather file of version 1, which cannot be read safely: write it again as "
+            "version 2, for example with pandas."
+        )
     try:
         if content.format == "parquet":
-            with parquet.ParquetFile(source) as file:  # left open, its threads may outlive the interpreter
-                return file.read()
-        if content.data.startswith((b"ARROW1", b"FEA1")):
-            return feather.read_table(source)
-        return pa.ipc.open_stream(source).read_all()
+            with parquet.ParquetFile(source) as file:
+                table = file.read()
+        elif content.data.startswith(b"ARROW1"):
+            table = feather.read_table(source)
+        else:
+            table = pa.ipc.open_stream(source).read_all()
+        return check_values(table)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(
             f"{content.name} is damaged or not a {content.format} file ({first_sentence(error)}): write it "
             "again, or say which format it is."
         ) from None
+
+
+def check_values(data: Any) -> Any:
+    """Return a table or batch as it was read, or raise an error that Arrow or Python has for what is forged.
+
+    Arrow believes what a file says about itself: offsets and indices that point elsewhere would end the
+    process as soon as a value is used.
+
+    Parameters
+    ----------
+    data : pyarrow.Table or pyarrow.RecordBatch
+    """
+    data.validate(full=True)
+    str(data.schema.names)  # which Python decodes
+    return data
 
 
 def check_schemas(parts: Sequence[Any], names: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from subsvms.app.tables.files import check_names, find_line
+from subsvms.app.tables.files import check_names, find_line, open_for_arrow
 from subsvms.app.tables.text import TableText, format_cells
 from subsvms.exceptions import TableError
 
@@ -195,10 +195,9 @@ def _reject_row(data, at, name, separator, n_columns) -> NoReturn:
 
 def _read_columns(data, body, separator, n_columns, block_size):
     """Return all cells as text, in columns named by their numbers."""
-    import pyarrow as pa
     from pyarrow import csv
 
-    rows = pa.BufferReader(pa.py_buffer(data).slice(body))
+    rows = open_for_arrow(memoryview(data)[body:])
     return csv.read_csv(rows, **text_options(n_columns, separator, min(block_size, 2**31 - 1)))
 
 

@@ -17,8 +17,13 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from subsvms._atomic import write_whole
 from subsvms.exceptions import TableError
@@ -40,6 +45,13 @@ UNSUPPORTED = {b"PK\x03\x04": "a ZIP archive or an Excel file", b"\xd0\xcf\x11\x
 SVMLIGHT_LINE = re.compile(rb"\s*+[^\s:#]++(?:[ \t]++\w++:[-+.\deEinfa]++)++\s*+(?:#.*)?$")
 MAX_SHOWN = 20  # columns named in a message
 MAX_LENGTH = 60  # characters of a name or label in a message
+MAX_SHARE = 0.25  # of the free memory that a file may fill when decompressed; the work needs more
+CHUNK = 1 << 20  # bytes that are decompressed at a time
+CGROUP = Path("/sys/fs/cgroup")  # what a container may use, and what it uses
+# Codecs of Python for names and literals, not for files: some do not even write back what they read.
+NOT_FOR_FILES = frozenset("idna punycode raw-unicode-escape undefined unicode-escape".split())
+# Characters that a terminal obeys or that reverse what it shows, and halves of pairs, which it cannot show.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 BYTE_ORDER_MARKS = {  # UTF-32 first, because its mark starts like that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32-le",
     codecs.BOM_UTF32_BE: "utf-32-be",
@@ -127,6 +139,17 @@ def show(value: object) -> str:
     return shown if len(shown) < MAX_LENGTH else shown[: MAX_LENGTH - 1] + "..." + shown[-1]
 
 
+def escape_controls(text: str) -> str:
+    r"""Return text of a table or of a file name as it may be printed, with control characters spelled out.
+
+    Examples
+    --------
+    >>> print(escape_controls("café\x1b[2J"))
+    café\x1b[2J
+    """
+    return CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
+
+
 def first_sentence(error: BaseException) -> str:
     """Return the first sentence of an error's message."""
     return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:300]
@@ -165,6 +188,23 @@ def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[P
         if not where:
             raise TableError("No file was given: give the name of at least one.")
         return [path for one in where for path in find_files(one)]
+    files = _find(where)
+    for path in files:
+        if not is_text(str(path)):
+            raise TableError(f"The name of the file {show(str(path))} is not valid UTF-8: rename it.")
+    return files
+
+
+def is_text(value: str) -> bool:
+    """Return whether text can be written as UTF-8: it cannot if it holds half of a surrogate pair."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _find(where: str | os.PathLike) -> list[Path]:
     path = Path(where)
     if os.fspath(where) == STANDARD_INPUT or path.exists():
         if path.is_dir():
@@ -200,7 +240,11 @@ def read_content(path: Path, format: str | None = None) -> Content:
     piped = str(path) == STANDARD_INPUT
     name = "Standard input" if piped else repr(str(path))
     try:
-        raw = sys.stdin.buffer.read() if piped else path.read_bytes()
+        if path.is_file() and not piped:
+            raw = path.read_bytes()
+        else:  # a pipe or a device may never end
+            with nullcontext(sys.stdin.buffer) if piped else path.open("rb") as stream:
+                raw = read_limited(stream, name)
     except OSError as error:
         raise TableError(f"{name} cannot be read ({error.strerror}): check its permissions.") from None
     inner, claimed = strip_compression(path)
@@ -242,15 +286,69 @@ def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:
             )
         return data
     try:
-        if found == "zstd":
-            import pyarrow as pa
-
-            return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
-        return {"gzip": gzip, "bzip2": bz2, "xz": lzma}[found].decompress(data)
+        with _open_compressed(data, found) as stream:
+            return read_limited(stream, name)
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise TableError(
             f"{name} is a damaged {found} file ({error}): download or compress it again."
         ) from None
+
+
+def _open_compressed(data, how):
+    if how == "zstd":
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(pa.BufferReader(data), "zstd")
+    return {"gzip": gzip, "bzip2": bz2, "xz": lzma}[how].open(BytesIO(data))
+
+
+def read_limited(stream: Any, name: str) -> bytes:
+    """Return all bytes of a stream, or raise an error once they are too many for the free memory.
+
+    A few kilobytes can decompress to more than any memory holds.
+
+    Parameters
+    ----------
+    stream : file-like
+    name : str
+        Its name in messages.
+    """
+    limit = MAX_SHARE * measure_free_memory()
+    held = BytesIO()
+    while piece := stream.read(CHUNK):
+        held.write(piece)
+        if held.tell() > limit:
+            raise TableError(
+                f"{name} holds more than {limit / 1e9:.2g} GB of data, {MAX_SHARE:.0%} of the free memory: "
+                "free some memory, or save it decompressed, as an ordinary file."
+            )
+    return held.getvalue()
+
+
+def measure_free_memory() -> float:
+    """Return the bytes of memory that are free on this machine, or in this container if it allows less."""
+    free = float(psutil.virtual_memory().available)
+    try:
+        limit, used = (float((CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+        lines = (CGROUP / "memory.stat").read_text().splitlines()
+    except (OSError, ValueError):  # no container, or one without a limit
+        return free
+    parts = dict(line.split() for line in lines)
+    cached = sum(float(parts.get(name, 0)) for name in ("active_file", "inactive_file"))  # given up if needed
+    return min(free, limit - used + cached)
+
+
+def open_for_arrow(data: bytes | memoryview) -> Any:
+    """Return a copy of bytes that Arrow can read with threads, as a pyarrow.BufferReader.
+
+    A thread of Arrow may be the last to drop what it has read, while Python ends. If that were memory of
+    Python's, the process would be aborted (or hang); the copy is in Arrow's own.
+    """
+    import pyarrow as pa
+
+    buffer = pa.allocate_buffer(len(data))
+    pa.FixedSizeBufferWriter(buffer).write(data)
+    return pa.BufferReader(buffer)
 
 
 def compress(data: bytes, path: Path) -> bytes:
@@ -293,15 +391,8 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
     """
     data, name = content.data, content.name
     mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
-    if encoding is not None:
-        try:
-            if not codecs.lookup(encoding).name.startswith("utf"):
-                mark = b""  # in other encodings these bytes are letters
-            "".encode(encoding)
-        except LookupError:
-            raise TableError(
-                f"{encoding!r} is not a text encoding: use one such as 'utf-8', 'cp1252' or 'utf-16'."
-            ) from None
+    if encoding is not None and not check_encoding(encoding).startswith("utf"):
+        mark = b""  # in other encodings these bytes are letters
     codec = BYTE_ORDER_MARKS[mark] if mark else encoding or "utf-8"
     try:
         if codec == "utf-8":
@@ -317,9 +408,32 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
             f"{name} is not text in the encoding {codec!r}: byte {wrong:#04x} at position {at} (line {line}) "
             "does not fit; convert the file to UTF-8, or give its encoding, for example 'cp1252'."
         ) from None
-    except UnicodeEncodeError as error:
-        raise TableError(f"{name} is not text in the encoding {codec!r} ({error.reason}).") from None
+    except UnicodeError as error:  # UTF-7, for example, can hold halves of surrogate pairs
+        raise TableError(
+            f"{name} is not text in the encoding {codec!r} ({first_sentence(error)}): convert it to UTF-8."
+        ) from None
     return data, Encoding(codec, mark)
+
+
+def check_encoding(encoding: str) -> str:
+    """Return the name that Python has for an encoding of text files, or raise an error if it is not one.
+
+    Examples
+    --------
+    >>> check_encoding("UTF8"), check_encoding("latin-1")
+    ('utf-8', 'iso8859-1')
+    """
+    try:
+        "".encode(encoding)  # refuses codecs that do not encode text, such as base64
+        name = codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        name = "undefined"
+    if name in NOT_FOR_FILES:
+        raise TableError(
+            f"{show(encoding)} is not an encoding of text files: use one such as 'utf-8', 'cp1252' or "
+            "'utf-16'."
+        )
+    return name
 
 
 def digest_file(path: Path) -> str:

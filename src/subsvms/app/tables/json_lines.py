@@ -7,17 +7,27 @@ turn 1.50 into 1.5, round long numbers, drop repeated keys and respell escapes i
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from subsvms.app.tables.files import check_names, find_line, show
+from subsvms.app.tables.files import (
+    MAX_SHARE,
+    check_names,
+    find_line,
+    is_text,
+    measure_free_memory,
+    show,
+)
+from subsvms.app.tables.labels import INT64
 from subsvms.app.tables.text import TableText
 from subsvms.exceptions import TableError
 
 DECODER = json.JSONDecoder()
+POINTER = 8  # bytes for each cell, empty or not
 
 
 @dataclass(frozen=True)
@@ -103,15 +113,23 @@ def read_json_lines(data: bytes, name: str, label: str | None) -> tuple[Any, Jso
 
     spans = (match.span() for match in re.finditer(rb"[^\n]+", data))
     lines = [(start, end) for start, end in spans if data[start:end].strip()]
+    most_columns = MAX_SHARE * measure_free_memory() / (POINTER * max(len(lines), 1))
     columns: dict[str, list] = {}
     for i, (start, end) in enumerate(lines):
         for key, value in _read_object(data, start, end, name).items():
             if key not in columns:
+                if not is_text(key):
+                    raise TableError(f"{name} has a key {show(key)}, which is not valid Unicode: rename it.")
+                if len(columns) > most_columns:
+                    raise TableError(
+                        f"{name} has more than {len(columns):,} different keys, too many columns of "
+                        f"{len(lines):,} rows for the free memory: use the same few keys on each line."
+                    )
                 columns[key] = [None] * len(lines)
             columns[key][i] = value
     check_names(list(columns), name, label)
     if label is not None:
-        _check_one_type(columns[label], name, label)
+        _check_labels(columns[label], name, label)
     arrays = [_as_array(values) for values in columns.values()]
     starts, ends = np.array(lines, dtype=np.int64).reshape(-1, 2).T
     return pa.table(arrays, names=list(columns)), JsonLines(data, starts, starts, ends, label)
@@ -121,8 +139,12 @@ def _read_object(data, start, end, name):
     """Return the object on one line."""
     try:
         found = json.loads(data[start:end])
-    except (ValueError, RecursionError) as error:
-        problem = getattr(error, "msg", "it is nested too deeply")
+    except json.JSONDecodeError as error:
+        problem = error.msg
+    except RecursionError:
+        problem = "it is nested too deeply"
+    except ValueError:  # Python's limit, for such numbers take long to read
+        problem = f"it holds a number of more than {sys.get_int_max_str_digits():,} digits"
     else:
         if isinstance(found, dict):
             return found
@@ -133,14 +155,18 @@ def _read_object(data, start, end, name):
     )
 
 
-def _check_one_type(values, name, label):
-    """Raise an error if labels have several types: 1 and "1" may be one class or two."""
+def _check_labels(values, name, label):
+    """Raise an error if labels have several types (are 1 and "1" one class?), or cannot be written back."""
     names = {str: "text", bool: "booleans", int: "numbers", float: "numbers", list: "lists", dict: "objects"}
     kinds = sorted({names[type(value)] for value in values if value is not None})
     if len(kinds) > 1:
         raise TableError(
             f"{name} has {' and '.join(kinds)} in its label column {show(label)}: use one type for all."
         )
+    for value in values:
+        if (isinstance(value, str) and not is_text(value)) or (isinstance(value, int) and abs(value) > INT64):
+            what = "valid Unicode" if isinstance(value, str) else "a number of 64 bits"
+            raise TableError(f"{name} has the label {show(value)}, which is not {what}: rename it.")
 
 
 def _as_array(values):

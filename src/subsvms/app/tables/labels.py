@@ -15,6 +15,7 @@ from subsvms.exceptions import TableError
 
 MAX_VALUES = 5_000  # distinct labels; more cannot be classes and need not be counted
 INFINITE = (float("inf"), -float("inf"))
+INT64 = 2**63 - 1  # the largest whole number in most types
 MAX_CLASSES = 200  # one SVM for each pair of classes: 19,900 of them
 # What people and programs write where a value is missing, including pandas, R and spreadsheets.
 MISSING_MARKS = frozenset(
@@ -85,8 +86,14 @@ def number_labels(labels: Iterable) -> tuple[list, np.ndarray]:
 
 
 def as_array(classes: list) -> np.ndarray:
-    """Return classes as an array; text as objects, because NumPy's own text loses a NUL at its end."""
-    return np.array(classes, dtype=object if isinstance(classes[0], str) else None)
+    """Return sorted classes as an array, without loss.
+
+    NumPy's own text would lose a NUL at its end, and whole numbers beyond int64 would become floats.
+    """
+    if isinstance(classes[0], str):
+        return np.array(classes, dtype=object)
+    beyond = isinstance(classes[-1], int) and classes[-1] > INT64
+    return np.array(classes, dtype=np.uint64 if beyond else None)
 
 
 @dataclass(frozen=True, eq=False)
