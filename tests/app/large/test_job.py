@@ -180,6 +180,20 @@ def test_a_run_in_parts_cannot_be_reviewed_and_says_so(finished):
     assert done.exit_code == 2 and "was made in parts" in done.output
 
 
+def test_labels_beyond_int64_stay_what_they_are(tmp_path):
+    columns = make_columns(300)
+    labels = [2**64 - 1 if label == "yes" else 2**63 + 5 for label in columns["label"].to_pylist()]
+    place = columns.column_names.index("label")
+    parquet.write_table(
+        columns.set_column(place, "label", pa.array(labels, pa.uint64())), tmp_path / "t.parquet"
+    )
+    done = run("correct", tmp_path / "t.parquet", *COMMON, "--engine", "local")
+    assert done.exit_code == 0, done.output
+    corrected = parquet.read_table(tmp_path / "t.subsvms" / "corrected")
+    assert corrected["label_given"].to_pylist() == labels
+    assert set(corrected["label"].to_pylist()) == {2**63 + 5, 2**64 - 1}
+
+
 def test_parts_are_chosen_when_the_table_does_not_fit(folder, tmp_path, monkeypatch):
     where = str(folder / "0.parquet")
     assert fits_in_memory(where, None) and fits_in_memory("-", None) and not fits_in_memory(str(folder), None)

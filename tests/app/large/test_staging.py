@@ -4,6 +4,7 @@ import gzip
 
 import pyarrow as pa
 import pytest
+from forged_files import FORGED, write_forged
 from large_tables import make_columns
 from pyarrow import feather, parquet
 
@@ -72,7 +73,14 @@ def test_what_does_not_fit_is_refused(tmp_path, staged):
         path.write_text(text)
     with pytest.raises(TableError, match=r"b.csv' has other columns than '.*a.csv'"):
         stage_files(paths, "csv", staged, label="label")
-    with pytest.raises(TableError, match="no text encoding 'utf-9'"):
+    with pytest.raises(TableError, match="'utf-9' is not an encoding of text files"):
         stage_files(paths, "csv", staged, encoding="utf-9")
     with pytest.raises(TableError, match="compressed with xz"):
         stage_files(paths[2:], "csv", staged)
+
+
+@pytest.mark.parametrize("name, how", [(name, how) for name, how in FORGED if how != "parquet"])
+def test_a_forged_arrow_file_is_refused(tmp_path, staged, name, how):
+    path = write_forged(tmp_path, name, how)
+    with pytest.raises(TableError, match=r"t.arrow' cannot be read \("):
+        stage_files([path], "feather", staged, label="label")
