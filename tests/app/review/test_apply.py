@@ -1,5 +1,9 @@
 """From decisions to a table, and to the next run."""
 
+import json
+import shutil
+import sqlite3
+
 import pytest
 from loans import call, read
 
@@ -22,6 +26,9 @@ def test_apply_writes_what_was_decided_and_nothing_else(desk, folder, tmp_path):
         done = apply_decisions(folder, undecided=undecided, output=tmp_path / f"{undecided}.csv")
         final = read(tmp_path / f"{undecided}.csv")
         assert done.n_changed == sum(a != b for a, b in zip(final, original, strict=True))
+        assert done.n_followed + done.n_kept == len(desk) - done.n_decided == len(desk) - 3
+        words = f"{done.n_kept:,} keep the label as given." if done.n_kept else "follow the suggestion."
+        assert words in str(done) and (done.n_kept > 0) == (undecided == "keep")
         assert final[accept - 1]["default"] == opposite[original[accept - 1]["default"]]
         assert final[keep - 1]["default"] == original[keep - 1]["default"]
         assert final[filled - 1]["default"] == suggested[filled]
@@ -55,3 +62,43 @@ def test_decided_rows_are_verified_in_the_next_run_and_stand_in_the_rounds_after
         assert (second / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
     result = call("correct", table, "--label", "colour", "--decisions", folder, code=2)
     assert "are about the column 'default', not 'colour'" in " ".join(result.output.split())
+
+
+NAMES = ["run.json", "issues.parquet", "issues.csv", "report.html", "decisions.sqlite", "corrected.csv"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_files_of_a_run_are_never_overwritten(folder, tmp_path, name):
+    before = (folder / name).read_bytes() if (folder / name).exists() else None
+    (tmp_path / "link.csv").symlink_to(folder / name)
+    for words in (("apply", folder), ("export", folder, "--to", "jsonl")):
+        for path in (folder / name, tmp_path / "link.csv"):
+            if words[0] == "export" or path.suffix in (".csv", ".parquet"):
+                shown = " ".join(call(*words, "--output", path, "--force", code=2).output.split())
+                assert "is a file of the run itself" in shown
+    assert before is None or (folder / name).read_bytes() == before
+
+
+def test_decisions_of_another_run_are_refused(desk, folder, tmp_path):
+    desk.decide_many([Act([desk.settle(int(desk.rows[0]), "accept", None)], "Ann")])
+    desk.decisions.close()
+    table, other = folder.with_name("loans.csv"), tmp_path / "other.subsvms"
+    call("correct", table, "--label", "default", "--svms", 50, "--quiet", "--output", other)
+    shutil.copy(folder / "decisions.sqlite", other)
+    correct = ("correct", table, "--label", "default", "--quiet", "--dry-run", "--decisions")
+    for words in (("apply",), ("export", "--to", "jsonl"), ("review",), correct):
+        assert "about another run" in " ".join(call(*words, other, code=2).output.split())
+
+
+@pytest.mark.parametrize("label", ["zzz", ["yes"], {"yes": 1}, 1, True, "x" * 10**6])
+def test_labels_that_are_no_class_are_refused_in_a_short_sentence(desk, folder, label):
+    row = int(desk.rows[0])
+    with sqlite3.connect(folder / "decisions.sqlite") as connection:
+        connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
+        connection.execute("INSERT INTO decisions VALUES (1, ?, 'label', ?)", (row, json.dumps(label)))
+    connection.close()
+    table = folder.with_name("loans.csv")
+    correct = ("correct", table, "--label", "default", "--quiet", "--dry-run", "--decisions")
+    for words in (("apply",), ("export", "--to", "jsonl"), ("review",), correct):
+        said = " ".join(call(*words, folder, code=2).output.split())
+        assert f"row {row}" in said and "not a" in said and len(said) < 500

@@ -9,6 +9,7 @@ from pyarrow import parquet
 
 from subsvms.app.review.apply import apply_decisions
 from subsvms.app.review.exchange import export_issues, import_decisions
+from subsvms.app.runs.decisions import Act
 from subsvms.exceptions import TableError
 
 
@@ -104,3 +105,46 @@ def test_text_with_odd_line_ends_comes_back(folder):
     done = export_issues(folder, "jsonl")
     assert "\u2028" in done.path.read_text() and "\x85" in done.path.read_text()
     assert import_decisions(folder, done.path).n_decisions == 0
+
+
+@pytest.mark.parametrize("row", ["true", "1e400", "1" + "0" * 400, "[1]", "null", "-1", "1.5"])
+def test_rows_that_are_no_rows_are_refused(folder, tmp_path, row):
+    path = tmp_path / "back.jsonl"
+    path.write_text(f'{{"row": {row}, "label": "yes"}}')
+    with pytest.raises(TableError, match="which is not an issue"):
+        import_decisions(folder, path)
+
+
+@pytest.mark.parametrize("label", ['["yes"]', '{"a": 1}', "7", f'"{"x" * 10**6}"'])
+def test_labels_that_are_no_class_are_not_imported(desk, folder, tmp_path, label):
+    path = tmp_path / "back.jsonl"
+    path.write_text(f'{{"row": {desk.rows[0]}, "label": {label}}}')
+    with pytest.raises(TableError, match="There is no class") as caught:
+        import_decisions(folder, path)
+    assert len(str(caught.value)) < 300
+
+
+def test_files_that_are_no_decisions_are_refused(folder, tmp_path):
+    for name, data in {
+        "a.jsonl": b"[" * 10**5, "b.json": b"7", "c.json": b'[{"data": {"row": 1}, "annotations": [7]}]',
+        "d.parquet": b"PAR1" + bytes(100), "e.csv": b"row,label\n\xff\xfe,1\n", "f.json": b'{"a": 1}',
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(TableError, match="cannot be read as decisions"):
+            import_decisions(folder, tmp_path / name)
+
+
+def test_an_import_says_how_many_decisions_it_replaces(desk, folder, tmp_path):
+    rows = desk.rows[desk.flagged][:2].tolist()
+    desk.decide_many([Act([desk.settle(row, "keep", None) for row in rows], "Ann")])
+    labels = [
+        desk.classes[desk.suggested[desk.place[rows[0]]]],
+        desk.classes[desk.given[desk.place[rows[1]]]],
+    ]
+    path = tmp_path / "back.csv"
+    path.write_text(
+        "\n".join(["row,label", *(f"{row},{label}" for row, label in zip(rows, labels, strict=True))])
+    )
+    assert "1 of them replace a different decision" in str(import_decisions(folder, path))
+    desk.refresh()
+    assert desk.count()["disputed"] == 1

@@ -39,6 +39,8 @@ def finished(tmp_path_factory):
         row["<b>note</b>"] = HOSTILE[number % len(HOSTILE)]
     for row in rows[:12]:
         row["default"] = "<i>maybe</i>"
+    for row in rows[20::60]:
+        row["default"] = ""
     table = write(place / "loans & <b>more.csv", rows)
     return do_job(str(table), Options(label="default", n_estimators=200), n_jobs=1).folder
 
@@ -441,6 +443,150 @@ def test_a_refused_decision_is_reported_and_not_marked(review):
     ann.see("#said.wrong", "nothing was stored")
     assert ann.row == first and ann.page.locator(".decision").count() == 0
     assert len(ann.faults) == 1 and "503" in ann.faults.pop()
+
+
+def read_acts(folder):
+    book = Decisions(os.path.join(folder, DECISIONS))
+    try:
+        return book.history()
+    finally:
+        book.close()
+
+
+def test_rows_without_a_label_can_be_decided_but_not_kept(review, folder):
+    ann = review()
+    ann.page.goto(f"{ann.address}#row=21")
+    ann.see("#issue h2", "no label → ")
+    ann.press("k")
+    ann.see("#said.wrong", "This row has no label to keep.")
+    assert ann.page.is_disabled("[data-verdict=keep]") and stored(folder) == {}
+    ann.press("a")
+    ann.see("#said", "Row 21: you accepted the suggestion")
+    ann.see("#counts", "1 of ")
+    ann.page.select_option("#status", "all")
+    ann.page.select_option("#sort", "row")
+    ann.see("#lines", "no label → ")
+    ann.press("s", "s")
+    assert len(read_acts(folder)) == 3 == len(stored(folder))
+
+
+def stop_news(person):
+    """Keep a page from learning what others decide."""
+    stale = person.page.evaluate("fetch(new URL('api/state?since=0', location)).then(a => a.json())")
+    person.page.route("**/api/state?*", lambda route: route.fulfill(json=stale))
+
+
+def show(person, row):
+    """Show a row in the list of all rows."""
+    person.page.select_option("#status", "all")
+    person.page.click(f"[data-row='{row}']")
+    person.see("#issue", f"Row {row}:")
+
+
+def forget_conflicts(*people):
+    """A refusal leaves a line in the browser's console."""
+    for person in people:
+        assert all("409" in fault for fault in person.faults)
+        person.faults.clear()
+
+
+def test_of_two_who_decide_differently_at_once_the_second_chooses(review, folder):
+    ann, bob = review(), review(name="Bob")
+    stop_news(bob)
+    rows = ann.rows[:4]
+    for row, hers, answer in zip(rows, "aaas", ("Keep theirs", "Use mine", None, None), strict=True):
+        show(ann, row)
+        show(bob, row)
+        ann.press(hers)
+        assert bob.page.locator(".decision").count() == 0
+        bob.page.keyboard.press("k" if row != rows[2] else "a")
+        if answer:  # of the same decision and of a skipped row there is nothing to ask
+            bob.see("#which-dialog[open]", f"Row {row} was decided in the meantime")
+            bob.see("#which-words", "Ann accepted the suggestion “")
+            bob.see("#which-words", "You want to keep the label “")
+            bob.page.click(f"text={answer}")
+        who = "Ann accepted" if answer == "Keep theirs" else "you"
+        bob.see("#said", f"Row {row}: {who}")
+    assert [stored(folder)[row][2] for row in rows] == ["Ann", "Bob", "Bob", "Bob"]
+    bob.see("#counts", "1 disagreement")
+    bob.page.select_option("#status", "disputed")
+    bob.see("#shown", "1 disagreement")
+    assert bob.rows == [rows[1]]
+    forget_conflicts(bob)
+
+
+def test_decisions_on_all_rows_ask_before_they_replace_those_of_others(review, folder):
+    ann, bob = review(), review(name="Bob")
+    stop_news(bob)
+    first = ann.row
+    for answer, n_decided, who in (("Cancel", 0, "Ann"), ("Keep theirs", -1, "Ann"), ("Use mine", 0, "Bob")):
+        show(ann, first)
+        show(bob, first)
+        ann.press("k")
+        n = total(bob)
+        bob.page.click("#all summary")
+        bob.page.click(f"text=Accept all {n}")
+        bob.page.click("#all-yes")
+        bob.see("#which-dialog[open]", f"1 row of {n} was decided in the meantime")
+        bob.see("#which-words", "Ann decided differently since this list was loaded.")
+        bob.page.click(f"#which-dialog >> text={answer}")
+        bob.see("#said", "Nothing was decided." if answer == "Cancel" else f"{n + n_decided} rows decided.")
+        assert len(stored(folder)) == (1 if answer == "Cancel" else n)
+        assert stored(folder)[first][2] == who
+    forget_conflicts(bob)
+
+
+def test_a_folder_that_was_moved_is_reported_until_it_is_back(review, folder):
+    ann = review()
+    first = ann.row
+    os.rename(folder, f"{folder}.away")
+    try:
+        ann.press("a")
+        ann.see("#lost:not([hidden])", "was moved, removed or replaced while it was open")
+        ann.see("#said.wrong", "until then nothing is stored")
+        assert ann.row == first and ann.page.locator(".decision").count() == 0
+    finally:
+        os.rename(f"{folder}.away", folder)
+    ann.page.wait_for_selector("#lost", state="hidden")
+    ann.press("a")
+    ann.see("#said", f"Row {first}: you accepted")
+    assert set(stored(folder)) == {first} and all("503" in fault for fault in ann.faults)
+    ann.faults.clear()
+
+
+def test_a_tab_of_an_earlier_server_says_so(browser, folder):
+    with serving(folder) as (address, _):
+        ann = Reviewer(browser, address)
+    with serving(folder) as (later, _):
+        assert address.split("/")[2] == later.split("/")[2] and address != later
+        ann.see("#lost:not([hidden])", "The review was started again")
+        ann.see("#lost", "open the address that subsvms review printed last")
+        ann.press("a")
+        ann.see("#said.wrong", "Nothing was stored.")
+        ann.page.reload()
+        ann.see("h1", "This page cannot be shown")
+        ann.see("p", "it was printed by a review that has ended")
+        ann.context.close()
+    assert stored(folder) == {}
+
+
+def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, folder):
+    with serving(folder) as (address, process):
+        ann = Reviewer(browser, address)
+        first = ann.row
+        process.send_signal(signal.SIGSTOP)
+        ann.page.keyboard.press("a")
+        ann.see("#lost:not([hidden])", "Waiting for the server, which has not responded for some seconds.")
+        ann.page.keyboard.press("k")
+        ann.see("#said.wrong", "still being stored: this one was ignored")
+        ann.see("#said.wrong", "is not responding: this may not have been stored. 1 key or click meanwhile")
+        assert ann.row == first
+        process.send_signal(signal.SIGCONT)
+        ann.page.wait_for_selector("#lost", state="hidden")
+        ann.press("a")
+        ann.see("#counts", "1 of ")
+        ann.context.close()
+    assert set(stored(folder)) == {first} and len(read_acts(folder)) == 1
 
 
 @pytest.mark.parametrize("width, scheme", [(360, "dark"), (768, "light"), (1200, "dark")])

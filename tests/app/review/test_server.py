@@ -1,6 +1,7 @@
 """The server of the review page: requests and answers, and attacks that are refused."""
 
 import asyncio
+import os
 
 import httpx
 import numpy as np
@@ -151,6 +152,10 @@ ATTACKS = {
     "not a JSON object": (post("api/decide", [1]), 400),
     "a form": (("POST", f"/{TOKEN}/api/decide", {"data": {"row": "1"}}), 415),
     "a row that is not an issue": (post("api/decide", {"row": 10**9, "verdict": "accept", "who": "A"}), 404),
+    "a last act that is not a number": (
+        post("api/decide", {"row": 1, "verdict": "accept", "who": "A", "seen": "1"}),
+        400,
+    ),
     "a row that is true": (post("api/decide", {"row": True, "verdict": "accept", "who": "A"}), 404),
     "no name": (post("api/undo", {}), 400),
     "an unknown filter": (get("api/issues?given=nobody"), 400),
@@ -190,6 +195,93 @@ def test_a_database_that_breaks_is_reported_and_the_server_stays_up(desk):
     )
     assert broken.status_code == 503 and "it is damaged" in broken.json()["error"]
     assert alive.status_code == 200
+
+
+def decide(row, verdict, who, **more):
+    return post("api/decide", {"row": row, "verdict": verdict, "who": who, **more})
+
+
+def test_a_file_that_is_gone_is_reported_until_it_is_back(desk, folder):
+    first, second = desk.rows[:2].tolist()
+    away = folder.with_name("elsewhere")
+    (kept,) = ask(desk, decide(first, "accept", "Ann", seen=0))
+    os.rename(folder, away)
+    answers = ask(
+        desk, decide(second, "accept", "Ann", seen=0), post("api/undo", {"who": "Ann"}), get("api/state"),
+        post("api/decide-all", {"filter": {}, "verdict": "skip", "who": "Ann", "expect": len(desk)}),
+    )  # fmt: skip
+    assert {answer.status_code for answer in answers} == {503}
+    assert all("put it back, or stop the review" in answer.json()["error"] for answer in answers)
+    os.rename(away, folder)
+    again, state = ask(desk, decide(second, "accept", "Ann", seen=0), get("api/state"))
+    assert kept.status_code == again.status_code == 200 and state.json()["decided"] == 2
+
+
+def test_who_decides_otherwise_than_another_just_did_is_asked(desk):
+    row = int(desk.rows[0])
+    first, second = ask(desk, decide(row, "accept", "Ann", seen=0), decide(row, "keep", "Bob", seen=0))
+    theirs = second.json()["issue"]["decision"]
+    assert first.status_code == 200 and second.status_code == 409
+    assert "Ann decided differently" in second.json()["error"] and theirs["verdict"] == "accept"
+    (third,) = ask(desk, decide(row, "keep", "Bob", seen=theirs["act"]))
+    assert third.json()["issue"]["decision"]["who"] == "Bob" and third.json()["disputed"] == 1
+
+
+def test_rows_that_people_decided_differently_can_be_listed(desk):
+    one, two, three = desk.rows[:3].tolist()
+    *_, listed, undone, none = ask(
+        desk,
+        *(decide(row, "accept", "Ann") for row in (one, two, three)),
+        *(decide(row, "accept", "Bob") for row in (one, two)),
+        decide(one, "keep", "Bob"),
+        decide(three, "skip", "Bob"),
+        get("api/issues?status=disputed"),
+        decide(one, "accept", "Bob"),
+        get("api/issues?status=disputed"),
+    )
+    assert [issue["row"] for issue in listed.json()["issues"]] == [one]
+    assert undone.json()["disputed"] == 0 and none.json()["total"] == 0
+
+
+def test_decisions_on_all_rows_do_not_replace_what_others_just_decided_unasked(desk):
+    one, two = desk.rows[:2].tolist()
+    (listed,) = ask(desk, get("api/issues"))
+    ask(desk, decide(one, "keep", "Ann"), decide(two, "keep", "Bob"))
+    body = {"filter": {}, "verdict": "accept", "who": "Cid", "expect": len(desk)}
+    asked, kept = ask(
+        desk,
+        post("api/decide-all", body | {"seen": listed.json()["last"]}),
+        post("api/decide-all", body | {"seen": listed.json()["last"], "yielding": True}),
+    )
+    assert asked.status_code == 409 and asked.json()["differing"] == 2
+    assert asked.json()["names"] == ["Ann", "Bob"]
+    assert kept.json()["rows"] == len(desk) - 2 and desk.decisions.latest(one).who == "Ann"
+    (mine,) = ask(desk, post("api/decide-all", body | {"seen": asked.json()["last"]}))
+    assert mine.json()["rows"] == len(desk) and desk.decisions.latest(one).who == "Cid"
+
+
+def test_a_missing_label_cannot_be_kept(desk):
+    missing = desk.rows[desk.given < 0].tolist()
+    one, shown, kept = ask(
+        desk,
+        decide(missing[0], "keep", "Ann"),
+        get("api/issues?sort=row"),
+        post("api/decide-all", {"filter": {}, "verdict": "keep", "who": "Ann", "expect": len(desk)}),
+    )
+    assert one.status_code == 400 and f"Row {missing[0]} has no label to keep" in one.json()["error"]
+    assert [issue["row"] for issue in shown.json()["issues"] if issue["given"] is None] == missing
+    assert kept.json()["rows"] == len(desk) - len(missing)
+    only = {"filter": {"status": "open"}, "verdict": "keep", "who": "Ann", "expect": len(missing)}
+    (none,) = ask(desk, post("api/decide-all", only))
+    assert none.status_code == 400 and "no label to keep" in none.json()["error"]
+
+
+def test_a_person_with_an_old_or_incomplete_address_sees_a_page(quiet):
+    accept = {"accept": "text/html,application/xhtml+xml"}
+    page, program = ask(quiet, ("GET", "/old/", {"headers": accept}), ("GET", "/old/", {}))
+    assert page.status_code == 403 and page.headers["content-type"].startswith("text/html")
+    assert "<p>This address is incomplete, or it was printed by a review that has ended" in page.text
+    assert "that subsvms review printed last" in program.json()["error"]
 
 
 def test_many_at_once_are_written_together_and_none_is_lost(desk):

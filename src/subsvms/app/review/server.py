@@ -240,12 +240,12 @@ class Pages:
     async def decide(self, request: Request) -> Response:
         """Store a decision about one row, unless others decided differently since the act that was seen."""
         body = await read_body(request)
-        row, who = body.get("row"), check_name(body.get("who"))
+        row, who, seen = body.get("row"), check_name(body.get("who")), read_seen(body)
         if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
             raise Refusal(404, "This row is not an issue.")
         decided = self.desk.settle(row, str(body.get("verdict")), body.get("label"))
         try:
-            act = await self.writer.decide(Act([decided], who, read_seen(body)))
+            act = await self.writer.decide(Act([decided], who, seen))
         except Conflict as conflict:
             name, place = conflict.theirs[0].who, self.desk.place[row]
             why = f"{name} decided differently in the meantime: choose which decision holds."
@@ -255,7 +255,7 @@ class Pages:
     async def decide_all(self, request: Request) -> Response:
         """Store a decision about all rows that match a filter, if they are as many as the page showed."""
         body = await read_body(request)
-        who, wanted = check_name(body.get("who")), body.get("filter")
+        who, wanted, seen = check_name(body.get("who")), body.get("filter"), read_seen(body)
         if not isinstance(wanted, dict) or not all(isinstance(value, str) for value in wanted.values()):
             raise Refusal(400, "A filter must be given.")
         found = await asyncio.to_thread(self.desk.find, parse_filter(dict(wanted)))
@@ -269,7 +269,7 @@ class Pages:
         decided = [self.desk.settle(row, verdict, label) for row in self.desk.rows[found].tolist()]
         try:
             yielding = body.get("yielding") is True
-            act = await self.writer.decide(Act(decided, who, read_seen(body), yielding))
+            act = await self.writer.decide(Act(decided, who, seen, yielding))
         except Conflict as conflict:
             theirs = conflict.theirs
             why = (
