@@ -29,9 +29,16 @@ def with_value(value, row=3, column=1):
     return table
 
 
-def make_csr(data, indices, indptr):
-    """Make a CSR matrix without SciPy's checks."""
-    matrix = sparse.csr_matrix((1, 3))
+def make_coo():
+    """Make a COO matrix with a row that is not there."""
+    matrix = sparse.coo_array(np.eye(3))
+    matrix.row[1] = 10**8
+    return matrix
+
+
+def make_csr(data, indices, indptr, kind=sparse.csr_matrix):
+    """Make a matrix without SciPy's checks."""
+    matrix = kind((1, 3) if kind is sparse.csr_matrix else (3, 1))
     matrix.data, matrix.indices, matrix.indptr = np.array(data), np.array(indices), np.array(indptr)
     return matrix
 
@@ -47,6 +54,11 @@ TABLES = {
     "complex numbers": (X + 1j, "Complex data not supported: X must hold real numbers"),
     "no rows": (X[:0], "0 sample"),
     "no columns": (X[:, :0], "0 feature"),
+    "masked cells": (np.ma.masked_greater(X, 1.0), "some are masked: fill or drop them"),
+    "a number too large": (np.array([[10**400]], dtype=object), "int too large to convert to float"),
+    "a list in a cell": ([[1.0, [2.0]], [3.0, 4.0]], "with a number in each cell"),
+    "a COO index out of range": (make_coo(), "valid COO matrix"),
+    "a CSC index out of range": (make_csr(np.ones(3), [0, 1, 10**8], [0, 3], sparse.csc_matrix), "valid CSC"),
     "an index out of range": (make_csr(np.ones(3), [0, 1, 10**8], [0, 3]), "valid CSR matrix"),
     "an index just out of range": (make_csr(np.ones(3), [0, 1, 3], [0, 3]), "valid CSR matrix"),
     "a negative index": (make_csr(np.ones(3), [0, -3, 1], [0, 3]), "valid CSR matrix"),
@@ -88,6 +100,16 @@ LABELS = {
     "missing in a list": (["a", float("nan")] * 20, "NaN.* in 20 of 40 rows, the first in row 1"),
     "complex": (Y + 1j, "y must hold labels"),
     "infinite": (np.where(Y == 1, np.inf, 0.0), "infinity"),
+    "masked": (np.ma.masked_equal(Y, 1), "None.* in 20 of 40 rows"),
+    "bytes": (np.array([b"a", b"b"])[Y], "text, whole numbers or booleans, but holds np.bytes_"),
+    "integers of 100 bits": ([10**30 + label for label in Y.tolist()], "but holds 1000000000000"),
+    "dates": (np.array(["2020", "2021"], dtype="M8[Y]")[Y], "but holds datetime64"),
+    "records": (np.zeros(40, dtype=[("a", int)]), "Unknown label type: y must hold text"),
+    "sets": ([{label} for label in Y.tolist()], "text, whole numbers or booleans, but holds {0}"),
+    "two columns": (np.stack([Y, Y], axis=1), "1d array, got an array of shape .*: give one label for each"),
+    "a number": (3, "give one label for each row"),
+    "a sparse column": (sparse.csr_array(Y[:, None]), "Sparse data .*give one label for each row"),
+    "half a character": (np.array(["a", "\ud800"], dtype=object)[Y], "has half a character: fix the label"),
 }
 
 
@@ -97,6 +119,31 @@ def test_bad_labels_are_refused(name):
     with pytest.raises(ValueError, match=message) as error:
         check_labels(labels, 40)
     assert "\n" not in str(error.value)
+
+
+def test_cells_that_are_no_numbers_are_refused():
+    for table in (np.array([[{}]], dtype=object), {"a": 1}, iter(X)):
+        with pytest.raises(TypeError, match="X must hold numbers") as error:
+            check_table(SubSVMClassifier(), table, reset=True)
+        assert "\n" not in str(error.value)
+    with pytest.raises(TypeError, match="holds dates or times"):
+        check_table(SubSVMClassifier(), np.zeros((3, 2), dtype="m8[s]"), reset=True)
+
+
+def test_text_that_ends_in_nul_stays_apart():
+    """NumPy cuts it off."""
+    for labels in (["a\0", "a"], np.array(["a\0", "a"], dtype=object)):
+        assert check_labels(labels, 2)[0].tolist() == ["a", "a\0"]
+
+
+def test_whole_numbers_of_any_type_stay_whole():
+    large = [2**64 - 1, 2**64 - 2]
+    assert check_labels(large, 2)[0].tolist() == large[::-1]
+    pd = pytest.importorskip("pandas")
+    large = [2**62 + 1, 2**62]
+    for kind in ("Int64", "int64[pyarrow]"):
+        assert check_labels(pd.Series(large, dtype=kind), 2)[0].tolist() == large[::-1]
+    assert check_labels(pd.Series([True, False], dtype="boolean"), 2)[0].dtype == bool
 
 
 @pytest.mark.parametrize("kind", [int, bool, float])
@@ -110,6 +157,10 @@ def test_missing_labels_are_found_in_any_type():
     assert find_missing(None).tolist() == []
     assert find_missing(np.arange(2)).tolist() == [False, False]
     assert find_missing([np.inf, np.nan]).tolist() == [False, True]
+    assert find_missing(np.ma.masked_equal([1, 2], 2)).tolist() == [False, True]
+    assert find_missing(sparse.csr_array([[1]])).tolist() == find_missing(3).tolist() == []
+    assert find_missing([[1], [1, 2]]).tolist() == [False, False]
+    assert find_missing(pytest.importorskip("pyarrow").array(["a", None])).tolist() == [False, True]
     pd = pytest.importorskip("pandas")
     for labels in (pd.Series([1, pd.NA], dtype="Int64"), pd.Series(["a", pd.NA], dtype="string")):
         assert find_missing(labels).tolist() == [False, True]
@@ -163,6 +214,13 @@ def test_verified_labels_become_class_numbers():
         check_verified(["yes"], classes, 3)
     with pytest.raises(ValueError, match="such as 'no'; got 'maybe' in row 1"):
         check_verified(["yes", "maybe"], classes, 2)
+    with pytest.raises(ValueError, match=r"got \['no'\] in row 0"):
+        check_verified([["no"], None], classes, 2)
+    for verified in (3, np.zeros((2, 2)), sparse.csr_array((2, 2))):
+        with pytest.raises(ValueError, match="each of the 2 rows, in one dimension"):
+            check_verified(verified, classes, 2)
+    pd = pytest.importorskip("pandas")
+    assert check_verified(pd.Series([None, "no"], dtype="string"), classes, 2).tolist() == [-1, 0]
 
 
 def test_numbers_out_of_range_are_refused():

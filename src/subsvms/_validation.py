@@ -4,7 +4,10 @@ Inner functions trust their input. Each message is one sentence that says what w
 and what to do.
 """
 
+import re
+import reprlib
 import warnings
+from collections.abc import Hashable, Iterator
 from math import isfinite
 from numbers import Integral, Number, Real
 from typing import Any
@@ -23,6 +26,7 @@ from subsvms.exceptions import InputError
 FLOATS = (np.float64, np.float32)
 SAMPLE = 2000  # rows that are enough to see a table's spread
 FAR_APART = 30.0  # exp(-30) is practically zero; with scaled features the exponent is about 1
+HALF = re.compile("[\ud800-\udfff]")  # half of a character: no file can hold it
 MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
 
 
@@ -81,40 +85,60 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     reset : bool
         Whether this is a fit; otherwise the features must be those of the fit.
     """
+    check_kind(X)
     try:
         table = check_array(
             X, accept_sparse="csr", dtype=FLOATS, order="C", ensure_all_finite=False, estimator=estimator,
             input_name="X",
         )  # fmt: skip
-    except ValueError as error:
+        check_finite(table, getattr(X, "columns", None))
+        validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
+    except (ValueError, OverflowError) as error:
         raise InputError(_one_sentence(X, str(error))) from None
     except TypeError as error:
-        if "DType" not in str(error):
-            raise
-        raise TypeError(
-            "X must hold numbers, but has columns of types that cannot be combined: convert dates and so on "
-            "to numbers first, for example with skrub's TableVectorizer."
-        ) from None
-    if sparse.issparse(table):
-        check_format(table)
-    check_finite(table, getattr(X, "columns", None))
-    validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
+        raise TypeError(_one_sentence(X, str(error))) from None
     if sparse.issparse(table) and not table.has_canonical_format:
         table = table.copy()  # never change the user's own matrix
         table.sum_duplicates()
     return table
 
 
+def check_kind(X: Any) -> None:
+    """Raise an error if a table is of a kind that would be silently misread."""
+    if sparse.issparse(X):
+        check_format(X)
+    elif np.ma.is_masked(X):
+        raise InputError("X must hold a number in each cell, but some are masked: fill or drop them first.")
+    elif getattr(getattr(X, "dtype", None), "kind", "") in tuple("mM"):
+        raise TypeError("X must hold numbers, but holds dates or times: convert dates and so on to numbers.")
+
+
 def check_format(X: Table) -> None:
-    """Raise an error if a CSR matrix has indices out of range: the compiled loops do not check them."""
+    """Raise an error if a sparse matrix has indices out of range: compiled loops do not check them."""
     try:
-        X.check_format(full_check=True)
+        if X.format in ("csr", "csc", "bsr"):
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            sparse.coo_array((X.data, X.coords), shape=X.shape)  # which checks them
     except ValueError as error:
-        raise InputError(f"X must be a valid CSR matrix, but {error}: build it again.") from None
+        raise InputError(
+            f"X must be a valid {X.format.upper()} matrix, but {error}: build it again."
+        ) from None
 
 
 def _one_sentence(X, message):
-    """Return scikit-learn's message, or a shorter one that does not print the table and says what to do."""
+    """Return a message as one line, or a shorter one that does not print the table and says what to do."""
+    if "DType" in message or "Cannot cast" in message:
+        return (
+            "X must hold numbers, but has columns of types that cannot be combined: convert dates and so on "
+            "to numbers first, for example with skrub's TableVectorizer."
+        )
+    if "argument must be a string" in message or "too large to convert" in message:
+        return f"X must hold numbers of 64 bits, but {message}: convert or drop such values first."
+    if "with a sequence" in message:
+        return "X must have two dimensions, rows and features, with a number in each cell: some hold lists."
+    if "at least one array or dtype" in message:
+        return "X must have at least one column, but has 0 feature(s): check which columns were chosen."
     if "could not convert" in message:
         return (
             f"X must hold numbers, but {message}: encode text and categories first, for example with "
@@ -127,7 +151,12 @@ def _one_sentence(X, message):
         )
     if "Complex data" in message:
         return "Complex data not supported: X must hold real numbers, for example X.real and X.imag."
-    return message
+    return " ".join(message.split())
+
+
+def _show(value):
+    """Return a value for a message, cut short, in one line."""
+    return " ".join(reprlib.repr(value).split())
 
 
 def check_finite(X: Table, names: Any = None) -> None:
@@ -172,11 +201,9 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
-    if isinstance(y, list | tuple):  # NumPy would silently turn [1, "a"] and ["a", nan] into strings
-        check_entries(y)
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":
         raise InputError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
-    y = column_or_1d(y, warn=True)
+    y = _as_column(y)
     if len(y) != n_samples:
         raise InputError(
             f"X and y must have the same number of rows; got {n_samples} and {len(y)}: "
@@ -186,14 +213,46 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         check_entries(y)
     if y.dtype == object and isinstance(y[0], Number):
         y = np.array(y.tolist())  # scikit-learn takes objects for text
-    check_classification_targets(y)
+    try:
+        check_classification_targets(y)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{str(error).partition('. ')[0]}: y must hold text, whole numbers or booleans, but holds "
+            f"{_show(y[0])}: convert the labels, for example with [str(label) for label in y]."
+        ) from None
     classes, numbers = np.unique(y, return_inverse=True)
+    broken = [name for name in classes.tolist() if isinstance(name, str) and HALF.search(name)]
+    if broken:
+        raise InputError(
+            f"y must hold valid text, but {_show(broken[0])} has half a character: fix the label."
+        )
     if len(classes) < 2:
         raise InputError(
             f"y must hold at least two classes, but holds only one class, {str(classes[0])!r}: "
             "check that y is the label column."
         )
     return classes, numbers
+
+
+def _as_column(y):
+    """Return labels as an array with one dimension; NumPy and pandas would change some of them silently."""
+    if isinstance(y, list | tuple):  # [1, "a"] and ["a", nan] would become strings
+        check_entries(y)
+        if any(isinstance(label, str) and label.endswith("\0") for label in y):  # which would be cut off
+            y = np.array(y, dtype=object)
+    elif np.ma.is_masked(y):
+        y = np.array(y.tolist(), dtype=object)  # None where a label is masked
+    try:
+        column = column_or_1d(y, warn=True)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{str(error).rstrip('.')}: give one label for each row.") from None
+    if column.dtype.kind in "mMV":
+        raise InputError(
+            f"Unknown label type: y must hold text, whole numbers or booleans, but holds {column.dtype}: "
+            "convert the labels, for example with [str(label) for label in y]."
+        )
+    own_type = not isinstance(getattr(y, "dtype", column.dtype), np.dtype)
+    return np.array(list(y)) if own_type and column.dtype.kind == "f" else column  # pandas' Int64, say
 
 
 def check_entries(y: Any) -> None:
@@ -224,15 +283,38 @@ def find_missing(y: Any) -> np.ndarray:
     array([False,  True,  True, False])
     """
     dtype = getattr(y, "dtype", None)
-    complete = isinstance(dtype, np.dtype) and dtype.kind in "iubUS"  # pandas' Int64 can hold NA, too
-    if y is None or complete or np.ndim(y) != 1:  # other mistakes are reported by `check_labels`
-        return np.zeros(0 if y is None else len(y), dtype=bool)
-    return np.array([is_missing(label) for label in y], dtype=bool)
+    complete = isinstance(dtype, np.dtype) and dtype.kind in "iubUS" and not np.ma.is_masked(y)
+    if not _is_column(y):  # a mistake that `check_labels` reports
+        return np.zeros(0, dtype=bool)
+    if complete:  # pandas' Int64 can hold NA, but is of another type
+        return np.zeros(len(y), dtype=bool)
+    return np.array([is_missing(label) for label in as_list(y)], dtype=bool)
 
 
 def drop_missing(y: Any, missing: np.ndarray) -> list:
     """Return the labels that are not missing."""
-    return [label for label, gone in zip(y, missing, strict=True) if not gone]
+    return [label for label, gone in zip(as_list(y), missing, strict=True) if not gone]
+
+
+def _is_column(values):
+    """Return whether these are values in one dimension, whatever they are."""
+    if isinstance(values, list | tuple | Iterator):  # NumPy fails if they are lists of different lengths
+        return True
+    return not sparse.issparse(values) and np.ndim(values) == 1
+
+
+def as_list(values: Any) -> list:
+    """Return a column as a list, None where an Arrow or masked array has no value.
+
+    Examples
+    --------
+    >>> as_list(np.ma.masked_array([1, 2], mask=[True, False]))
+    [None, 2]
+    """
+    for name in ("to_pylist", "tolist"):
+        if hasattr(values, name):
+            return list(getattr(values, name)())
+    return list(values)
 
 
 def is_missing(label: Any) -> bool:
@@ -323,6 +405,34 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarr
     return np.array(weights, dtype=float)
 
 
+def check_rows(rows: Any, n_rows: int) -> np.ndarray:
+    """Return row numbers, one or a list, as an array; a list of bools says which rows.
+
+    Examples
+    --------
+    >>> check_rows([True, False, True], 3), check_rows(2, 3)
+    (array([0, 2]), array(2))
+    >>> check_rows(3, 3)
+    Traceback (most recent call last):
+    subsvms.exceptions.InputError: rows must be whole numbers from 0 to 2, or a bool for each row; got 3.
+    """
+    expected = f"rows must be whole numbers from 0 to {n_rows - 1}, or a bool for each row"
+    try:
+        numbers = np.asarray(rows)
+    except ValueError:  # lists of different lengths
+        numbers = np.asarray(None)
+    if numbers.dtype == bool and numbers.shape == (n_rows,):
+        return np.flatnonzero(numbers)
+    if numbers.size == 0 and numbers.ndim == 1:
+        return np.zeros(0, dtype=int)
+    if numbers.ndim > 1 or numbers.dtype.kind not in "iu":
+        raise InputError(f"{expected}; got {_show(rows)}.")
+    outside = (numbers < 0) | (numbers >= n_rows)
+    if outside.any():
+        raise InputError(f"{expected}; got {numbers[outside][0]}.")
+    return numbers.astype(np.int64)
+
+
 def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
     """Return the class number of each verified label, -1 where no label was verified.
 
@@ -335,17 +445,19 @@ def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarra
     numbers = np.full(n_rows, -1)
     if verified is None:
         return numbers
-    verified = verified.tolist() if hasattr(verified, "tolist") else list(verified)
+    if not _is_column(verified):
+        raise InputError(f"verified must have one entry for each of the {n_rows} rows, in one dimension.")
+    verified = as_list(verified)
     if len(verified) != n_rows:
         raise InputError(f"verified must have one entry for each of the {n_rows} rows; got {len(verified)}.")
     known = {label: number for number, label in enumerate(classes.tolist())}
     for row, label in enumerate(verified):
-        if label is None or label != label:
+        if is_missing(label):
             continue
-        if label not in known:
+        if not isinstance(label, Hashable) or label not in known:
             raise InputError(
-                f"verified must hold classes of y, such as {next(iter(known))!r}; got {label!r} in row "
-                f"{row}: leave it out."
+                f"verified must hold classes of y, such as {next(iter(known))!r}; got "
+                f"{_show(label)} in row {row}: leave it out."
             )
         numbers[row] = known[label]
     return numbers

@@ -6,7 +6,7 @@ from corrections import attacked, make_corrector, quick, quietly
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
-from subsvms.exceptions import LabelNoiseWarning
+from subsvms.exceptions import InputError, LabelNoiseWarning
 
 
 def test_fix_replaces_labels_and_keeps_every_row(cancer):
@@ -84,3 +84,19 @@ def test_a_correction_can_be_printed_compared_and_hashed(cancer):
     assert correction == correction and correction != quick(X, y) and hash(correction)
     rng = np.random.default_rng(0)
     assert "rate unknown" in repr(quietly(rng.random((200, 3)), rng.integers(2, size=200)))
+
+
+def test_one_row_or_some_can_be_explained(corrected):
+    reasons = corrected.reason
+    assert corrected.explain(3) == corrected.explain(np.int64(3)) == reasons[3]
+    assert corrected.explain([3, 0]) == [reasons[3], reasons[0]]
+    assert corrected.explain([]) == []
+    assert corrected.explain(corrected.flagged) == [reasons[i] for i in np.flatnonzero(corrected.flagged)]
+
+
+@pytest.mark.parametrize("rows", [569, -1, "a", 1.0, None, [[0]], [0, [1]], True, [True], range(600), {0}])
+def test_rows_that_are_not_there_are_refused_in_one_sentence(corrected, rows):
+    with pytest.raises(
+        InputError, match=r"rows must be whole numbers from 0 to 568, or a bool for each row; "
+    ):
+        corrected.explain(rows)

@@ -23,7 +23,7 @@ from subsvms.correction._witnesses import Witnesses, find_witnesses
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
 from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._votes import Votes, count_votes
-from subsvms.exceptions import LabelNoiseWarning
+from subsvms.exceptions import InputError, LabelNoiseWarning
 
 
 class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
@@ -339,7 +339,7 @@ def _number_labels(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     own_type = not isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype)  # pandas' Int64, say
     known = drop_missing(y, missing) if own_type or not whole else y
     if not whole and not known:
-        raise ValueError("y must hold labels, but every label is missing: check that y is the label column.")
+        raise InputError("y must hold labels, but every label is missing: check that y is the label column.")
     classes, labels = check_labels(known, n_rows if whole else len(known))
     if whole:
         return classes, labels

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._validation import check_rows
 from subsvms.correction._frames import FrameStyle, build_frame, name_rows
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import Halt, Judgement, Settings
@@ -178,10 +179,34 @@ class Correction:
     @property
     def reason(self) -> list[str]:
         """Why, in words: the vote, the probability and the threshold of each row."""
-        return self.explain(np.arange(len(self)))
+        return self._explain(np.arange(len(self)))
 
-    def explain(self, rows: np.ndarray) -> list[str]:
-        """Return the reasons for some rows only, in words."""
+    def explain(self, rows: Any) -> Any:
+        """Return the reasons for some rows only, in words.
+
+        Parameters
+        ----------
+        rows : int, array-like of int, or array-like of bool of shape (n_rows,)
+            Row numbers in the user's order, from 0, whatever the index of a data frame says; or which rows.
+
+        Returns
+        -------
+        str or list of str
+            The reason for one row, or a list.
+
+        Examples
+        --------
+        >>> from subsvms import correct_labels
+        >>> X, y = [[i % 30 / 30] for i in range(300)], ["low" if i % 30 < 15 else "high" for i in range(300)]
+        >>> correction = correct_labels(X, y, random_state=0)
+        >>> correction.explain(0) == correction.explain([0, 1])[0] == correction.reason[0]
+        True
+        """
+        numbers = check_rows(rows, len(self))
+        reasons = self._explain(np.atleast_1d(numbers))
+        return reasons if numbers.ndim else reasons[0]
+
+    def _explain(self, rows):
         names = [repr(name) for name in self.classes.tolist()]
         compared = self.compared[rows]
         columns = (
