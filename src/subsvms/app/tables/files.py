@@ -50,8 +50,6 @@ CHUNK = 1 << 20  # bytes that are decompressed at a time
 CGROUP = Path("/sys/fs/cgroup")  # what a container may use, and what it uses
 # Codecs of Python for names and literals, not for files: some do not even write back what they read.
 NOT_FOR_FILES = frozenset("idna punycode raw-unicode-escape undefined unicode-escape".split())
-# Characters that a terminal obeys or that reverse what it shows, and halves of pairs, which it cannot show.
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 BYTE_ORDER_MARKS = {  # UTF-32 first, because its mark starts like that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32-le",
     codecs.BOM_UTF32_BE: "utf-32-be",
@@ -137,17 +135,6 @@ def show(value: object) -> str:
     """
     shown = repr(value[:MAX_LENGTH] if isinstance(value, str) else value)
     return shown if len(shown) < MAX_LENGTH else shown[: MAX_LENGTH - 1] + "..." + shown[-1]
-
-
-def escape_controls(text: str) -> str:
-    r"""Return text of a table or of a file name as it may be printed, with control characters spelled out.
-
-    Examples
-    --------
-    >>> print(escape_controls("café\x1b[2J"))
-    café\x1b[2J
-    """
-    return CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def first_sentence(error: BaseException) -> str:
