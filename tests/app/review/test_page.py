@@ -419,7 +419,7 @@ def test_nothing_is_marked_while_the_server_is_down_and_work_continues_once_it_i
         first = ann.row
         ann.page.route("**/api/**", lambda route: route.abort())
         ann.press("a")
-        ann.see("#said", "The server is not responding: this may not have been stored.")
+        ann.see("#said", "This may not have been stored.")
         ann.see("#lost:not([hidden])", "The server is not responding.")
         assert ann.row == first and ann.page.locator(".decision").count() == 0
         ann.page.unroute("**/api/**")
@@ -440,7 +440,8 @@ def test_a_refused_decision_is_reported_and_not_marked(review):
     answer = {"status": 503, "json": {"error": "The decisions cannot be written: nothing was stored."}}
     ann.page.route("**/api/decide", lambda route: route.fulfill(**answer))
     ann.press("a")
-    ann.see("#said.wrong", "nothing was stored")
+    ann.see("#lost:not([hidden])", "The decisions cannot be written: nothing was stored.")
+    ann.see("#said.wrong", "Not confirmed: see the message above.")
     assert ann.row == first and ann.page.locator(".decision").count() == 0
     assert len(ann.faults) == 1 and "503" in ann.faults.pop()
 
@@ -508,9 +509,9 @@ def test_of_two_who_decide_differently_at_once_the_second_chooses(review, folder
         who = "Ann accepted" if answer == "Keep theirs" else "you"
         bob.see("#said", f"Row {row}: {who}")
     assert [stored(folder)[row][2] for row in rows] == ["Ann", "Bob", "Bob", "Bob"]
-    bob.see("#counts", "1 disagreement")
+    bob.see("#counts", "1 disputed")
     bob.page.select_option("#status", "disputed")
-    bob.see("#shown", "1 disagreement")
+    bob.see("#shown", "1 disputed")
     assert bob.rows == [rows[1]]
     forget_conflicts(bob)
 
@@ -543,7 +544,7 @@ def test_a_folder_that_was_moved_is_reported_until_it_is_back(review, folder):
     try:
         ann.press("a")
         ann.see("#lost:not([hidden])", "was moved, removed or replaced while it was open")
-        ann.see("#said.wrong", "until then nothing is stored")
+        ann.see("#said.wrong", "Not confirmed: see the message above.")
         assert ann.row == first and ann.page.locator(".decision").count() == 0
     finally:
         os.rename(f"{folder}.away", folder)
@@ -562,7 +563,7 @@ def test_a_tab_of_an_earlier_server_says_so(browser, folder):
         ann.see("#lost:not([hidden])", "The review was started again")
         ann.see("#lost", "open the address that subsvms review printed last")
         ann.press("a")
-        ann.see("#said.wrong", "Nothing was stored.")
+        ann.see("#said.wrong", "Not confirmed: see the message above.")
         ann.page.reload()
         ann.see("h1", "This page cannot be shown")
         ann.see("p", "it was printed by a review that has ended")
@@ -578,8 +579,8 @@ def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, fo
         ann.page.keyboard.press("a")
         ann.see("#lost:not([hidden])", "Waiting for the server, which has not responded for some seconds.")
         ann.page.keyboard.press("k")
-        ann.see("#said.wrong", "still being stored: this one was ignored")
-        ann.see("#said.wrong", "is not responding: this may not have been stored. 1 key or click meanwhile")
+        ann.see("#said.wrong", "Ignored: the last decision is still being stored.")
+        ann.see("#said.wrong", "This may not have been stored. 1 press ignored.")
         assert ann.row == first
         process.send_signal(signal.SIGCONT)
         ann.page.wait_for_selector("#lost", state="hidden")

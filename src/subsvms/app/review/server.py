@@ -32,7 +32,8 @@ REQUEST_BYTES = 64 * 1024  # at most
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
 TEMPLATES = Environment(loader=PackageLoader("subsvms.app.review"), autoescape=True)
 STYLE = (  # of a refusal, which cannot load the style of the page: that needs the token
-    "body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1.25rem }"
+    "body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1rem }"
+    "h1 { font-size: 1.4rem }"
 )
 HEADERS = {
     "content-security-policy": (

@@ -8,7 +8,7 @@ import { askAll, askLabel, askName, askWhich, askWhichAll, isAsking, ownName } f
 import { get, Lost, post, Refused, whenSlow } from "./server.js";
 import { fillSelect, makeDetail, makeLine, makeNothing } from "./views.js";
 import {
-  count, plural, quote, shorten, formatAgreement, formatCounts, formatDecision, formatFilter, formatTotal,
+  count, plural, quote, shorten, formatAgreement, formatCounts, formatDecision, formatFilter,
 } from "./words.js";
 
 const PAGE = 50; // issues in the list
@@ -70,10 +70,9 @@ async function attempt(work) {
     if (state.lost) await listenToOthers().catch(showLost);
     return result;
   } catch (error) {
-    const isRefused = error instanceof Refused;
-    if (error instanceof Lost || (isRefused && isServerGone(error))) showLost(error);
-    else if (!isRefused) reportError(error); // a bug: let it show
-    say(isRefused && error.status === 403 ? "Nothing was stored." : error.message, true);
+    if (error instanceof Lost || isServerGone(error)) showLost(error);
+    else if (!(error instanceof Refused)) reportError(error); // a bug: let it show
+    say(isServerGone(error) ? "Not confirmed: see the message above." : error.message, true);
   }
 }
 
@@ -137,7 +136,7 @@ function drawList() {
   if (place < 0) $("lines").querySelector("button")?.setAttribute("tabindex", "0");
   if (hadFocus) $("lines").querySelector("[tabindex='0']")?.focus();
   $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
-  $("shown").textContent = formatTotal(total, filter.status);
+  $("shown").textContent = plural(total, filter.status === "all" ? "row" : `${filter.status} row`);
   $("pager").hidden = total <= PAGE;
   $("page").value = page + 1;
   $("page").max = lastPage() + 1;
@@ -318,7 +317,7 @@ async function store(work) {
   if (isAsking()) return;
   if (state.busy) {
     state.ignored += 1;
-    return say("The last decision is still being stored: this one was ignored.", true);
+    return say("Ignored: the last decision is still being stored.", true);
   }
   state.busy = true;
   state.ignored = 0;
@@ -331,7 +330,7 @@ async function store(work) {
   } finally {
     state.busy = false;
     document.body.classList.remove("busy");
-    if (state.ignored) remark(`${plural(state.ignored, "key or click", "keys or clicks")} meanwhile: ignored.`);
+    if (state.ignored) remark(`${plural(state.ignored, "press", "presses")} ignored.`);
   }
 }
 

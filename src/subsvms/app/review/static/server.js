@@ -31,9 +31,8 @@ async function ask(method, path, body, patience = PATIENCE) {
     answer = await fetch(new URL(path, API), { method, body, headers, signal: AbortSignal.timeout(patience) });
     found = await answer.json();
   } catch {
-    const doubt = method === "GET" ? "" : ": this may not have been stored";
-    if (answer && answer.status >= 500) throw new Refused(answer.status, { error: `The server failed${doubt}.` });
-    throw new Lost(`The server is not responding${doubt}.`);
+    if (answer && answer.status >= 500) throw new Refused(answer.status, { error: "The server failed: see its messages." });
+    throw new Lost(method === "GET" ? "The server is not responding." : "This may not have been stored.");
   } finally {
     clearTimeout(slow);
   }

@@ -53,18 +53,13 @@ export function formatNames(names) {
   return shown.length ? `${shown.join(", ")} and ${last}` : last;
 }
 
-export function formatTotal(total, status) {
-  if (status === "disputed") return plural(total, "disagreement");
-  return plural(total, status === "all" ? "row" : `${status} row`);
-}
-
 export function formatWithstands(number) {
   if (!number) return "One more wrong label elsewhere might change the result of this vote.";
   return `The vote withstands ${plural(number, "further wrong label")} anywhere in the table.`;
 }
 
 export function formatCounts({ issues, decided, skipped, disputed }) {
-  const more = [skipped && `${count(skipped)} skipped`, disputed && plural(disputed, "disagreement")];
+  const more = [skipped && `${count(skipped)} skipped`, disputed && `${count(disputed)} disputed`];
   return [`${count(decided)} of ${count(issues)} decided`, ...more.filter(Boolean)].join(", ");
 }
 
