@@ -1,22 +1,25 @@
 """Run the command line: `python -m subsvms`, and the command `subsvms`."""
 
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line; a missing extra, or Ctrl-C while it is still loading, gives one sentence."""
     try:
-        import subsvms.app  # noqa: F401
-    except ImportError as error:
-        print(f"subsvms: {error}", file=sys.stderr)
-        sys.exit(2)
-    try:
+        try:
+            import subsvms.app  # noqa: F401
+        except ImportError as error:
+            print(f"subsvms: {error}", file=sys.stderr)
+            sys.exit(2)
         from subsvms.app.cli.main import app
 
         app(prog_name="subsvms")
     except KeyboardInterrupt:
         print("subsvms: stopped; nothing was written.", file=sys.stderr)
         sys.exit(130)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: Python may end undisturbed
 
 
 if __name__ == "__main__":

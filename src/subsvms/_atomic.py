@@ -39,7 +39,7 @@ def format_system_error(error: OSError, place: str | os.PathLike | None = None, 
         return str(error)
     advice = next((words for words, codes in ADVICE.items() if error.errno in codes), "try again")
     place = place or error.filename
-    name = "A file" if place is None else repr(os.fsdecode(place))
+    name = "A file or standard output" if place is None else repr(os.fsdecode(place))
     return f"{name} could not be {done} ({os.strerror(error.errno)}): {advice}."
 
 

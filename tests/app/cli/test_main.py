@@ -106,3 +106,11 @@ def test_public_names_are_imported_when_they_are_used():
         subsvms.nothing  # noqa: B018
     assert all(hasattr(subsvms, name) for name in subsvms.__all__)
     assert set(subsvms.__all__) <= set(dir(subsvms))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="arguments are text there")
+def test_an_argument_that_is_not_utf_8_is_refused():
+    command = [sys.executable, "-m", "subsvms", "correct", "t.csv", "--missing-label", b"\xff"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "subsvms: '\\udcff' is not valid UTF-8: rename it, or write it in UTF-8.\n"

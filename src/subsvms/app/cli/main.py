@@ -1,6 +1,6 @@
 """The commands that work on tables: parse, call, print."""
 
-import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,9 +20,9 @@ from subsvms.app.cli.shared import (
     TextEncoding,
     Threads,
     app,
-    errors_as_sentences,
-    interrupts_as_sentences,
     read_options,
+    say,
+    say_json,
 )
 
 if TYPE_CHECKING:
@@ -109,48 +109,47 @@ def correct(
 
     Creates a folder with the corrected table, the issues, a report and a record. FILE is never changed.
     """
-    with errors_as_sentences(), interrupts_as_sentences():
-        from joblib import effective_n_jobs
-        from rich.console import Console
+    from joblib import effective_n_jobs
+    from rich.console import Console
 
-        from subsvms.app.cli.terminal import show_summary, showing_progress
-        from subsvms.app.large.job import do_job_in_parts
-        from subsvms.app.runs.job import do_job, read_verified, repeat_options
-        from subsvms.app.runs.options import Options
+    from subsvms.app.cli.terminal import show_summary, showing_progress
+    from subsvms.app.large.job import do_job_in_parts
+    from subsvms.app.runs.job import do_job, read_verified, repeat_options
+    from subsvms.app.runs.options import Options
 
-        where: str | list[str]
-        expected = base = None
-        if from_run is not None:
-            refuse_other_settings(context, {"from_run", *NO_SETTINGS})
-            where, options, features, expected = repeat_options(from_run)
-            base = None if expected.base is None else Path(expected.base)
+    where: str | list[str]
+    expected = base = None
+    if from_run is not None:
+        refuse_other_settings(context, {"from_run", *NO_SETTINGS})
+        where, options, features, expected = repeat_options(from_run)
+        base = None if expected.base is None else Path(expected.base)
+    else:
+        where, column = check_file_and_label(file, label)
+        verified: tuple = ()
+        if decisions is not None:
+            verified, expected = read_verified(decisions, column)
+        options = Options.from_flags(
+            label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
+            min_confidence=min_confidence, svms=svms, kernel=kernel,
+            subset_size=int(subset_size) if re.fullmatch("[0-9]{1,18}", subset_size) else subset_size,
+            seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
+            encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
+            verified=verified, pool_size=pool_size, early_exit=early_exit,
+        )  # fmt: skip
+    outputs: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
+    with showing_progress(Console(stderr=True, quiet=quiet)):
+        name = choose_engine(engine, scheduler, where, options, features)
+        if name == "memory":
+            summary = do_job(
+                where, options, features=features, n_jobs=threads or -1, expected=expected, **outputs
+            )
         else:
-            where, column = check_file_and_label(file, label)
-            verified: tuple = ()
-            if decisions is not None:
-                verified, expected = read_verified(decisions, column)
-            options = Options.from_flags(
-                label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
-                min_confidence=min_confidence, svms=svms, kernel=kernel,
-                subset_size=int(subset_size) if subset_size.isdecimal() else subset_size,
-                seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
-                encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
-                verified=verified, pool_size=pool_size, early_exit=early_exit,
+            summary = do_job_in_parts(
+                where, options, engine=name, scheduler=scheduler, n_jobs=effective_n_jobs(threads or -1),
+                expected=expected, base=base, **outputs,
             )  # fmt: skip
-        outputs: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
-        with showing_progress(Console(stderr=True, quiet=quiet)):
-            name = choose_engine(engine, scheduler, where, options, features)
-            if name == "memory":
-                summary = do_job(
-                    where, options, features=features, n_jobs=threads or -1, expected=expected, **outputs
-                )
-            else:
-                summary = do_job_in_parts(
-                    where, options, engine=name, scheduler=scheduler, n_jobs=effective_n_jobs(threads or -1),
-                    expected=expected, base=base, **outputs,
-                )  # fmt: skip
     if as_json:
-        typer.echo(json.dumps(asdict(summary), indent=1, ensure_ascii=False))
+        say_json(asdict(summary))
     elif not quiet:
         show_summary(summary, Console())
 
@@ -234,14 +233,13 @@ def predict(
 
     Writes a copy of FILE with the predicted label and the share of the SVMs that vote for it.
     """
-    with errors_as_sentences(), interrupts_as_sentences():
-        from subsvms.app.runs.model import predict_file
+    from subsvms.app.runs.model import predict_file
 
-        reading = {"format": format, "encoding": encoding, "separator": separator}
-        done = predict_file(
-            model, file, output=output, features=features, force=force, reading=reading, n_jobs=threads or -1
-        )
-    typer.echo(str(done))
+    reading = {"format": format, "encoding": encoding, "separator": separator}
+    done = predict_file(
+        model, file, output=output, features=features, force=force, reading=reading, n_jobs=threads or -1
+    )
+    say(str(done))
 
 
 @app.command(epilog="Example: subsvms plan loans.csv --label default --max-error-rate 0.2")
@@ -269,22 +267,21 @@ def plan(
     """
     from subsvms.app.cli.files import plan_file
 
-    with errors_as_sentences():
-        table, notes, found = plan_file(
-            file, label, exclude=exclude or (), only=only or (),
-            reading=read_options(format, encoding, separator, missing_label),
-            max_error_rate=max_error_rate, failure=failure, random_state=seed,
-        )  # fmt: skip
+    table, notes, found = plan_file(
+        file, label, exclude=exclude or (), only=only or (),
+        reading=read_options(format, encoding, separator, missing_label),
+        max_error_rate=max_error_rate, failure=failure, random_state=seed,
+    )  # fmt: skip
     if as_json:
         names = ("seconds", "phi", "votes_needed", "max_error_rate", "failure")
         answer = {**found.parameters, **{name: getattr(found, name) for name in names}}
         answer |= {name: list(getattr(found, name)) for name in ("guaranteed", "estimated", "assumed")}
-        typer.echo(json.dumps(answer | {"notes": list(notes)}, indent=1, ensure_ascii=False))
+        say_json(answer | {"notes": list(notes)})
         return
-    typer.echo(f"{table.name}: {len(table)} rows, {len(table.classes)} classes in column {label!r}.")
+    say(f"{table.name}: {len(table)} rows, {len(table.classes)} classes in column {label!r}.")
     for note in notes:
-        typer.echo(note)
-    typer.echo(f"\n{found}")
+        say(note)
+    say(f"\n{found}")
 
 
 @app.command(
@@ -338,15 +335,14 @@ def corrupt(
     """
     from subsvms.app.cli.files import corrupt_file, parse_matrix
 
-    with errors_as_sentences():
-        done = corrupt_file(
-            file, label, name=attack, output=output, clean_column=clean_column, force=force,
-            exclude=exclude or (), only=only or (),
-            reading=read_options(format, encoding, separator, missing_label),
-            error_rate=error_rate, rho=rho, alpha=alpha, random_state=seed,
-            matrix=None if matrix is None else parse_matrix(matrix), region_class=region_class,
-        )  # fmt: skip
-    typer.echo(str(done))
+    done = corrupt_file(
+        file, label, name=attack, output=output, clean_column=clean_column, force=force,
+        exclude=exclude or (), only=only or (),
+        reading=read_options(format, encoding, separator, missing_label),
+        error_rate=error_rate, rho=rho, alpha=alpha, random_state=seed,
+        matrix=None if matrix is None else parse_matrix(matrix), region_class=region_class,
+    )  # fmt: skip
+    say(str(done))
 
 
 @app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")
@@ -360,8 +356,7 @@ def demo(
     """
     from subsvms.app.cli.demo import run_demo, show_demo
 
-    with errors_as_sentences():
-        show_demo(run_demo(wrong, seed))
+    show_demo(run_demo(wrong, seed))
 
 
 import subsvms.app.cli.review  # noqa: E402, F401  its commands are listed last

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from subsvms.app.cli.shared import app, errors_as_sentences
+from subsvms.app.cli.shared import app, say
 
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
 
@@ -25,15 +25,12 @@ def review(
     from subsvms.app.review import serve
 
     def ready(address, desk):
-        typer.echo(f"{len(desk):,} labels of {desk.title} to review, at {address}")
-        typer.echo(
-            "Anyone on this machine with this address can decide. Press Ctrl-C to stop; decisions are kept."
-        )
+        say(f"{len(desk):,} labels of {desk.title} to review, at {address}")
+        say("Anyone on this machine with this address can decide. Press Ctrl-C to stop; decisions are kept.")
         if browser:
             typer.launch(address)
 
-    with errors_as_sentences():
-        serve(folder, port=port, ready=ready)
+    serve(folder, port=port, ready=ready)
 
 
 @app.command(epilog="Example: subsvms apply loans.subsvms --undecided suggestion")
@@ -50,8 +47,7 @@ def apply(
     """Write the table with the labels that people decided on the review page."""
     from subsvms.app.review.apply import apply_decisions
 
-    with errors_as_sentences():
-        typer.echo(str(apply_decisions(folder, undecided=undecided, output=output, force=force)))
+    say(str(apply_decisions(folder, undecided=undecided, output=output, force=force)))
 
 
 @app.command(epilog="Example: subsvms export loans.subsvms --to label-studio")
@@ -74,10 +70,9 @@ def export(
     from subsvms.app.review.exchange import export_issues, import_decisions
     from subsvms.exceptions import InputError
 
-    with errors_as_sentences():
-        if (to is None) == (import_from is None):
-            raise InputError("Give either --to and a format, or --import and a file.")
-        if import_from is not None:
-            typer.echo(str(import_decisions(folder, import_from, who=who)))
-        else:
-            typer.echo(str(export_issues(folder, str(to), output=output, force=force)))
+    if (to is None) == (import_from is None):
+        raise InputError("Give either --to and a format, or --import and a file.")
+    if import_from is not None:
+        say(str(import_decisions(folder, import_from, who=who)))
+    else:
+        say(str(export_issues(folder, str(to), output=output, force=force)))

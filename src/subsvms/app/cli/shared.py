@@ -1,12 +1,53 @@
-"""What the commands share: the application, common options, and errors reported in one sentence."""
+"""What the commands share: the application, common options, what is printed, and errors in one sentence."""
 
+import json
+import os
+import re
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated
+from contextlib import contextmanager, suppress
+from typing import IO, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+# Characters with which a text could control a terminal, or change the order of what it shows.
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Commands(TyperGroup):
+    """All commands: whatever one of them raises for its user's sake is reported in one sentence."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        with errors_as_sentences():
+            return super().invoke(ctx)
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Parse the command line and run the command; help and version are printed here."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):  # no text is refused because of the terminal's encoding
+                stream.reconfigure(errors="backslashreplace")
+        try:
+            with errors_as_sentences():
+                check_arguments(sys.argv)
+                return super().main(*args, **options)
+        except typer.Exit as stop:
+            sys.exit(stop.exit_code)
+
+
+def check_arguments(arguments: list[str]) -> None:
+    """Raise an error if an argument is not text in UTF-8: it could not be written to the record of a run."""
+    from subsvms.app.tables.files import is_text, show
+    from subsvms.exceptions import InputError
+
+    for argument in arguments:
+        if not is_text(argument):
+            raise InputError(f"{show(argument)} is not valid UTF-8: rename it, or write it in UTF-8.")
+
 
 app = typer.Typer(
+    cls=Commands,
     help="Find wrong labels, and classify in spite of them.",
     no_args_is_help=True,
     add_completion=False,
@@ -19,7 +60,7 @@ def print_version(asked: bool) -> None:
     if asked:
         from subsvms import __version__
 
-        typer.echo(f"subsvms {__version__}")
+        say(f"subsvms {__version__}")
         raise typer.Exit()
 
 
@@ -58,23 +99,74 @@ def read_options(format, encoding, separator, missing_label):
     return dict(zip(names, (format, encoding, separator, missing_label or ()), strict=True))
 
 
+def make_printable(text: str) -> str:
+    r"""Return a text without characters that control a terminal; they are shown as escapes.
+
+    Examples
+    --------
+    >>> print(make_printable("a\x1b[2Jb"))
+    a\x1b[2Jb
+    """
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def say(text: str) -> None:
+    """Print a text that may hold anything from a table."""
+    typer.echo(make_printable(text))
+
+
+def say_json(value: Any) -> None:
+    """Print a value as JSON, in ASCII: any terminal, file or program can take it."""
+    typer.echo(json.dumps(value, indent=1))
+
+
+def silence(stream: IO[str] | None) -> None:
+    """Send what a stream does not take nowhere, so that Python does not complain about it when it ends."""
+    if stream is None:  # closed from the beginning
+        return
+    try:
+        stream.flush()
+        return
+    except (OSError, ValueError):
+        pass
+    with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
+
+
 @contextmanager
 def errors_as_sentences() -> Iterator[None]:
-    """Report a wrong value, or a file that cannot be used, in one sentence, with exit code 2."""
+    """Report in one sentence what a user can do something about, with exit code 2, and Ctrl-C with 130."""
     from subsvms.exceptions import InputError
 
     try:
         yield
-    except InputError as error:  # anything else is a bug and keeps its traceback
-        typer.echo(f"subsvms: {error}", err=True)
+    except KeyboardInterrupt as stop:
+        complain(f"stopped; {str(stop) or 'nothing was written'}.")
+        raise typer.Exit(130) from None
+    except (InputError, MemoryError, OSError, RecursionError) as error:  # anything else is a bug and shows
+        silence(sys.stdout)  # if it is full
+        if isinstance(error, BrokenPipeError):  # who reads what is printed has seen enough
+            raise typer.Exit(1) from None
+        complain(format_error(error))
         raise typer.Exit(2) from None
 
 
-@contextmanager
-def interrupts_as_sentences() -> Iterator[None]:
-    """Report Ctrl-C in one sentence, with the exit code that shells expect."""
+def format_error(error: BaseException) -> str:
+    """Return the sentence for an error."""
+    from subsvms._atomic import format_system_error
+
+    if isinstance(error, MemoryError):
+        return "There is not enough memory: close other programs, or work in parts (--engine local)."
+    if isinstance(error, RecursionError):
+        return "The input is nested too deeply to be read."
+    if isinstance(error, FileNotFoundError) and error.errno is not None and error.filename is None:
+        return "The working directory no longer exists: change to another."
+    return format_system_error(error) if isinstance(error, OSError) else str(error)
+
+
+def complain(text: str) -> None:
+    """Print an error, if possible."""
     try:
-        yield
-    except KeyboardInterrupt as stop:
-        typer.echo(f"subsvms: stopped; {str(stop) or 'nothing was written'}.", err=True)
-        raise typer.Exit(130) from None
+        typer.echo(f"subsvms: {make_printable(text)}", err=True)
+    except OSError:
+        silence(sys.stderr)

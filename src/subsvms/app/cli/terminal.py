@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from subsvms._progress import listening
+from subsvms.app.cli.shared import make_printable, silence
 from subsvms.app.runs.summary import Summary, percent
 
 MAX_LINES = 12  # classes or groups in a table
@@ -32,7 +32,15 @@ def showing_progress(console: Console) -> Iterator[None]:
         Of standard error.
     """
     if not console.is_terminal:
-        with listening(PlainLines(console)):
+        lines = PlainLines(console)
+
+        def print_line(stage, done, total):
+            try:
+                lines(stage, done, total)
+            except OSError:  # standard error is full or closed, which is no reason to stop
+                silence(console.file)
+
+        with listening(print_line):
             yield
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
@@ -81,10 +89,15 @@ def show_summary(summary: Summary, console: Console) -> None:
         ]
     if summary.model is not None:
         lines.append(f"The classifier was saved to {summary.model}.")
-    console.print(Text(" ".join([f"{summary.title}: {summary.rows:,} rows.", *summary.words])))
+    console.print(as_text(" ".join([f"{summary.title}: {summary.rows:,} rows.", *summary.words])))
     console.print(make_class_table(summary), *map(make_group_table, summary.groups), sep="\n")
     for line in lines + summary.next:
-        console.print(Text(line))
+        console.print(as_text(line))
+
+
+def as_text(line: str) -> Text:
+    """Return a line that may hold anything from a table, to be printed as it is."""
+    return Text(make_printable(line))
 
 
 def make_class_table(summary: Summary) -> Table:
@@ -116,11 +129,11 @@ def make_group_table(group: dict[str, Any]) -> Table:
 
 def make_table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]], n_more: int = 0) -> Table:
     """Return a table, cut if it is long; all columns but the first are numbers."""
-    table = Table(title=escape(title), title_justify="left")
+    table = Table(title=as_text(title), title_justify="left")
     for number, head in enumerate(heads):
-        table.add_column(escape(head), justify="right" if number else "left")
+        table.add_column(as_text(head), justify="right" if number else "left")
     for line in lines[:MAX_LINES]:
-        table.add_row(*map(escape, line))
+        table.add_row(*map(as_text, line))
     hidden = len(lines) - MAX_LINES + n_more
     if hidden > 0:
         table.caption = f"and {hidden} more, in the report"

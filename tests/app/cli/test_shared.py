@@ -1,0 +1,126 @@
+"""What every command prints, and how it ends when something goes wrong that is not its fault."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from loans import call, make_rows, write
+from typer.testing import CliRunner
+
+from subsvms.app.cli import shared
+from subsvms.app.cli.main import app
+
+COMMAND = [sys.executable, "-m", "subsvms"]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
+def start(*words, **options):
+    options = {"stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT} | options
+    return subprocess.run([*COMMAND, *map(str, words)], **options)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the test needs /dev/full")
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["correct", "--help"], ["demo"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_standard_output_is_a_sentence(words, unbuffered):
+    with open("/dev/full", "w") as full:
+        done = start(*words, stdout=full, env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered})
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert "standard output could not be used (No space left on device)" in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the test needs /dev/full")
+def test_a_full_standard_error_stops_nothing(tmp_path):
+    table = write(tmp_path / "loans.csv", make_rows(100)[0])
+    with open("/dev/full", "w") as full:
+        done = start(
+            "correct", table, "--label", "default", "--svms", 20, stdout=subprocess.PIPE, stderr=full
+        )
+        wrong = start("correct", table, "--label", "nothing", stdout=subprocess.PIPE, stderr=full)
+    assert done.returncode == 0 and (tmp_path / "loans.subsvms/run.json").is_file()
+    assert wrong.returncode == 2
+
+
+def test_a_reader_that_has_seen_enough_ends_the_command_quietly():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = start("--help", stdout=writer)
+    os.close(writer)
+    assert done.returncode == 1 and done.stderr == ""
+
+
+def test_any_text_can_be_printed_in_any_encoding(tmp_path):
+    table = tmp_path / "löans☃.csv"
+    write(table, make_rows(100)[0])
+    ascii_only = ENVIRONMENT | {"PYTHONIOENCODING": "ascii"}
+    words = ("correct", table, "--label", "default", "--svms", 20, "--dry-run")
+    done = start(*words, stdout=subprocess.PIPE, env=ascii_only)
+    assert done.returncode == 0 and r"l\xf6ans\u2603.csv" in done.stdout, done.stderr
+    done = start(*words, "--json", stdout=subprocess.PIPE, env=ascii_only)
+    assert json.loads(done.stdout)["title"] == table.name
+
+
+def test_a_working_directory_that_is_gone_is_a_sentence(tmp_path):
+    table = write(tmp_path / "loans.csv", make_rows(100)[0])
+    script = 'mkdir "$1/gone"; cd "$1/gone"; rmdir "$1/gone"; shift; exec "$@"'
+    command = [*COMMAND, "correct", str(table), "--label", "default", "--svms", "20"]
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", str(tmp_path), *command], capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert done.returncode in (0, 2) and "Traceback" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "error, code, words",
+    [
+        (MemoryError(), 2, "not enough memory"),
+        (RecursionError(), 2, "nested too deeply"),
+        (KeyboardInterrupt(), 130, "stopped; nothing was written."),
+        (OSError(errno.EROFS, "Read-only file system", "x.csv"), 2, "'x.csv' could not be used (Read-only"),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file or directory"),
+            2,
+            "working directory no longer exists",
+        ),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, ""),
+    ],
+)
+def test_what_is_not_a_bug_is_a_sentence(monkeypatch, error, code, words):
+    def fail(*args):
+        raise error
+
+    monkeypatch.setattr("subsvms.app.cli.demo.run_demo", fail)
+    result = CliRunner().invoke(app, ["demo"])
+    assert result.exit_code == code and words in result.output and "Traceback" not in result.output
+    assert (result.output == "") == (words == "")
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr("subsvms.app.cli.demo.run_demo", lambda *args: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        call("demo")
+
+
+def test_labels_cannot_control_the_terminal(tmp_path):
+    rows, _ = make_rows(200)
+    for row in rows:
+        row["default"] = f"{row['default']}\x1b[2J\x9b1m"
+        row["who"] += "\x1b]0;title\x07"
+    table = write(tmp_path / "loans.csv", rows)
+    words = (table, "--label", "default")
+    model = tmp_path / "model"
+    results = [
+        call("correct", *words, "--by", "who", "--svms", 20, "--save-model", model),
+        call("correct", *words, "--svms", 20, "--dry-run", "--json"),
+        call("predict", model, table),
+        call("plan", *words),
+        call("corrupt", *words),
+        call("correct", *words, "--label", "no\x1b[2J", code=2),
+    ]
+    for result in results:
+        assert not shared.CONTROL.search(result.output), result.output
+    assert r"yes\x1b[2J" in results[0].output
