@@ -1,0 +1,315 @@
+"""Cases: a folder with files, some of them damaged, and a command on them; all decided by seed and number."""
+
+import csv
+import json
+import random
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fuzz.files import DRAW, IN_PARTS, Table
+from fuzz.mutations import ANY, MUTATIONS, change_cells
+from fuzz.options import draw_invalid, draw_valid
+from fuzz.server import run_command
+
+RUN, MODEL, OUTPUT, OURS = "t.subsvms", "t.model", "out", "precious.txt"
+NONE = "none"
+DAMAGED, DAMAGED_RUN = 0.4, 0.6  # share of the cases with a damaged file, on a new table or an earlier run
+WRONG = 0.12  # share of the cases with a wrong option
+QUICK = ["--svms", "20"]
+WEIGHTS = {
+    "correct": 45, "local": 18, "from": 6, "decisions": 6, "predict": 9, "plan": 2, "corrupt": 4, "apply": 4,
+    "export": 3, "import": 3,
+}  # fmt: skip
+RUNS = {  # earlier runs that cases work on: kind of table, in parts or not
+    "csv": ("csv", False), "tsv": ("tsv", False), "jsonl": ("jsonl", False), "parquet": ("parquet", False),
+    "feather": ("feather", False), "libsvm": ("libsvm", False), "embeddings": ("embeddings", False),
+    "csv in parts": ("csv", True), "parquet in parts": ("parquet", True),
+}  # fmt: skip
+
+
+@dataclass
+class Case:
+    """A command, and what is known about the files it is given.
+
+    Attributes
+    ----------
+    command : str
+        A key of `WEIGHTS`.
+    kind : str
+        Kind of the table.
+    damage : str
+        What was done to a file; "none" if nothing was.
+    words : list of str
+        After `subsvms`.
+    table : Table
+    stdin : bytes
+    stdout : str or None
+        Where standard output goes, if not to a file.
+    """
+
+    command: str
+    kind: str
+    damage: str
+    words: list[str]
+    table: Table
+    stdin: bytes = b""
+    stdout: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def get(self, option):
+        """Return the value of an option that is given last; None if it is not given."""
+        places = [i for i, word in enumerate(self.words[:-1]) if word == option]
+        return self.words[places[-1] + 1] if places else None
+
+
+class Runs:
+    """Runs of the unchanged program on valid tables, made when they are first needed.
+
+    Parameters
+    ----------
+    root : Path
+        An empty folder.
+    """
+
+    def __init__(self, root):
+        self.root, self.tables = Path(root), {}
+
+    def copy(self, name, place):
+        """Copy a run, its table and its model to a folder; return the table."""
+        if name not in self.tables:
+            self.tables[name] = self.make(name)
+        shutil.copytree(self.root / name / "place", place, dirs_exist_ok=True)
+        return self.tables[name]
+
+    def make(self, name):
+        kind, in_parts = RUNS[name]
+        rng = random.Random(name)
+        table = DRAW[kind](rng)
+        while "." not in table.where or (in_parts and table.where.endswith(".xz")):
+            table = DRAW[kind](rng)
+        place = self.root / name / "place"
+        write_files(table, place)
+        words = ["correct", table.where, "--label", table.label, *QUICK, *table.reading, "--threads", "1"]
+        words += ["--output", RUN, "--save-model", MODEL, *(["--engine", "local"] if in_parts else [])]
+        run_well(words, place)
+        record = json.loads((place / RUN / "run.json").read_text())
+        record["seconds"] = dict.fromkeys(record["seconds"], 0.5)  # what differs from machine to machine
+        (place / RUN / "run.json").write_text(json.dumps(record, indent=1))
+        if not in_parts:
+            issues = list(csv.DictReader((place / RUN / "issues.csv").open(encoding="utf-8")))
+            (place / "d.jsonl").write_text(write_decisions(issues), encoding="utf-8")
+            run_well(["export", RUN, "--import", "d.jsonl", "--who", "Ann"], place)
+            (place / "d.jsonl").unlink()
+        return table
+
+
+def run_well(words, place):
+    ending = run_command(words, place)
+    if ending.code != 0:
+        raise RuntimeError(f"{words} failed with {ending.code}: {ending.stderr}")
+
+
+def write_files(table, place):
+    for name, data in table.files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(data)
+
+
+def write_decisions(issues):
+    """Return JSON Lines that decide the first issues."""
+    return "".join(
+        json.dumps({"row": int(issue["row"]), "label": issue["suggested_label"]}) + "\n"
+        for issue in issues[:5]
+    )
+
+
+def seed_case(seed, number):
+    return random.Random(f"{seed}:{number}")
+
+
+def draw_command(rng):
+    return rng.choices(list(WEIGHTS), WEIGHTS.values())[0]
+
+
+def make_case(seed, number, place, runs):
+    """Write the files of a case and return it.
+
+    Parameters
+    ----------
+    seed, number : int
+    place : Path
+        An empty folder.
+    runs : Runs
+    """
+    rng = seed_case(seed, number)
+    (place / OURS).write_text("not to be touched")
+    command = draw_command(rng)
+    make = {"correct": make_correct, "local": make_correct, "plan": make_plain, "corrupt": make_plain}
+    case = make.get(command, make_on_run)(rng, command, place, runs)
+    if rng.random() < WRONG and command not in ("from",):
+        group = {"local": "correct", "decisions": "correct"}.get(command, command)
+        case.words += draw_invalid(rng, group)
+        case.notes.append("wrong option")
+    if rng.random() < 0.01:
+        case.stdout = "/dev/full"
+    return case
+
+
+def damage_table(rng, table):
+    """Damage one of the files of a table; return what was done."""
+    if rng.random() >= DAMAGED:
+        return NONE
+    if table.kind in ("csv", "tsv", "jsonl") and rng.random() < 0.4:
+        change_cells(rng, table)
+        return "change_cells"
+    name = rng.choice(list(table.files))
+    group = table.kind.split()[0]
+    if table.kind == "embeddings" and not name.startswith("x."):
+        group = "csv"
+    table.files[name], done = damage(rng, group if group in MUTATIONS else "compressed", table.files[name])
+    return done
+
+
+def damage(rng, group, data):
+    """Return damaged bytes, and what was done to them."""
+    mutate = rng.choice(MUTATIONS[group])
+    data = mutate(rng, data)
+    if data and rng.random() < 0.1:
+        data = rng.choice(ANY)(rng, data)
+    return data, mutate.__name__
+
+
+def make_correct(rng, command, place, runs):
+    """Return `subsvms correct` on a new table, in memory or in parts."""
+    local = command == "local"
+    table = DRAW[rng.choice(IN_PARTS if local else list(DRAW))](rng)
+    done = damage_table(rng, table)
+    words = ["correct", table.where, "--label", table.label, *QUICK, *table.reading]
+    words += draw_valid(rng, "correct")
+    words += ["--engine", "local", *draw_valid(rng, "local", most=1)] if local else []
+    for option, share in (("--by", 0.15), ("--exclude", 0.1), ("--only", 0.05)):
+        if rng.random() < share:
+            words += [option, rng.choice(list(table.columns))]
+    case = Case(command, table.kind, done, words, table)
+    if rng.random() < 0.05 and "." in table.where and not local and table.kind != "embeddings":
+        words[1], case.stdin = "-", table.files[table.main]
+        words += ["--output", OUTPUT]
+    elif rng.random() < 0.7:
+        words += ["--output", OUTPUT]
+    if rng.random() < 0.1:
+        words += ["--save-model", MODEL]
+    if not case.stdin:
+        write_files(table, place)
+    if case.get("--output") and rng.random() < 0.12:
+        put_earlier_run(rng, case, place, runs)
+    return case
+
+
+def put_earlier_run(rng, case, place, runs):
+    """Put the folder of an earlier run where the result should go."""
+    earlier = place.parent / "earlier"
+    runs.copy(rng.choice(list(RUNS)), earlier)
+    shutil.move(earlier / RUN, place / OUTPUT)
+    shutil.rmtree(earlier)
+    if rng.random() < 0.5:
+        (place / OUTPUT / "decisions.sqlite").unlink(missing_ok=True)
+    if rng.random() < 0.2:
+        (place / OUTPUT / OURS).write_text("a note beside the run")
+        case.notes.append("foreign file")
+    if rng.random() < 0.6:
+        case.words.append("--force")
+
+
+def make_plain(rng, command, place, runs):
+    """Return a command that takes a table and little else."""
+    table = DRAW[rng.choice([kind for kind in DRAW if kind != "embeddings"])](rng)
+    done = damage_table(rng, table)
+    words = [command, table.where, "--label", table.label, *table.reading, *draw_valid(rng, command)]
+    if command == "corrupt" and rng.random() < 0.5:
+        words += ["--output", rng.choice(["c.csv", "c.jsonl", "c.parquet", "c.csv.gz", "c.svm", "c.feather"])]
+    write_files(table, place)
+    return Case(command, table.kind, done, words, table)
+
+
+def make_on_run(rng, command, place, runs):
+    """Return a command that works on the folder or the model of an earlier run."""
+    names = [name for name in RUNS if command != "decisions" or "parts" not in name]
+    name = rng.choice(names)
+    table = runs.copy(name, place)
+    words = {
+        "from": ["correct", "--from", rng.choice([RUN, f"{RUN}/run.json"]), "--output", OUTPUT],
+        "decisions": [
+            "correct",
+            table.where,
+            "--label",
+            table.label,
+            *table.reading,
+            *QUICK,
+            "--decisions",
+            RUN,
+        ],
+        "predict": ["predict", MODEL, table.where, *table.reading],
+        "apply": ["apply", RUN],
+        "export": ["export", RUN, "--to", rng.choice(["jsonl", "label-studio", "spotlight"])],
+        "import": ["export", RUN, "--import"],
+    }[command]
+    targets = {
+        "from": [f"{RUN}/run.json"] * 4 + [table.main],
+        "decisions": [f"{RUN}/run.json", *[f"{RUN}/decisions.sqlite"] * 3],
+        "predict": [MODEL, MODEL, table.main],
+        "import": [f"{RUN}/run.json", f"{RUN}/decisions.sqlite", "d"],
+    }.get(command, [f"{RUN}/run.json", f"{RUN}/issues.parquet", f"{RUN}/decisions.sqlite", table.main])
+    if command == "import":
+        words.append(write_import(rng, place))
+        targets[-1] = words[-1]
+    if command in ("predict", "apply", "export", "import"):
+        words += draw_valid(rng, command)
+    elif rng.random() < 0.3:
+        words += ["--dry-run"]
+    done = damage_file(rng, place, rng.choice(targets), table, runs) if rng.random() < DAMAGED_RUN else NONE
+    return Case(command, name, done, words, table)
+
+
+def write_import(rng, place):
+    """Write decisions that were made elsewhere, in one of several formats; return the file's name."""
+    if not (place / RUN / "issues.csv").exists():
+        (place / "d.jsonl").write_text('{"row": 1, "label": "no"}\n')
+        return "d.jsonl"
+    issues = list(csv.DictReader((place / RUN / "issues.csv").open(encoding="utf-8")))[:4]
+    rows = [(int(issue["row"]), issue["suggested_label"]) for issue in issues]
+    name = rng.choice(["d.jsonl", "d.csv", "d.json"])
+    if name == "d.csv":
+        with (place / name).open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("row", "label"), *rows])
+    elif name == "d.json":
+        tasks = [
+            {
+                "data": {"row": row},
+                "annotations": [{"result": [{"type": "choices", "value": {"choices": [label]}}]}],
+            }
+            for row, label in rows
+        ]
+        (place / name).write_text(json.dumps(tasks))
+    else:
+        (place / name).write_text(write_decisions(issues))
+    return name
+
+
+def damage_file(rng, place, target, table, runs):
+    """Damage a file of an earlier run; return what was done to which."""
+    path = place / target
+    if not path.exists():
+        return NONE
+    if path.name == "decisions.sqlite" and rng.random() < 0.15:
+        other = rng.choice([name for name in RUNS if "parts" not in name])
+        runs.copy(other, place.parent / "other")
+        shutil.copy(place.parent / "other" / RUN / path.name, path)
+        shutil.rmtree(place.parent / "other")
+        return "decisions of another run"
+    group = {MODEL: "model", "d.json": "run.json"}.get(path.name, path.name)
+    if group not in MUTATIONS:
+        group = table.kind.split()[0] if target == table.main else path.suffix[1:]
+    data, done = damage(rng, group if group in MUTATIONS else "compressed", path.read_bytes())
+    path.write_bytes(data)
+    return f"{done}: {'table' if target == table.main else path.name}"

@@ -1,0 +1,313 @@
+"""Valid tables of every kind that the command line reads, as bytes; and plain readers that check the results.
+
+The readers use nothing of the package: csv, json and pyarrow.
+"""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import ipc, parquet
+
+WORDS = "good bad slow quick cheap dear loud quiet late early dull bright café naïve".split()
+CITIES = ("Köln", "Paris", "Łódź", "東京", "Zürich", "Oslo")
+LATIN_CITIES = ("Köln", "Paris", "Málaga", "Oslo")  # that cp1252 can hold
+CLASSES = (("no", "yes"), ("no", "yes", "maybe"), (0, 1), (0, 1, 2), ("ja, klar", 'ne"in', "weiß nicht"))
+COMPRESSIONS = {
+    ".gz": lambda data: gzip.compress(data, mtime=0),
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": lambda data: pa.Codec("zstd").compress(data, asbytes=True),
+}
+
+
+@dataclass
+class Table:
+    """A table as files.
+
+    Attributes
+    ----------
+    kind : str
+        What the counts call it, such as "csv" or "feather".
+    label : str
+    columns : dict of str to list
+        Values; None where they are missing.
+    where : str
+        What the command is given: a file, a pattern, a folder, or "-".
+    files : dict of str to bytes
+        By name.
+    reading : list of str
+        Options without which the files cannot be read.
+    style : dict
+        How text is written: separator, encoding and so on.
+    """
+
+    kind: str
+    label: str
+    columns: dict[str, list]
+    where: str
+    files: dict[str, bytes] = field(default_factory=dict)
+    reading: list[str] = field(default_factory=list)
+    style: dict = field(default_factory=dict)
+
+    @property
+    def n_rows(self):
+        return len(self.columns[self.label])
+
+    @property
+    def main(self):
+        """Name of the first file."""
+        return next(iter(self.files))
+
+
+def draw_columns(rng, *, classes=None, cities=CITIES):
+    """Return columns of every kind and a label that depends on some of them; a few labels are wrong."""
+    n = rng.randrange(40, 121)
+    classes = classes or rng.choice(CLASSES)
+    clean = [rng.randrange(len(classes)) for _ in range(n)]
+    made = {
+        "id": [f"P{i:04d}" for i in range(n)],
+        "size": [round(rng.gauss(2.0 * k, 1.0), 3) for k in clean],
+        "weight": [round(rng.gauss(-1.5 * k, 1.0), 2) for k in clean],
+        "count": [rng.randrange(10) + 5 * k for k in clean],
+        "colour": [("red", "green", "blue")[k if rng.random() < 0.8 else 0] for k in clean],
+        "city": [rng.choice(cities) for _ in clean],
+        "flag": [rng.random() < 0.3 + 0.3 * k for k in clean],
+        "day": [date(2021, 3, 1) + timedelta(rng.randrange(900)) for _ in clean],
+        "note": [" ".join(rng.choice(WORDS) for _ in range(4)) for _ in clean],
+    }
+    columns = {name: made[name] for name in made if name in ("size", "weight") or rng.random() < 0.6}
+    for name in columns.keys() - {"id"}:
+        if rng.random() < 0.4:
+            columns[name] = [None if rng.random() < 0.1 else value for value in columns[name]]
+    given = [classes[k if rng.random() < 0.85 else rng.randrange(len(classes))] for k in clean]
+    if rng.random() < 0.3:
+        given = [None if rng.random() < 0.08 else value for value in given]
+    names = list(columns)
+    names.insert(rng.randrange(len(names) + 1), "y")
+    columns["y"] = given
+    return {name: columns[name] for name in names}
+
+
+def compress(rng, table):
+    """Compress one of the files of a table with one of the four methods, or leave it as it is."""
+    if rng.random() < 0.25:
+        ending = rng.choice(list(COMPRESSIONS))
+        ((name, data),) = table.files.items()
+        table.files = {name + ending: COMPRESSIONS[ending](data)}
+        table.where = name + ending
+        table.kind += ending
+    return table
+
+
+def write_cell(value, decimal="."):
+    """Return the text of a cell."""
+    if value is None:
+        return ""
+    return str(value).replace(".", decimal) if isinstance(value, float) else str(value)
+
+
+def write_delimited(table):
+    """Return the columns of a table as text, in its style."""
+    style, out = table.style, io.StringIO(newline="")
+    writer = csv.writer(
+        out, delimiter=style["separator"], quoting=style["quoting"], lineterminator=style["newline"]
+    )
+    writer.writerow(table.columns)
+    for row in zip(*table.columns.values(), strict=True):
+        writer.writerow([write_cell(value, style["decimal"]) for value in row])
+    return out.getvalue().encode(style["encoding"])
+
+
+def draw_csv(rng, suffix="csv", separators=",,,;|\t", **more):
+    encoding = rng.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"])
+    latin = encoding in ("cp1252", "latin-1")
+    columns = draw_columns(rng, cities=LATIN_CITIES if latin else CITIES, **more)
+    separator = rng.choice(separators)
+    style = {
+        "separator": separator,
+        "quoting": rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+        "newline": rng.choice(["\n", "\n", "\r\n"]),
+        "decimal": rng.choice(".,") if separator == ";" else ".",
+        "encoding": encoding,
+    }
+    table = Table(suffix, "y", columns, f"t.{suffix}", style=style)
+    table.reading = ["--encoding", encoding] if latin else []
+    table.files[table.where] = write_delimited(table)
+    return compress(rng, table)
+
+
+def draw_tsv(rng, **more):
+    return draw_csv(rng, "tsv", "\t", **more)
+
+
+def write_json_lines(columns):
+    """Return JSON Lines; what is missing is null."""
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows).encode()
+
+
+def draw_json_lines(rng, **more):
+    columns = draw_columns(rng, **more)
+    name = rng.choice(["t.jsonl", "t.ndjson"])
+    return compress(rng, Table("jsonl", "y", columns, name, {name: write_json_lines(columns)}))
+
+
+def write_libsvm(rng, labels, first=1):
+    """Return LIBSVM text whose values depend on the labels."""
+    names = sorted({label for label in labels if label is not None}, key=str)
+    lines = []
+    for label in labels:
+        k = names.index(label) if label is not None else 0
+        cells = [
+            f"{j}:{rng.gauss(k if j % 2 else 0, 1.0):.3f}" for j in range(first, 9) if rng.random() < 0.8
+        ]
+        lines.append(" ".join(["nan" if label is None else str(label), *cells]))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def draw_libsvm(rng, *, classes=None):
+    names = classes or rng.choice([(-1, 1), ("+1", "-1"), (1, 2, 3)])
+    labels = [rng.choice(names) for _ in range(rng.randrange(40, 121))]
+    name = rng.choice(["t.libsvm", "t.svm"])
+    data = write_libsvm(rng, labels, first=rng.choice([0, 1]))
+    return compress(rng, Table("libsvm", "label", {"label": labels}, name, {name: data}))
+
+
+def as_arrow(rng, columns):
+    """Return a typed table; text is sometimes a dictionary, or of another width."""
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    for name, array in arrays.items():
+        kind = rng.choice(["", "", "dictionary", "large"])
+        if pa.types.is_string(array.type) and kind:
+            arrays[name] = (
+                array.dictionary_encode() if kind == "dictionary" else array.cast(pa.large_string())
+            )
+        if pa.types.is_integer(array.type) and rng.random() < 0.3:
+            arrays[name] = array.cast(rng.choice([pa.int8(), pa.uint64(), pa.int32()]))
+    return pa.table(arrays)
+
+
+def write_parquet(arrow, **options):
+    sink = pa.BufferOutputStream()
+    parquet.write_table(arrow, sink, **options)
+    return sink.getvalue().to_pybytes()
+
+
+def write_ipc(arrow, *, stream=False, compression=None):
+    """Return an Arrow file or stream. Threads would outlive the call, in a process that is to be forked."""
+    sink = pa.BufferOutputStream()
+    options = ipc.IpcWriteOptions(compression=compression, use_threads=False)
+    with (ipc.new_stream if stream else ipc.new_file)(sink, arrow.schema, options=options) as writer:
+        writer.write_table(arrow, max_chunksize=50)
+    return sink.getvalue().to_pybytes()
+
+
+def draw_parquet(rng, **more):
+    """Return one file, several files by a pattern, or a folder of partitions."""
+    columns = draw_columns(rng, **more)
+    arrow = as_arrow(rng, columns)
+    options = {
+        "compression": rng.choice(["snappy", "zstd", "none"]),
+        "row_group_size": rng.choice([20, 1000]),
+        "use_dictionary": rng.random() < 0.5,
+    }
+    shape = rng.choice(["file", "file", "pattern", "folder", "partitions"])
+    if shape == "file":
+        data = write_parquet(arrow, **options)
+        return Table("parquet", "y", columns, "t.parquet", {"t.parquet": data})
+    cut = rng.randrange(10, len(arrow) - 10)
+    parts = [write_parquet(part, **options) for part in (arrow.slice(0, cut), arrow.slice(cut))]
+    names = (
+        ["t/p=1/a.parquet", "t/p=2/a.parquet"] if shape == "partitions" else ["t/0.parquet", "t/1.parquet"]
+    )
+    where = "t/*.parquet" if shape == "pattern" else "t"
+    return Table(f"parquet {shape}", "y", columns, where, dict(zip(names, parts, strict=True)))
+
+
+def draw_feather(rng, **more):
+    columns = draw_columns(rng, **more)
+    name = rng.choice(["t.feather", "t.arrow", "t.ipc"])
+    compression = rng.choice([None, None, None, "lz4", "zstd"])
+    data = write_ipc(as_arrow(rng, columns), stream=rng.random() < 0.3, compression=compression)
+    return Table("feather", "y", columns, name, {name: data})
+
+
+def draw_embeddings(rng, **more):
+    """Return a CSV file, and a second file with a row of numbers for each of its rows."""
+    table = draw_csv(rng, separators=",", **more)
+    classes = sorted(set(table.columns["y"]), key=str)
+    X = np.array([
+        [rng.gauss(classes.index(label), 1.0) for _ in range(5)] for label in table.columns["y"]
+    ])  # fmt: skip
+    out, name = io.BytesIO(), rng.choice(["x.npy", "x.npz"])
+    X = X.astype(rng.choice(["float64", "float32"]))
+    np.save(out, X) if name == "x.npy" else np.savez(out, X=X)
+    table.files[name] = out.getvalue()
+    table.reading += ["--features", name]
+    table.kind = "embeddings"
+    return table
+
+
+DRAW = {
+    "csv": draw_csv,
+    "tsv": draw_tsv,
+    "jsonl": draw_json_lines,
+    "libsvm": draw_libsvm,
+    "parquet": draw_parquet,
+    "feather": draw_feather,
+    "embeddings": draw_embeddings,
+}
+IN_PARTS = ("csv", "tsv", "parquet", "feather")
+
+
+def decompress(name, data):
+    """Return the bytes of a file without the compression that its name says."""
+    ending = name.rsplit(".", 1)[-1]
+    if ending == "zst":
+        return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
+    module = {"gz": gzip, "bz2": bz2, "xz": lzma}.get(ending)
+    return module.decompress(data) if module else data
+
+
+def get_kind(name):
+    """Return the format that a name says: "csv", "tsv", "jsonl", "libsvm", "parquet" or "feather"."""
+    words = name.split(".")
+    ending = words[-2] if "." + words[-1] in COMPRESSIONS else words[-1]
+    return {"ndjson": "jsonl", "svm": "libsvm", "arrow": "feather", "ipc": "feather"}.get(ending, ending)
+
+
+def read_rows(name, data, style=None):
+    """Return the rows of a table as dictionaries, and its column names, with none of the package's code."""
+    kind, data = get_kind(name), decompress(name, data)
+    if kind in ("csv", "tsv"):
+        style = style or {}
+        text = data.decode(style.get("encoding", "utf-8"))
+        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=style.get("separator", ",")))
+        rows = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
+        return rows, lines[0]
+    if kind == "jsonl":
+        rows = [json.loads(line) for line in data.decode().splitlines()]
+        return rows, list(rows[0])
+    if kind == "libsvm":
+        cells = [line.split(" ", 1) for line in data.decode().splitlines()]
+        return [{"label": one, "values": "".join(rest)} for one, *rest in cells], ["label", "values"]
+    arrow = read_arrow(kind, data)
+    return arrow.to_pylist(), arrow.column_names
+
+
+def read_arrow(kind, data):
+    source = pa.BufferReader(data)
+    if kind == "parquet":
+        with parquet.ParquetFile(source, pre_buffer=False) as file:
+            return file.read(use_threads=False)
+    if data.startswith(b"ARROW1"):
+        return ipc.open_file(source, options=ipc.IpcReadOptions(use_threads=False)).read_all()
+    return ipc.open_stream(source, options=ipc.IpcReadOptions(use_threads=False)).read_all()

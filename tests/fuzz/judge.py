@@ -1,0 +1,201 @@
+"""Say what is wrong with the way a command ended."""
+
+import fnmatch
+import hashlib
+import json
+import re
+import signal
+from pathlib import Path
+
+from fuzz.cases import NONE, RUN
+from fuzz.files import get_kind, read_rows
+
+REVIEW = ("apply", "export", "import")  # commands that may open, and so create, decisions.sqlite
+DEFAULTS = (  # where results go without --output
+    "t*.subsvms/*", "t*.predicted.*", "t*.corrupted.*", f"{RUN}/final.*", f"{RUN}/issues.json*",
+    f"{RUN}/issues.spotlight.parquet",
+)  # fmt: skip
+LEFT = re.compile(r"\.part|\.lock|\.old|\.unfinished|-wal|-shm|-journal|(^|/)\.")
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\ud800-\udfff]")
+IN_MEMORY = {"issues.csv", "issues.parquet", "report.html", "run.json"}
+IN_PARTS = {"corrected", "issues", "report.html", "run.json"}
+MAX_SENTENCE = 700
+
+
+def take_snapshot(place):
+    """Return what each file below a folder holds, as a hash, by its name."""
+    return {
+        str(path.relative_to(place)): hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file()
+        else "folder"
+        for path in sorted(Path(place).rglob("*"))
+    }
+
+
+def find_faults(case, ending, before, after, place):
+    """Return what is wrong, each as "kind: details"; nothing if all is well."""
+    faults = judge_words(case, ending) + judge_files(case, ending, before, after)
+    temporary = place.parent / "tmp"
+    if temporary.exists() and any(temporary.iterdir()):
+        faults.append(
+            f"left behind: {sorted(path.name for path in temporary.iterdir())[:3]} in the temporary folder"
+        )
+    if ending.code == 0 and not faults:
+        try:
+            faults += judge_result(case, ending, place, before, after)
+        except Exception as error:  # a result that cannot even be read
+            faults.append(f"wrong result: {type(error).__name__}: {error}")
+    return faults
+
+
+def judge_words(case, ending):
+    """Return what is wrong with the exit code and with what was printed."""
+    if ending.hung or ending.code == -signal.SIGXCPU:
+        return ["hang: it was killed"]
+    if ending.code < 0:
+        return [f"signal: {signal.Signals(-ending.code).name}"]
+    if "Traceback (most recent call last)" in ending.stderr:
+        last = ending.stderr.strip().splitlines()[-1]
+        return [f"{'memory' if 'Memory' in last else 'traceback'}: {last[:200]}"]
+    faults = []
+    if ending.code not in (0, 2):
+        faults.append(f"exit code: {ending.code}")
+    if CONTROL.search(ending.stdout + ending.stderr):
+        faults.append("escapes: control characters in what is printed")
+    if (
+        re.search(r"^\S*(Warning|Exception ignored)\b.*", ending.stderr, re.MULTILINE)
+        or "Warning: " in ending.stderr
+    ):
+        faults.append(f"warning: {ending.stderr.strip().splitlines()[0][:200]}")
+    if ending.code == 2 and "Usage: subsvms" not in ending.stderr:
+        sentences = [line for line in ending.stderr.splitlines() if line.startswith("subsvms: ")]
+        if len(sentences) != 1 or ending.stderr.splitlines()[-1] != sentences[0]:
+            faults.append(f"sentence: {ending.stderr[-200:]!r}")
+        elif not sentences[0].endswith((".", "?")) or len(sentences[0]) > MAX_SENTENCE:
+            faults.append(f"sentence: {sentences[0][-200:]!r}")
+    if ending.code == 0 and "--json" in case.words and case.stdout is None:
+        try:
+            json.loads(ending.stdout)
+        except ValueError as error:
+            faults.append(f"JSON: {error}")
+    return faults
+
+
+def judge_files(case, ending, before, after):
+    """Return what is wrong with the files: changed, lost, left behind, or in a place of others."""
+    faults = []
+    done = ending.code == 0 or case.stdout is not None  # a full disk may be noticed after all is written
+    book = f"{RUN}/decisions.sqlite"
+    replaced = done and "--force" in case.words
+    for name in before:
+        if before[name] == after.get(name) or (replaced and is_output(case, name)):
+            continue
+        if name == book and case.command == "import" and done:
+            continue
+        faults.append(f"input changed: {name} is {'different' if name in after else 'gone'}")
+    for name in after.keys() - before.keys():
+        if name == book and case.command in REVIEW:
+            continue
+        if ".unfinished" in name and "continue" in ending.stderr:
+            continue
+        if LEFT.search(name) or not done or not is_output(case, name):
+            faults.append(f"left behind: {name}")
+    return [fault for fault in sorted(faults) if not fault.startswith(tuple(f"{one}/" for one in faults))]
+
+
+def is_output(case, name):
+    """Return whether the command may write this file."""
+    for option in ("--output", "--save-model"):
+        asked = case.get(option)
+        if asked is not None and (name == asked or name.startswith(asked + "/")):
+            return "--dry-run" not in case.words
+    return (
+        any(fnmatch.fnmatch(name, pattern) for pattern in (*DEFAULTS, "t*.subsvms"))
+        and "--dry-run" not in case.words
+    )
+
+
+def judge_result(case, ending, place, before, after):
+    """Return what is wrong with the files that a successful command wrote."""
+    if case.command in ("plan",) or "--dry-run" in case.words:
+        return (
+            [] if ending.stdout.strip() or "--quiet" in case.words else ["wrong result: nothing was printed"]
+        )
+    if case.words[0] == "correct":
+        return judge_folder(case, place, before, after)
+    new = [name for name in after if after[name] != before.get(name) and not name.endswith(".sqlite")]
+    if case.command == "import":
+        return []
+    if len(new) != 1:
+        return [f"wrong result: {new} instead of one file"]
+    if case.command in ("predict", "corrupt", "apply") and case.damage == NONE:
+        return compare_tables(case, new[0], (place / new[0]).read_bytes(), drops=False)
+    return []
+
+
+def judge_folder(case, place, before, after):
+    """Return what is wrong with the folder of a run."""
+    (record,) = [n for n in after if n.endswith("/run.json") and after[n] != before.get(n)]
+    folder = (place / record).parent
+    names = {path.name for path in folder.iterdir()}
+    corrected = sorted(name for name in names if name.startswith("corrected"))
+    whole = IN_PARTS if "corrected" in names else IN_MEMORY | set(corrected)
+    model = case.get("--save-model")
+    if model is not None and (place / model).parent == folder:
+        whole = whole | {Path(model).name}
+    if names != whole or len(corrected) != 1:
+        return [f"half folder: {sorted(names)}"]
+    if model is not None and not (place / model).is_file():
+        return ["half folder: the model is missing"]
+    digests = json.loads((folder / "run.json").read_text(encoding="utf-8"))["files"]
+    for name, digest in digests.items():
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
+            return [f"wrong result: {name} is not what run.json says"]
+    if case.damage not in (NONE, "change_cells") or case.command == "from":
+        return []
+    drops = case.get("--action") == "drop"
+    if "corrected" in names:
+        return compare_parts(case, folder / "corrected", drops)
+    return compare_tables(case, corrected[0], (folder / corrected[0]).read_bytes(), drops)
+
+
+def compare_tables(case, name, data, drops):
+    """Return what is wrong with a copy of the table, in which only the label may differ."""
+    table, kind = case.table, get_kind(name)
+    if kind != get_kind(table.main) and not case.stdin:  # converted
+        rows, _ = read_rows(name, data, {"separator": "\t" if kind == "tsv" else ","})
+        return [] if len(rows) == table.n_rows else [f"wrong result: {len(rows)} rows of {table.n_rows}"]
+    old, names = [], []
+    for file, content in table.files.items():
+        if not file.startswith("x."):  # embeddings
+            rows, names = read_rows(file, content, table.style)
+            old += rows
+    if len(set(names)) < len(names):
+        return []
+    new, _ = read_rows(name, data, table.style)
+    return compare_rows(old, new, [one for one in names if one != table.label], drops)
+
+
+def compare_parts(case, folder, drops):
+    """Return what is wrong with a corrected table in parts; text has become typed there."""
+    rows = [row for path in sorted(folder.iterdir()) for row in read_rows(path.name, path.read_bytes())[0]]
+    if not case.kind.startswith(("parquet", "feather")):
+        return [] if drops or len(rows) == case.table.n_rows else [f"wrong result: {len(rows)} rows"]
+    names = [name for name in case.table.columns if name != case.table.label]
+    old = [
+        dict(zip(case.table.columns, row, strict=True))
+        for row in zip(*case.table.columns.values(), strict=True)
+    ]
+    return compare_rows(old, rows, names, drops)
+
+
+def compare_rows(old, new, names, drops):
+    if len(new) != len(old) and not (drops and len(new) < len(old)):
+        return [f"wrong result: {len(new)} rows instead of {len(old)}"]
+    if drops:
+        return []
+    for number, (one, other) in enumerate(zip(old, new, strict=True)):
+        for name in names:
+            if repr(one[name]) != repr(other[name]):
+                return [f"wrong result: row {number}, {name!r}: {one[name]!r} became {other[name]!r}"]
+    return []

@@ -1,0 +1,341 @@
+"""Stop real runs at random moments: nothing may be half written, and nothing that was acknowledged be lost.
+
+    PYTHONPATH=tests python -m fuzz.kills --correct 50 --parts 50 --apply 50 --review 30 --replace 20
+
+Every process is started as a user starts it; --forked saves the seconds that imports take, so that most
+moments fall into the work itself.
+"""
+
+from fuzz import server  # noqa: I001  first: it sets the number of threads before anything is imported
+
+import argparse
+import contextlib
+import csv
+import hashlib
+import http.client
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from fuzz.judge import IN_MEMORY, IN_PARTS, take_snapshot
+from loans import make_rows, write
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+TABLE, OUT, MODEL, FINAL = "loans.csv", "out", "m.safetensors", "final.csv"
+MODES = {
+    "correct": ["--save-model", MODEL],
+    "parts": ["--engine", "local", "--max-error-rate", "0.1"],
+    "replace": [],
+}
+N_CLIENTS = 4
+START_SECONDS = 60.0  # that the server may take to start
+
+
+class Trials:
+    """Trials on one table.
+
+    Parameters
+    ----------
+    root : Path
+        An empty folder.
+    rng : random.Random
+    fresh : bool
+        Whether to start Python again for each process.
+    n_rows : int
+    """
+
+    def __init__(self, root, rng, *, fresh, n_rows):
+        self.root, self.rng, self.fresh = Path(root), rng, fresh
+        self.table = write(self.root / TABLE, make_rows(n_rows, wrong=0.2)[0])
+        self.whole = {}  # by mode, the folder that an undisturbed run leaves, and how long it takes
+
+    def enter(self, name, *files):
+        """Return an empty folder that holds these files or folders."""
+        place = self.root / name / "place"
+        shutil.rmtree(place.parent, ignore_errors=True)
+        place.mkdir(parents=True)
+        for file in files:
+            (shutil.copytree if file.is_dir() else shutil.copy)(file, place / file.name)
+        return place
+
+    def run(self, words, place):
+        ending = server.run_command(words, place, fresh=self.fresh)
+        if ending.code != 0:
+            raise RuntimeError(f"{words} failed with {ending.code}: {ending.stderr}")
+        return ending
+
+    def run_whole(self, mode):
+        """Return the folder of an undisturbed run and the seconds it takes."""
+        if mode not in self.whole:
+            place = self.enter(f"whole {mode}", self.table)
+            if mode == "apply":
+                run, _ = self.run_whole("correct")
+                place = self.enter("whole apply", self.table, run / OUT)
+                decide_some(place)
+                self.run(["export", OUT, "--import", "d.csv"], place)
+                (place / "d.csv").unlink()
+                words = ["apply", OUT, "--output", FINAL]
+            else:
+                words = make_correct(mode)
+            began = time.monotonic()
+            self.run(words, place)
+            self.whole[mode] = place, time.monotonic() - began
+        return self.whole[mode]
+
+    def stop(self, words, place, seconds):
+        """Start a command and stop it at a random moment; return the signal and how it ended."""
+        child = server.start_command(words, place, fresh=self.fresh)
+        time.sleep(self.rng.uniform(0, seconds))
+        sign = self.rng.choice(SIGNALS)
+        os.kill(child, sign)
+        return sign, server.wait_for(child, place)
+
+    def stop_correct(self, mode):
+        """Stop a correction, sometimes one that replaces an earlier result."""
+        whole, seconds = self.run_whole(mode)
+        earlier = [whole / OUT] if self.rng.random() < 0.5 else []
+        place = self.enter(mode, self.table, *earlier)
+        words = make_correct(mode)
+        sign, ending = self.stop(words, place, seconds)
+        faults = check_words(sign, ending)
+        state = "absent"
+        if (place / OUT).exists():
+            state = "whole"
+            faults += check_folder(place / OUT, mode)
+        elif list(place.glob("*.unfinished")):
+            state = "unfinished"
+        if sign == signal.SIGINT:
+            left = set(os.listdir(place)) - {TABLE, OUT, MODEL, f"{OUT}.unfinished"}
+            faults += [f"left after Ctrl-C: {sorted(left)}"] if left else []
+        if (place / MODEL).exists() and (place / MODEL).read_bytes() != (whole / MODEL).read_bytes():
+            faults.append("the model is incomplete")
+        second = server.run_command(words, place, fresh=self.fresh)
+        if second.code != 0:
+            return state, [*faults, f"the next run failed: {second.stderr[-300:]}"]
+        faults += check_folder(place / OUT, mode)
+        faults += compare_places(place, whole)
+        return f"{sign.name} {state}", faults
+
+    def stop_apply(self):
+        """Stop `subsvms apply`."""
+        whole, seconds = self.run_whole("apply")
+        place = self.enter("apply", self.table, whole / OUT)
+        words = ["apply", OUT, "--output", FINAL, "--force"]
+        sign, ending = self.stop(words, place, seconds)
+        faults = check_words(sign, ending)
+        state = "whole" if (place / FINAL).exists() else "absent"
+        if state == "whole" and (place / FINAL).read_bytes() != (whole / FINAL).read_bytes():
+            faults.append("the table is incomplete")
+        second = server.run_command(words, place, fresh=self.fresh)
+        if second.code != 0:
+            faults.append(f"the next run failed: {second.stderr[-300:]}")
+        return f"{sign.name} {state}", faults + compare_places(place, whole)
+
+    def stop_review(self, *, replace):
+        """Stop a server while clients decide and, perhaps, a run replaces its folder."""
+        whole, seconds = self.run_whole("correct")
+        place = self.enter("review", self.table, whole / OUT)
+        beside = self.enter("replacing")  # for what the other process prints
+        words = ["review", OUT, "--port", str(self.rng.randrange(20_000, 60_000)), "--no-browser"]
+        child = server.start_command(words, place, fresh=self.fresh)
+        address = wait_for_address(place)
+        rows = read_issue_rows(place / OUT)
+        other = None
+        if replace:
+            other = server.start_command(make_correct("replace", place), beside, fresh=self.fresh)
+            time.sleep(self.rng.uniform(0, seconds))
+        clients = [Client(address, rows[i::N_CLIENTS], f"client {i}") for i in range(N_CLIENTS)]
+        for client in clients:
+            client.start()
+        time.sleep(seconds if replace else self.rng.uniform(0.05, 1.5))
+        if other is not None:
+            server.wait_for(other, beside)
+        sign = self.rng.choice(SIGNALS)
+        os.kill(child, sign)
+        ending = server.wait_for(child, place)
+        for client in clients:
+            client.join()
+        faults = check_words(sign, ending, done=(0, -sign))
+        acknowledged = [one for client in clients for one in client.acknowledged]
+        lost = set(acknowledged) - read_decisions(place / OUT / "decisions.sqlite")
+        if lost:
+            faults.append(f"{len(lost)} of {len(acknowledged)} acknowledged decisions are lost")
+        if (place / OUT).exists():
+            second = server.run_command(["apply", OUT, "--output", FINAL], place, fresh=self.fresh)
+            if second.code != 0:
+                faults.append(f"apply failed afterwards: {second.stderr[-300:]}")
+        refused = Counter(status for client in clients for status in client.refused)
+        states = [sign.name, *(f"{status} x{count}" for status, count in sorted(refused.items()))]
+        return " ".join(states), faults, len(acknowledged)
+
+
+class Client(threading.Thread):
+    """Decides one row after the other as fast as it can, until the server is gone.
+
+    Attributes
+    ----------
+    acknowledged : list of (int, int, str)
+        Act, row and verdict of every decision that the server said it stored.
+    refused : list of int
+        Status of the other answers.
+    """
+
+    def __init__(self, address, rows, who):
+        super().__init__(daemon=True)
+        self.address, self.rows, self.who = urlsplit(address), rows, who
+        self.acknowledged, self.refused = [], []
+
+    def run(self):
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            connection = http.client.HTTPConnection(self.address.netloc, timeout=30)
+            for number in range(100_000):
+                row, verdict = self.rows[number % len(self.rows)], ("accept", "keep")[number % 2]
+                body = json.dumps({"row": row, "verdict": verdict, "who": self.who})
+                headers = {"Content-Type": "application/json"}
+                connection.request("POST", f"{self.address.path}api/decide", body, headers)
+                answer = connection.getresponse()
+                said = json.loads(answer.read())
+                if answer.status == 200:
+                    self.acknowledged.append((said["act"], row, verdict))
+                else:
+                    self.refused.append(answer.status)
+                    time.sleep(0.05)
+
+
+def make_correct(mode, place=Path()):
+    """Return the words of a correction, which replaces an earlier result."""
+    words = [
+        "correct",
+        str(place / TABLE),
+        "--label",
+        "default",
+        "--output",
+        str(place / OUT),
+        "--svms",
+        "300",
+    ]
+    return [*words, "--force", *MODES[mode]]
+
+
+def decide_some(place):
+    """Write decisions about the first issues of a run to d.csv."""
+    with (place / OUT / "issues.csv").open(newline="", encoding="utf-8") as file:
+        issues = list(csv.DictReader(file))[:20]
+    lines = [f"{issue['row']},{issue['suggested_label']}" for issue in issues]
+    (place / "d.csv").write_text("\n".join(["row,label", *lines]))
+
+
+def check_words(sign, ending, done=None):
+    """Return what is wrong with the way a process ended after a signal."""
+    done = done or ((0, 130) if sign == signal.SIGINT else (0, -sign))
+    if "Traceback" in ending.stderr:
+        return [f"traceback: {ending.stderr.strip().splitlines()[-1]}"]
+    return (
+        [] if ending.code in done else [f"exit code {ending.code} after {sign.name}: {ending.stderr[-200:]}"]
+    )
+
+
+def check_folder(folder, mode):
+    """Return what is wrong with the folder of a run: it must be complete, and as its record says."""
+    names = set(os.listdir(folder))
+    wanted = IN_PARTS if mode == "parts" else IN_MEMORY | {"corrected.csv"}
+    if names != wanted:
+        return [f"half folder: {sorted(names)}"]
+    digests = json.loads((folder / "run.json").read_text(encoding="utf-8"))["files"]
+    wrong = [
+        name
+        for name, digest in digests.items()
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest
+    ]
+    return [f"half folder: {wrong} are not what run.json says"] if wrong else []
+
+
+def compare_places(place, whole):
+    """Return what differs from an undisturbed run; reports and records hold times, a database its history."""
+    differing = re.compile(r"report\.html|run\.json|sqlite")
+    found, wanted = (
+        {name: digest for name, digest in take_snapshot(one).items() if not differing.search(name)}
+        for one in (place, whole)
+    )
+    names = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
+    return [
+        f"after the next run, {name} is {'left' if name not in wanted else 'not the same'}" for name in names
+    ]
+
+
+def wait_for_address(place):
+    """Return the address that the server prints when it is ready."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        found = re.search(r"http://\S+", (place.parent / "stdout").read_text())
+        if found:
+            return found[0]
+        time.sleep(0.02)
+    raise RuntimeError(f"no server: {(place.parent / 'stderr').read_text()}")
+
+
+def read_issue_rows(folder):
+    with (folder / "issues.csv").open(newline="", encoding="utf-8") as file:
+        return [int(issue["row"]) for issue in csv.DictReader(file)]
+
+
+def read_decisions(path):
+    """Return (act, row, verdict) of all decisions in a file, with none of the package's code."""
+    if not path.exists():
+        return set()
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return set(connection.execute("SELECT act, row, verdict FROM decisions"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ("correct", "parts", "apply", "review", "replace"):
+        parser.add_argument(f"--{name}", type=int, default=0, metavar="KILLS")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--forked", action="store_true", help="do not start Python again each time")
+    options = parser.parse_args()
+    if options.forked:
+        server.warm_up()
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="kills-") as root:
+        trials = Trials(root, random.Random(options.seed), fresh=not options.forked, n_rows=options.rows)
+        kinds = {
+            "correct": lambda: trials.stop_correct("correct"),
+            "parts": lambda: trials.stop_correct("parts"),
+            "apply": trials.stop_apply,
+            "review": lambda: trials.stop_review(replace=False),
+            "replace": lambda: trials.stop_review(replace=True),
+        }
+        for name, try_once in kinds.items():
+            counts, n_decisions = Counter(), 0
+            for number in range(getattr(options, name)):
+                state, faults, *acknowledged = try_once()
+                counts[state.strip()] += 1
+                n_decisions += sum(acknowledged)
+                failed += bool(faults)
+                for fault in faults:
+                    print(f"{name} {number}, {state}: {fault}", flush=True)
+            if counts:
+                said = ", ".join(f"{state} {count}" for state, count in sorted(counts.items()))
+                print(
+                    f"{name}: {counts.total()} kills ({said}); {n_decisions} decisions acknowledged",
+                    flush=True,
+                )
+    print(f"{failed} trials with faults")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()

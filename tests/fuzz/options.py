@@ -1,0 +1,130 @@
+"""Options of the commands, drawn at random: most of them valid, some of them not."""
+
+VALID = {  # by command: each option and its values; None for a flag
+    "correct": {
+        "--rule": ["posterior", "majority"],
+        "--action": ["fix", "drop", "weight", "review"],
+        "--max-error-rate": ["0", "0.1", "0.5", "1"],
+        "--min-confidence": ["0", "0.5", "0.9", "1"],
+        "--subset-size": ["log", "log_squared", "2", "9"],
+        "--kernel": ["rbf", "linear", "poly"],
+        "--seed": ["0", "7", "2147483648"],
+        "--threads": ["1", "2"],
+        "--missing-label": ["NA", "?", "maybe"],
+        "--dry-run": None,
+        "--json": None,
+        "--quiet": None,
+    },
+    "local": {"--pool-size": ["100", "1000"], "--early-exit": ["0.5", "0.9"]},
+    "predict": {"--threads": ["1", "2"], "--force": None},
+    "plan": {
+        "--max-error-rate": ["0", "0.1", "0.4"],
+        "--failure": ["0.01", "0.5"],
+        "--json": None,
+        "--seed": ["3"],
+    },
+    "corrupt": {
+        "--attack": ["uniform", "directed", "boundary", "surest", "greedy", "region"],
+        "--error-rate": ["0", "0.1", "0.3"],
+        "--rho": ["0.2"],
+        "--alpha": ["0.5", "1"],
+        "--clean-column": ["clean"],
+        "--seed": ["1"],
+    },
+    "apply": {"--undecided": ["keep", "suggestion"], "--force": None},
+    "export": {"--force": None},
+    "import": {"--who": ["Ann", "Łukasz"]},
+}
+INVALID = {
+    "correct": {
+        "--label": ["", "nothing", "size", "\x1b[2J", "y\udcff", "x" * 300],
+        "--rule": ["", "median", "Posterior"],
+        "--action": ["delete", "\x1b[2J"],
+        "--max-error-rate": ["-0.1", "1.5", "nan", "inf", "x"],
+        "--min-confidence": ["-1", "2", "nan"],
+        "--svms": ["0", "-1", "1.5", "x"],
+        "--subset-size": ["0", "1", "1000000", "half", "-3", "²", "9" * 30],
+        "--kernel": ["sigmoid", "precomputed"],
+        "--seed": ["-1", "99999999999", "x"],
+        "--threads": ["0", "-2"],
+        "--by": ["nothing", "y", "size\udcff"],
+        "--only": ["nothing", "y", "label"],
+        "--exclude": ["nothing", "\x1b[2J"],
+        "--features": ["missing.npy", "t.csv", "."],
+        "--encoding": [
+            "undefined",
+            "punycode",
+            "idna",
+            "rot13",
+            "hex",
+            "no such",
+            "utf-16",
+            "utf-7",
+            "",
+            "cp\udcff",
+        ],
+        "--separator": ["", ",,", "\n", '"', "x", "\x00", "€"],
+        "--format": ["csv", "tsv", "parquet", "feather", "jsonl", "svmlight", "excel", ""],
+        "--engine": ["spark", "", "memory", "local"],
+        "--scheduler": ["nowhere"],
+        "--pool-size": ["1", "100", "-5"],
+        "--early-exit": ["0.4", "1", "nan", "0.9"],
+        "--missing-label": ["\udcff", "", "no"],
+        "--output": [
+            "",
+            ".",
+            "no/such/folder",
+            "t.csv",
+            "/dev/null",
+            "x" * 300,
+            "out\udcff",
+            "precious.txt",
+            "/proc/x",
+        ],
+        "--save-model": ["", ".", "no/such/model", "t.csv", "/dev/full", "x" * 300, "out", "out/model"],
+        "--nonsense": ["1"],
+    },
+    "predict": {
+        "--features": ["missing.npy"],
+        "--output": ["", ".", "x.exe", "t.csv", "out.svm", "no/such.csv"],
+    },
+    "plan": {"--max-error-rate": ["-1", "0.5", "nan"], "--failure": ["0", "1", "nan"], "--only": ["nothing"]},
+    "corrupt": {
+        "--attack": ["class-conditional", "nothing"],
+        "--matrix": ["0.9 0.1; 0.2 0.8", "1", "", "nan nan; nan nan", "a"],
+        "--class": ["yes", "nothing"],
+        "--error-rate": ["-1", "1", "nan"],
+        "--rho": ["1", "-1"],
+        "--clean-column": ["y", "size", "", "x" * 300],
+        "--output": ["", ".", "x.exe", "t.csv", "no/such.csv", "precious.txt"],
+    },
+    "apply": {
+        "--undecided": ["", "drop"],
+        "--output": ["", ".", "x.exe", "t.csv", "t.subsvms/run.json", "no/such.csv"],
+    },
+    "export": {
+        "--to": ["", "csv"],
+        "--output": ["", ".", "no/such.json", "t.csv", "t.subsvms/decisions.sqlite"],
+    },
+    "import": {"--who": ["", "x" * 100, "\x1b[2J", "\udcff"], "--to": ["jsonl"]},
+}
+RARE = {"--dry-run": 0.3, "--json": 0.7, "--missing-label": 0.3}  # drawn less often than the others
+
+
+def draw_valid(rng, command, *, most=3):
+    """Return some valid options."""
+    chosen = rng.sample(list(VALID[command]), min(rng.randrange(most + 1), len(VALID[command])))
+    return [
+        word
+        for option in chosen
+        if rng.random() < RARE.get(option, 1.0)
+        for word in (
+            [option] if VALID[command][option] is None else [option, rng.choice(VALID[command][option])]
+        )
+    ]
+
+
+def draw_invalid(rng, command):
+    """Return one option that is wrong, or right only for some tables."""
+    option = rng.choice(list(INVALID[command]))
+    return [option, rng.choice(INVALID[command][option])]

@@ -1,0 +1,185 @@
+"""Run many cases, count how they end, and keep those that end badly.
+
+PYTHONPATH=tests python -m fuzz.run --cases 20000 --seed 0 --processes 2
+PYTHONPATH=tests python -m fuzz.run --repeat 0:1234
+"""
+
+from fuzz import server  # noqa: I001  first: it sets the number of threads before anything is imported
+
+import argparse
+import json
+import multiprocessing
+import random
+import shlex
+import shutil
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzz.cases import WEIGHTS, Case, Runs, draw_command, make_case, seed_case
+from fuzz.judge import find_faults, take_snapshot
+
+AGAIN = 0.1  # share of the successful runs that are repeated, to compare the bytes
+OUTCOMES = ("done", "refused", "faulty")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended: "done", "refused" or "faulty", and why."""
+
+    number: int
+    case: Case
+    outcome: str
+    faults: list[str]
+    seconds: float
+
+
+class Fuzzer:
+    """Runs cases in a folder.
+
+    Parameters
+    ----------
+    seed : int
+    work : Path
+        For the files of the cases.
+    failed : Path
+        Where faulty cases are kept.
+    """
+
+    def __init__(self, seed, work, failed):
+        self.seed, self.work, self.failed = seed, Path(work), Path(failed)
+        self.runs = None
+
+    def __call__(self, number):
+        """Run one case."""
+        if self.runs is None:  # each process has runs of its own
+            self.work = Path(tempfile.mkdtemp(dir=self.work))
+            self.runs = Runs(self.work / "runs")
+        folder = self.work / "case"
+        shutil.rmtree(folder, ignore_errors=True)
+        place = folder / "place"
+        place.mkdir(parents=True)
+        case = make_case(self.seed, number, place, self.runs)
+        before = take_snapshot(place)
+        ending = server.run_command(case.words, place, stdin=case.stdin, stdout=case.stdout)
+        after = take_snapshot(place)
+        faults = find_faults(case, ending, before, after, place)
+        if not faults and ending.code == 0 and random.Random(number).random() < AGAIN:
+            faults = compare_again(case, place, before, after)
+        outcome = "faulty" if faults else "done" if ending.code == 0 else "refused"
+        if faults:
+            self.keep(number, case, folder, faults)
+        return Outcome(
+            number,
+            Case(case.command, case.kind, case.damage, case.words, None),
+            outcome,
+            faults,
+            ending.seconds,
+        )
+
+    def keep(self, number, case, folder, faults):
+        """Copy a faulty case: its files as they are now, what was printed, and the command."""
+        target = self.failed / f"{self.seed}-{number}"
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(folder, target, symlinks=True)
+        said = {"faults": faults, "damage": case.damage, "kind": case.kind, "words": case.words}
+        (target / "case.json").write_text(json.dumps(said, indent=1))
+
+
+def compare_again(case, place, before, after):
+    """Run a successful correction again, and return what differs."""
+    records = [name for name in after if name.endswith("/run.json") and after[name] != before.get(name)]
+    if case.words[0] != "correct" or not records or case.stdout is not None:
+        return []
+    words = [
+        *case.words,
+        "--output",
+        "again",
+        *(["--save-model", "again.model"] if case.get("--save-model") else []),
+    ]
+    ending = server.run_command(words, place, stdin=case.stdin)
+    if ending.code != 0:
+        return [f"not repeatable: the second run failed: {ending.stderr[-300:]}"]
+    first, second = (
+        json.loads((place / name).read_text(encoding="utf-8"))["files"]
+        for name in (records[0], "again/run.json")
+    )
+    return [] if first == second else ["not repeatable: the second run wrote other bytes"]
+
+
+def print_counts(outcomes):
+    """Print how many cases ended in which way, by command, kind of file and damage."""
+    for title, key in (("command", "command"), ("file", "kind"), ("damage", "damage")):
+        counts = defaultdict(Counter)
+        for one in outcomes:
+            counts[getattr(one.case, key).split(":")[0]][one.outcome] += 1
+        print(f"\n{title:28}" + "".join(f"{name:>9}" for name in OUTCOMES))
+        for name in sorted(counts):
+            print(f"{name:28}" + "".join(f"{counts[name][outcome]:9}" for outcome in OUTCOMES))
+    totals = Counter(one.outcome for one in outcomes)
+    print(f"{'all':28}" + "".join(f"{totals[outcome]:9}" for outcome in OUTCOMES))
+    kinds = Counter(fault.split(":")[0] for one in outcomes for fault in one.faults)
+    seconds = sum(one.seconds for one in outcomes)
+    print(f"\n{seconds / len(outcomes):.2f} s of one core a case")
+    print("faults: " + (", ".join(f"{kind} {count}" for kind, count in kinds.most_common()) or "none"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--failed", type=Path, default=Path("fuzz-failed"), help="folder for faulty cases")
+    parser.add_argument("--command", choices=WEIGHTS, help="leave out the cases of other commands")
+    parser.add_argument("--repeat", metavar="SEED:NUMBER", help="run this case alone and keep its files")
+    options = parser.parse_args()
+    server.warm_up()
+    numbers = range(options.first, options.first + options.cases)
+    seed = options.seed
+    if options.command:
+        numbers = [number for number in numbers if draw_command(seed_case(seed, number)) == options.command]
+    if options.repeat:
+        seed, number = map(int, options.repeat.split(":"))
+        numbers = [number]
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as work:
+        outcomes = []
+        for outcome in run_all(Fuzzer(seed, work, options.failed), numbers, options.processes):
+            outcomes.append(outcome)
+            for fault in outcome.faults:
+                print(
+                    f"{seed}:{outcome.number}  {outcome.case.kind}, {outcome.case.damage}  {fault}",
+                    flush=True,
+                )
+            if len(outcomes) % 1000 == 0:
+                print(f"{len(outcomes)} cases", flush=True)
+        if options.repeat:
+            print(shlex.join(["subsvms", *outcomes[0].case.words]))
+            for name in ("stdout", "stderr"):
+                print(next(Path(work).glob(f"*/case/{name}")).read_text(errors="replace"))
+    print_counts(outcomes)
+    sys.exit(any(one.faults for one in outcomes))
+
+
+def run_all(fuzzer, numbers, n_processes):
+    """Yield the outcomes of cases, from several processes if there is more than one."""
+    if n_processes == 1:
+        yield from map(fuzzer, numbers)
+        return
+    with multiprocessing.get_context("fork").Pool(n_processes, keep_fuzzer, [fuzzer]) as pool:
+        yield from pool.imap_unordered(run_kept, numbers, chunksize=10)
+
+
+def keep_fuzzer(fuzzer):
+    global kept
+    kept = fuzzer
+
+
+def run_kept(number):
+    return kept(number)
+
+
+if __name__ == "__main__":
+    main()

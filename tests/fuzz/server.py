@@ -1,0 +1,189 @@
+"""Run the command line in forked processes, each with limits, as if it had been started by itself.
+
+The parent imports everything once, so that a case takes a tenth of a second rather than five. It must have
+started no threads by then: a forked process has none of them, and waits forever for the locks they held.
+"""
+
+import os
+
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # the others start a thread, and hide small overruns
+
+import contextlib  # noqa: E402
+import gc  # noqa: E402
+import importlib  # noqa: E402
+import io  # noqa: E402
+import pkgutil  # noqa: E402
+import resource  # noqa: E402
+import select  # noqa: E402
+import signal  # noqa: E402
+import sys  # noqa: E402
+import tempfile  # noqa: E402
+import traceback  # noqa: E402
+from dataclasses import dataclass  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+MEMORY = 3 << 29  # bytes that a case may take, beyond those of its parent
+SECONDS = 60.0  # that a case may take in all
+CPU_SECONDS = 25  # of one core
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended.
+
+    Attributes
+    ----------
+    code : int
+        The exit code; negative for a signal.
+    hung : bool
+        Whether it had to be killed.
+    stdout, stderr : str
+    seconds : float
+        Of one core.
+    """
+
+    code: int
+    hung: bool
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+def warm_up():
+    """Import and compile what a run needs; raise an error if that started a thread."""
+    sys.modules["polars"] = None  # skrub would import it, and it starts threads
+    import subsvms
+
+    for module in pkgutil.walk_packages(subsvms.__path__, "subsvms."):
+        importlib.import_module(module.name)
+    for (
+        name
+    ) in "pyarrow.csv pyarrow.dataset pyarrow.feather pyarrow.ipc pyarrow.parquet pyarrow.json skrub".split():
+        importlib.import_module(name)
+    del sys.modules["polars"]
+    correct_something()
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
+        sys.argv = ["subsvms", "correct"]
+        subsvms.__main__.main()  # the first call of a command makes its options, which takes long
+    n_threads = len(os.listdir("/proc/self/task"))
+    if n_threads > 1:
+        raise RuntimeError(f"{n_threads} threads have started: a process with threads cannot be forked")
+    gc.collect()
+    gc.freeze()  # the children do not have to copy these objects
+
+
+def correct_something():
+    """Compile what corrects labels and draws the report, for each kernel."""
+    import numpy as np
+
+    from subsvms import SubSVMClassifier, correct_labels
+    from subsvms.app.report import draw_charts
+    from subsvms.app.report.page import open_templates
+
+    rng = np.random.default_rng(0)
+    for n_classes, kernel in ((2, "rbf"), (3, "rbf"), (2, "linear"), (2, "poly")):
+        y = rng.integers(0, n_classes, 60)
+        X = rng.normal(2.0 * y[:, None], 1, (60, 3))
+        estimator = SubSVMClassifier(n_estimators=20, kernel=kernel)
+        draw_charts(correct_labels(X, y, estimator=estimator, random_state=0))
+    open_templates().get_template("report.html")
+
+
+def run_command(words, place, *, seconds=SECONDS, **options):
+    """Run `subsvms` with these words in the folder `place`, and wait until it ends.
+
+    Parameters
+    ----------
+    words, place, **options
+        As in `start_command`.
+    seconds : float
+        After which the process is killed.
+    """
+    return wait_for(start_command(words, place, **options), place, seconds)
+
+
+def start_command(words, place, *, stdin=b"", stdout=None, fresh=False):
+    """Start `subsvms` with these words in a process of its own, and return the number of the process.
+
+    Parameters
+    ----------
+    words : list of str
+    place : Path
+        The folder to work in. The one above gets what is printed, and a folder for temporary files.
+    stdin : bytes
+    stdout : str, optional
+        A file to print to, such as /dev/full.
+    fresh : bool
+        Whether to start Python again, without limits, as a user does.
+    """
+    beside = place.parent
+    for name, data in (("stdin", stdin), ("stdout", b""), ("stderr", b"")):
+        (beside / name).write_bytes(data)
+    (beside / "tmp").mkdir(exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        become_command(words, place, beside, stdout, fresh)
+    return child
+
+
+def wait_for(child, place, seconds=SECONDS):
+    """Wait until a process ends; kill it, and what it started, if that takes too long."""
+    handle = os.pidfd_open(child)
+    hung = not select.select([handle], [], [], seconds)[0]
+    os.close(handle)
+    if hung:
+        os.kill(child, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child, signal.SIGKILL)  # what it started ends with it
+    _, status, usage = os.wait4(child, 0)
+    said = [(place.parent / name).read_text("utf-8", "replace") for name in ("stdout", "stderr")]
+    return Ending(os.waitstatus_to_exitcode(status), hung, *said, usage.ru_utime + usage.ru_stime)
+
+
+def become_command(words, place, beside, stdout, fresh):
+    """Do what the command does, and end as it ends. Never returns."""
+    code = 1
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # until the command has begun
+        os.setsid()
+        for handle, name, mode in ((0, "stdin", "rb"), (1, "stdout", "wb"), (2, "stderr", "wb")):
+            with open(beside / name, mode) as file:
+                os.dup2(file.fileno(), handle)
+        if stdout is not None:
+            os.dup2(os.open(stdout, os.O_WRONLY), 1)
+        os.chdir(place)
+        if fresh:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.execv(sys.executable, [sys.executable, "-m", "subsvms", *words])
+        sys.stdin, sys.stdout, sys.stderr = (open(n, mode, closefd=False) for n, mode in enumerate("rww"))
+        tempfile.tempdir = str(beside / "tmp")
+        sys.argv = ["subsvms", *words]
+        limit_resources()
+        import subsvms.__main__
+
+        try:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            subsvms.__main__.main()
+            sys.stdout.flush()
+            code = 0
+        except SystemExit as stop:
+            sys.stdout.flush()
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def limit_resources():
+    """Limit memory and time of this process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (used,) = (1024 * int(line.split()[1]) for line in lines if line.startswith("VmData"))
+    resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY,) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

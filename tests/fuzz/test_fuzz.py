@@ -1,0 +1,51 @@
+"""The fuzzer: a few hundred of its cases, a few kills, and faults that were planted for it to find.
+
+All of it runs in other processes: one that is to be forked must not have threads, as those of pytest do.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+N_CASES = 200
+
+
+def run(module, *words):
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", module, *map(str, words)]
+    environment = os.environ | {"PYTHONPATH": path}
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+@pytest.mark.slow
+def test_no_case_ends_with_a_fault_and_a_good_share_succeeds(tmp_path):
+    ended = run("fuzz.run", "--cases", N_CASES, "--failed", tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    done, refused, faulty = map(int, re.search(r"^all +(\d+) +(\d+) +(\d+)$", ended.stdout, re.M).groups())
+    assert done + refused == N_CASES and faulty == 0
+    assert min(done, refused) > N_CASES / 4
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_nothing_is_half_written_or_lost():
+    kills = {"correct": 4, "parts": 4, "apply": 4, "review": 2, "replace": 1, "rows": 500}
+    ended = run("fuzz.kills", "--forked", *(f"--{name}={count}" for name, count in kills.items()))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert int(re.search(r"^review: .* (\d+) decisions acknowledged", ended.stdout, re.M)[1]) > 0
+
+
+@pytest.mark.slow
+def test_a_fault_of_each_kind_is_reported():
+    ended = run("fuzz.planted")
+    assert ended.returncode == 0, ended.stderr
+    found = dict(map(json.loads, ended.stdout.splitlines()))
+    assert found.pop("nothing") == []
+    found["wrong result"] += found.pop("wrong cell")
+    for kind, faults in found.items():
+        assert kind in [fault.split(":")[0] for fault in faults], (kind, faults)
