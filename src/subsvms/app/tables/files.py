@@ -275,6 +275,8 @@ def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:
     try:
         with _open_compressed(data, found) as stream:
             return read_limited(stream, name)
+    except TableError:
+        raise
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise TableError(
             f"{name} is a damaged {found} file ({error}): download or compress it again."
