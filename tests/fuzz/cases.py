@@ -7,7 +7,9 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fuzz.files import DRAW, IN_PARTS, Table
+import pyarrow as pa
+
+from fuzz.files import DRAW, IN_PARTS, Table, write_parquet
 from fuzz.mutations import ANY, MUTATIONS, change_cells
 from fuzz.options import draw_invalid, draw_valid
 from fuzz.server import run_command
@@ -278,7 +280,7 @@ def write_import(rng, place):
         return "d.jsonl"
     issues = list(csv.DictReader((place / RUN / "issues.csv").open(encoding="utf-8")))[:4]
     rows = [(int(issue["row"]), issue["suggested_label"]) for issue in issues]
-    name = rng.choice(["d.jsonl", "d.csv", "d.json"])
+    name = rng.choice(["d.jsonl", "d.csv", "d.json", "d.parquet"])
     if name == "d.csv":
         with (place / name).open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([("row", "label"), *rows])
@@ -291,6 +293,9 @@ def write_import(rng, place):
             for row, label in rows
         ]
         (place / name).write_text(json.dumps(tasks))
+    elif name == "d.parquet":
+        columns = {"row": [row for row, _ in rows], "label": [label for _, label in rows]}
+        (place / name).write_bytes(write_parquet(pa.table(columns)))
     else:
         (place / name).write_text(write_decisions(issues))
     return name

@@ -3,11 +3,13 @@
 Some work on any bytes, some know a format: `MUTATIONS` says which of them suit which files.
 """
 
+import gzip
 import json
 import re
 import sqlite3
 import struct
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -81,6 +83,17 @@ def replace_all(rng, data):
     """Return something else altogether."""
     noise = bytes(rng.randrange(256) for _ in range(200))
     return rng.choice([b"", b"\n", b" " * 50, bytes(2000), noise, *MAGIC])
+
+
+def explode(rng, data):
+    """Return a small compressed file that holds 256 MiB."""
+    return make_bomb("gzip" if data.startswith(b"\x1f\x8b") else "zstd")
+
+
+@cache
+def make_bomb(how):
+    zeros = bytes(1 << 28)
+    return gzip.compress(zeros, 1) if how == "gzip" else pa.Codec("zstd").compress(zeros, asbytes=True)
 
 
 def change_lines(rng, data):
@@ -375,7 +388,7 @@ MUTATIONS = {
         change_type,
         change_names,
     ),
-    "compressed": ANY,
+    "compressed": (*ANY, explode),
     "embeddings": (*ANY, change_array_header, change_array_header),
     "run.json": (*TEXT, *[change_json] * 12),
     "issues.parquet": (*ANY, *[change_issues] * 6),

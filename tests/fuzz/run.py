@@ -1,24 +1,25 @@
 """Run many cases, count how they end, and keep those that end badly.
 
-PYTHONPATH=tests python -m fuzz.run --cases 20000 --seed 0 --processes 2
-PYTHONPATH=tests python -m fuzz.run --repeat 0:1234
+Examples: PYTHONPATH=tests python -m fuzz.run --cases 20000 --processes 16
+          PYTHONPATH=tests python -m fuzz.run --repeat 0:1234
 """
 
 from fuzz import server  # noqa: I001  first: it sets the number of threads before anything is imported
 
 import argparse
 import json
-import multiprocessing
+import os
 import random
 import shlex
 import shutil
 import sys
 import tempfile
+import traceback
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from fuzz.cases import WEIGHTS, Case, Runs, draw_command, make_case, seed_case
+from fuzz.cases import WEIGHTS, Runs, draw_command, make_case, seed_case
 from fuzz.judge import find_faults, take_snapshot
 
 AGAIN = 0.1  # share of the successful runs that are repeated, to compare the bytes
@@ -30,7 +31,9 @@ class Outcome:
     """How a case ended: "done", "refused" or "faulty", and why."""
 
     number: int
-    case: Case
+    command: str
+    kind: str
+    damage: str
     outcome: str
     faults: list[str]
     seconds: float
@@ -71,13 +74,7 @@ class Fuzzer:
         outcome = "faulty" if faults else "done" if ending.code == 0 else "refused"
         if faults:
             self.keep(number, case, folder, faults)
-        return Outcome(
-            number,
-            Case(case.command, case.kind, case.damage, case.words, None),
-            outcome,
-            faults,
-            ending.seconds,
-        )
+        return Outcome(number, case.command, case.kind, case.damage, outcome, faults, ending.seconds)
 
     def keep(self, number, case, folder, faults):
         """Copy a faulty case: its files as they are now, what was printed, and the command."""
@@ -93,12 +90,8 @@ def compare_again(case, place, before, after):
     records = [name for name in after if name.endswith("/run.json") and after[name] != before.get(name)]
     if case.words[0] != "correct" or not records or case.stdout is not None:
         return []
-    words = [
-        *case.words,
-        "--output",
-        "again",
-        *(["--save-model", "again.model"] if case.get("--save-model") else []),
-    ]
+    words = [*case.words, "--output", "again"]
+    words += ["--save-model", "again.model"] if case.get("--save-model") else []
     ending = server.run_command(words, place, stdin=case.stdin)
     if ending.code != 0:
         return [f"not repeatable: the second run failed: {ending.stderr[-300:]}"]
@@ -111,11 +104,11 @@ def compare_again(case, place, before, after):
 
 def print_counts(outcomes):
     """Print how many cases ended in which way, by command, kind of file and damage."""
-    for title, key in (("command", "command"), ("file", "kind"), ("damage", "damage")):
+    for key in ("command", "kind", "damage"):
         counts = defaultdict(Counter)
         for one in outcomes:
-            counts[getattr(one.case, key).split(":")[0]][one.outcome] += 1
-        print(f"\n{title:28}" + "".join(f"{name:>9}" for name in OUTCOMES))
+            counts[getattr(one, key).split(":")[0]][one.outcome] += 1
+        print(f"\n{key:28}" + "".join(f"{name:>9}" for name in OUTCOMES))
         for name in sorted(counts):
             print(f"{name:28}" + "".join(f"{counts[name][outcome]:9}" for outcome in OUTCOMES))
     totals = Counter(one.outcome for one in outcomes)
@@ -124,6 +117,57 @@ def print_counts(outcomes):
     seconds = sum(one.seconds for one in outcomes)
     print(f"\n{seconds / len(outcomes):.2f} s of one core a case")
     print("faults: " + (", ".join(f"{kind} {count}" for kind, count in kinds.most_common()) or "none"))
+
+
+def run_all(fuzzer, numbers, n_processes):
+    """Yield the outcomes of cases, from several processes if there is more than one.
+
+    The processes are not those of multiprocessing, in which joblib would start no threads, with a warning.
+    """
+    if n_processes == 1:
+        yield from map(fuzzer, numbers)
+        return
+    read, write = os.pipe()
+    children = []
+    for first in range(n_processes):
+        child = os.fork()
+        if child == 0:
+            report_all(fuzzer, numbers[first::n_processes], write)
+        children.append(child)
+    os.close(write)
+    with open(read) as lines:
+        for line in lines:
+            yield Outcome(**json.loads(line))
+    if any(os.waitpid(child, 0)[1] for child in children):
+        raise RuntimeError("a process that runs cases ended early")
+
+
+def report_all(fuzzer, numbers, write):
+    """Run cases and write a line about each to a pipe; lines this short are never mixed up. Never returns."""
+    code = 1
+    try:
+        for number in numbers:
+            outcome = asdict(fuzzer(number))
+            outcome["faults"] = [fault[:500] for fault in outcome["faults"][:5]]
+            os.write(write, json.dumps(outcome).encode() + b"\n")
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def repeat(fuzzer, number):
+    """Run one case, print what it printed, and keep its files as they were before."""
+    outcome = fuzzer(number)
+    place = fuzzer.failed / f"{fuzzer.seed}-{number}" / "before"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    case = make_case(fuzzer.seed, number, place, fuzzer.runs)
+    for name in ("stdout", "stderr"):
+        print((fuzzer.work / "case" / name).read_text("utf-8", "replace"))
+    print(f"cd {place}; {shlex.join(['subsvms', *case.words])}", "< stdin" if case.stdin else "")
+    return outcome
 
 
 def main():
@@ -138,47 +182,22 @@ def main():
     options = parser.parse_args()
     server.warm_up()
     numbers = range(options.first, options.first + options.cases)
-    seed = options.seed
     if options.command:
-        numbers = [number for number in numbers if draw_command(seed_case(seed, number)) == options.command]
-    if options.repeat:
-        seed, number = map(int, options.repeat.split(":"))
-        numbers = [number]
+        numbers = [n for n in numbers if draw_command(seed_case(options.seed, n)) == options.command]
+    outcomes = []
     with tempfile.TemporaryDirectory(prefix="fuzz-") as work:
-        outcomes = []
-        for outcome in run_all(Fuzzer(seed, work, options.failed), numbers, options.processes):
-            outcomes.append(outcome)
-            for fault in outcome.faults:
-                print(
-                    f"{seed}:{outcome.number}  {outcome.case.kind}, {outcome.case.damage}  {fault}",
-                    flush=True,
-                )
+        if options.repeat:
+            seed, number = map(int, options.repeat.split(":"))
+            print(repeat(Fuzzer(seed, work, options.failed), number))
+            return
+        for one in run_all(Fuzzer(options.seed, work, options.failed), numbers, options.processes):
+            outcomes.append(one)
+            for fault in one.faults:
+                print(f"{options.seed}:{one.number}  {one.kind}, {one.damage}  {fault}", flush=True)
             if len(outcomes) % 1000 == 0:
                 print(f"{len(outcomes)} cases", flush=True)
-        if options.repeat:
-            print(shlex.join(["subsvms", *outcomes[0].case.words]))
-            for name in ("stdout", "stderr"):
-                print(next(Path(work).glob(f"*/case/{name}")).read_text(errors="replace"))
     print_counts(outcomes)
     sys.exit(any(one.faults for one in outcomes))
-
-
-def run_all(fuzzer, numbers, n_processes):
-    """Yield the outcomes of cases, from several processes if there is more than one."""
-    if n_processes == 1:
-        yield from map(fuzzer, numbers)
-        return
-    with multiprocessing.get_context("fork").Pool(n_processes, keep_fuzzer, [fuzzer]) as pool:
-        yield from pool.imap_unordered(run_kept, numbers, chunksize=10)
-
-
-def keep_fuzzer(fuzzer):
-    global kept
-    kept = fuzzer
-
-
-def run_kept(number):
-    return kept(number)
 
 
 if __name__ == "__main__":
