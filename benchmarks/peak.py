@@ -14,6 +14,7 @@ What counts as a multiply-add:
   for the gradient, one for the curvature). Comparisons, divisions and exponentials are not counted.
 """
 
+import json
 import time
 
 import numpy as np
@@ -123,3 +124,11 @@ def measure_loops(n_times):
     size = subset_size("log_squared", N_ROWS)
     note = f"{N_ROWS} x {N_FEATURES} rows, J={J}, s={size}, one thread, best of {n_times}"
     return {"note": note, "lines": lines}
+
+
+def main():
+    print(json.dumps(measure_loops(5), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -36,6 +36,7 @@ from subsvms.ensemble._votes import count_votes, gather_voters
 
 RESULTS = Path(__file__).parent / "results"
 J, C = 1000, 100.0
+GROWTH = (1000, 10_000, 100_000)  # rows
 SHAPES = {"a1a": (1605, 30956, 123, 14, 0.25), "w1a": (2477, 47272, 300, 12, 0.03)}
 
 
@@ -166,11 +167,11 @@ def csr_beside_dense(folder, n_times):
 def growth(n_times):
     """Time fit, and the vote of one fixed model, against the number of rows."""
     rng = np.random.default_rng(0)
-    table = rng.random((100_000, 20))
+    table = rng.random((GROWTH[-1], 20))
     labels = (table[:, :4].sum(axis=1) + 0.3 * rng.normal(size=len(table)) > 2).astype(int)
     fixed = SubSVMClassifier(n_estimators=J, random_state=0, n_jobs=2).fit(table[:1000], labels[:1000])
     lines = []
-    for n in (1000, 10_000, 100_000):
+    for n in GROWTH:
         model = SubSVMClassifier(n_estimators=J, random_state=0, n_jobs=2)
         subsets = draw_subsets(labels[:n], J, subset_size("log_squared", n), seed=0)
         times = alternate(
@@ -257,10 +258,10 @@ def start(n_times):
 
 def beside_cleanlab(folder, n_times):
     """Time the correction of a5a beside cleanlab's search with SVC on the four times smaller a1a."""
-    from cleanlab.classification import CleanLearning
-
     if not folder:
         return {"note": "needs --data-dir", "lines": [{"what": "not measured"}]}
+    from cleanlab.classification import CleanLearning
+
     tables = {}
     for name in ("a1a", "a5a"):
         X, y = load_svmlight_file(lzma.open(Path(folder) / f"{name}.xz"), n_features=123)

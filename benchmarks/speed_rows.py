@@ -45,6 +45,7 @@ from subsvms.scale import correct_batches, fit_batches
 
 RESULTS = Path(__file__).parent / "results"
 ROWS = (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+SIZES = (1000, 10_000)  # rows to fit the classifiers to
 SMALL = 10_000  # rows up to which a time is the median of several
 N_FEATURES, RATE = 20, 0.1
 MEMORY = 18 * 2**30  # bytes
@@ -248,7 +249,7 @@ def main():
     parts = {
         "Rows": lambda: against_rows(sizes, args.limit, args.times, args.out.with_suffix(".png")),
         "a5a": lambda: on_a5a(args.data_dir, args.limit, args.times),
-        "Fit and predict": lambda: fit_and_predict((1000, 10_000), args.limit, args.times),
+        "Fit and predict": lambda: fit_and_predict(SIZES, args.limit, args.times),
         "Peak": lambda: beside_peak(2 * args.times + 1),
     }
     if args.only not in (None, *parts):

@@ -39,7 +39,7 @@ ATTACKS = {
         y, error_rate=0.1, alpha=0.0, random_state=seed
     ),
 }
-HERE = Path(__file__).parent
+RESULTS = Path(__file__).parent / "results"
 
 
 def main():
@@ -59,10 +59,10 @@ def main():
                 write_table(path, columns, given)
                 lines.append({"attack": name, "seed": seed, **run_tool(path, given, clean)})
                 print(lines[-1], flush=True)
-    (HERE / "results/tool.json").write_text(
+    (RESULTS / "tool.json").write_text(
         json.dumps({"machine": f"{os.cpu_count()} cores", "runs": lines}, indent=1)
     )
-    (HERE / "results/tool.md").write_text(as_markdown(lines))
+    (RESULTS / "tool.md").write_text(as_markdown(lines))
 
 
 def read_income(folder):

@@ -1,0 +1,87 @@
+"""Every benchmark still runs: each with constants that make it small, and with results in another folder."""
+
+import lzma
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+START = """
+import importlib, sys
+from pathlib import Path
+name, results, smaller, *words = sys.argv[1:]
+here = importlib.import_module(name)
+here.RESULTS = Path(results)
+exec(smaller, vars(here))
+sys.argv = [name, *words]
+here.main()
+"""
+BLOBS = "lambda *_: load('made: blobs', None)"  # 600 rows
+SETTINGS = [  # module, words of its command line ({} is the folder), what makes it small, what it writes
+    ("decisions", "--seeds 1", "ATTACKS = {'clean': None}", "decisions.md"),
+    ("peak", "", "J, N_ROWS, N_BLOCKS, N_ROUNDS = 20, 300, 1, 10", None),
+    ("planning", "", "tables = lambda _: [('blobs', *load('made: blobs', None))]", "planning.md"),
+    ("quality", "--corruptions 1 --out {}/quality.csv --only 'made: blobs'", "", "quality.md"),
+    ("review", "--clients 2 --seconds 0.5 --issues 200", "", "review.json"),
+    ("scale", "rows", "ROWS, BLOCK = (3000,), 3000; EVERYWHERE = CASES = ('--svms 20',)", "scale.json"),
+    (
+        "scale",
+        "pool",
+        f"POOLS, LARGE, load_any, list_cases = (200,), {{}}, {BLOBS}, lambda _: [('clean', 'clean', '', 0)]",
+        "scale_pool.csv",
+    ),
+    (
+        "scale",
+        "cost",
+        "BLOCK, SHAPES, compare_exits = 600, [(5, 200, 20, 'rbf')], lambda kernel: {'kernel': kernel}",
+        "scale_cost.json",
+    ),
+    ("several", "", "list_tables, CASES = lambda _: ['iris'], [('uniform', 0.1)]", "several.md"),
+    (
+        "speed",
+        "--svms 50 --times 1 --out {}/speed.json",
+        "J, GROWTH = 60, (100, 300); SHAPES = dict.fromkeys(SHAPES, (200, 100, 20, 4, 0.25));"
+        "MEMORY = MEMORY.replace('1_000_000', '3_000').replace('=1000', '=20')",
+        "speed.json",
+    ),
+    (
+        "benchmarks.speed_rows",
+        "--times 1 --limit 60 --out {}/speed_rows.json --only Rows",
+        "ROWS, find_methods = (300,), dict",
+        "speed_rows.json",
+    ),
+    ("tool", "--data-dir {} --seeds 1", "ATTACKS = {'clean': None}", "tool.md"),
+]
+
+
+def test_every_benchmark_has_a_smallest_setting():
+    """The packages beside them, peers and experiments, have tests of their own."""
+    named = {module.removeprefix("benchmarks.") for module, *_ in SETTINGS}
+    assert named == {path.stem for path in BENCHMARKS.glob("*.py")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module, words, smaller, written", SETTINGS, ids=[str(row[0]) for row in SETTINGS])
+def test_a_benchmark_runs_with_its_smallest_setting(tmp_path, module, words, smaller, written):
+    if module == "tool":
+        write_income(tmp_path)
+    environment = {key: value for key, value in os.environ.items() if key != "SUBSVMS_DATA"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(BENCHMARKS), str(BENCHMARKS.parent)])
+    words = shlex.split(words.replace("{}", str(tmp_path)))
+    command = [sys.executable, "-W", "ignore", "-c", START, module, str(tmp_path), smaller, *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert written is None or (tmp_path / written).stat().st_size > 0
+
+
+def write_income(folder):
+    """Write tiny files that look like LIBSVM's a1a: one feature of each of 14 groups."""
+    line = "1:1 6:1 14:1 {}:1 35:1 40:1 47:1 61:1 67:1 72:1 74:1 76:1 78:1 83:1"
+    rows = [f"{'+1' if i % 2 else '-1'} {line.format(19 + i % 10)}\n" for i in range(60)]
+    for name in ("a1a.xz", "a1a.t.xz"):
+        with lzma.open(folder / name, "wt") as file:
+            file.writelines(rows)
