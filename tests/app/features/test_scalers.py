@@ -7,6 +7,7 @@ import pytest
 from mixed_tables import N, distances, make_mixed, make_table
 from scipy import sparse
 
+from subsvms.app.features import scalers
 from subsvms.app.features.make import make_features
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
@@ -114,3 +115,13 @@ def test_a_sparse_array_with_wrong_indices_is_refused(tmp_path):
         sparse.save_npz(tmp_path / "e.npz", X)
         with pytest.raises(TableError, match="is not a valid .npy or .npz file"):
             make_features(table, features=tmp_path / "e.npz")
+
+
+def test_an_archive_that_decompresses_to_more_than_the_memory_holds_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "e.npz"
+    np.savez_compressed(path, np.zeros((40, 10_000)))  # 3.2 MB
+    monkeypatch.setattr(scalers, "measure_free_memory", lambda: 1e7)
+    with pytest.raises(TableError, match="decompressed, it does not fit in memory"):
+        scalers.load_array(path, 40)
+    monkeypatch.setattr(scalers, "measure_free_memory", lambda: 2e7)
+    assert scalers.load_array(path, 40).shape == (40, 10_000)

@@ -7,6 +7,7 @@ from forged_files import FORGED, write_forged
 from nasty_texts import GOOD, assert_refused, write
 from pyarrow import feather, parquet
 
+from subsvms.app.tables import arrow
 from subsvms.app.tables.table import read_table, write_table
 
 FRAME = pd.DataFrame(
@@ -95,3 +96,13 @@ def test_feather_of_version_1_is_refused(tmp_path):
     """Arrow reads it without checking it, so a forged file would end the process."""
     path = write(tmp_path, b"FEA1" + bytes(40) + b"FEA1", "t.feather")
     assert_refused("is a Feather file of version 1, which cannot be read safely", read_table, path, "label")
+
+
+def test_a_parquet_file_that_claims_more_than_the_free_memory_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"label": ["a", "b"] * 50_000, "n": [0.0] * 100_000}), path)
+    monkeypatch.setattr(arrow, "measure_free_memory", lambda: 1.1e6)
+    message = "holds more than the free memory, decompressed: free some memory, or work in parts"
+    assert_refused(message, read_table, path, "label")
+    monkeypatch.setattr(arrow, "measure_free_memory", lambda: 1.3e6)
+    assert path.stat().st_size < 50_000 and len(read_table(path, "label")) == 100_000

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from subsvms._columns import drop_empty, take_columns
 from subsvms._states import State, is_array, is_choice, is_number, require
-from subsvms.app.tables.files import suggest
+from subsvms.app.tables.files import MAX_SHARE, measure_free_memory, suggest
 from subsvms.app.tables.svmlight import MAX_COLUMNS
 from subsvms.exceptions import TableError
 
@@ -213,6 +213,8 @@ def _load(path, name):
         if isinstance(found, np.ndarray):
             return found
         with found:
+            if sum(part.file_size for part in found.zip.infolist()) > MAX_SHARE * measure_free_memory():
+                raise MemoryError("decompressed, it does not fit in memory")
             if "indptr" in found.files or "format" in found.files:
                 matrix = sparse.load_npz(path)
                 if matrix.format in ("csr", "csc", "bsr"):  # SciPy's loops do not check indices

@@ -5,7 +5,7 @@ from decimal import Decimal
 from io import BytesIO
 from typing import Any
 
-from subsvms.app.tables.files import Content, first_sentence, open_for_arrow, show
+from subsvms.app.tables.files import Content, first_sentence, measure_free_memory, open_for_arrow, show
 from subsvms.exceptions import TableError
 
 
@@ -29,17 +29,36 @@ def read_arrow(content: Content) -> Any:
     try:
         if content.format == "parquet":
             with parquet.ParquetFile(source) as file:
+                if _measure_claims(file) > measure_free_memory():
+                    raise MemoryError
                 table = file.read()
         elif content.data.startswith(b"ARROW1"):
             table = feather.read_table(source)
         else:
             table = pa.ipc.open_stream(source).read_all()
         return check_values(table)
+    except MemoryError:  # also Arrow's
+        raise TableError(
+            f"{content.name} holds more than the free memory, decompressed: free some memory, or work in "
+            "parts (--engine local)."
+        ) from None
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(
             f"{content.name} is damaged or not a {content.format} file ({first_sentence(error)}): write it "
             "again, or say which format it is."
         ) from None
+
+
+def _measure_claims(file):
+    """Return how many bytes a Parquet file says that it holds, at least: zeros compress to nearly nothing."""
+    bits = 0
+    for kind in file.schema_arrow.types:
+        try:
+            bits += kind.bit_width
+        except ValueError:  # text and nested values, which have at least an offset
+            bits += 32
+    groups = (file.metadata.row_group(i) for i in range(file.num_row_groups))
+    return max(bits / 8 * file.metadata.num_rows, sum(group.total_byte_size for group in groups))
 
 
 def check_values(data: Any) -> Any:
