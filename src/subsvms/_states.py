@@ -8,6 +8,7 @@ object is built from a state.
 import hashlib
 import json
 import os
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,6 +104,7 @@ def read_state(path: str | os.PathLike) -> State:
     with distrust(path):
         header = json.loads(text)
         require(isinstance(header, dict), "header")
+        json.dumps(header, ensure_ascii=False).encode()  # fails for half a character, which no file can hold
         return State(header, arrays)
 
 
@@ -140,7 +142,9 @@ def distrust(path: str | os.PathLike) -> Iterator[None]:
     try:
         yield
     except WRONG as error:
-        raise InputError(f"{str(path)!r} does not describe a model that can vote: {error}.") from error
+        reason = textwrap.shorten(str(error), 200, placeholder="...")
+        reason = "".join(letter if letter.isprintable() else "?" for letter in reason)
+        raise InputError(f"{str(path)!r} does not describe a model that can vote: {reason}.") from None
 
 
 def require(condition: Any, part: str) -> None:

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -108,9 +110,6 @@ FORGERIES = {
     "one class three times": lambda h, a: h["classes"].__setitem__("values", [1, 1, 1]),
     "classes that are lists": lambda h, a: h["classes"].__setitem__("values", [[0], [1], [2]]),
     "classes out of range": lambda h, a: h["classes"].__setitem__("values", [0, 1, 10**30]),
-    "classes of a length that takes all memory": lambda h, a: h["classes"].__setitem__(
-        "dtype", "<U400000000"
-    ),
     "classes of length zero": lambda h, a: h["classes"].__setitem__("dtype", "<U0"),
     "classes of an invalid type": lambda h, a: h["classes"].__setitem__("dtype", "f4,,"),
     "too few names": lambda h, a: h.__setitem__("feature_names_in_", ["a"]),
@@ -145,3 +144,48 @@ def test_only_a_fitted_classifier_is_saved(tmp_path):
     with pytest.raises(TypeError, match="got a LogisticRegression"):
         subsvms.save(LogisticRegression(), tmp_path / "m")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_forged_text_is_neither_printed_at_length_nor_sent_to_the_terminal(state, tmp_path):
+    for text in ("x" * 100_000, "x " * 50_000, "\x1b[2J\n"):
+        header, arrays = copy_state(state)
+        header["params"]["loss"] = text
+        write_state(state._replace(header=header, arrays=arrays), tmp_path / "m")
+        with pytest.raises(ValueError, match="does not describe a model that can vote") as error:
+            subsvms.load(tmp_path / "m")
+        assert len(str(error.value)) < 500 and str(error.value).isprintable()
+
+
+def test_half_a_character_is_refused(state, tmp_path):
+    header, arrays = copy_state(state)
+    header["feature_names_in_"] = ["\ud800", "b", "c", "d"]
+    write_state(state._replace(header=header, arrays=arrays), tmp_path / "m")
+    with pytest.raises(ValueError, match="does not describe a model"):
+        subsvms.load(tmp_path / "m")
+
+
+LIMITED = """
+import resource, sys
+import subsvms
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    subsvms.load(sys.argv[1])
+except ValueError as error:
+    assert "check its classes" in str(error), error
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def test_a_forged_type_takes_no_memory(state, tmp_path):
+    header, arrays = copy_state(state)
+    header["classes"] = {"dtype": "<U400000000", "values": ["a", "b", "c"]}
+    write_state(state._replace(header=header, arrays=arrays), tmp_path / "m")
+    command = [sys.executable, "-c", LIMITED, str(tmp_path / "m")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 200  # MB; the type asks for 4.8 GB
+
+
+def test_labels_too_long_for_a_file_are_not_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr("subsvms.ensemble._persistence.MAX_CLASS_BYTES", 10)
+    with pytest.raises(ValueError, match="The names of the 3 classes take .* shorten the labels"):
+        subsvms.save(make_model(y=NAMES[LABELS]), tmp_path / "m")
