@@ -4,7 +4,7 @@ import csv
 import json
 import random
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from fuzz.server import run_command
 
 RUN, MODEL, OUTPUT, OURS = "t.subsvms", "t.model", "out", "precious.txt"
 NONE = "none"
-DAMAGED, DAMAGED_RUN = 0.4, 0.6  # share of the cases with a damaged file, on a new table or an earlier run
+DAMAGED, DAMAGED_RUN = 0.5, 0.6  # share of the cases with a damaged file, on a new table or an earlier run
 WRONG = 0.12  # share of the cases with a wrong option
 QUICK = ["--svms", "20"]
 WEIGHTS = {
@@ -41,7 +41,7 @@ class Case:
     kind : str
         Kind of the table.
     damage : str
-        What was done to a file; "none" if nothing was.
+        What was done to a file, or else what is wrong with the options; "none" if nothing is.
     words : list of str
         After `subsvms`.
     table : Table
@@ -57,7 +57,6 @@ class Case:
     table: Table
     stdin: bytes = b""
     stdout: str | None = None
-    notes: list[str] = field(default_factory=list)
 
     def get(self, option):
         """Return the value of an option that is given last; None if it is not given."""
@@ -149,10 +148,10 @@ def make_case(seed, number, place, runs):
     command = draw_command(rng)
     make = {"correct": make_correct, "local": make_correct, "plan": make_plain, "corrupt": make_plain}
     case = make.get(command, make_on_run)(rng, command, place, runs)
-    if rng.random() < WRONG and command not in ("from",):
+    if rng.random() < WRONG and command != "from":
         group = {"local": "correct", "decisions": "correct"}.get(command, command)
         case.words += draw_invalid(rng, group)
-        case.notes.append("wrong option")
+        case.damage = "wrong option" if case.damage == NONE else case.damage
     if rng.random() < 0.01:
         case.stdout = "/dev/full"
     return case
@@ -218,7 +217,7 @@ def put_earlier_run(rng, case, place, runs):
         (place / OUTPUT / "decisions.sqlite").unlink(missing_ok=True)
     if rng.random() < 0.2:
         (place / OUTPUT / OURS).write_text("a note beside the run")
-        case.notes.append("foreign file")
+        case.damage = "foreign file" if case.damage == NONE else case.damage
     if rng.random() < 0.6:
         case.words.append("--force")
 
@@ -239,18 +238,10 @@ def make_on_run(rng, command, place, runs):
     names = [name for name in RUNS if command != "decisions" or "parts" not in name]
     name = rng.choice(names)
     table = runs.copy(name, place)
+    reading = ["--label", table.label, *table.reading]
     words = {
         "from": ["correct", "--from", rng.choice([RUN, f"{RUN}/run.json"]), "--output", OUTPUT],
-        "decisions": [
-            "correct",
-            table.where,
-            "--label",
-            table.label,
-            *table.reading,
-            *QUICK,
-            "--decisions",
-            RUN,
-        ],
+        "decisions": ["correct", table.where, "--decisions", RUN, *reading, *QUICK],
         "predict": ["predict", MODEL, table.where, *table.reading],
         "apply": ["apply", RUN],
         "export": ["export", RUN, "--to", rng.choice(["jsonl", "label-studio", "spotlight"])],

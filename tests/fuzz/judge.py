@@ -7,12 +7,12 @@ import re
 import signal
 from pathlib import Path
 
-from fuzz.cases import NONE, RUN
+from fuzz.cases import NONE, OURS, RUN
 from fuzz.files import get_kind, read_rows
 
 REVIEW = ("apply", "export", "import")  # commands that may open, and so create, decisions.sqlite
 DEFAULTS = (  # where results go without --output
-    "t*.subsvms/*", "t*.predicted.*", "t*.corrupted.*", f"{RUN}/final.*", f"{RUN}/issues.json*",
+    "t*.subsvms", "t*.subsvms/*", "t*.predicted.*", "t*.corrupted.*", f"{RUN}/final.*", f"{RUN}/issues.json*",
     f"{RUN}/issues.spotlight.parquet",
 )  # fmt: skip
 LEFT = re.compile(r"\.part|\.lock|\.old|\.unfinished|-wal|-shm|-journal|(^|/)\.")
@@ -24,22 +24,19 @@ MAX_SENTENCE = 700
 
 def take_snapshot(place):
     """Return what each file below a folder holds, as a hash, by its name."""
-    return {
-        str(path.relative_to(place)): hashlib.sha256(path.read_bytes()).hexdigest()
-        if path.is_file()
-        else "folder"
-        for path in sorted(Path(place).rglob("*"))
-    }
+
+    def digest(path):
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+
+    return {str(path.relative_to(place)): digest(path) for path in sorted(Path(place).rglob("*"))}
 
 
 def find_faults(case, ending, before, after, place):
     """Return what is wrong, each as "kind: details"; nothing if all is well."""
     faults = judge_words(case, ending) + judge_files(case, ending, before, after)
-    temporary = place.parent / "tmp"
-    if temporary.exists() and any(temporary.iterdir()):
-        faults.append(
-            f"left behind: {sorted(path.name for path in temporary.iterdir())[:3]} in the temporary folder"
-        )
+    faults += [
+        f"left behind: {path.name} in the temporary folder" for path in (place.parent / "tmp").iterdir()
+    ]
     if ending.code == 0 and not faults:
         try:
             faults += judge_result(case, ending, place, before, after)
@@ -62,11 +59,9 @@ def judge_words(case, ending):
         faults.append(f"exit code: {ending.code}")
     if CONTROL.search(ending.stdout + ending.stderr):
         faults.append("escapes: control characters in what is printed")
-    if (
-        re.search(r"^\S*(Warning|Exception ignored)\b.*", ending.stderr, re.MULTILINE)
-        or "Warning: " in ending.stderr
-    ):
-        faults.append(f"warning: {ending.stderr.strip().splitlines()[0][:200]}")
+    warning = re.search(r"^.*(Warning: |Exception ignored).*", ending.stderr, re.MULTILINE)
+    if warning:
+        faults.append(f"warning: {warning[0][:200]}")
     if ending.code == 2 and "Usage: subsvms" not in ending.stderr:
         sentences = [line for line in ending.stderr.splitlines() if line.startswith("subsvms: ")]
         if len(sentences) != 1 or ending.stderr.splitlines()[-1] != sentences[0]:
@@ -86,11 +81,14 @@ def judge_files(case, ending, before, after):
     faults = []
     done = ending.code == 0 or case.stdout is not None  # a full disk may be noticed after all is written
     book = f"{RUN}/decisions.sqlite"
-    replaced = done and "--force" in case.words
     for name in before:
-        if before[name] == after.get(name) or (replaced and is_output(case, name)):
-            continue
-        if name == book and case.command == "import" and done:
+        people = Path(name).name in (OURS, "decisions.sqlite")  # never to be replaced
+        replaced = done and "--force" in case.words and is_output(case, name) and not people
+        if (
+            before[name] == after.get(name)
+            or replaced
+            or (name == book and case.command == "import" and done)
+        ):
             continue
         faults.append(f"input changed: {name} is {'different' if name in after else 'gone'}")
     for name in after.keys() - before.keys():
@@ -105,22 +103,19 @@ def judge_files(case, ending, before, after):
 
 def is_output(case, name):
     """Return whether the command may write this file."""
-    for option in ("--output", "--save-model"):
-        asked = case.get(option)
-        if asked is not None and (name == asked or name.startswith(asked + "/")):
-            return "--dry-run" not in case.words
-    return (
-        any(fnmatch.fnmatch(name, pattern) for pattern in (*DEFAULTS, "t*.subsvms"))
-        and "--dry-run" not in case.words
-    )
+    if "--dry-run" in case.words:
+        return False
+    asked = [case.get(option) for option in ("--output", "--save-model")]
+    if any(one is not None and (name == one or name.startswith(f"{one}/")) for one in asked):
+        return True
+    return any(fnmatch.fnmatch(name, pattern) for pattern in DEFAULTS)
 
 
 def judge_result(case, ending, place, before, after):
     """Return what is wrong with the files that a successful command wrote."""
-    if case.command in ("plan",) or "--dry-run" in case.words:
-        return (
-            [] if ending.stdout.strip() or "--quiet" in case.words else ["wrong result: nothing was printed"]
-        )
+    if case.command == "plan" or "--dry-run" in case.words:
+        silent = not ending.stdout.strip() and "--quiet" not in case.words
+        return ["wrong result: nothing was printed"] if silent else []
     if case.words[0] == "correct":
         return judge_folder(case, place, before, after)
     new = [name for name in after if after[name] != before.get(name) and not name.endswith(".sqlite")]

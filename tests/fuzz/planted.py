@@ -65,6 +65,7 @@ PLANTED = {
     "JSON": lambda: print("{"),
     "input changed": lambda: Path("t.tsv").unlink(),
     "left behind": lambda: Path(".out-1.part").mkdir(),
+    "temporary": lambda: tempfile.mkdtemp(),
     "half folder": make_half_a_folder,
     "wrong result": lose_a_line,
     "wrong cell": change_cells,

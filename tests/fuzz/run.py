@@ -166,7 +166,8 @@ def repeat(fuzzer, number):
     case = make_case(fuzzer.seed, number, place, fuzzer.runs)
     for name in ("stdout", "stderr"):
         print((fuzzer.work / "case" / name).read_text("utf-8", "replace"))
-    print(f"cd {place}; {shlex.join(['subsvms', *case.words])}", "< stdin" if case.stdin else "")
+    (place.parent / "stdin").write_bytes(case.stdin)
+    print(f"cd {place}; {shlex.join(['subsvms', *case.words])} < ../stdin")
     return outcome
 
 

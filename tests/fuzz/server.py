@@ -76,6 +76,7 @@ def warm_up():
 def correct_something():
     """Compile what corrects labels and draws the report, for each kernel."""
     import numpy as np
+    import pandas as pd
 
     from subsvms import SubSVMClassifier, correct_labels
     from subsvms.app.report import draw_charts
@@ -84,7 +85,7 @@ def correct_something():
     rng = np.random.default_rng(0)
     for n_classes, kernel in ((2, "rbf"), (3, "rbf"), (2, "linear"), (2, "poly")):
         y = rng.integers(0, n_classes, 60)
-        X = rng.normal(2.0 * y[:, None], 1, (60, 3))
+        X = pd.DataFrame(rng.normal(2.0 * y[:, None], 1, (60, 3)), columns=list("abc"))
         estimator = SubSVMClassifier(n_estimators=20, kernel=kernel)
         draw_charts(correct_labels(X, y, estimator=estimator, random_state=0))
     open_templates().get_template("report.html")
