@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subsvms.app.runs.decision_file import HISTORY, BrokenFile
-from subsvms.app.runs.decisions import Act, Conflict, Decisions, NothingToUndo, check_name
+from subsvms.app.runs.decisions import (
+    Act,
+    Conflict,
+    Decisions,
+    NothingToUndo,
+    check_name,
+    holds_decisions,
+)
 from subsvms.exceptions import TableError
 
 
@@ -320,7 +327,7 @@ def test_a_label_that_is_not_a_class_of_the_run_is_refused(run, text):
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("text", ['["yes"]', '{"yes": 1}', "[" * 10**5, "no JSON"])
+@pytest.mark.parametrize("text", ['["yes"]', '{"yes": 1}', "[" * 10**5, "no JSON", None])
 def test_without_known_classes_a_label_is_still_text_or_a_number(run, text):
     make_old_file(run.with_name("decisions.sqlite"), (1, "label", text))
     with pytest.raises(BrokenFile, match="or it is damaged"):
@@ -358,6 +365,20 @@ def test_nothing_is_stored_that_could_not_be_read_again(run):
             book.decide([line], who="Ann")
     assert book.history() == []
     book.close()
+
+
+def test_an_empty_file_holds_no_decisions(tmp_path):
+    path = tmp_path / "decisions.sqlite"
+    assert not holds_decisions(path)
+    path.touch()
+    assert not holds_decisions(path)
+    book = Decisions(path)
+    assert not holds_decisions(path)
+    book.decide([(1, "skip", None)], who="Ann")
+    assert holds_decisions(path)
+    book.close()
+    path.write_bytes(b"anything")
+    assert holds_decisions(path)
 
 
 def test_of_two_who_decide_differently_the_second_is_asked(book):

@@ -8,7 +8,7 @@ and after each commit the files under our names are compared with those that wer
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import groupby
 from operator import itemgetter
@@ -164,33 +164,39 @@ class DecisionFile:
             [one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in stamped],
         )
 
-    def check_place(self) -> None:
+    def check_place(self, new: Sequence[Entry] = ()) -> None:
         """Raise an error unless whoever opens the file by its name finds all that was read from it.
 
         File, log and index must be those that were opened. The file itself changes when SQLite moves the log
         into it, or when somebody overwrites it: then it is read again and compared.
+
+        Parameters
+        ----------
+        new : sequence of Entry
+            What must be found besides that which was accepted.
         """
         places, stamps = self._look()
-        if places != self.places or (stamps != self.stamps and not self._is_intact()):
+        if places != self.places or (stamps != self.stamps and not self._is_intact(new)):
             raise self.moved()
         self.stamps = stamps
 
-    def _is_intact(self) -> bool:
+    def _is_intact(self, new: Sequence[Entry]) -> bool:
         """Return whether the run is the same, and a new reader of the file finds what was read from it."""
+        last = new[-1][0][0] if new else self.last
         try:
             if self.run is not None and digest_file(self.run) != self.digest:
                 return False
             uri = f"{self.path.resolve().as_uri()}?mode=ro"
             with closing(sqlite3.connect(uri, timeout=30, uri=True)) as connection:
                 self._check_content(connection)
-                found = read_acts(connection, 0, self.last)
+                found = read_acts(connection, 0, last)
         except (OSError, sqlite3.Error, BrokenFile):
             return False
-        return seal(hashlib.sha256(), found).digest() == self.seal.digest()
+        return seal(hashlib.sha256(), found).digest() == seal(self.seal.copy(), new).digest()
 
     @contextmanager
-    def transaction(self) -> Iterator[Any]:
-        """Give a function that executes statements; without an error, what it did can be acknowledged."""
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection; without an error, what the block did can be acknowledged."""
         with self.explaining():
             self.check_place()
             self.connection.execute("BEGIN IMMEDIATE")
@@ -201,7 +207,7 @@ class DecisionFile:
                 if self.connection.in_transaction:  # SQLite may have rolled back already
                     self.connection.execute("ROLLBACK")
                 raise
-            self.check_place()
+            self.check_place(self.read_new())
 
     def read_new(self) -> list[Entry]:
         """Return what was added since the last act that was passed to `accept`."""
@@ -229,7 +235,7 @@ def read_acts(connection: sqlite3.Connection, after: int, until: int = 2**62) ->
     return [(act, by_act.get(act[0], [])) for act in acts]
 
 
-def seal(digest: Any, entries: list[Entry]) -> Any:
+def seal(digest: Any, entries: Sequence[Entry]) -> Any:
     """Add entries to a hash, and return it."""
     for entry in entries:
         digest.update(repr(entry).encode())

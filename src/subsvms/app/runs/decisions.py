@@ -241,7 +241,7 @@ class Decisions:
             return [
                 Decision(act, row, *self._check(row, verdict, text), who, at) for row, verdict, text in lines
             ]
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise self.file.damaged(f"act {act}: {error}") from None
 
     def _check(self, row: int, verdict: str, text: str) -> tuple[str, Any]:
@@ -341,6 +341,8 @@ def holds_decisions(path: Path) -> bool:
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
         try:
+            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+                return False  # a review was killed when it began
             return bool(connection.execute("SELECT count(*) FROM acts").fetchone()[0])
         finally:
             connection.close()
