@@ -24,6 +24,7 @@ from subsvms.app.cli.main import app
 from subsvms.app.large import job as job_in_parts
 from subsvms.app.large import passes
 from subsvms.app.large.job import do_job_in_parts, fits_in_memory
+from subsvms.app.runs.folder import UNDER_WAY
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.exceptions import TableError
@@ -165,6 +166,63 @@ def test_a_mistake_gets_a_sentence_and_leaves_nothing(folder, tmp_path, argument
     done = run("correct", folder, "--label", "label", "--exclude", "true", *arguments)
     assert done.exit_code == 2 and message in " ".join(done.output.split()), done.output
     assert [path.name for path in tmp_path.iterdir()] == ["big"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--label", "one"], "holds only one class"),
+        (["--only", "label"], "which is the label"),
+        (["--only", "nothing"], "is not a column"),
+        (["--only", "one"], "no column to learn from"),
+        (["--by", "nothing"], "is not a column"),
+        (["--subset-size", "100000"], "between 2 and the number of rows"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_plain_mistake_leaves_no_unfinished_folder(tmp_path, suffix, arguments, message):
+    table = make_columns(300).append_column("one", pa.array(["same"] * 300))
+    path = tmp_path / f"t{suffix}"
+    parquet.write_table(table, path) if suffix == ".parquet" else table.to_pandas().to_csv(path, index=False)
+    done = run("correct", path, "--label", "label", "--engine", "local", *arguments)
+    assert done.exit_code == 2 and message in " ".join(done.output.split()), done.output
+    assert [path.name for path in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_disk_that_is_full_while_text_is_copied_is_not_blamed_on_the_text(tmp_path, monkeypatch):
+    def fill_up(*args, **options):
+        raise OSError(
+            28, "[Errno 28] Error writing bytes to file. Detail: [errno 28] No space left on device"
+        )
+
+    make_columns(300).to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.setattr(parquet.ParquetWriter, "write_table", fill_up)
+    done = run("correct", tmp_path / "t.csv", *COMMON)
+    words = " ".join(done.output.split())
+    assert done.exit_code == 2 and "t.subsvms' could not be written (No space left on device)" in words, words
+    assert "fix the file" not in words and [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_all_that_a_run_in_parts_writes_is_known_by_its_name(folder, tmp_path, monkeypatch):
+    """At any moment, so that a folder that was left can be continued or emptied."""
+    seen = set()
+
+    def look(*args):
+        for place in tmp_path.glob("*.unfinished"):
+            seen.update(str(path.relative_to(place)) for path in place.rglob("*") if path.is_file())
+
+    def replace_file(*args):
+        look()
+        real(*args)
+        look()
+
+    real = os.replace
+    monkeypatch.setattr(os, "replace", replace_file)
+    with listening(look):
+        do_job_in_parts(str(folder), replace(OPTIONS, max_error_rate=0.05), output=tmp_path / "x")
+        make_columns(300).to_pandas().to_csv(tmp_path / "t.csv", index=False)
+        do_job_in_parts(str(tmp_path / "t.csv"), OPTIONS, output=tmp_path / "y")
+    assert len(seen) > 20 and [name for name in seen if not UNDER_WAY.fullmatch(name)] == []
 
 
 def test_what_cannot_be_read_in_pieces_is_refused(tmp_path):

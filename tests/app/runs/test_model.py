@@ -340,7 +340,7 @@ def test_a_bare_classifier_is_not_taken_for_a_model_nor_a_model_for_a_classifier
 def test_a_file_that_is_not_a_model_is_refused(trained, tmp_path):
     with pytest.raises(InputError, match=r"no model file '.*modl'; did you mean 'model'\?"):
         load_model(trained[0] / "modl")
-    with pytest.raises(InputError, match="There is no model file"):
+    with pytest.raises(InputError, match="is a folder: give a file"):
         load_model(tmp_path)
     with pytest.raises(InputError, match="is not a model file, or it is damaged"):
         load_model(trained[0] / "t.csv")

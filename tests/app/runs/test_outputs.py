@@ -103,6 +103,18 @@ DAMAGES = {
     ),
     "an unknown class": lambda table: table.set_column(2, "suggested_label", table["reason"]),
     "a column of another type": lambda table: table.set_column(7, "withstands", table["reason"]),
+    "a type that could be converted": lambda table: table.set_column(0, "row", table["row"].cast(pa.int32())),
+    "a row listed twice": lambda table: pa.concat_tables([table, table]),
+    "witnesses that are missing": lambda table: table.set_column(
+        table.column_names.index("supporting"), "supporting", pa.nulls(len(table), pa.list_(pa.int64()))
+    ),
+    "a share of two": lambda table: table.set_column(5, "confidence", pa.array([2.0] * len(table))),
+    "a share that is not a number": lambda table: table.set_column(
+        5, "confidence", pa.array([float("nan")] * len(table))
+    ),
+    "text that is not UTF-8": lambda table: table.set_column(
+        9, "reason", pa.array([b"\xc9\xff"] * len(table)).view(pa.string())
+    ),
 }
 
 
@@ -111,5 +123,13 @@ def test_issues_that_do_not_fit_the_table_are_refused(folder, damage):
     table, path = read_table(folder.with_name("loans.csv"), "default"), folder / "issues.parquet"
     changed = DAMAGES[damage](read_issues(folder, table))
     path.write_text("row,reason\n") if changed is None else parquet.write_table(changed, path)
+    with pytest.raises(TableError, match="issues.parquet' is damaged .*: run subsvms correct again"):
+        read_issues(folder, table)
+
+
+@pytest.mark.parametrize("keep", [0, 4, 1000, -9])
+def test_issues_that_are_cut_are_refused(folder, keep):
+    table, path = read_table(folder.with_name("loans.csv"), "default"), folder / "issues.parquet"
+    path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(TableError, match="issues.parquet' is damaged .*: run subsvms correct again"):
         read_issues(folder, table)

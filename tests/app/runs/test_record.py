@@ -1,6 +1,7 @@
 """The record of a run: read with suspicion, and as earlier versions wrote it."""
 
 import json
+from copy import deepcopy
 
 import pytest
 from loans import call
@@ -49,3 +50,47 @@ def test_the_record_of_an_earlier_version_repeats_its_run(folder, tmp_path):
         assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
     result = call("apply", folder, code=2)
     assert "run subsvms correct again" in " ".join(result.output.split())
+
+
+WRONG = (None, True, -1, 3.5, 10**30, "", "zzz", "\0", [], [[]], ["x"], [[1, [2]]], {}, {"a": 1})
+
+
+def list_places(value, place=()):
+    """Yield the place of every value that is read from a record."""
+    yield place
+    inner = (
+        value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    )
+    for key, one in inner:
+        if place or key in ("subsvms", "input", "options", "files"):
+            yield from list_places(one, (*place, key))
+
+
+def test_no_edit_of_a_record_gives_a_traceback(finished, tmp_path):
+    good = json.loads((finished.folder / "run.json").read_text())
+    read = refused = 0
+    for *above, last in list(list_places({**good, "found": {}}))[1:]:
+        for wrong in WRONG:
+            record = value = deepcopy(good)
+            for key in above:
+                value = value[key]
+            value[last] = wrong
+            (tmp_path / "run.json").write_text(json.dumps(record))
+            try:
+                read_record(tmp_path)
+                read += 1
+            except TableError as error:
+                refused += 1
+                assert str(tmp_path) in str(error)
+    assert read > 20 and refused > 300
+
+
+def test_a_value_of_a_wrong_type_is_named(finished, tmp_path):
+    record = json.loads((finished.folder / "run.json").read_text())
+    record["options"]["verified"] = [[1, ["no"]]]
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    with pytest.raises(TableError, match=r"\$\.options\.verified"):
+        read_record(tmp_path)
+    (tmp_path / "run.json").write_text("[" * 100_000)
+    with pytest.raises(TableError, match="is not the record of a run"):
+        read_record(tmp_path)

@@ -29,6 +29,9 @@ def test_a_summary_is_plain_and_its_values_are_cut_short(table):
     values = [value for row in summary.worst for _, value in row["values"]]
     assert values and max(map(len, values)) == CHARACTERS_SHOWN + 1
     assert summary.next == ["Nothing was written: leave out --dry-run to write the result."]
+    assert "would be changed" in " ".join(summary.words) and "were changed" not in " ".join(summary.words)
+    written = summarise(run, [], 0, folder="t.subsvms", files=[["a.csv", ""], ["issues.csv", ""]])
+    assert "were changed" in " ".join(written.words)
 
 
 def test_the_plain_vote_claims_no_probability(table):

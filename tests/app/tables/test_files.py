@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import re
+import sys
 from encodings.aliases import aliases
 
 import psutil
@@ -15,6 +16,7 @@ from subsvms.app.tables.files import (
     compress,
     decompress,
     measure_free_memory,
+    open_for_arrow,
     show,
     sniff_format,
 )
@@ -243,3 +245,11 @@ def test_a_text_file_of_any_name_is_read_if_its_format_is_given(tmp_path):
     assert read_table(write(tmp_path, GOOD, "t.txt"), "label").format == "csv"
     assert read_table(write(tmp_path, GOOD, "t.odd"), "label", format="csv").labels.tolist() == ["x", "y"]
     assert read_table(write(tmp_path, GOOD, "a*b.csv"), "label").labels.tolist() == ["x", "y"]
+
+
+def test_what_arrow_reads_with_threads_is_not_memory_of_pythons():
+    """Its threads may drop it when Python has ended, and the process would be aborted."""
+    data = b"a,b\n" * 100
+    before = sys.getrefcount(data)
+    reader = open_for_arrow(data)
+    assert sys.getrefcount(data) == before and reader.read() == data

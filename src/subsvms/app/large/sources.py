@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from subsvms.app.runs.record import RECORD
 from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.files import (
     SUFFIXES,
@@ -220,6 +221,10 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
     """Return the folder below which the names of folders are columns, and the files, sorted by path."""
     if isinstance(where, str | os.PathLike) and Path(where).is_dir():
         base = Path(where)
+        if (base / RECORD).is_file():
+            raise TableError(
+                f"{str(where)!r} is the folder of a run: give the table itself, or repeat the run (--from)."
+            )
         files = [path for path in base.rglob("*") if path.is_file() and _belongs(path, base)]
         if not files:
             raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
@@ -237,7 +242,7 @@ def _belongs(path, base):
     if any(part.startswith((".", "_")) for part in inner.parts):
         return False
     above = [base / parent for parent in inner.parents[:-1]]
-    return not any((folder / name).is_file() for folder in above for name in ("run.json", ".lock"))
+    return not any((folder / name).is_file() for folder in above for name in (RECORD, ".lock"))
 
 
 def find_format(paths: Sequence[Path], format: str | None = None) -> str:

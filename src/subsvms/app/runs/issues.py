@@ -16,6 +16,7 @@ from subsvms.correction._result import Correction
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 
 LEAST = 50  # with fewer flagged or held back, the most doubtful of the others are listed, too
+UNKNOWN = ("given_label", "label_quality", "confidence", "vote_share")  # null where there is none
 DIGITS = 4  # of probabilities in a file; more would say nothing
 
 
@@ -150,9 +151,10 @@ def make_schema(label_type: Any) -> Any:
     """Return the columns of ours in issues.parquet, a pyarrow.Schema, for labels of this Arrow type."""
     import pyarrow as pa
 
-    return pa.schema([
+    fields = (
         ("row", pa.int64()), ("given_label", label_type), ("suggested_label", label_type),
         ("is_label_issue", pa.bool_()), ("label_quality", pa.float64()), ("confidence", pa.float64()),
         ("vote_share", pa.float64()), ("withstands", pa.int64()), ("action", pa.string()),
         ("reason", pa.string()), ("supporting", pa.list_(pa.int64())), ("opposing", pa.list_(pa.int64())),
-    ])  # fmt: skip
+    )  # fmt: skip
+    return pa.schema([pa.field(name, kind, nullable=name in UNKNOWN) for name, kind in fields])

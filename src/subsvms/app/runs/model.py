@@ -158,6 +158,8 @@ def load_model(path: str | os.PathLike) -> Model:
     subsvms.exceptions.TableError: There is no model file 'no such file': check its name and folder.
     """
     path = Path(path)
+    if path.is_dir():
+        raise TableError(f"{str(path)!r} is a folder: give a file that subsvms correct --save-model wrote.")
     if not path.is_file():
         others = os.listdir(path.parent) if path.parent.is_dir() else []
         hint = (

@@ -86,6 +86,7 @@ class Options:
         check_range("--min-confidence", self.min_confidence, 0, 1)
         check_count("--svms", self.n_estimators)
         check_count("--seed", self.random_state, 0)
+        check_range("--seed", self.random_state, 0, 2**31)
         if self.early_exit is not None:
             check_range("--early-exit", self.early_exit, 0.5, 1, "[)")
         if self.pool_size is not None:

@@ -23,9 +23,9 @@ from subsvms.app.report import draw_charts, render_report
 from subsvms.app.runs.issues import DIGITS, Issues, get_label_type, make_schema
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
-from subsvms.app.tables.arrow import render_arrow
+from subsvms.app.tables.arrow import check_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
-from subsvms.app.tables.files import default_ending, show, split_suffix
+from subsvms.app.tables.files import default_ending, first_sentence, show, split_suffix
 from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, place_beside, write_table
 from subsvms.correction._result import Correction
 from subsvms.exceptions import TableError
@@ -130,7 +130,7 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
         The one that was corrected. Its own columns are left out.
     """
     import pyarrow as pa
-    from pyarrow import compute, parquet
+    from pyarrow import parquet
 
     path = folder / ISSUES
     if not path.is_file():
@@ -138,19 +138,38 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
             f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
             f"again (--decisions {shlex.quote(str(folder))} keeps what was decided)."
         )
-    schema = make_schema(get_label_type(table))
     try:
         with parquet.ParquetFile(path) as file:
-            found = file.read().select(schema.names).cast(schema)
-        for rows in (found["row"], *(compute.list_flatten(found[side]) for side in schema.names[-2:])):
-            if not np.all((rows.to_numpy() >= 1) & (rows.to_numpy() <= len(table))):
-                raise ValueError("the table has no such row")
-        if not set(found["suggested_label"].to_pylist()) <= set(table.classes):
-            raise ValueError("the table has no such class")
+            found = file.read()
+        found = check_values(found.select(make_schema(get_label_type(table)).names))
+        check_issues(found, table)
     except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-        reason = show(str(error))
+        reason = show(first_sentence(error))
         raise TableError(f"{str(path)!r} is damaged ({reason}): run subsvms correct again.") from None
     return found
+
+
+def check_issues(found: Any, table: LabelledTable) -> None:
+    """Raise a ValueError if what issues.parquet says about a table has a wrong type or cannot be true."""
+    from pyarrow import compute
+
+    for wanted in make_schema(get_label_type(table)):
+        column = found[wanted.name]
+        if not column.type.equals(wanted.type):
+            raise ValueError(f"{wanted.name} is of type {column.type}, not {wanted.type}")
+        if column.null_count and not wanted.nullable:
+            raise ValueError(f"{wanted.name} is missing in some rows")
+    for rows in (found["row"], *(compute.list_flatten(found[side]) for side in ("supporting", "opposing"))):
+        if rows.null_count or not np.all((rows.to_numpy() >= 1) & (rows.to_numpy() <= len(table))):
+            raise ValueError("the table has no such row")
+    if len(np.unique(found["row"].to_numpy())) < len(found):
+        raise ValueError("a row is listed twice")
+    if not set(found["suggested_label"].to_pylist()) <= set(table.classes):
+        raise ValueError("the table has no such class")
+    for name in ("label_quality", "confidence", "vote_share"):
+        values = found[name].drop_null().to_numpy()
+        if not np.all((values >= 0) & (values <= 1)):
+            raise ValueError(f"{name} must be between 0 and 1")
 
 
 def write_report(summary: Summary, correction: Correction, folder: Path) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from subsvms.app.runs.options import FLAGS, Options
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
-from subsvms.app.tables.files import show
+from subsvms.app.tables.files import first_sentence, show
 from subsvms.exceptions import TableError
 
 RECORD = "run.json"
@@ -135,7 +135,7 @@ def read_record(path: Path) -> Record:
             return _build_record(found, path.parent)
     except (OSError, ValueError, KeyError, RecursionError) as error:
         raise TableError(
-            f"{shown} is not the record of a run, or it was changed ({show(str(error))}): run subsvms "
+            f"{shown} is not the record of a run, or it was changed ({first_sentence(error)}): run subsvms "
             "correct on the table again."
         ) from None
     raise TableError(

@@ -378,15 +378,16 @@ def format_result(summary: Summary) -> list[str]:
 
 def format_action(summary: Summary) -> str:
     """Return what was done about the flagged labels, in a sentence."""
-    n = summary.flagged
+    n, dry = summary.flagged, summary.folder is None
+    was, were = ("would be", "would be") if dry else ("was", "were")
     if n == 0:
-        return "None was changed." if summary.changed == 0 else "No other label was changed."
+        return f"None {was} changed." if summary.changed == 0 else f"No other label {was} changed."
     one = n == 1
     done = {
-        "fix": f"{n:,} {'was' if one else 'were'} changed",
-        "drop": f"{n:,} {'row was' if one else 'rows were'} left out",
+        "fix": f"{n:,} {was if one else were} changed",
+        "drop": f"{n:,} {f'row {was}' if one else f'rows {were}'} left out",
         "weight": f"{n:,} {'is' if one else 'are'} flagged, and every row has a weight",
-        "review": f"{n:,} {'is' if one else 'are'} flagged for review, and none was changed",
+        "review": f"{n:,} {'is' if one else 'are'} flagged for review, and none {was} changed",
     }[summary.action]
     if summary.expected_precision is None:
         return f"{done}, following the plain vote, which gives no probabilities."
