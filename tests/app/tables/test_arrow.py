@@ -1,6 +1,7 @@
 """Parquet, Feather and Arrow files keep their types, the label's included."""
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from forged_files import FORGED, write_forged
@@ -106,3 +107,28 @@ def test_a_parquet_file_that_claims_more_than_the_free_memory_is_refused(tmp_pat
     assert_refused(message, read_table, path, "label")
     monkeypatch.setattr(arrow, "measure_free_memory", lambda: 1.3e6)
     assert path.stat().st_size < 50_000 and len(read_table(path, "label")) == 100_000
+
+
+@pytest.mark.parametrize("how", ["arrow", "parquet"])
+def test_views_as_polars_writes_them_become_plain_types(tmp_path, how):
+    frame = pl.DataFrame({"label": ["a", "b"], "c": ["x", None], "l": [["u"], []], "s": [{"k": "v"}, None]})
+    frame = frame.with_columns(pl.col("c").cast(pl.Categorical).alias("d"))
+    path = tmp_path / f"t.{how}"
+    (frame.write_ipc if how == "arrow" else frame.write_parquet)(path)
+    read = read_table(path, "label")
+    assert "view" not in str(read.columns.schema)
+    assert read.columns.take([1]).to_pylist() == frame.to_dicts()[1:]  # Arrow cannot take rows of views
+
+
+def test_repeated_values_are_written_out(tmp_path):
+    repeated = pa.RunEndEncodedArray.from_arrays([1, 3], ["x", "y"])
+    feather.write_feather(pa.table({"label": repeated}), tmp_path / "t.arrow")
+    assert read_table(tmp_path / "t.arrow", "label").labels.tolist() == ["x", "y", "y"]
+
+
+def test_dates_that_python_does_not_have_are_written_as_numbers(tmp_path):
+    when = pa.array([0, 2**62, None], pa.timestamp("us"))
+    parquet.write_table(pa.table({"label": ["a", "b", "a"], "when": when}), tmp_path / "t.parquet")
+    write_table(read_table(tmp_path / "t.parquet", "label"), tmp_path / "out.csv")
+    expected = "label,when\na,1970-01-01 00:00:00\nb,4611686018427387904 (timestamp[us])\na,\n"
+    assert (tmp_path / "out.csv").read_text() == expected

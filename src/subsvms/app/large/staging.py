@@ -10,7 +10,7 @@ from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.large.sources import UNIT_ROWS
-from subsvms.app.tables.arrow import check_values
+from subsvms.app.tables.arrow import check_values, use_plain_types
 from subsvms.app.tables.csv_text import choose_separator, read_header, text_options
 from subsvms.app.tables.files import (
     BYTE_ORDER_MARKS,
@@ -139,11 +139,11 @@ def _open_arrow(path: Path) -> Iterator:
         file.seek(0)
         if not is_file:
             with pa.ipc.open_stream(file) as stream:
-                yield stream.schema
+                yield use_plain_types(stream.schema)
                 yield from map(check_values, stream)
             return
         with pa.ipc.open_file(file) as reader:
-            yield reader.schema
+            yield use_plain_types(reader.schema)
             for number in range(reader.num_record_batches):
                 yield check_values(reader.get_batch(number))
 

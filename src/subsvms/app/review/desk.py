@@ -19,6 +19,7 @@ from subsvms.app.runs.folder import DECISIONS
 from subsvms.app.runs.outputs import ISSUES, LISTED, REPORT, read_issues
 from subsvms.app.runs.record import RECORD, read_record
 from subsvms.app.runs.summary import cut
+from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import check_target, show
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.exceptions import TableError
@@ -225,7 +226,7 @@ class Desk:
     def texts(self) -> list[str]:
         """The values of each issue's row in lower case, to search in."""
         taken = self.table.columns.take(self.rows - 1)
-        columns = [taken[name].to_pylist() for name in self.columns]
+        columns = [list_values(taken[name]) for name in self.columns]
         lines = zip(*columns, strict=True) if columns else ([] for _ in self.rows)
         return ["\n".join(cut(str(cell)) for cell in line if cell is not None).casefold() for line in lines]
 
@@ -235,7 +236,7 @@ class Desk:
             raise TableError(f"There is no column {show(column)} to filter by.")
         with self.lock:
             if column not in self._by_column:
-                cells = self.table.columns[column].take(self.rows - 1).to_pylist()
+                cells = list_values(self.table.columns[column].take(self.rows - 1))
                 self._by_column[column] = ["" if cell is None else cut(str(cell)) for cell in cells]
             return self._by_column[column]
 
@@ -308,7 +309,7 @@ class Desk:
             line = self.table.matrix[[row - 1]].tocsr()
             pairs = zip(line.indices.tolist(), line.data.tolist(), strict=True)
             return [cut(" ".join(f"{j}:{value:g}" for j, value in pairs))]
-        cells = (self.table.columns[name][row - 1].as_py() for name in self.columns)
+        cells = (list_values(self.table.columns[name].slice(row - 1, 1))[0] for name in self.columns)
         return ["" if cell is None else cut(str(cell)) for cell in cells]
 
     def settle(self, row: int, verdict: str, label: str | None) -> tuple[int, str, Any]:

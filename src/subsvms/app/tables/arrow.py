@@ -62,7 +62,7 @@ def _measure_claims(file):
 
 
 def check_values(data: Any) -> Any:
-    """Return a table or batch as it was read, or raise an error that Arrow or Python has for what is forged.
+    """Return a table or batch in plain types, or raise an error that Arrow or Python has for what is forged.
 
     Arrow believes what a file says about itself: offsets and indices that point elsewhere would end the
     process as soon as a value is used.
@@ -71,9 +71,102 @@ def check_values(data: Any) -> Any:
     ----------
     data : pyarrow.Table or pyarrow.RecordBatch
     """
+    import pyarrow as pa
+
     data.validate(full=True)
     str(data.schema.names)  # which Python decodes
-    return data
+    plain = use_plain_types(data.schema)
+    if plain.equals(data.schema):
+        return data
+    if isinstance(data, pa.Table):
+        return pa.Table.from_batches([_convert(batch, plain) for batch in data.to_batches()], plain)
+    return _convert(data, plain)
+
+
+def use_plain_types(schema: Any) -> Any:
+    """Return a schema without views and run-end encoding, as polars writes: Arrow cannot choose rows of them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> use_plain_types(pa.schema({"a": pa.list_(pa.string_view()), "b": pa.int8()}))
+    a: list<item: string>
+      child 0, item: string
+    b: int8
+    """
+    import pyarrow as pa
+
+    return pa.schema([field.with_type(_find_plain(field.type)) for field in schema], schema.metadata)
+
+
+def _find_plain(kind):
+    import pyarrow as pa
+
+    types = pa.types
+    if kind in (pa.string_view(), pa.binary_view()):
+        return pa.string() if kind == pa.string_view() else pa.binary()
+    if types.is_run_end_encoded(kind):
+        return _find_plain(kind.value_type)
+    if types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, _find_plain(kind.value_type), kind.ordered)
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_find_plain(field.type)) for field in kind])
+    if types.is_map(kind):
+        return pa.map_(_find_plain(kind.key_type), _find_plain(kind.item_type), kind.keys_sorted)
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        inner = kind.value_field.with_type(_find_plain(kind.value_type))
+        if types.is_fixed_size_list(kind):
+            return pa.list_(inner, kind.list_size)
+        return pa.list_(inner) if types.is_list(kind) else pa.large_list(inner)
+    return kind
+
+
+def _convert(batch, schema):
+    """Return a batch with the types of a schema that `use_plain_types` made."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    def convert(array, kind):
+        if array.type == kind:
+            return array
+        if pa.types.is_run_end_encoded(array.type):
+            array = compute.run_end_decode(array)
+        if pa.types.is_dictionary(kind):
+            entries = array.dictionary.cast(kind.value_type)
+            return pa.DictionaryArray.from_arrays(array.indices, entries, ordered=kind.ordered)
+        return array.cast(kind)
+
+    arrays = [convert(array, field.type) for array, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def list_values(column: Any) -> list:
+    """Return the values of a column as Python has them, and as text where it does not: dates after 9999.
+
+    Parameters
+    ----------
+    column : pyarrow.Array or pyarrow.ChunkedArray
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> list_values(pa.array([None, 2**62], pa.timestamp("us")))
+    [None, '4611686018427387904 (timestamp[us])']
+    """
+    import pyarrow as pa
+
+    wrong = (pa.ArrowException, ArithmeticError, LookupError, ValueError)
+    try:
+        return column.to_pylist()
+    except wrong:
+        pass
+    values = []
+    for cell in column:
+        try:
+            values.append(cell.as_py())
+        except wrong:
+            values.append(f"{getattr(cell, 'value', 'a value')} ({cell.type})")
+    return values
 
 
 def check_schemas(parts: Sequence[Any], names: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.tables.arrow import check_schemas, put_labels, read_arrow, render_arrow
+from subsvms.app.tables.arrow import check_schemas, list_values, put_labels, read_arrow, render_arrow
 from subsvms.app.tables.csv_text import read_csv, render_csv
 from subsvms.app.tables.files import (
     FORMATS,
@@ -339,7 +339,7 @@ def _render(columns: Any, format: str) -> bytes:
     """Return a table in a typed format, or in one other than it was read in."""
     if format in TYPED:
         return render_arrow(columns, format)
-    values = columns.to_pydict()
+    values = {name: list_values(columns[name]) for name in columns.column_names}
     if format == "jsonl":
         return render_json_lines(values)
     cells = {name: format_cells(column) for name, column in values.items()}
