@@ -16,7 +16,9 @@ import pytest
 import subsvms
 
 SOURCE = Path(subsvms.__file__).parent
-GROUND = "exceptions _extras _typing _columns _validation _intervals _threads _progress _atomic _states metrics"
+GROUND = """
+    exceptions _extras _typing _columns _validation _intervals _threads _progress _atomic _states metrics
+"""
 LIBRARY = "ensemble certificates theory correction displays adversaries datasets"
 MAY_USE = {  # each room, and the rooms it may import from, besides the ground and itself
     **dict.fromkeys(GROUND.split(), ""),
