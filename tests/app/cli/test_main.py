@@ -6,8 +6,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import typer
+from pyarrow import parquet
 from typer.testing import CliRunner
 
 import subsvms
@@ -114,3 +116,12 @@ def test_an_argument_that_is_not_utf_8_is_refused():
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "subsvms: '\\udcff' is not valid UTF-8: rename it, or write it in UTF-8.\n"
+
+
+def test_dates_that_python_does_not_have_do_not_stop_a_run(tmp_path):
+    rng = np.random.default_rng(0)
+    when = pa.array([2**62] * 100, pa.timestamp("us"))
+    columns = {"a": rng.normal(size=100), "y": rng.choice(["no", "yes"], 100), "when": when}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    done = run("correct", str(tmp_path / "t.parquet"), "--label", "y", "--svms", "20")
+    assert done.exit_code == 0, done.output

@@ -23,7 +23,7 @@ from subsvms.app.report import draw_charts, render_report
 from subsvms.app.runs.issues import DIGITS, Issues, get_label_type, make_schema
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
-from subsvms.app.tables.arrow import check_values, render_arrow
+from subsvms.app.tables.arrow import check_values, list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
 from subsvms.app.tables.files import default_ending, first_sentence, show, split_suffix
 from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, place_beside, write_table
@@ -73,7 +73,7 @@ def write_issues(run: Run, issues: Issues, folder: Path) -> None:
     table = issues.to_table(run.table)
     cells: dict[str, list] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        values = column.to_pylist()
+        values = list_values(column)
         if name in ("supporting", "opposing"):
             values = [" ".join(map(str, rows)) for rows in values]
         cells[find_free(disarm(name), cells)] = [disarm(as_cell(value)) for value in values]
@@ -114,7 +114,7 @@ def as_storable(table: Any) -> Any:
         try:
             render_arrow(pa.schema([field]).empty_table(), "parquet")
         except pa.ArrowNotImplementedError:  # such as unions and intervals
-            text = [None if value is None else str(value) for value in table.column(place).to_pylist()]
+            text = [None if value is None else str(value) for value in list_values(table.column(place))]
             table = table.set_column(place, field.name, pa.array(text, pa.string()))
     return table
 

@@ -15,6 +15,7 @@ import numpy as np
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
+from subsvms.app.tables.arrow import list_values
 
 ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
@@ -302,7 +303,7 @@ def show_values(run: Run, row: int, columns: list[str]) -> list[str]:
         line = table.matrix[[row]].tocsr()
         values = dict(zip(line.indices.tolist(), line.data.tolist(), strict=True))
         return [f"{values.get(int(name), 0.0):g}" for name in columns]
-    cells = (table.columns[name][row].as_py() for name in columns)
+    cells = (list_values(table.columns[name].slice(row, 1))[0] for name in columns)
     return ["" if cell is None else cut(str(cell)) for cell in cells]
 
 
