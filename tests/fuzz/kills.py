@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python -m fuzz.kills --correct 50 --parts 50 --apply 50 --review 30 --replace 20
 
-Every process is started as a user starts it; --forked saves the seconds that imports take, so that most
-moments fall into the work itself.
+Every process that is stopped was started as a user starts it; --forked saves the seconds that imports take, so
+that most moments fall into the work itself.
 """
 
 from fuzz import server  # noqa: I001  first: it sets the number of threads before anything is imported
@@ -51,7 +51,7 @@ class Trials:
         An empty folder.
     rng : random.Random
     fresh : bool
-        Whether to start Python again for each process.
+        Whether to start Python again for each process that is stopped.
     n_rows : int
     """
 
@@ -120,7 +120,7 @@ class Trials:
             faults += [f"left after Ctrl-C: {sorted(left)}"] if left else []
         if (place / MODEL).exists() and (place / MODEL).read_bytes() != (whole / MODEL).read_bytes():
             faults.append("the model is incomplete")
-        second = server.run_command(words, place, fresh=self.fresh)
+        second = server.run_command(words, place)
         if second.code != 0:
             return state, [*faults, f"the next run failed: {second.stderr[-300:]}"]
         faults += check_folder(place / OUT, mode)
@@ -137,7 +137,7 @@ class Trials:
         state = "whole" if (place / FINAL).exists() else "absent"
         if state == "whole" and (place / FINAL).read_bytes() != (whole / FINAL).read_bytes():
             faults.append("the table is incomplete")
-        second = server.run_command(words, place, fresh=self.fresh)
+        second = server.run_command(words, place)
         if second.code != 0:
             faults.append(f"the next run failed: {second.stderr[-300:]}")
         return f"{sign.name} {state}", faults + compare_places(place, whole)
@@ -154,7 +154,9 @@ class Trials:
         other = None
         if replace:
             other = server.start_command(make_correct("replace", place), beside, fresh=self.fresh)
-            time.sleep(self.rng.uniform(0, seconds))
+            time.sleep(
+                self.rng.uniform(0.5, 1.5) * seconds
+            )  # some decide before the folder moves, some after
         clients = [Client(address, rows[i::N_CLIENTS], f"client {i}") for i in range(N_CLIENTS)]
         for client in clients:
             client.start()
@@ -172,12 +174,11 @@ class Trials:
         if lost:
             faults.append(f"{len(lost)} of {len(acknowledged)} acknowledged decisions are lost")
         if (place / OUT).exists():
-            second = server.run_command(["apply", OUT, "--output", FINAL], place, fresh=self.fresh)
+            second = server.run_command(["apply", OUT, "--output", FINAL], place)
             if second.code != 0:
                 faults.append(f"apply failed afterwards: {second.stderr[-300:]}")
-        refused = Counter(status for client in clients for status in client.refused)
-        states = [sign.name, *(f"{status} x{count}" for status, count in sorted(refused.items()))]
-        return " ".join(states), faults, len(acknowledged)
+        refused = {str(status) for client in clients for status in client.refused}
+        return " ".join([sign.name, *sorted(refused)]), faults, len(acknowledged)
 
 
 class Client(threading.Thread):
@@ -306,8 +307,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--forked", action="store_true", help="do not start Python again each time")
     options = parser.parse_args()
-    if options.forked:
-        server.warm_up()
+    server.warm_up()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="kills-") as root:
         trials = Trials(root, random.Random(options.seed), fresh=not options.forked, n_rows=options.rows)
