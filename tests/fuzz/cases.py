@@ -193,7 +193,7 @@ def make_correct(rng, command, place, runs):
         if rng.random() < share:
             words += [option, rng.choice(list(table.columns))]
     case = Case(command, table.kind, done, words, table)
-    if rng.random() < 0.05 and "." in table.where and not local and table.kind != "embeddings":
+    if rng.random() < 0.05 and len(table.files) == 1 and not local:
         words[1], case.stdin = "-", table.files[table.main]
         words += ["--output", OUTPUT]
     elif rng.random() < 0.7:

@@ -2,8 +2,8 @@
 
     PYTHONPATH=tests python -m fuzz.kills --correct 50 --parts 50 --apply 50 --review 30 --replace 20
 
-Every process that is stopped was started as a user starts it; --forked saves the seconds that imports take, so
-that most moments fall into the work itself.
+Every process that is stopped was started as a user starts it; --forked saves the seconds that imports take,
+so that most moments fall into the work itself.
 """
 
 from fuzz import server  # noqa: I001  first: it sets the number of threads before anything is imported
