@@ -2,12 +2,21 @@
 
 import errno
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from subsvms.exceptions import TableError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+SUFFIX = ".subsvms.part"  # of temporary files
 
 ADVICE = {  # what to do about errors of the system
     "free some space, or choose another place": (errno.ENOSPC, errno.EDQUOT),
@@ -66,23 +75,30 @@ def explaining(place: Path, work: Path | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def replace_when_done(path: Path) -> Iterator[Path]:
-    """Give a temporary file in the same folder; it takes the path's place if the block raises no error.
+def replace_when_done(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file in the same folder; it takes the path's place if the block raises no error.
+
+    What a killed process left of such a file is removed: nobody holds a lock on it any more.
 
     Examples
     --------
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replace_when_done(Path(folder) / "a.txt") as temporary:
-    ...         _ = temporary.write_bytes(b"all of it")
+    ...     with replace_when_done(Path(folder) / "a.txt") as file:
+    ...         _ = file.write(b"all of it")
     ...     os.listdir(folder)
     ['a.txt']
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-", suffix=".part")
+    _clear_away(path)
+    name, file = _open_locked(path)
     try:
-        os.close(handle)
-        yield Path(name)
-        os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        os.replace(name, path)
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if fcntl is not None:  # the lock is held until the file has its name
+                _move(name, path)
+        if fcntl is None:  # there a file that is open cannot be moved
+            _move(name, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(name)
@@ -99,10 +115,42 @@ def write_whole(path: Path, data: bytes) -> None:
     ...     (Path(folder) / "a.txt").read_bytes(), os.listdir(folder)
     (b'all of it', ['a.txt'])
     """
-    with replace_when_done(path) as temporary, temporary.open("wb") as file:
+    with replace_when_done(path) as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name[:40]}-"
+
+
+def _open_locked(path: Path) -> tuple[str, BinaryIO]:
+    """Create a temporary file and lock it."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX)
+        file = os.fdopen(handle, "wb")
+        with suppress(OSError):  # some file systems have no locks
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(handle).st_nlink:
+            return name, file
+        file.close()  # another process took it for one that was left, before it was locked
+
+
+def _clear_away(path: Path) -> None:
+    """Remove temporary files that killed processes left."""
+    if fcntl is None:
+        return
+    ours = re.compile(re.escape(_prefix(path)) + r"[a-z0-9_]{8}" + re.escape(SUFFIX))
+    with suppress(OSError):
+        for left in (one for one in path.parent.iterdir() if ours.fullmatch(one.name)):
+            with suppress(OSError), left.open("rb") as file:  # an OSError: it is locked
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+
+
+def _move(name: str, path: Path) -> None:
+    os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+    os.replace(name, path)
 
 
 def _umask() -> int:

@@ -77,10 +77,15 @@ def write_state(state: State, path: str | os.PathLike) -> None:
         raise FileNotFoundError(f"There is no folder {str(path.parent)!r} to save in: create it first.")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"The folder {str(path.parent)!r} is not writable: choose another.")
+    write_whole(path, encode_state(state))
+
+
+def encode_state(state: State) -> bytes:
+    """Return the bytes of the file that holds a state."""
     arrays = {key: np.ascontiguousarray(value) for key, value in state.arrays.items()}
     text = json.dumps(state.header)
     metadata = {"subsvms": str(FORMAT), "header": text, "sha256": digest(text, arrays)}
-    write_whole(path, _sort_header(to_bytes(arrays, metadata)))
+    return _sort_header(to_bytes(arrays, metadata))
 
 
 def _sort_header(data: bytes) -> bytes:

@@ -239,7 +239,7 @@ def test_a_folder_without_its_lock_is_cleared_away_at_once(tmp_path):
     """As after a second Ctrl-C, or a kill while it was removed."""
     left = tmp_path / ".a.subsvms-0123abcd.part"
     left.mkdir()
-    (left / ".corrected.csv-abcd_123.part").write_text("half of it")
+    (left / ".corrected.csv-abcd_123.subsvms.part").write_text("half of it")
     held = tmp_path / ".a.subsvms-4567abcd.part"
     held.mkdir()
     with FileLock(held.with_suffix(".lock")):

@@ -284,15 +284,14 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(loans, monkeypatch, name):
 def test_a_model_that_cannot_be_written_is_named_and_nothing_else_is_made(
     loans, tmp_path, monkeypatch, engine
 ):
-    def fill_up(state, path):
-        path.write_bytes(b"half of it")
+    def fill_up(state):
         raise OSError(28, "No space left on device")
 
     model = tmp_path / "models" / "m"
     model.parent.mkdir()
     words = ("correct", loans, *QUICK, "--engine", engine, "--save-model", model, "--quiet")
     with monkeypatch.context() as patched:
-        patched.setattr("subsvms.app.runs.model.write_state", fill_up)
+        patched.setattr("subsvms.app.runs.model.encode_state", fill_up)
         result = call(*words, code=2)
     assert f"{str(model)!r} could not be written (No space left on device)" in " ".join(result.output.split())
     assert not loans.with_name("loans.subsvms").exists() and not list(model.parent.iterdir())

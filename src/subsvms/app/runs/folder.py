@@ -21,7 +21,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from subsvms._atomic import explaining, write_whole
+from subsvms._atomic import SUFFIX, explaining, write_whole
 from subsvms._progress import announce
 from subsvms.app.runs.decisions import holds_decisions
 from subsvms.app.runs.record import RECORD, Record, read_record
@@ -33,7 +33,7 @@ PLAN = ".plan.json"
 UNFINISHED = ".unfinished"  # after the name of a folder that a later run can continue
 FOLDERS = ("corrected", "issues", "done", "votes", "input")  # that a run in parts makes in its folder
 ALWAYS = (RECORD, "report.html", *(DECISIONS + more for more in ("", "-wal", "-shm", "-journal")))
-TEMPORARY = r"\.[\w.-]+-\w{8}\.part"  # of `write_whole`
+TEMPORARY = r"\.[\w.-]+-\w{8}" + re.escape(SUFFIX)  # of `write_whole`
 # What only the work in parts needs, and all that a run writes before its record names the files.
 SCRAP = re.compile(
     r"\.plan\.json|\.token|drawn\.json|fetched\.parquet|shared-[0-9a-f]{16}\.pickle|done/\d+\.(json|parquet)|"

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subsvms._atomic import explaining, replace_when_done
 from subsvms._progress import announce
-from subsvms._states import distrust, join_states, read_state, require, write_state
+from subsvms._states import State, distrust, encode_state, join_states, read_state, require, write_state
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
 from subsvms.app.runs.run import Run
@@ -105,11 +105,16 @@ def save_model(model: Model, path: str | os.PathLike) -> None:
     A model for 'fruit' (apple, pear), trained on columns.
     >>> folder.cleanup()
     """
+    write_state(model_to_state(model), path)
+
+
+def model_to_state(model: Model) -> State:
+    """Return the state of a model, as `load_model` expects it."""
     check_is_fitted(model.classifier)
     _check_together(model)
     header = {"model": WHOLE, "kind": model.kind, "label": model.label, "digest": model.digest}
     parts = {"classifier": classifier_to_state(model.classifier), "transformer": model.transformer.to_state()}
-    write_state(join_states(header, **parts), path)
+    return join_states(header, **parts)
 
 
 @contextmanager
@@ -118,7 +123,10 @@ def saving_model(model: Model, path: str | os.PathLike) -> Iterator[None]:
     path = Path(path).resolve()  # a link remains a link to the file
     with ExitStack() as place:
         with explaining(path, path.parent):
-            save_model(model, place.enter_context(replace_when_done(path)))
+            file = place.enter_context(replace_when_done(path))
+            file.write(encode_state(model_to_state(model)))
+            file.flush()
+            os.fsync(file.fileno())  # a full disk is noticed here, before the block
         yield
         with explaining(path, path.parent):
             place.close()
