@@ -29,21 +29,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from fuzz.judge import IN_MEMORY, IN_PARTS, take_snapshot
+from large_tables import make_columns, write_files
 from loans import make_rows, write
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-TABLE, OUT, MODEL, FINAL = "loans.csv", "out", "m.safetensors", "final.csv"
-MODES = {
-    "correct": ["--save-model", MODEL],
-    "parts": ["--engine", "local", "--max-error-rate", "0.1"],
-    "replace": [],
-}
+TABLE, PARTS, OUT, MODEL, FINAL = "loans.csv", "big", "out", "m.safetensors", "final.csv"
 N_CLIENTS = 4
 START_SECONDS = 60.0  # that the server may take to start
 
 
 class Trials:
-    """Trials on one table.
+    """Trials on a table, and on one in four parts.
 
     Parameters
     ----------
@@ -58,6 +54,7 @@ class Trials:
     def __init__(self, root, rng, *, fresh, n_rows):
         self.root, self.rng, self.fresh = Path(root), rng, fresh
         self.table = write(self.root / TABLE, make_rows(n_rows, wrong=0.2)[0])
+        self.parts = write_files(make_columns(n_rows, wrong=0.2), self.root / PARTS, n_files=4)
         self.whole = {}  # by mode, the folder that an undisturbed run leaves, and how long it takes
 
     def enter(self, name, *files):
@@ -78,7 +75,7 @@ class Trials:
     def run_whole(self, mode):
         """Return the folder of an undisturbed run and the seconds it takes."""
         if mode not in self.whole:
-            place = self.enter(f"whole {mode}", self.table)
+            place = self.enter(f"whole {mode}", self.parts if mode == "parts" else self.table)
             if mode == "apply":
                 run, _ = self.run_whole("correct")
                 place = self.enter("whole apply", self.table, run / OUT)
@@ -105,7 +102,7 @@ class Trials:
         """Stop a correction, sometimes one that replaces an earlier result."""
         whole, seconds = self.run_whole(mode)
         earlier = [whole / OUT] if self.rng.random() < 0.5 else []
-        place = self.enter(mode, self.table, *earlier)
+        place = self.enter(mode, self.parts if mode == "parts" else self.table, *earlier)
         words = make_correct(mode)
         sign, ending = self.stop(words, place, seconds)
         faults = check_words(sign, ending)
@@ -116,7 +113,7 @@ class Trials:
         elif list(place.glob("*.unfinished")):
             state = "unfinished"
         if sign == signal.SIGINT:
-            left = set(os.listdir(place)) - {TABLE, OUT, MODEL, f"{OUT}.unfinished"}
+            left = set(os.listdir(place)) - {TABLE, PARTS, OUT, MODEL, f"{OUT}.unfinished"}
             faults += [f"left after Ctrl-C: {sorted(left)}"] if left else []
         if (place / MODEL).exists() and (place / MODEL).read_bytes() != (whole / MODEL).read_bytes():
             faults.append("the model is incomplete")
@@ -125,6 +122,7 @@ class Trials:
             return state, [*faults, f"the next run failed: {second.stderr[-300:]}"]
         faults += check_folder(place / OUT, mode)
         faults += compare_places(place, whole)
+        state += " and continued" if "were done before" in second.stderr else ""
         return f"{sign.name} {state}", faults
 
     def stop_apply(self):
@@ -216,17 +214,12 @@ class Client(threading.Thread):
 
 def make_correct(mode, place=Path()):
     """Return the words of a correction, which replaces an earlier result."""
-    words = [
-        "correct",
-        str(place / TABLE),
-        "--label",
-        "default",
-        "--output",
-        str(place / OUT),
-        "--svms",
-        "300",
-    ]
-    return [*words, "--force", *MODES[mode]]
+    words = {
+        "correct": [place / TABLE, "--label", "default", "--save-model", MODEL],
+        "parts": [place / PARTS, "--label", "label", "--exclude", "true", "--max-error-rate", 0.1],
+        "replace": [place / TABLE, "--label", "default"],
+    }[mode]
+    return ["correct", *map(str, words), "--output", str(place / OUT), "--svms", "300", "--force"]
 
 
 def decide_some(place):
