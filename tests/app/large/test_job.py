@@ -3,13 +3,8 @@
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -375,38 +370,6 @@ def test_a_table_that_changes_while_it_is_read_is_refused(folder, tmp_path, monk
     with pytest.raises(TableError, match="was changed while it was read"):
         do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
     assert not (tmp_path / "x").exists()
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_it_continues_and_gives_the_same_bytes(tmp_path):
-    folder = write_files(make_columns(60_000, seed=4), tmp_path / "big", n_files=6, row_group_size=10_000)
-    command = [
-        sys.executable, "-m", "subsvms", "correct", str(folder), *COMMON, "--svms", "400", "--threads", "2",
-    ]  # fmt: skip
-    whole = subprocess.run([*command, "--output", str(tmp_path / "whole")], capture_output=True, text=True)
-    assert whole.returncode == 0, whole.stderr
-    kills = 0
-    for patience in (1.5, 2.5, 3.0, 3.5, 4.0, 5.0, 60.0, 60.0):
-        process = subprocess.Popen(
-            [*command, "--output", str(tmp_path / "x")], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline and process.poll() is None:
-            parts = len(list((tmp_path / "x.unfinished/done").glob("*.json")))
-            if parts >= 1 + kills // 3 and kills < 5:
-                break
-            time.sleep(0.02)
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL if kills % 2 else signal.SIGINT)
-            kills += 1
-        process.communicate()
-        # The folder takes its name last: once it has it, it is whole, though the signal came before the exit.
-        if (tmp_path / "x").exists():
-            break
-        assert process.returncode != 0
-    assert kills >= 2
-    assert read_files(tmp_path / "x") == read_files(tmp_path / "whole")
-    assert not list(Path(tmp_path).glob("*.unfinished"))
 
 
 def test_a_folder_that_is_in_use_is_left_alone(folder, tmp_path):

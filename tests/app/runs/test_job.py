@@ -1,11 +1,8 @@
 """The whole job, as its user does it: a file in, a folder out, or a sentence and nothing."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -357,34 +354,6 @@ def test_a_refused_table_never_aborts_the_process(tmp_path):
     command = [*COMMAND, str(tmp_path / "t.parquet"), "--label", "z"]
     codes = [subprocess.run(command, capture_output=True, timeout=300).returncode for _ in range(20)]
     assert codes == [2] * 20
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_a_run_leaves_all_or_nothing(loans):
-    """Killed a little later each time, until it gets through."""
-    before, folder = loans.read_bytes(), loans.with_name("loans.subsvms")
-    command = [*COMMAND, str(loans), "--quiet", *QUICK]
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    seen = set()
-    for delay in (*np.linspace(0.3, 1.5, 4), None):
-        process = subprocess.Popen(command, env=environment)
-        if delay is None:  # as soon as the hidden folder is there
-            while process.poll() is None and not list(loans.parent.glob(".loans.subsvms-*.part")):
-                time.sleep(0.001)
-        else:
-            time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert loans.read_bytes() == before
-        if folder.exists():
-            assert set(list_names(folder)) == FILES
-            seen.add("whole")
-            break
-        seen.add("nothing")
-    assert "nothing" in seen
-    subprocess.run([*command, "--force"], check=True, env=environment)
-    assert set(list_names(folder)) == FILES
-    assert list_names(loans.parent) == ["loans.csv", "loans.subsvms"]
 
 
 @pytest.mark.slow
