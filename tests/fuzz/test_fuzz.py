@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-N_CASES = 200
+N_CASES = 150
 
 
 def run(module, *words):
