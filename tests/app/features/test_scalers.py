@@ -121,7 +121,7 @@ def test_an_archive_that_decompresses_to_more_than_the_memory_holds_is_refused(t
     path = tmp_path / "e.npz"
     np.savez_compressed(path, np.zeros((40, 10_000)))  # 3.2 MB
     monkeypatch.setattr(scalers, "measure_free_memory", lambda: 1e7)
-    with pytest.raises(TableError, match="decompressed, it does not fit in memory"):
+    with pytest.raises(TableError, match="does not fit in the free memory once decompressed: free some"):
         scalers.load_array(path, 40)
     monkeypatch.setattr(scalers, "measure_free_memory", lambda: 2e7)
     assert scalers.load_array(path, 40).shape == (40, 10_000)

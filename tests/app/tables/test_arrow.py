@@ -103,7 +103,7 @@ def test_a_parquet_file_that_claims_more_than_the_free_memory_is_refused(tmp_pat
     path = tmp_path / "t.parquet"
     parquet.write_table(pa.table({"label": ["a", "b"] * 50_000, "n": [0.0] * 100_000}), path)
     monkeypatch.setattr(arrow, "measure_free_memory", lambda: 1.1e6)
-    message = "holds more than the free memory, decompressed: free some memory, or work in parts"
+    message = "does not fit in the free memory once decompressed: free some memory, or work in parts"
     assert_refused(message, read_table, path, "label")
     monkeypatch.setattr(arrow, "measure_free_memory", lambda: 1.3e6)
     assert path.stat().st_size < 50_000 and len(read_table(path, "label")) == 100_000
@@ -120,6 +120,21 @@ def test_views_as_polars_writes_them_become_plain_types(tmp_path, how):
     assert read.columns.take([1]).to_pylist() == frame.to_dicts()[1:]  # Arrow cannot take rows of views
 
 
+@pytest.mark.parametrize("view", [pa.list_view, pa.large_list_view])
+def test_views_of_lists_are_refused_by_their_name(tmp_path, view):
+    columns = pa.table({"label": ["a", "b"], "l": pa.array([["x"], []], view(pa.string()))})
+    feather.write_feather(columns, tmp_path / "t.arrow")
+    message = (
+        "(its column 'l' holds views of lists, which cannot be checked, instead of lists): write it again"
+    )
+    assert_refused(message, read_table, tmp_path / "t.arrow", "label")
+
+
+def test_views_may_hold_more_text_than_offsets_of_32_bits_can_reach():
+    kinds = pa.schema({"a": pa.string_view(), "b": pa.binary_view()})
+    assert arrow.use_plain_types(kinds).types == [pa.large_string(), pa.large_binary()]
+
+
 def test_repeated_values_are_written_out(tmp_path):
     repeated = pa.RunEndEncodedArray.from_arrays([1, 3], ["x", "y"])
     feather.write_feather(pa.table({"label": repeated}), tmp_path / "t.arrow")
@@ -132,3 +147,23 @@ def test_dates_that_python_does_not_have_are_written_as_numbers(tmp_path):
     write_table(read_table(tmp_path / "t.parquet", "label"), tmp_path / "out.csv")
     expected = "label,when\na,1970-01-01 00:00:00\nb,4611686018427387904 (timestamp[us])\na,\n"
     assert (tmp_path / "out.csv").read_text() == expected
+    columns = pa.table({"label": ["a", "b", "a"], "when": when.dictionary_encode()})
+    feather.write_feather(columns, tmp_path / "t.feather")
+    write_table(read_table(tmp_path / "t.feather", "label"), tmp_path / "out.csv", force=True)
+    assert (tmp_path / "out.csv").read_text() == expected
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl"])
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.timestamp("us")), pa.struct({"k": pa.timestamp("us")})], ids=str
+)
+def test_nested_values_that_python_does_not_have_are_not_lost(tmp_path, kind, name):
+    cells = [[2**62], [0]] if pa.types.is_list(kind) else [{"k": 2**62}, {"k": 0}]
+    columns = pa.table({"label": ["a", "b"], "when": pa.array(cells, kind)})
+    parquet.write_table(columns, tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet", "label")
+    message = "The column 'when' holds a value of type "
+    said = assert_refused(message, write_table, read, tmp_path / name)
+    assert said.endswith("write Parquet or Feather, or drop the column.")
+    write_table(read, tmp_path / "out.parquet")
+    assert parquet.read_table(tmp_path / "out.parquet").equals(columns)

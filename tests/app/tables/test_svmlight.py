@@ -38,6 +38,8 @@ def test_libsvm_text_is_recognised_without_a_suffix(tmp_path):
             "1 1:2\n0 1:1 " + "9" * 19 + ":1\n",
             "line 2 has the index '9999999999999999999', but indices go up to",
         ),
+        ("1 1:2\n0 1:1 " + "9" * 5000 + ":1\n", "line 2 has the index '9999"),
+        ("1 1:2\n0 2:1 00000000001:1\n", "line 2 cannot be read"),
         ("0 2:1\n" * 70 + "0 2:1 1:1\n" * 2 + "1 1:2\n" * 99, "line 71 cannot be read"),
     ],
 )

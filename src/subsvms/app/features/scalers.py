@@ -214,7 +214,7 @@ def _load(path, name):
             return found
         with found:
             if sum(part.file_size for part in found.zip.infolist()) > MAX_SHARE * measure_free_memory():
-                raise MemoryError("decompressed, it does not fit in memory")
+                raise MemoryError
             if "indptr" in found.files or "format" in found.files:
                 matrix = sparse.load_npz(path)
                 if matrix.format in ("csr", "csc", "bsr"):  # SciPy's loops do not check indices
@@ -223,6 +223,11 @@ def _load(path, name):
             if len(found.files) == 1:
                 return found[found.files[0]]
             arrays = ", ".join(map(repr, found.files))
+    except MemoryError:  # also NumPy's
+        raise TableError(
+            f"{name} does not fit in the free memory once decompressed: free some memory, or save fewer "
+            "columns."
+        ) from None
     except Exception as error:  # NumPy and zipfile raise many kinds
         raise TableError(
             f"{name} is not a valid .npy or .npz file of numbers ({error}): save it again."

@@ -39,8 +39,8 @@ def read_arrow(content: Content) -> Any:
         return check_values(table)
     except MemoryError:  # also Arrow's
         raise TableError(
-            f"{content.name} holds more than the free memory, decompressed: free some memory, or work in "
-            "parts (--engine local)."
+            f"{content.name} does not fit in the free memory once decompressed: free some memory, or work "
+            "in parts (--engine local)."
         ) from None
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(
@@ -73,6 +73,13 @@ def check_values(data: Any) -> Any:
     """
     import pyarrow as pa
 
+    for field in data.schema:
+        if "list_view<" in str(
+            field.type
+        ):  # `validate` refuses sound ones, so forged ones cannot be told apart
+            raise pa.ArrowNotImplementedError(
+                f"its column {show(field.name)} holds views of lists, which cannot be checked, instead of lists"
+            )
     data.validate(full=True)
     str(data.schema.names)  # which Python decodes
     plain = use_plain_types(data.schema)
@@ -90,8 +97,8 @@ def use_plain_types(schema: Any) -> Any:
     --------
     >>> import pyarrow as pa
     >>> use_plain_types(pa.schema({"a": pa.list_(pa.string_view()), "b": pa.int8()}))
-    a: list<item: string>
-      child 0, item: string
+    a: list<item: large_string>
+      child 0, item: large_string
     b: int8
     """
     import pyarrow as pa
@@ -104,7 +111,7 @@ def _find_plain(kind):
 
     types = pa.types
     if kind in (pa.string_view(), pa.binary_view()):
-        return pa.string() if kind == pa.string_view() else pa.binary()
+        return pa.large_string() if kind == pa.string_view() else pa.large_binary()  # views exceed 2 GiB
     if types.is_run_end_encoded(kind):
         return _find_plain(kind.value_type)
     if types.is_dictionary(kind):
@@ -140,12 +147,15 @@ def _convert(batch, schema):
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def list_values(column: Any) -> list:
+def list_values(column: Any, written: str | None = None) -> list:
     """Return the values of a column as Python has them, and as text where it does not: dates after 9999.
 
     Parameters
     ----------
     column : pyarrow.Array or pyarrow.ChunkedArray
+    written : str, optional
+        Name of the column if its values go to a file. Nested values for which there is only a word, such as
+        lists of such dates, then raise an error.
 
     Examples
     --------
@@ -165,6 +175,13 @@ def list_values(column: Any) -> list:
         try:
             values.append(cell.as_py())
         except wrong:
+            while isinstance(getattr(cell, "value", None), pa.Scalar):  # such as that of a dictionary
+                cell = cell.value
+            if written is not None and not hasattr(cell, "value"):
+                raise TableError(
+                    f"The column {show(written)} holds a value of type {show(str(cell.type))} that text cannot "
+                    "hold, such as a date after the year 9999: write Parquet or Feather, or drop the column."
+                ) from None
             values.append(f"{getattr(cell, 'value', 'a value')} ({cell.type})")
     return values
 

@@ -184,7 +184,7 @@ def plain_type(kind: Any) -> Any:
         kind = kind.value_type
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return pa.float64()
-    return pa.string() if kind == pa.string_view() else kind
+    return pa.large_string() if kind == pa.string_view() else kind
 
 
 def _interpret(counts, is_text, missing_labels):

@@ -20,7 +20,7 @@ from subsvms.exceptions import TableError
 
 LABEL = "label"  # name of the first entry of each line
 FIRST_ENTRY = re.compile(rb"^[ \t]*+([^\s#]++)", re.MULTILINE)
-LONG_INDEX = re.compile(rb"\s(\d{10,}):")
+LONG_INDEX = re.compile(rb"\s0*+(\d{10,}):")
 MAX_COLUMNS = 2**31 - 1  # scikit-learn reads indices of 32 bits
 
 
@@ -112,10 +112,13 @@ def _reject_line(text, name) -> NoReturn:
         sound = X is not None and X.shape[1] <= MAX_COLUMNS
         first, last = (middle, last) if sound else (first, middle)
     where = f"{name}, line {find_line(text.data, int(text.starts[first]))}"
-    large = [index for index in map(int, LONG_INDEX.findall(lines[first])) if index >= MAX_COLUMNS]
+    limit = str(MAX_COLUMNS).encode()
+    large = [  # compared as text: Python does not read numbers of thousands of digits
+        index for index in LONG_INDEX.findall(lines[first]) if (len(index), index) >= (len(limit), limit)
+    ]
     if large:
         raise TableError(
-            f"{where} has the index {show(str(large[0]))}, but indices go up to {MAX_COLUMNS - 1}: renumber "
+            f"{where} has the index {show(large[0].decode())}, but indices go up to {MAX_COLUMNS - 1}: renumber "
             "the columns, or hash them to fewer bits."
         )
     raise TableError(

@@ -339,7 +339,7 @@ def _render(columns: Any, format: str) -> bytes:
     """Return a table in a typed format, or in one other than it was read in."""
     if format in TYPED:
         return render_arrow(columns, format)
-    values = {name: list_values(columns[name]) for name in columns.column_names}
+    values = {name: list_values(columns[name], written=name) for name in columns.column_names}
     if format == "jsonl":
         return render_json_lines(values)
     cells = {name: format_cells(column) for name, column in values.items()}
