@@ -3,11 +3,12 @@
 import json
 import shutil
 import sqlite3
+from pathlib import Path
 
 import pytest
 from loans import call, read
 
-from subsvms.app.review.apply import apply_decisions
+from subsvms.app.review.apply import Applied, apply_decisions
 from subsvms.app.runs.decisions import Act
 from subsvms.app.runs.job import read_verified
 from subsvms.exceptions import TableError
@@ -102,3 +103,53 @@ def test_labels_that_are_no_class_are_refused_in_a_short_sentence(desk, folder, 
     for words in (("apply",), ("export", "--to", "jsonl"), ("review",), correct):
         said = " ".join(call(*words, folder, code=2).output.split())
         assert f"row {row}" in said and "not a" in said and len(said) < 500
+
+
+def test_decisions_about_rows_that_a_table_does_not_have_are_refused(desk, folder):
+    with sqlite3.connect(folder / "decisions.sqlite") as connection:
+        connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
+        connection.execute("INSERT INTO decisions VALUES (1, 501, 'label', '\"yes\"')")
+    connection.close()
+    table = folder.with_name("loans.csv")
+    correct = ("correct", table, "--label", "default", "--quiet", "--dry-run", "--decisions")
+    for words in (("apply",), ("export", "--to", "jsonl"), ("review",), correct):
+        assert "row 501" in " ".join(call(*words, folder, code=2).output.split())
+
+
+def test_an_empty_file_of_decisions_is_not_written_to_and_its_log_is_not_ignored(folder):
+    correct = ("correct", folder.with_name("loans.csv"), "--label", "default", "--quiet", "--dry-run")
+    file, log = folder / "decisions.sqlite", folder / "decisions.sqlite-wal"
+    file.write_bytes(b"")
+    assert "There are no decisions in" in " ".join(
+        call(*correct, "--decisions", folder, code=2).output.split()
+    )
+    assert file.read_bytes() == b""
+    log.write_bytes(b"the log")
+    for words in (("apply", folder), ("review", folder), (*correct, "--decisions", folder)):
+        assert "restore the file" in " ".join(call(*words, code=2).output.split())
+    assert (file.read_bytes(), log.read_bytes()) == (b"", b"the log")
+
+
+def test_a_refused_run_leaves_a_folder_with_decisions_as_it_was(desk, folder):
+    desk.decide_many([Act([desk.settle(int(desk.rows[0]), "accept", None)], "Ann")])
+    desk.decisions.close()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    correct = ("correct", folder.with_name("loans.csv"), "--label", "default", "--quiet", "--force")
+    assert "decisions that people made" in " ".join(call(*correct, "--output", folder, code=2).output.split())
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "counts, words",
+    [
+        (
+            (1, 1, 1, 1),
+            "1 row was decided by people. Of the other issues, 1 follows the suggestion and 1 keeps the",
+        ),
+        ((2, 2, 0, 2), "2 rows were decided by people. Of the other issues, 2 keep the"),
+        ((2, 0, 0, 2), "2 rows were decided by people. The table is in"),
+    ],
+)
+def test_one_is_singular(counts, words):
+    n_decided, n_kept, n_followed, n_changed = counts
+    assert words in str(Applied(Path("f.csv"), 9, n_decided, n_followed, n_kept, n_changed))

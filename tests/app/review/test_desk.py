@@ -4,7 +4,7 @@ import pytest
 from pyarrow import parquet
 
 from subsvms.app.review.desk import Desk, Filter
-from subsvms.app.runs.decisions import Act
+from subsvms.app.runs.decisions import Act, NothingToUndo
 from subsvms.app.runs.folder import check_place
 from subsvms.exceptions import TableError
 
@@ -36,6 +36,21 @@ def test_two_desks_see_each_others_decisions_whoever_decides_first(desk, folder)
     desk.decide_many([Act([desk.settle(second, "accept", None)], "Ann")])
     desk.refresh()
     assert desk.count()["decided"] == 2 and first not in desk.rows[desk.find(Filter(status="open"))]
+    other.decisions.close()
+
+
+@pytest.mark.parametrize("what", ["decide", "undo"])
+def test_what_others_decided_is_counted_even_if_storing_fails(desk, folder, what):
+    other = Desk(folder)
+    first, second = desk.rows[:2].tolist()
+    other.decide_many([Act([other.settle(first, "accept", None)], "Bob")])
+    with pytest.raises(NothingToUndo if what == "undo" else ValueError):
+        if what == "undo":
+            desk.undo("Ann")
+        else:
+            desk.decide_many([Act([(second, "label", "not a class")], "Ann")])
+    desk.refresh()
+    assert desk.count()["decided"] == 1 and first not in desk.rows[desk.find(Filter(status="open"))]
     other.decisions.close()
 
 

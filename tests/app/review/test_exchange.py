@@ -69,9 +69,12 @@ def test_an_invalid_import_imports_nothing(desk, folder, tmp_path, text, message
 def test_apply_and_export_work_from_the_command_line(desk, folder, tmp_path):
     row = int(desk.rows[0])
     (tmp_path / "d.csv").write_text(f"row,label\n{row},{desk.classes[desk.suggested[0]]}\n")
-    assert "1 decisions were imported" in call("export", folder, "--import", tmp_path / "d.csv").output
+    assert (
+        "1 decision was imported; 0 lines had no label."
+        in call("export", folder, "--import", tmp_path / "d.csv").output
+    )
     assert "issues are in" in call("export", folder, "--to", "jsonl", "--output", tmp_path / "i.jsonl").output
-    assert "1 of 500 labels differ" in " ".join(
+    assert "1 of 500 labels differs from the one given: 1 row was decided" in " ".join(
         call("apply", folder, "--output", tmp_path / "f.csv").output.split()
     )
     assert "Give either --to" in call("export", folder, code=2).output
@@ -145,6 +148,6 @@ def test_an_import_says_how_many_decisions_it_replaces(desk, folder, tmp_path):
     path.write_text(
         "\n".join(["row,label", *(f"{row},{label}" for row, label in zip(rows, labels, strict=True))])
     )
-    assert "1 of them replace a different decision" in str(import_decisions(folder, path))
+    assert "1 of them replaces a different decision" in str(import_decisions(folder, path))
     desk.refresh()
     assert desk.count()["disputed"] == 1

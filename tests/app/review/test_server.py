@@ -118,7 +118,7 @@ def test_all_rows_of_a_filter_are_decided_at_once_if_they_are_as_many_as_shown(d
         get("api/issues?given=yes&status=decided"),
         post("api/undo", {"who": "Ann"}),
     )
-    assert wrong.status_code == 409 and f"There are {n} such rows now" in wrong.json()["error"]
+    assert wrong.status_code == 409 and f"The filter finds {n} rows now" in wrong.json()["error"]
     assert right.json()["rows"] == n == after.json()["total"]
     assert undone.json()["decided"] == 0 and len(undone.json()["rows"]) == n
 
@@ -251,7 +251,7 @@ def test_decisions_on_all_rows_do_not_replace_what_others_just_decided_unasked(d
     asked, kept = ask(
         desk,
         post("api/decide-all", body | {"seen": listed.json()["last"]}),
-        post("api/decide-all", body | {"seen": listed.json()["last"], "yielding": True}),
+        post("api/decide-all", body | {"seen": listed.json()["last"], "keep_theirs": True}),
     )
     assert asked.status_code == 409 and asked.json()["differing"] == 2
     assert asked.json()["names"] == ["Ann", "Bob"]

@@ -308,12 +308,36 @@ def make_old_file(path, *lines):
     connection.close()
 
 
-def test_a_file_of_format_1_is_read_and_continued(run):
-    make_old_file(run.with_name("decisions.sqlite"), (1, "accept", '"yes"'), (2, "keep", "null"))
-    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
-    book.decide([(3, "label", "no")], who="Bob")
-    assert {row: one.label for row, one in book.current.items()} == {1: "yes", 2: None, 3: "no"}
+def test_a_file_of_format_1_is_read_and_belongs_to_the_run_once_somebody_decides(run):
+    path = run.with_name("decisions.sqlite")
+    make_old_file(path, (1, "accept", '"yes"'), (2, "keep", "null"))
+    books = [open_book(run, rows=range(1, 9), labels=["yes", "no"]) for _ in range(2)]
+    with pytest.raises(NothingToUndo):
+        books[0].undo(who="Bob")
+    assert books[0].file.connection.execute("PRAGMA user_version").fetchone() == (1,)
+    for row, book in enumerate(books, 3):
+        book.decide([(row, "label", "no")], who="Bob")
+    assert {row: one.label for row, one in book.current.items()} == {1: "yes", 2: None, 3: "no", 4: "no"}
+    assert book.file.connection.execute("PRAGMA user_version").fetchone() == (2,)
+    test_history_cannot_be_changed(book)
+    for book in books:
+        book.close()
+    open_book(run, rows=range(1, 9), labels=["yes", "no"]).close()
+    run.write_text('{"other": 1}')
+    with pytest.raises(BrokenFile, match="about another run"):
+        open_book(run)
+
+
+def test_of_two_runs_only_the_first_can_continue_a_file_of_format_1(run, tmp_path):
+    make_old_file(run.with_name("decisions.sqlite"), (1, "accept", '"yes"'))
+    (tmp_path / "other.json").write_text('{"other": 1}')
+    book, other = open_book(run), Decisions(run.with_name("decisions.sqlite"), tmp_path / "other.json")
+    book.decide([(2, "accept", "yes")], who="Ann")
+    with pytest.raises(BrokenFile):
+        other.decide([(3, "accept", "yes")], who="Bob")
+    assert len(book.history()) == 2
     book.close()
+    other.close()
 
 
 LABELS = ['"zzz"', '["yes"]', '{"yes": 1}', "1", "true", "null", json.dumps("x" * 10**6), "[" * 10**5, "NaN"]
@@ -381,6 +405,63 @@ def test_an_empty_file_holds_no_decisions(tmp_path):
     assert holds_decisions(path)
 
 
+def copy_files(book, folder):
+    """Copy the files of decisions as they are while a review is open, as if it had been killed."""
+    folder.mkdir()
+    for path in book.file.path.parent.glob("decisions.sqlite*"):
+        shutil.copy(path, folder)
+    return folder / "decisions.sqlite"
+
+
+def read_all(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("damage", [lambda path: os.truncate(path, 0), os.remove], ids=["emptied", "removed"])
+def test_decisions_in_the_log_of_an_emptied_file_are_counted_and_left_alone(book, tmp_path, damage):
+    book.decide([(1, "accept", "yes")], who="Ann")
+    path = copy_files(book, tmp_path / "copy")
+    damage(path)
+    before = read_all(path.parent)
+    assert holds_decisions(path)
+    with pytest.raises(BrokenFile, match="'decisions.sqlite-wal' beside it .*: restore the file"):
+        Decisions(path)
+    assert read_all(path.parent) == before and before["decisions.sqlite-wal"]
+
+
+def test_a_file_that_is_emptied_while_it_is_open_keeps_its_log(book):
+    book.decide([(1, "accept", "yes")], who="Ann")
+    log = book.file.path.with_name("decisions.sqlite-wal")
+    before = log.read_bytes()
+    os.truncate(book.file.path, 0)
+    with pytest.raises(BrokenFile):
+        book.decide([(2, "accept", "yes")], who="Ann")
+    assert log.read_bytes() == before
+
+
+def test_looking_for_decisions_leaves_no_file_behind(book, tmp_path):
+    book.decide([(1, "accept", "yes")], who="Ann")
+    path = copy_files(book, tmp_path / "killed")
+    moved = copy_files(book, tmp_path / "moved")
+    moved.with_name("decisions.sqlite-shm").unlink()
+    book.close()
+    for one in (path, moved, book.file.path):
+        before = sorted(one.parent.iterdir())
+        assert holds_decisions(one) and sorted(one.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize("old, new", [(b"acts_stay BEFORE", b"acts_\xb7\xb7ay BEFORE"), (None, b"")])
+def test_damage_is_reported_in_one_line(book, old, new):
+    book.decide([(row, "accept", "x" * 50) for row in range(500)], who="Ann")
+    book.close()
+    data = book.file.path.read_bytes()
+    damaged = data.replace(old, new) if old else data[:18000] + data[18500:]
+    book.file.path.write_bytes(damaged)
+    with pytest.raises(BrokenFile, match="or it is damaged") as caught:
+        Decisions(book.file.path)
+    assert "\n" not in str(caught.value) and holds_decisions(book.file.path)
+
+
 def test_of_two_who_decide_differently_the_second_is_asked(book):
     first, second = book.decide_many([
         Act([(1, "accept", "yes")], "Ann", seen=0), Act([(1, "keep", "no")], "Bob", seen=0),
@@ -414,9 +495,9 @@ def test_a_request_that_is_sent_again_is_stored_once(book):
     assert len(book.history()) == 1
 
 
-def test_who_yields_decides_only_the_other_rows(book):
+def test_who_keeps_the_decisions_of_others_decides_only_the_other_rows(book):
     book.decide([(1, "accept", "yes")], who="Ann")
     mine = [(1, "keep", "no"), (2, "keep", "no")]
-    assert book.decide_many([Act(mine, "Bob", seen=0, yielding=True)]) == [2]
+    assert book.decide_many([Act(mine, "Bob", seen=0, keep_theirs=True)]) == [2]
     assert {row: one.who for row, one in book.current.items()} == {1: "Ann", 2: "Bob"}
-    assert book.decide_many([Act(mine[:1], "Bob", seen=0, yielding=True)]) == [1]
+    assert book.decide_many([Act(mine[:1], "Bob", seen=0, keep_theirs=True)]) == [1]

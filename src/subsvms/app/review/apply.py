@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from subsvms.app.review.desk import Desk
+from subsvms.app.review.desk import Desk, format_count
 from subsvms.app.runs.outputs import get_ending
 from subsvms.app.tables.files import show
 from subsvms.app.tables.table import find_output_format, write_table
@@ -41,12 +41,14 @@ class Applied:
     n_changed: int
 
     def __str__(self) -> str:
-        counts = {"follow the suggestion": self.n_followed, "keep the label as given": self.n_kept}
-        undecided = " and ".join(f"{count:,} {words}" for words, count in counts.items() if count)
+        changed = "differs from the one given" if self.n_changed == 1 else "differ from those given"
+        followed = format_count(self.n_followed, "follows the suggestion", "follow the suggestion")
+        kept = format_count(self.n_kept, "keeps the label as given", "keep the label as given")
+        rest = " and ".join([followed] * (self.n_followed > 0) + [kept] * (self.n_kept > 0))
         return (
-            f"{self.n_changed:,} of {self.n_rows:,} labels differ from those given: {self.n_decided:,} rows "
-            f"were decided by people.{undecided and f' Of the other issues, {undecided}.'} The table is in "
-            f"{self.path}."
+            f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {changed}: "
+            f"{format_count(self.n_decided, 'row was', 'rows were')} decided by people."
+            f"{rest and f' Of the other issues, {rest}.'} The table is in {self.path}."
         )
 
 

@@ -6,6 +6,8 @@ first; rows count from 1.
 
 import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -100,7 +102,9 @@ class Desk:
         self.accepted = np.zeros(len(self.rows), dtype=bool)
         self.disputed = np.zeros(len(self.rows), dtype=bool)
         self.counts = dict.fromkeys(("decided", "skipped", "disputed", "judged", "accepted"), 0)
-        self._note(self.decisions.stacks)
+        self.noted = 0  # act up to which the status and the counts are right
+        with self._noting():
+            pass
 
     def _read_table(self) -> LabelledTable:
         paths = self.record.input.paths
@@ -152,6 +156,15 @@ class Desk:
             return []
         return [name for name in self.table.columns.column_names if name != self.table.label]
 
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Note what was read from the file in a block, also if it fails: others may have decided."""
+        try:
+            yield
+        finally:
+            self._note(self.decisions.touched(self.noted, most=None))
+            self.noted = self.decisions.last
+
     def _note(self, rows) -> None:
         """Update the status of rows about which something was decided or taken back, and the counts."""
         for row in rows:
@@ -173,24 +186,18 @@ class Desk:
 
     def refresh(self) -> None:
         """Read what others decided."""
-        with self.lock:
-            self._note(self.decisions.refresh())
+        with self.lock, self._noting():
+            self.decisions.refresh()
 
     def decide_many(self, acts: list[Act]) -> list[int | Conflict]:
         """Store acts and return their numbers, or what others decided differently in the meantime."""
-        with self.lock:
-            before = self.decisions.last
-            numbers = self.decisions.decide_many(acts)
-            self._note(self.decisions.touched(before, most=None))  # what others did meanwhile, too
-        return numbers
+        with self.lock, self._noting():
+            return self.decisions.decide_many(acts)
 
     def undo(self, who: str) -> list[Decision]:
         """Take back what this person did last, and return it."""
-        with self.lock:
-            before = self.decisions.last
-            taken = self.decisions.undo(who=who)
-            self._note(self.decisions.touched(before, most=None))
-        return taken
+        with self.lock, self._noting():
+            return self.decisions.undo(who=who)
 
     @property
     def decided_labels(self) -> dict[int, Any]:
@@ -344,6 +351,17 @@ def compute_limits(accepted: int, judged: int) -> tuple[float | None, float | No
     if judged == 0:
         return None, None
     return float(lower_limit(accepted, judged, CONFIDENCE)), float(upper_limit(accepted, judged, CONFIDENCE))
+
+
+def format_count(number: int, one: str, more: str | None = None) -> str:
+    """Return a number and the words for one or for several.
+
+    Examples
+    --------
+    >>> format_count(1, "row"), format_count(2000, "row"), format_count(2, "row was", "rows were")
+    ('1 row', '2,000 rows', '2 rows were')
+    """
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 
 def as_plain(decision: Decision | None) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subsvms.app.review.desk import Desk
+from subsvms.app.review.desk import Desk, format_count
 from subsvms.app.runs.decisions import NAME_CHARACTERS, Act, check_name
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.files import show, write_content
@@ -41,7 +41,7 @@ class Exported:
     n_issues: int
 
     def __str__(self) -> str:
-        return f"{self.n_issues:,} issues are in {self.path}, for {self.format}."
+        return f"{format_count(self.n_issues, 'issue is', 'issues are')} in {self.path}, for {self.format}."
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,11 @@ class Imported:
     n_replaced: int = 0
 
     def __str__(self) -> str:
-        replaced = f" {self.n_replaced:,} of them replace a different decision." if self.n_replaced else ""
+        replaced = format_count(self.n_replaced, "of them replaces", "of them replace")
         return (
-            f"{self.n_decisions:,} decisions were imported; {self.n_skipped:,} lines had no label.{replaced}"
+            f"{format_count(self.n_decisions, 'decision was', 'decisions were')} imported; "
+            f"{format_count(self.n_skipped, 'line')} had no label."
+            f"{f' {replaced} a different decision.' if self.n_replaced else ''}"
         )
 
 

@@ -23,7 +23,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from subsvms.app.review.desk import PAGE_ROWS, Desk, Filter
+from subsvms.app.review.desk import PAGE_ROWS, Desk, Filter, format_count
 from subsvms.app.runs.decision_file import BrokenFile
 from subsvms.app.runs.decisions import Act, Conflict, NothingToUndo, check_name
 from subsvms.exceptions import TableError
@@ -249,7 +249,7 @@ class Pages:
             act = await self.writer.decide(Act([decided], who, seen))
         except Conflict as conflict:
             name, place = conflict.theirs[0].who, self.desk.place[row]
-            why = f"{name} decided differently in the meantime: choose which decision holds."
+            why = f"{name} decided differently in the meantime: choose which decision to keep."
             raise Refusal(409, why, issue=self.desk.brief(place)) from None
         return JSONResponse({"act": act, "issue": self.desk.brief(self.desk.place[row]), **self.desk.count()})
 
@@ -261,7 +261,8 @@ class Pages:
             raise Refusal(400, "A filter must be given.")
         found = await asyncio.to_thread(self.desk.find, parse_filter(dict(wanted)))
         if len(found) != body.get("expect"):
-            raise Refusal(409, f"There are {len(found)} such rows now: look again and confirm.")
+            rows = format_count(len(found), "row")
+            raise Refusal(409, f"The filter finds {rows} now: look again and confirm.")
         if len(found) == 0:
             raise Refusal(409, "There is no row left to decide.")
         verdict, label = str(body.get("verdict")), body.get("label")
@@ -269,13 +270,12 @@ class Pages:
             found = found[self.desk.given[found] >= 0]  # nothing can be kept where no label was given
         decided = [self.desk.settle(row, verdict, label) for row in self.desk.rows[found].tolist()]
         try:
-            yielding = body.get("yielding") is True
-            act = await self.writer.decide(Act(decided, who, seen, yielding))
+            keep_theirs = body.get("keep_theirs") is True
+            act = await self.writer.decide(Act(decided, who, seen, keep_theirs))
         except Conflict as conflict:
             theirs = conflict.theirs
-            why = (
-                f"Others decided {len(theirs)} of these rows differently in the meantime: choose what holds."
-            )
+            rows = format_count(len(theirs), "row")
+            why = f"Others decided {rows} differently in the meantime: choose which decisions to keep."
             names = sorted({one.who for one in theirs})
             last = max(one.act for one in theirs)
             raise Refusal(409, why, differing=len(theirs), names=names, last=last) from None

@@ -3,6 +3,9 @@
 The file is in WAL mode and every commit is on disk before it is acknowledged. Files can be moved, removed or
 overwritten while they are open, and SQLite would go on writing to what nobody can find any more. So before
 and after each commit the files under our names are compared with those that were opened.
+
+A file of format 1 does not say which run it belongs to: with the first act that is added it becomes one of
+format 2, which belongs to the run beside it.
 """
 
 import os
@@ -93,6 +96,11 @@ class DecisionFile:
         self.sums = Sums()  # of all that was read
         with self.explaining(), ExitStack() as on_failure:
             self.digest = "" if run is None else digest_file(run)
+            if is_emptied(path):
+                raise BrokenFile(
+                    f"{str(path)!r} is empty or missing, but {path.name + '-wal'!r} beside it still holds "
+                    "decisions: restore the file; nothing was changed."
+                )
             with suppress(FileExistsError):
                 path.touch(exist_ok=False)
             before = self._look()[0]
@@ -112,13 +120,20 @@ class DecisionFile:
         execute("BEGIN IMMEDIATE")
         (version,) = execute("PRAGMA user_version").fetchone()
         if version == 0 and execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            for statement in SCHEMAS[FORMAT]:
+            for statement in HISTORY:
                 execute(statement)
-            execute("INSERT INTO run VALUES (1, ?)", (self.digest,))
-            execute(f"PRAGMA application_id = {APPLICATION}")
-            execute(f"PRAGMA user_version = {FORMAT}")
+            self._take_over()
         execute("COMMIT")
         self._check_content(self.connection)
+
+    def _take_over(self) -> None:
+        """Write, within a transaction, that the file is of our format and belongs to the run."""
+        execute = self.connection.execute
+        for statement in OWNER:
+            execute(statement)
+        execute("INSERT INTO run VALUES (1, ?)", (self.digest,))
+        execute(f"PRAGMA application_id = {APPLICATION}")
+        execute(f"PRAGMA user_version = {FORMAT}")
 
     def _check_content(self, connection: sqlite3.Connection) -> None:
         """Raise an error unless the file is sound, has our tables, and belongs to the run."""
@@ -130,13 +145,16 @@ class DecisionFile:
         found = {_squeeze(sql) for (sql,) in made if not sql.startswith("CREATE TABLE sqlite_")}
         ours = (0 if version == 1 else APPLICATION,) == execute("PRAGMA application_id").fetchone()
         if not ours or found != {_squeeze(statement) for statement in SCHEMAS[version]}:
-            raise self.damaged("its tables are not ours")
+            raise self.damaged("unexpected tables")
         (sound,) = execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
-            raise self.damaged(sound)
-        if self.run is None or version == 1:
-            return
-        if execute("SELECT sha256 FROM run").fetchall() != [(self.digest,)]:
+            raise self.damaged(show(sound))
+        if version == FORMAT:
+            self._check_owner(connection)
+
+    def _check_owner(self, connection: sqlite3.Connection) -> None:
+        found = connection.execute("SELECT sha256 FROM run").fetchall()
+        if self.run is not None and found != [(self.digest,)]:
             raise BrokenFile(
                 f"{str(self.path)!r} holds decisions about another run than the one in its folder: move it "
                 "back to the folder in which it was made."
@@ -161,9 +179,9 @@ class DecisionFile:
         """Turn errors of SQLite and of the system into one sentence."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, UnicodeError, OSError) as error:
             name = getattr(error, "sqlite_errorname", "")
-            if isinstance(error, sqlite3.Error) and not name.startswith(OUTSIDE):
+            if not isinstance(error, OSError) and not name.startswith(OUTSIDE):
                 raise self.damaged(show(str(error))) from None
             reason = error.strerror if isinstance(error, OSError) else error
             raise BrokenFile(
@@ -200,22 +218,29 @@ class DecisionFile:
     def _is_intact(self, new: Sequence[Entry]) -> bool:
         """Return whether the run is the same, and a new reader of the file finds as much as we did."""
         try:
-            if self.run is not None and digest_file(self.run) != self.digest:
+            if is_emptied(self.path) or (self.run is not None and digest_file(self.run) != self.digest):
                 return False
             uri = f"{self.path.resolve().as_uri()}?mode=ro"
             with closing(sqlite3.connect(uri, timeout=30, uri=True)) as connection:
                 self._check_content(connection)
                 return add_up(connection, new[-1][0][0] if new else self.last) == self.sums.plus(new)
-        except (OSError, sqlite3.Error, BrokenFile):
+        except (OSError, UnicodeError, sqlite3.Error, BrokenFile):
             return False
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection; without an error, what the block did can be acknowledged."""
+        """Give the connection; without an error, what the block did can be acknowledged.
+
+        Whoever adds an act must have read those before it: that is when rows and labels are checked.
+        """
         with self.explaining():
             self.check_place()
             self.connection.execute("BEGIN IMMEDIATE")
             try:
+                if self.connection.execute("PRAGMA user_version").fetchone() == (FORMAT,):
+                    self._check_owner(self.connection)  # others may have taken it over since
+                elif self.run is not None:
+                    self._take_over()
                 yield self.connection
                 self.connection.execute("COMMIT")
             except BaseException:
@@ -233,6 +258,17 @@ class DecisionFile:
         """Remember that these entries are known."""
         self.sums = self.sums.plus(entries)
         self.last = entries[-1][0][0] if entries else self.last
+
+
+def is_emptied(path: Path) -> bool:
+    """Return whether a file is empty or missing although its log is not: SQLite would delete the log."""
+    return get_size(path) == 0 < get_size(path.with_name(path.name + "-wal"))
+
+
+def get_size(path: Path) -> int:
+    """Return the bytes of a file; 0 if there is none."""
+    found = _stat(path)
+    return 0 if found is None else found.st_size
 
 
 def read_acts(connection: sqlite3.Connection, after: int, until: int = 2**62) -> list[Entry]:

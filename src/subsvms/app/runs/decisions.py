@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from subsvms.app.runs.decision_file import DecisionFile, Entry, read_acts
+from subsvms.app.runs.decision_file import DecisionFile, Entry, get_size, is_emptied, read_acts
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
@@ -64,14 +64,14 @@ class Act(NamedTuple):
     seen : int, optional
         The last act that this person has seen. If others decided any of the rows differently since, nothing
         is stored. By default all is stored in any case.
-    yielding : bool
+    keep_theirs : bool
         Whether to leave out such rows instead, and to store the rest.
     """
 
     decided: list[tuple[int, str, Any]]
     who: str
     seen: int | None = None
-    yielding: bool = False
+    keep_theirs: bool = False
 
 
 class NothingToUndo(Exception):
@@ -87,7 +87,7 @@ class Conflict(Exception):
     """
 
     def __init__(self, theirs: list[Decision]):
-        super().__init__(f"{len(theirs)} rows were decided differently")
+        super().__init__("others decided differently")
         self.theirs = theirs
 
 
@@ -101,7 +101,7 @@ class Decisions:
     run : Path, optional
         The run's run.json: a file of decisions about another run is refused.
     rows : container of int, optional
-        Rows of which somebody may have decided: a file with others is refused.
+        Rows that can be decided: a file with others is refused.
     labels : iterable, optional
         Labels that a row may have got: a file with others is refused.
 
@@ -197,6 +197,7 @@ class Decisions:
         """Take back the latest act of this person that still holds, and return what it had decided."""
         with self.lock:
             with self.file.transaction() as connection:
+                self._take_in(self.file.read_new())
                 found = connection.execute(
                     "SELECT max(id) FROM acts WHERE who = ? AND undoes IS NULL AND id NOT IN "
                     "(SELECT undoes FROM acts WHERE undoes IS NOT NULL)",
@@ -311,8 +312,8 @@ def resolve(
     >>> resolve(Act(mine, "Ann", seen=4), {7: theirs, 8: None})[1] == mine
     True
     >>> resolve(Act(mine, "Ann", seen=3), {7: theirs, 8: None})
-    (Conflict('1 rows were decided differently'), [])
-    >>> resolve(Act(mine, "Ann", seen=3, yielding=True), {7: theirs, 8: None})
+    (Conflict('others decided differently'), [])
+    >>> resolve(Act(mine, "Ann", seen=3, keep_theirs=True), {7: theirs, 8: None})
     (4, [(8, 'keep', 'no')])
     """
     known = max((one.act for one in latest.values() if one is not None), default=0)
@@ -324,7 +325,7 @@ def resolve(
         return known, []
     agreed = {row for row, _, _ in same}
     theirs = [one for row, one in news.items() if row not in agreed and one.verdict != "skip"]
-    if theirs and not act.yielding:
+    if theirs and not act.keep_theirs:
         return Conflict(theirs), []
     left_out = {one.row for one in theirs}
     return known, [line for line in act.decided if line[0] not in left_out]
@@ -336,17 +337,21 @@ def _as_line(decision):
 
 def holds_decisions(path: Path) -> bool:
     """Return whether a file holds, or may hold if it cannot be read, anything that people decided."""
+    log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
+    if is_emptied(path) or (get_size(log) and not index.exists()):
+        return True
     if not path.exists():
         return False
+    mode = "mode=ro" if get_size(log) else "immutable=1"  # otherwise a log and an index would be left behind
     try:
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)
         try:
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
                 return False  # a review was killed when it began
             return bool(connection.execute("SELECT count(*) FROM acts").fetchone()[0])
         finally:
             connection.close()
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeError):
         return True
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
-from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.decisions import Decisions, holds_decisions
 from subsvms.app.runs.folder import DECISIONS, UNFINISHED, fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, saving_model
@@ -160,7 +160,7 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
         )
     path = (folder if folder.is_dir() else folder.parent) / DECISIONS
     labels = dict(record.options.verified)
-    if path.is_file():
+    if holds_decisions(path):
         decisions = Decisions(path, path.with_name(RECORD))
         try:
             labels |= {row: decision.label for row, decision in decisions.current.items()}

@@ -1,4 +1,4 @@
-// Dialogs that ask for a name, for a label, for confirmation before all rows are decided, and whose decision holds.
+// Dialogs that ask for a name, for a label, for confirmation before all rows are decided, and which decisions to keep.
 
 import { count, plural, formatChoice, formatDecision, formatFilter, formatNames } from "./words.js";
 

@@ -350,7 +350,7 @@ function decide(verdict) {
   });
 }
 
-/** Store a decision; if others decided differently since the row was shown, ask which decision holds. */
+/** Store a decision; if others decided differently since the row was shown, ask which decision to keep. */
 async function settle(issue, who, choice) {
   let seen = issue.decision?.act ?? 0;
   for (;;) {
@@ -383,7 +383,7 @@ function decideAll(verdict) {
   });
 }
 
-/** Store a decision on all rows; if others decided some differently since, ask which decisions hold. */
+/** Store a decision on all rows; if others decided some differently since, ask which decisions to keep. */
 async function settleAll(request) {
   for (;;) {
     try {
@@ -392,7 +392,7 @@ async function settleAll(request) {
       if (!error.found?.differing) throw error;
       const chosen = await askWhichAll(error.found, request.expect);
       if (chosen === "") return null;
-      if (chosen === "theirs") request.yielding = true;
+      if (chosen === "theirs") request.keep_theirs = true;
       else request.seen = error.found.last;
     }
   }

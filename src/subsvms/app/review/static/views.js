@@ -145,7 +145,7 @@ function makeHistory(history) {
 /** What to show if the list is empty. */
 export function makeNothing(meta, { issues, decided, skipped }, status, isNarrow) {
   if (status === "disputed" && !isNarrow) {
-    return [make("p", {}, "No row was decided differently by several people."), makeOffer("open", "Show open rows")];
+    return [make("p", {}, "No rows are disputed."), makeOffer("open", "Show open rows")];
   }
   const say = (...words) => make("p", {}, ...words);
   if (issues === 0) return [say("No label in ", name(meta.title), " looks suspicious: there is nothing to review.")];
