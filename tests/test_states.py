@@ -101,8 +101,12 @@ def test_another_format_is_refused(saved):
         read_state(saved)
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "no JSON"], ids=["deep", "a list", "text"])
-def test_a_header_that_is_not_a_dictionary_is_refused(saved, text):
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, "[]", "no JSON", '{"a": ["\\ud800"]}'],
+    ids=["deep", "a list", "text", "a surrogate"],
+)
+def test_a_header_that_is_not_a_dictionary_of_text_is_refused(saved, text):
     rewrite(saved, header=text, sha256=digest(text, STATE.arrays))
     with pytest.raises(InputError, match="does not describe a model"):
         read_state(saved)

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from subsvms._atomic import write_whole
+from subsvms._text import is_text
 from subsvms.exceptions import InputError
 
 FORMAT = 2  # increased when older versions could misread a file
@@ -109,7 +110,7 @@ def read_state(path: str | os.PathLike) -> State:
     with distrust(path):
         header = json.loads(text)
         require(isinstance(header, dict), "header")
-        json.dumps(header, ensure_ascii=False).encode()  # fails for half a character, which no file can hold
+        require(is_text(json.dumps(header, ensure_ascii=False)), "text")
         return State(header, arrays)
 
 

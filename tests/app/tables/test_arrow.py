@@ -124,9 +124,7 @@ def test_views_as_polars_writes_them_become_plain_types(tmp_path, how):
 def test_views_of_lists_are_refused_by_their_name(tmp_path, view):
     columns = pa.table({"label": ["a", "b"], "l": pa.array([["x"], []], view(pa.string()))})
     feather.write_feather(columns, tmp_path / "t.arrow")
-    message = (
-        "(its column 'l' holds views of lists, which cannot be checked, instead of lists): write it again"
-    )
+    message = "(its column 'l' holds views of lists, which cannot be checked): write it again"
     assert_refused(message, read_table, tmp_path / "t.arrow", "label")
 
 

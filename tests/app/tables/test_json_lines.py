@@ -81,7 +81,10 @@ def test_new_labels_change_nothing_else_in_any_object(rows):
         ('{"label": ' + "1" * 5000 + "}", "(it holds a number of more than 4,300 digits)"),
         ('{"label": 1, "a\\ud800": 2}', r"has a key 'a\ud800', which is not valid Unicode: rename it."),
         ('{"label": "\\udc00"}', r"has the label '\udc00', which is not valid Unicode: rename it."),
-        ('{"label": 9223372036854775808}', "has the label 9223372036854775808, which is not a number of 64"),
+        (
+            '{"label": 9223372036854775808}',
+            "has the label 9223372036854775808, which is not a 64-bit number: rename",
+        ),
         ('{"label": 1}\n{"label": "1"}', "has numbers and text in its label column 'label'"),
         ("{}\n{}", "has no column 'label': it has no columns."),
         ('{"label": 0.25}\n{"label": 1}', "looks continuous, with numbers such as 0.25"),

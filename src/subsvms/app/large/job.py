@@ -29,12 +29,8 @@ from subsvms.app.runs.outputs import write_report
 from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, describe_worst, get_version, summarise
-from subsvms.app.tables.files import (
-    COMPRESSIONS,
-    digest_file,
-    measure_free_memory,
-    split_suffix,
-)
+from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
+from subsvms.app.tables.files import digest_file, split_suffix
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
 from subsvms.exceptions import InputError, TableError

@@ -15,13 +15,13 @@ from typing import Any
 
 from subsvms.app.runs.record import RECORD
 from subsvms.app.tables.arrow import check_values
+from subsvms.app.tables.compression import strip_compression
 from subsvms.app.tables.files import (
     SUFFIXES,
     check_names,
     find_files,
     first_sentence,
     show,
-    strip_compression,
     suggest,
 )
 from subsvms.exceptions import TableError

@@ -11,14 +11,10 @@ from typing import Any
 from subsvms._progress import announce
 from subsvms.app.large.sources import UNIT_ROWS
 from subsvms.app.tables.arrow import check_values, use_plain_types
+from subsvms.app.tables.compression import COMPRESSIONS
 from subsvms.app.tables.csv_text import choose_separator, read_header, text_options
-from subsvms.app.tables.files import (
-    BYTE_ORDER_MARKS,
-    COMPRESSIONS,
-    check_encoding,
-    check_names,
-    first_sentence,
-)
+from subsvms.app.tables.encodings import BYTE_ORDER_MARKS, check_encoding
+from subsvms.app.tables.files import check_names, first_sentence
 from subsvms.exceptions import TableError
 
 HEADER_BYTES = 1 << 20  # within which the first line must end

@@ -5,7 +5,8 @@ from decimal import Decimal
 from io import BytesIO
 from typing import Any
 
-from subsvms.app.tables.files import Content, first_sentence, measure_free_memory, open_for_arrow, show
+from subsvms.app.tables.compression import measure_free_memory
+from subsvms.app.tables.files import Content, first_sentence, open_for_arrow, show
 from subsvms.exceptions import TableError
 
 
@@ -74,11 +75,9 @@ def check_values(data: Any) -> Any:
     import pyarrow as pa
 
     for field in data.schema:
-        if "list_view<" in str(
-            field.type
-        ):  # `validate` refuses sound ones, so forged ones cannot be told apart
+        if "list_view<" in str(field.type):  # `validate` refuses even valid ones
             raise pa.ArrowNotImplementedError(
-                f"its column {show(field.name)} holds views of lists, which cannot be checked, instead of lists"
+                f"its column {show(field.name)} holds views of lists, which cannot be checked"
             )
     data.validate(full=True)
     str(data.schema.names)  # which Python decodes
@@ -179,8 +178,9 @@ def list_values(column: Any, written: str | None = None) -> list:
                 cell = cell.value
             if written is not None and not hasattr(cell, "value"):
                 raise TableError(
-                    f"The column {show(written)} holds a value of type {show(str(cell.type))} that text cannot "
-                    "hold, such as a date after the year 9999: write Parquet or Feather, or drop the column."
+                    f"The column {show(written)} holds a value of type {show(str(cell.type))} that text "
+                    "cannot hold, such as a date after the year 9999: write Parquet or Feather, or drop the "
+                    "column."
                 ) from None
             values.append(f"{getattr(cell, 'value', 'a value')} ({cell.type})")
     return values

@@ -1,31 +1,26 @@
-"""Files and standard input: found, read, decompressed and decoded; written completely or not at all.
+"""Files and standard input: found, read and decompressed; written completely or not at all.
 
 The format of a file follows from its suffix, or else from its first bytes. Every mistake that a user can make
 here is a `TableError`: one sentence that names the file, what was expected, what was found, and what to do.
 """
 
-import bz2
 import codecs
 import difflib
 import glob
-import gzip
 import hashlib
-import lzma
 import os
 import re
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-from subsvms._atomic import write_whole
+from subsvms._atomic import format_system_error, write_whole
+from subsvms._text import is_text
+from subsvms.app.tables.compression import decompress, read_limited, strip_compression
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"
@@ -38,25 +33,11 @@ FORMATS = {  # and the suffixes of each, the usual one first
     "svmlight": (".libsvm", ".svm", ".svmlight"),
 }
 SUFFIXES = {suffix: format for format, suffixes in FORMATS.items() for suffix in suffixes}
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-COMPRESSED_STARTS = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
 STARTS = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather"}  # the last: Arrow streams
 UNSUPPORTED = {b"PK\x03\x04": "a ZIP archive or an Excel file", b"\xd0\xcf\x11\xe0": "an old Excel file"}
 SVMLIGHT_LINE = re.compile(rb"\s*+[^\s:#]++(?:[ \t]++\w++:[-+.\deEinfa]++)++\s*+(?:#.*)?$")
 MAX_SHOWN = 20  # columns named in a message
 MAX_LENGTH = 60  # characters of a name or label in a message
-MAX_SHARE = 0.25  # of the free memory that a file may fill when decompressed; the work needs more
-CHUNK = 1 << 20  # bytes that are decompressed at a time
-CGROUP = Path("/sys/fs/cgroup")  # what a container may use, and what it uses
-# Codecs of Python for names and literals, not for files: some do not even write back what they read.
-NOT_FOR_FILES = frozenset("idna punycode raw-unicode-escape undefined unicode-escape".split())
-BYTE_ORDER_MARKS = {  # UTF-32 first, because its mark starts like that of UTF-16
-    codecs.BOM_UTF32_LE: "utf-32-le",
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
-}
 
 
 @dataclass(frozen=True)
@@ -81,33 +62,6 @@ class Content:
     data: bytes
     format: str
     digest: str
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """How a file encodes its text.
-
-    Attributes
-    ----------
-    name : str
-    mark : bytes
-        The byte order mark, if there is one.
-    """
-
-    name: str = "utf-8"
-    mark: bytes = b""
-
-    def encode(self, data: bytes) -> bytes:
-        """Return UTF-8 text in this encoding."""
-        if self.name == "utf-8":
-            return self.mark + data
-        try:
-            return self.mark + data.decode().encode(self.name)
-        except UnicodeEncodeError as error:
-            raise TableError(
-                f"{error.object[error.start]!r} cannot be written in the encoding {self.name!r} of the "
-                "table: convert the table to UTF-8 first."
-            ) from None
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -182,15 +136,6 @@ def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[P
     return files
 
 
-def is_text(value: str) -> bool:
-    """Return whether text can be written as UTF-8: it cannot if it holds half of a surrogate pair."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _find(where: str | os.PathLike) -> list[Path]:
     path = Path(where)
     if os.fspath(where) == STANDARD_INPUT or path.exists():
@@ -233,7 +178,8 @@ def read_content(path: Path, format: str | None = None) -> Content:
             with nullcontext(sys.stdin.buffer) if piped else path.open("rb") as stream:
                 raw = read_limited(stream, name)
     except OSError as error:
-        raise TableError(f"{name} cannot be read ({error.strerror}): check its permissions.") from None
+        place = "standard input" if piped else path
+        raise TableError(format_system_error(error, place, "read")) from None
     inner, claimed = strip_compression(path)
     suffix = inner.suffix.lower()
     data = decompress(raw, name, claimed)
@@ -254,79 +200,6 @@ def read_content(path: Path, format: str | None = None) -> Content:
     return Content(name, None if piped else path, data, format, hashlib.sha256(raw).hexdigest())
 
 
-def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:
-    """Return bytes without their gzip, bzip2, xz or zstd compression, if they have any.
-
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        Their name in messages.
-    claimed : str, optional
-        The compression that the suffix promises.
-    """
-    found = next((how for how, start in COMPRESSED_STARTS.items() if data.startswith(start)), None)
-    if found is None or (found == "bzip2" and claimed != found and data[4:10] != b"1AY&SY"):
-        if claimed and data:
-            raise TableError(
-                f"{name} is not a {claimed} file, despite its suffix: rename it, or compress it again."
-            )
-        return data
-    try:
-        with _open_compressed(data, found) as stream:
-            return read_limited(stream, name)
-    except TableError:
-        raise
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-        raise TableError(
-            f"{name} is a damaged {found} file ({error}): download or compress it again."
-        ) from None
-
-
-def _open_compressed(data, how):
-    if how == "zstd":
-        import pyarrow as pa
-
-        return pa.CompressedInputStream(pa.BufferReader(data), "zstd")
-    return {"gzip": gzip, "bzip2": bz2, "xz": lzma}[how].open(BytesIO(data))
-
-
-def read_limited(stream: Any, name: str) -> bytes:
-    """Return all bytes of a stream, or raise an error once they are too many for the free memory.
-
-    A few kilobytes can decompress to more than any memory holds.
-
-    Parameters
-    ----------
-    stream : file-like
-    name : str
-        Its name in messages.
-    """
-    limit = MAX_SHARE * measure_free_memory()
-    held = BytesIO()
-    while piece := stream.read(CHUNK):
-        held.write(piece)
-        if held.tell() > limit:
-            raise TableError(
-                f"{name} holds more than {limit / 1e9:.2g} GB of data, {MAX_SHARE:.0%} of the free memory: "
-                "free some memory, or save it decompressed, as an ordinary file."
-            )
-    return held.getvalue()
-
-
-def measure_free_memory() -> float:
-    """Return the bytes of memory that are free on this machine, or in this container if it allows less."""
-    free = float(psutil.virtual_memory().available)
-    try:
-        limit, used = (float((CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
-        lines = (CGROUP / "memory.stat").read_text().splitlines()
-    except (OSError, ValueError):  # no container, or one without a limit
-        return free
-    parts = dict(line.split() for line in lines)
-    cached = sum(float(parts.get(name, 0)) for name in ("active_file", "inactive_file"))  # given up if needed
-    return min(free, limit - used + cached)
-
-
 def open_for_arrow(data: bytes | memoryview) -> Any:
     """Return a copy of bytes that Arrow can read with threads, as a pyarrow.BufferReader.
 
@@ -338,18 +211,6 @@ def open_for_arrow(data: bytes | memoryview) -> Any:
     buffer = pa.allocate_buffer(len(data))
     pa.FixedSizeBufferWriter(buffer).write(data)
     return pa.BufferReader(buffer)
-
-
-def compress(data: bytes, path: Path) -> bytes:
-    """Return bytes compressed as the path's suffix says; the same bytes give the same file."""
-    how = COMPRESSIONS.get(path.suffix.lower())
-    if how == "gzip":
-        return gzip.compress(data, mtime=0)
-    if how == "zstd":
-        import pyarrow as pa
-
-        return pa.Codec("zstd").compress(data, asbytes=True)
-    return {None: lambda data: data, "bzip2": bz2.compress, "xz": lzma.compress}[how](data)
 
 
 def sniff_format(data: bytes) -> str:
@@ -369,72 +230,10 @@ def sniff_format(data: bytes) -> str:
     return "svmlight" if SVMLIGHT_LINE.match(first) else "csv"
 
 
-def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encoding]:
-    """Return a text file's bytes in UTF-8, without byte order mark, and their encoding in the file.
-
-    Parameters
-    ----------
-    content : Content
-    encoding : str, optional
-        For example "cp1252"; by default what the byte order mark says, or else UTF-8.
-    """
-    data, name = content.data, content.name
-    mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
-    if encoding is not None and not check_encoding(encoding).startswith("utf"):
-        mark = b""  # in other encodings these bytes are letters
-    codec = BYTE_ORDER_MARKS[mark] if mark else encoding or "utf-8"
-    try:
-        if codec == "utf-8":
-            data = data[len(mark) :]
-            if not data.isascii():
-                data.decode()
-        else:
-            data = data[len(mark) :].decode(codec).encode()
-    except UnicodeDecodeError as error:
-        at, line = error.start + len(mark), 1 + error.object[: error.start].count(b"\n")
-        wrong = error.object[error.start]
-        raise TableError(
-            f"{name} is not text in the encoding {codec!r}: byte {wrong:#04x} at position {at} (line {line}) "
-            "does not fit; convert the file to UTF-8, or give its encoding, for example 'cp1252'."
-        ) from None
-    except UnicodeError as error:  # UTF-7, for example, can hold halves of surrogate pairs
-        raise TableError(
-            f"{name} is not text in the encoding {codec!r} ({first_sentence(error)}): convert it to UTF-8."
-        ) from None
-    return data, Encoding(codec, mark)
-
-
-def check_encoding(encoding: str) -> str:
-    """Return the name that Python has for an encoding of text files, or raise an error if it is not one.
-
-    Examples
-    --------
-    >>> check_encoding("UTF8"), check_encoding("latin-1")
-    ('utf-8', 'iso8859-1')
-    """
-    try:
-        "".encode(encoding)  # refuses codecs that do not encode text, such as base64
-        name = codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        name = "undefined"
-    if name in NOT_FOR_FILES:
-        raise TableError(
-            f"{show(encoding)} is not an encoding of text files: use one such as 'utf-8', 'cp1252' or "
-            "'utf-16'."
-        )
-    return name
-
-
 def digest_file(path: Path) -> str:
     """Return the SHA-256 of a file, which may be larger than memory."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def strip_compression(path: Path) -> tuple[Path, str | None]:
-    """Return a path without the suffix of its compression, and the compression that the suffix names."""
-    how = COMPRESSIONS.get(path.suffix.lower())
-    return path.with_suffix("") if how else path, how
 
 
 def split_suffix(path: Path, format: str) -> tuple[str, str]:
@@ -486,7 +285,4 @@ def write_content(path: Path, data: bytes) -> None:
     try:
         write_whole(path, data)
     except OSError as error:
-        raise TableError(
-            f"{str(path)!r} could not be written ({error.strerror}): free some space, or choose another "
-            "folder."
-        ) from None
+        raise TableError(format_system_error(error, path, "written")) from None

@@ -14,14 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.tables.files import (
-    MAX_SHARE,
-    check_names,
-    find_line,
-    is_text,
-    measure_free_memory,
-    show,
-)
+from subsvms._text import is_text
+from subsvms.app.tables.compression import MAX_SHARE, measure_free_memory
+from subsvms.app.tables.files import check_names, find_line, show
 from subsvms.app.tables.labels import INT64
 from subsvms.app.tables.text import TableText
 from subsvms.exceptions import TableError
@@ -165,7 +160,7 @@ def _check_labels(values, name, label):
         )
     for value in values:
         if (isinstance(value, str) and not is_text(value)) or (isinstance(value, int) and abs(value) > INT64):
-            what = "valid Unicode" if isinstance(value, str) else "a number of 64 bits"
+            what = "valid Unicode" if isinstance(value, str) else "a 64-bit number"
             raise TableError(f"{name} has the label {show(value)}, which is not {what}: rename it.")
 
 

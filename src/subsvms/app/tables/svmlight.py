@@ -77,11 +77,12 @@ def read_svmlight(data: bytes, name: str) -> tuple[list[str], Any, Svmlight]:
 
 def _unify(labels):
     """Return labels with each number written in one way."""
-    first: dict[float, str] = {}
+    first: dict[float, str] = {}  # a whole number stays one: as floats, some beyond 2^53 would be equal
     unified = {}
     for label in dict.fromkeys(labels):
         try:
-            unified[label] = first.setdefault(float(label), label)
+            number = int(label) if label.lstrip("+-").isdecimal() else float(label)
+            unified[label] = first.setdefault(number, label)
         except ValueError:
             unified[label] = label
     return [unified[label] for label in labels]
@@ -118,8 +119,8 @@ def _reject_line(text, name) -> NoReturn:
     ]
     if large:
         raise TableError(
-            f"{where} has the index {show(large[0].decode())}, but indices go up to {MAX_COLUMNS - 1}: renumber "
-            "the columns, or hash them to fewer bits."
+            f"{where} has the index {show(large[0].decode())}, but indices go up to {MAX_COLUMNS - 1}: "
+            "renumber the columns, or hash them to fewer bits."
         )
     raise TableError(
         f"{where} cannot be read: the label must be followed by index:value pairs such as 3:0.5, with "

@@ -16,21 +16,19 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.tables.arrow import check_schemas, list_values, put_labels, read_arrow, render_arrow
+from subsvms.app.tables.compression import compress, strip_compression
 from subsvms.app.tables.csv_text import read_csv, render_csv
+from subsvms.app.tables.encodings import Encoding, decode
 from subsvms.app.tables.files import (
     FORMATS,
     SUFFIXES,
     Content,
-    Encoding,
     check_names,
     check_target,
-    compress,
-    decode,
     find_files,
     read_content,
     show,
     split_suffix,
-    strip_compression,
     write_content,
 )
 from subsvms.app.tables.json_lines import read_json_lines, render_json_lines
