@@ -1,32 +1,28 @@
-"""Check once, on entry, what the user passes: numbers, tables, labels and parameters.
+"""Check once, on entry, what the user passes: numbers, tables and parameters; labels are in `_labels`.
 
 Inner functions trust their input. Each message is one sentence that says what was expected, what was found,
 and what to do.
 """
 
-import re
-import reprlib
 import warnings
-from collections.abc import Hashable, Iterator
 from math import isfinite
-from numbers import Integral, Number, Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from subsvms._columns import drop_empty
+from subsvms._text import format_value
 from subsvms._typing import Table
 from subsvms.exceptions import InputError
 
 FLOATS = (np.float64, np.float32)
 SAMPLE = 2000  # rows that are enough to see a table's spread
 FAR_APART = 30.0  # exp(-30) is practically zero; with scaled features the exponent is about 1
-HALF = re.compile("[\ud800-\udfff]")  # half of a character: no file can hold it
 MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
 
 
@@ -110,7 +106,7 @@ def check_kind(X: Any) -> None:
     elif np.ma.is_masked(X):
         raise InputError("X must hold a number in each cell, but some are masked: fill or drop them first.")
     elif getattr(getattr(X, "dtype", None), "kind", "") in tuple("mM"):
-        raise TypeError("X must hold numbers, but holds dates or times: convert dates and so on to numbers.")
+        raise TypeError("X must hold numbers, but holds dates or times: convert them to numbers.")
 
 
 def check_format(X: Table) -> None:
@@ -118,8 +114,8 @@ def check_format(X: Table) -> None:
     try:
         if X.format in ("csr", "csc", "bsr"):
             X.check_format(full_check=True)
-        elif X.format == "coo":
-            sparse.coo_array((X.data, X.coords), shape=X.shape)  # which checks them
+        elif X.format == "coo" and X.ndim == 2:
+            sparse.coo_array((X.data, (X.row, X.col)), shape=X.shape)  # which checks them
     except ValueError as error:
         raise InputError(
             f"X must be a valid {X.format.upper()} matrix, but {error}: build it again."
@@ -134,7 +130,8 @@ def _one_sentence(X, message):
             "to numbers first, for example with skrub's TableVectorizer."
         )
     if "argument must be a string" in message or "too large to convert" in message:
-        return f"X must hold numbers of 64 bits, but {message}: convert or drop such values first."
+        what = "64-bit numbers" if "too large" in message else "numbers"
+        return f"X must hold {what}, but {message}: convert or drop such values first."
     if "with a sequence" in message:
         return "X must have two dimensions, rows and features, with a number in each cell: some hold lists."
     if "at least one array or dtype" in message:
@@ -152,11 +149,6 @@ def _one_sentence(X, message):
     if "Complex data" in message:
         return "Complex data not supported: X must hold real numbers, for example X.real and X.imag."
     return " ".join(message.split())
-
-
-def _show(value):
-    """Return a value for a message, cut short, in one line."""
-    return " ".join(reprlib.repr(value).split())
 
 
 def check_finite(X: Table, names: Any = None) -> None:
@@ -181,152 +173,6 @@ def check_finite(X: Table, names: Any = None) -> None:
                 f"X must be finite, but row {first + row}, {where} holds {what}: fill or drop such "
                 "values first, for example with scikit-learn's SimpleImputer."
             )
-
-
-def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (classes, class numbers) of a column of labels.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Strings, whole numbers or booleans.
-    n_samples : int
-        Rows of X.
-
-    Examples
-    --------
-    >>> classes, numbers = check_labels(["ham", "spam", "ham"], 3)
-    >>> [str(name) for name in classes], numbers
-    (['ham', 'spam'], array([0, 1, 0]))
-    """
-    if y is None:
-        raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
-    if getattr(getattr(y, "dtype", None), "kind", "") == "c":
-        raise InputError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
-    y = _as_column(y)
-    if len(y) != n_samples:
-        raise InputError(
-            f"X and y must have the same number of rows; got {n_samples} and {len(y)}: "
-            "give one label for each row."
-        )
-    if y.dtype.kind in "fO":
-        check_entries(y)
-    if y.dtype == object and isinstance(y[0], Number):
-        y = np.array(y.tolist())  # scikit-learn takes objects for text
-    try:
-        check_classification_targets(y)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{str(error).partition('. ')[0]}: y must hold text, whole numbers or booleans, but holds "
-            f"{_show(y[0])}: convert the labels, for example with [str(label) for label in y]."
-        ) from None
-    classes, numbers = np.unique(y, return_inverse=True)
-    broken = [name for name in classes.tolist() if isinstance(name, str) and HALF.search(name)]
-    if broken:
-        raise InputError(
-            f"y must hold valid text, but {_show(broken[0])} has half a character: fix the label."
-        )
-    if len(classes) < 2:
-        raise InputError(
-            f"y must hold at least two classes, but holds only one class, {str(classes[0])!r}: "
-            "check that y is the label column."
-        )
-    return classes, numbers
-
-
-def _as_column(y):
-    """Return labels as an array with one dimension; NumPy and pandas would change some of them silently."""
-    if isinstance(y, list | tuple):  # [1, "a"] and ["a", nan] would become strings
-        check_entries(y)
-        if any(isinstance(label, str) and label.endswith("\0") for label in y):  # which would be cut off
-            y = np.array(y, dtype=object)
-    elif np.ma.is_masked(y):
-        y = np.array(y.tolist(), dtype=object)  # None where a label is masked
-    try:
-        column = column_or_1d(y, warn=True)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{str(error).rstrip('.')}: give one label for each row.") from None
-    if column.dtype.kind in "mMV":
-        raise InputError(
-            f"Unknown label type: y must hold text, whole numbers or booleans, but holds {column.dtype}: "
-            "convert the labels, for example with [str(label) for label in y]."
-        )
-    own_type = not isinstance(getattr(y, "dtype", column.dtype), np.dtype)
-    return np.array(list(y)) if own_type and column.dtype.kind == "f" else column  # pandas' Int64, say
-
-
-def check_entries(y: Any) -> None:
-    """Raise an error if labels are missing or infinite, or of several types, such as text and numbers."""
-    missing = [row for row, label in enumerate(y) if is_missing(label) or _is_infinite(label)]
-    if missing:
-        raise InputError(
-            f"Input y contains NaN, None or infinity (inf) in {len(missing)} of {len(y)} rows, the first in "
-            f"row {missing[0]}: drop these rows or label them first."
-        )
-    kinds = {
-        "text" if isinstance(label, str) else "number" if isinstance(label, Number) else type(label).__name__
-        for label in y
-    }
-    if len(kinds) > 1:
-        raise InputError(
-            f"Unknown label type: y must hold labels of one type, but holds {' and '.join(sorted(kinds))}: "
-            "convert them, for example with [str(label) for label in y]."
-        )
-
-
-def find_missing(y: Any) -> np.ndarray:
-    """Return which labels are missing.
-
-    Examples
-    --------
-    >>> find_missing(["a", None, float("nan"), "b"])
-    array([False,  True,  True, False])
-    """
-    dtype = getattr(y, "dtype", None)
-    complete = isinstance(dtype, np.dtype) and dtype.kind in "iubUS" and not np.ma.is_masked(y)
-    if not _is_column(y):  # a mistake that `check_labels` reports
-        return np.zeros(0, dtype=bool)
-    if complete:  # pandas' Int64 can hold NA, but is of another type
-        return np.zeros(len(y), dtype=bool)
-    return np.array([is_missing(label) for label in as_list(y)], dtype=bool)
-
-
-def drop_missing(y: Any, missing: np.ndarray) -> list:
-    """Return the labels that are not missing."""
-    return [label for label, gone in zip(as_list(y), missing, strict=True) if not gone]
-
-
-def _is_column(values):
-    """Return whether these are values in one dimension, whatever they are."""
-    if isinstance(values, list | tuple | Iterator):  # NumPy fails if they are lists of different lengths
-        return True
-    return not sparse.issparse(values) and np.ndim(values) == 1
-
-
-def as_list(values: Any) -> list:
-    """Return a column as a list, None where an Arrow or masked array has no value.
-
-    Examples
-    --------
-    >>> as_list(np.ma.masked_array([1, 2], mask=[True, False]))
-    [None, 2]
-    """
-    for name in ("to_pylist", "tolist"):
-        if hasattr(values, name):
-            return list(getattr(values, name)())
-    return list(values)
-
-
-def is_missing(label: Any) -> bool:
-    """Return whether a label is None, NaN, NaT or pandas' NA."""
-    try:
-        return label is None or bool(label != label)
-    except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal to anything
-        return type(label).__name__ == "NAType"
-
-
-def _is_infinite(label):
-    return isinstance(label, float | np.floating) and bool(np.isinf(label))
 
 
 def warn_unscaled(X: Table, gamma: float) -> None:
@@ -380,31 +226,6 @@ def check_cost(n_estimators: int, n_classes: int, size: int) -> None:
         )
 
 
-def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the weight of each class as an array.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-        Classes that a dict leaves out have weight 1.
-    classes, numbers : ndarray
-        As `check_labels` returns them.
-    """
-    if class_weight is None:
-        return np.ones(len(classes))
-    if isinstance(class_weight, str):  # "balanced"
-        return len(numbers) / (len(classes) * np.bincount(numbers))
-    weights = [class_weight.get(name, 1.0) for name in classes.tolist()]
-    unknown = [key for key in class_weight if key not in classes.tolist()]
-    sound = all(isinstance(weight, Real) and 0 < float(weight) < np.inf for weight in weights)
-    if unknown or not sound:
-        raise InputError(
-            f"class_weight must give known classes positive finite weights; got {class_weight!r} "
-            f"for the classes {classes.tolist()!r}: leave out classes with weight 1."
-        )
-    return np.array(weights, dtype=float)
-
-
 def check_rows(rows: Any, n_rows: int) -> np.ndarray:
     """Return row numbers, one or a list, as an array; a list of bools says which rows.
 
@@ -426,38 +247,8 @@ def check_rows(rows: Any, n_rows: int) -> np.ndarray:
     if numbers.size == 0 and numbers.ndim == 1:
         return np.zeros(0, dtype=int)
     if numbers.ndim > 1 or numbers.dtype.kind not in "iu":
-        raise InputError(f"{expected}; got {_show(rows)}.")
+        raise InputError(f"{expected}; got {format_value(rows)}.")
     outside = (numbers < 0) | (numbers >= n_rows)
     if outside.any():
         raise InputError(f"{expected}; got {numbers[outside][0]}.")
     return numbers.astype(np.int64)
-
-
-def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return the class number of each verified label, -1 where no label was verified.
-
-    Parameters
-    ----------
-    verified : array-like of shape (n_rows,) or None
-    classes : ndarray of shape (n_classes,)
-    n_rows : int
-    """
-    numbers = np.full(n_rows, -1)
-    if verified is None:
-        return numbers
-    if not _is_column(verified):
-        raise InputError(f"verified must have one entry for each of the {n_rows} rows, in one dimension.")
-    verified = as_list(verified)
-    if len(verified) != n_rows:
-        raise InputError(f"verified must have one entry for each of the {n_rows} rows; got {len(verified)}.")
-    known = {label: number for number, label in enumerate(classes.tolist())}
-    for row, label in enumerate(verified):
-        if is_missing(label):
-            continue
-        if not isinstance(label, Hashable) or label not in known:
-            raise InputError(
-                f"verified must hold classes of y, such as {next(iter(known))!r}; got "
-                f"{_show(label)} in row {row}: leave it out."
-            )
-        numbers[row] = known[label]
-    return numbers

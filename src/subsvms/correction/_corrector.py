@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from subsvms._labels import check_labels, check_verified, drop_missing, find_missing
 from subsvms._progress import announce
 from subsvms._typing import Table
-from subsvms._validation import check_labels, check_table, check_verified, drop_missing, find_missing
+from subsvms._validation import check_table
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._frames import FrameStyle, find_style, like_labels
 from subsvms.correction._judge import judge_labels

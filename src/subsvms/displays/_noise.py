@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import confusion_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from subsvms._validation import drop_missing, find_missing
+from subsvms._labels import drop_missing, find_missing
 from subsvms.correction._result import Correction
 from subsvms.displays._base import Display, open_axes, short_names
 

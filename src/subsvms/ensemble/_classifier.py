@@ -12,9 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from subsvms._labels import check_labels
 from subsvms._progress import CallbackSupportMixin, Progress
 from subsvms._typing import Table
-from subsvms._validation import check_cost, check_labels, check_table
+from subsvms._validation import check_cost, check_table
 from subsvms.ensemble._sampling import draw_subsets, subset_size
 from subsvms.ensemble._training import pose_problem, train_svms
 from subsvms.ensemble._votes import Votes, count_training_votes, count_votes, gather_voters

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from subsvms._labels import check_class_weight
 from subsvms._typing import OnProgress, Table
-from subsvms._validation import check_class_weight, check_square, warn_unscaled
+from subsvms._validation import check_square, warn_unscaled
 from subsvms.ensemble._rows import Kernel, resolve_gamma
 from subsvms.ensemble._solver import Solution, solve_subsets
 

@@ -6,7 +6,7 @@ import pytest
 from nasty_texts import assert_refused, write
 from pyarrow import parquet
 
-from subsvms._validation import check_labels
+from subsvms._labels import check_labels
 from subsvms.app.tables.labels import as_array, encode_labels, learn_labels, number_labels, read_labels
 from subsvms.app.tables.table import read_table, write_table
 
