@@ -17,6 +17,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".subsvms.part"  # of temporary files
+ONLY_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # errors that no reading meets
 
 ADVICE = {  # what to do about errors of the system
     "free some space, or choose another place": (errno.ENOSPC, errno.EDQUOT),
@@ -48,8 +49,11 @@ def format_system_error(error: OSError, place: str | os.PathLike | None = None, 
         return str(error)
     advice = next((words for words, codes in ADVICE.items() if error.errno in codes), "try again")
     place = place or error.filename
+    reason = os.strerror(error.errno)
+    if place is None and error.strerror != reason:  # of a library, which names the file in its message
+        return f"{error.strerror}: {advice}."
     name = "A file or standard output" if place is None else repr(os.fsdecode(place))
-    return f"{name} could not be {done} ({os.strerror(error.errno)}): {advice}."
+    return f"{name} could not be {done} ({reason}): {advice}."
 
 
 @contextmanager
@@ -61,15 +65,19 @@ def explaining(place: Path, work: Path | None = None) -> Iterator[None]:
     place : Path
     work : Path, optional
         A folder whose files stand for the place. An error about a file that is neither in it nor in the place
-        is reported about that file.
+        is reported about that file; one about no file is blamed on the place only if it must be.
     """
     try:
         yield
     except OSError as error:
         if error.errno is None:  # such as that of a cluster
             raise
-        named = None if error.filename is None else Path(os.fsdecode(error.filename))
-        if named is None or {place, work} & {named, *named.parents}:
+        if error.filename is None:
+            at_place = error.errno in ONLY_WRITING
+        else:
+            named = Path(os.fsdecode(error.filename))
+            at_place = bool({place, work} & {named, *named.parents})
+        if at_place:
             raise TableError(format_system_error(error, place, "written")) from None
         raise TableError(format_system_error(error)) from None
 
@@ -128,12 +136,21 @@ def _open_locked(path: Path) -> tuple[str, BinaryIO]:
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX)
         file = os.fdopen(handle, "wb")
-        with suppress(OSError):  # some file systems have no locks
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(handle).st_nlink:
+        if _lock(handle):
             return name, file
-        file.close()  # another process took it for one that was left, before it was locked
+        file.close()
+
+
+def _lock(handle: int) -> bool:
+    """Lock a new file; return False if another process took it for one that was left, and removes it."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # it is about to
+            return False
+        except OSError:  # some file systems have no locks
+            pass
+    return os.fstat(handle).st_nlink > 0
 
 
 def _clear_away(path: Path) -> None:
