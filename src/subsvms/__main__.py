@@ -16,7 +16,7 @@ def main() -> None:
 
         app(prog_name="subsvms")
     except KeyboardInterrupt:
-        print("subsvms: stopped; nothing was written.", file=sys.stderr)
+        print("subsvms: stopped.", file=sys.stderr)
         sys.exit(130)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: Python may end undisturbed

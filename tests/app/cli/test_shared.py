@@ -78,13 +78,13 @@ def test_a_working_directory_that_is_gone_is_a_sentence(tmp_path):
     "error, code, words",
     [
         (MemoryError(), 2, "not enough memory"),
-        (RecursionError(), 2, "nested too deeply"),
-        (KeyboardInterrupt(), 130, "stopped; nothing was written."),
+        (KeyboardInterrupt(), 130, "subsvms: stopped.\n"),
+        (KeyboardInterrupt("half is kept"), 130, "subsvms: stopped; half is kept.\n"),
         (OSError(errno.EROFS, "Read-only file system", "x.csv"), 2, "'x.csv' could not be used (Read-only"),
         (
-            FileNotFoundError(errno.ENOENT, "No such file or directory"),
+            FileNotFoundError(errno.ENOENT, "Failed to open 'x.csv'"),
             2,
-            "working directory no longer exists",
+            "Failed to open 'x.csv': check its name and folder.",
         ),
         (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, ""),
     ],
@@ -99,10 +99,29 @@ def test_what_is_not_a_bug_is_a_sentence(monkeypatch, error, code, words):
     assert (result.output == "") == (words == "")
 
 
-def test_a_bug_keeps_its_traceback(monkeypatch):
-    monkeypatch.setattr("subsvms.app.cli.demo.run_demo", lambda *args: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+@pytest.mark.parametrize("error", [ZeroDivisionError, RecursionError])
+def test_a_bug_keeps_its_traceback(monkeypatch, error):
+    def fail(*args):
+        raise error
+
+    monkeypatch.setattr("subsvms.app.cli.demo.run_demo", fail)
+    with pytest.raises(error):
         call("demo")
+
+
+def test_only_a_working_directory_that_is_gone_is_said_to_be(monkeypatch):
+    def fail():
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+
+    with pytest.raises(FileNotFoundError) as caught:
+        fail()
+    assert shared.format_error(caught.value).startswith("A file or standard output could not be used")
+    monkeypatch.setattr(os, "getcwd", fail)
+    assert shared.format_error(caught.value).startswith("The working directory no longer exists")
+
+
+def test_the_arguments_that_are_given_are_checked():
+    assert "is not valid UTF-8" in call("correct", "a\udcff.csv", "--label", "y", code=2).output
 
 
 def test_labels_cannot_control_the_terminal(tmp_path):

@@ -20,9 +20,9 @@ from subsvms.app.cli.shared import (
     TextEncoding,
     Threads,
     app,
+    print_json,
+    print_text,
     read_options,
-    say,
-    say_json,
 )
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def correct(
                 expected=expected, base=base, **outputs,
             )  # fmt: skip
     if as_json:
-        say_json(asdict(summary))
+        print_json(asdict(summary))
     elif not quiet:
         show_summary(summary, Console())
 
@@ -239,7 +239,7 @@ def predict(
     done = predict_file(
         model, file, output=output, features=features, force=force, reading=reading, n_jobs=threads or -1
     )
-    say(str(done))
+    print_text(str(done))
 
 
 @app.command(epilog="Example: subsvms plan loans.csv --label default --max-error-rate 0.2")
@@ -276,12 +276,12 @@ def plan(
         names = ("seconds", "phi", "votes_needed", "max_error_rate", "failure")
         answer = {**found.parameters, **{name: getattr(found, name) for name in names}}
         answer |= {name: list(getattr(found, name)) for name in ("guaranteed", "estimated", "assumed")}
-        say_json(answer | {"notes": list(notes)})
+        print_json(answer | {"notes": list(notes)})
         return
-    say(f"{table.name}: {len(table)} rows, {len(table.classes)} classes in column {label!r}.")
+    print_text(f"{table.name}: {len(table)} rows, {len(table.classes)} classes in column {label!r}.")
     for note in notes:
-        say(note)
-    say(f"\n{found}")
+        print_text(note)
+    print_text(f"\n{found}")
 
 
 @app.command(
@@ -342,7 +342,7 @@ def corrupt(
         error_rate=error_rate, rho=rho, alpha=alpha, random_state=seed,
         matrix=None if matrix is None else parse_matrix(matrix), region_class=region_class,
     )  # fmt: skip
-    say(str(done))
+    print_text(str(done))
 
 
 @app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from subsvms.app.cli.shared import app, say
+from subsvms.app.cli.shared import app, print_text
 
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
 
@@ -23,10 +23,13 @@ def review(
     Decisions are stored in the folder. Press Ctrl-C to stop.
     """
     from subsvms.app.review import serve
+    from subsvms.app.review.desk import format_count
 
     def ready(address, desk):
-        say(f"{len(desk):,} labels of {desk.title} to review, at {address}")
-        say("Anyone on this machine with this address can decide. Press Ctrl-C to stop; decisions are kept.")
+        print_text(f"{format_count(len(desk), 'label')} of {desk.title} to review, at {address}")
+        print_text(
+            "Anyone on this machine with this address can decide. Press Ctrl-C to stop; decisions are kept."
+        )
         if browser:
             typer.launch(address)
 
@@ -47,7 +50,7 @@ def apply(
     """Write the table with the labels that people decided on the review page."""
     from subsvms.app.review.apply import apply_decisions
 
-    say(str(apply_decisions(folder, undecided=undecided, output=output, force=force)))
+    print_text(str(apply_decisions(folder, undecided=undecided, output=output, force=force)))
 
 
 @app.command(epilog="Example: subsvms export loans.subsvms --to label-studio")
@@ -73,6 +76,6 @@ def export(
     if (to is None) == (import_from is None):
         raise InputError("Give either --to and a format, or --import and a file.")
     if import_from is not None:
-        say(str(import_decisions(folder, import_from, who=who)))
+        print_text(str(import_decisions(folder, import_from, who=who)))
     else:
-        say(str(export_issues(folder, str(to), output=output, force=force)))
+        print_text(str(export_issues(folder, str(to), output=output, force=force)))

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Annotated, Any
 
@@ -16,29 +16,30 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud8
 
 
 class Commands(TyperGroup):
-    """All commands: whatever one of them raises for its user's sake is reported in one sentence."""
+    """All commands: errors meant for the user are reported in one sentence."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         with errors_as_sentences():
             return super().invoke(ctx)
 
-    def main(self, *args: Any, **options: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *more: Any, **options: Any) -> Any:
         """Parse the command line and run the command; help and version are printed here."""
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):  # no text is refused because of the terminal's encoding
                 stream.reconfigure(errors="backslashreplace")
         try:
             with errors_as_sentences():
-                check_arguments(sys.argv)
-                return super().main(*args, **options)
+                check_arguments(sys.argv[1:] if args is None else args)
+                return super().main(args, *more, **options)
         except typer.Exit as stop:
             sys.exit(stop.exit_code)
 
 
-def check_arguments(arguments: list[str]) -> None:
+def check_arguments(arguments: Sequence[str]) -> None:
     """Raise an error if an argument is not text in UTF-8: it could not be written to the record of a run."""
-    from subsvms.app.tables.files import is_text, show
+    from subsvms._text import is_text
+    from subsvms.app.tables.files import show
     from subsvms.exceptions import InputError
 
     for argument in arguments:
@@ -60,7 +61,7 @@ def print_version(asked: bool) -> None:
     if asked:
         from subsvms import __version__
 
-        say(f"subsvms {__version__}")
+        print_text(f"subsvms {__version__}")
         raise typer.Exit()
 
 
@@ -110,18 +111,18 @@ def make_printable(text: str) -> str:
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def say(text: str) -> None:
+def print_text(text: str) -> None:
     """Print a text that may hold anything from a table."""
     typer.echo(make_printable(text))
 
 
-def say_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """Print a value as JSON, in ASCII: any terminal, file or program can take it."""
     typer.echo(json.dumps(value, indent=1))
 
 
 def silence(stream: IO[str] | None) -> None:
-    """Send what a stream does not take nowhere, so that Python does not complain about it when it ends."""
+    """Discard what a stream does not accept, so that Python does not complain about it when it ends."""
     if stream is None:  # closed from the beginning
         return
     try:
@@ -141,13 +142,13 @@ def errors_as_sentences() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        complain(f"stopped; {str(stop) or 'nothing was written'}.")
+        print_error(f"stopped; {stop}." if str(stop) else "stopped.")
         raise typer.Exit(130) from None
-    except (InputError, MemoryError, OSError, RecursionError) as error:  # anything else is a bug and shows
+    except (InputError, MemoryError, OSError) as error:  # anything else is a bug and shows
         silence(sys.stdout)  # if it is full
-        if isinstance(error, BrokenPipeError):  # who reads what is printed has seen enough
+        if isinstance(error, BrokenPipeError):  # the reader closed the pipe
             raise typer.Exit(1) from None
-        complain(format_error(error))
+        print_error(format_error(error))
         raise typer.Exit(2) from None
 
 
@@ -157,14 +158,21 @@ def format_error(error: BaseException) -> str:
 
     if isinstance(error, MemoryError):
         return "There is not enough memory: close other programs, or work in parts (--engine local)."
-    if isinstance(error, RecursionError):
-        return "The input is nested too deeply to be read."
-    if isinstance(error, FileNotFoundError) and error.errno is not None and error.filename is None:
+    if isinstance(error, FileNotFoundError) and error.filename is None and not has_working_directory():
         return "The working directory no longer exists: change to another."
     return format_system_error(error) if isinstance(error, OSError) else str(error)
 
 
-def complain(text: str) -> None:
+def has_working_directory() -> bool:
+    """Return whether the working directory still exists."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def print_error(text: str) -> None:
     """Print an error, if possible."""
     try:
         typer.echo(f"subsvms: {make_printable(text)}", err=True)

@@ -32,15 +32,7 @@ def showing_progress(console: Console) -> Iterator[None]:
         Of standard error.
     """
     if not console.is_terminal:
-        lines = PlainLines(console)
-
-        def print_line(stage, done, total):
-            try:
-                lines(stage, done, total)
-            except OSError:  # standard error is full or closed, which is no reason to stop
-                silence(console.file)
-
-        with listening(print_line):
+        with listening(PlainLines(console)):
             yield
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
@@ -71,11 +63,18 @@ class PlainLines:
         now = time.monotonic()
         if stage != self.stage:
             self.stage, self.began, self.printed = stage, now, now
-            self.console.print(Text(f"{stage} ..."))
+            self.print(f"{stage} ...")
         elif now - self.printed > PAUSE and 0 < done < total:
             left = (now - self.began) / done * (total - done)
             self.printed = now
-            self.console.print(Text(f"  {done / total:.0%}, about {left:.0f} s left"))
+            self.print(f"  {done / total:.0%}, about {left:.0f} s left")
+
+    def print(self, line: str) -> None:
+        """Print a line; if standard error is full or closed, that is no reason to stop."""
+        try:
+            self.console.print(Text(line))
+        except OSError:
+            silence(self.console.file)
 
 
 def show_summary(summary: Summary, console: Console) -> None:

@@ -2,7 +2,7 @@
 
 `subsvms.app.runs.summary` collects the numbers; this module prints them. Any text in a summary may come from
 an untrusted table. So everything that the template prints is escaped, and first goes through one function
-(`make_printable`) that limits its length and replaces characters that HTML cannot hold. The page itself
+(`format_value`) that limits its length and replaces characters that HTML cannot hold. The page itself
 forbids scripts and requests.
 """
 
@@ -83,7 +83,7 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
 def open_templates() -> Environment:
     """Return the templates of this package, with the filters they use for numbers and text."""
     pages = Environment(
-        loader=PackageLoader("subsvms.app.report"), autoescape=True, finalize=make_printable,
+        loader=PackageLoader("subsvms.app.report"), autoescape=True, finalize=format_value,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     pages.filters |= {
@@ -102,7 +102,7 @@ def open_templates() -> Environment:
 # Text
 
 
-def make_printable(value: Any) -> Any:
+def format_value(value: Any) -> Any:
     """Return a value as the page prints it: not too long, and without characters that HTML cannot hold."""
     if isinstance(value, Markup):  # made by the page itself
         return value
