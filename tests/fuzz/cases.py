@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from fuzz.files import DRAW, IN_PARTS, Table, write_parquet
+from fuzz.files import DRAW, IN_PARTS, Table, rename, write_parquet
 from fuzz.mutations import ANY, MUTATIONS, change_cells
-from fuzz.options import draw_invalid, draw_valid
+from fuzz.options import FILES, draw_invalid, draw_valid
 from fuzz.server import run_command
 
 RUN, MODEL, OUTPUT, OURS = "t.subsvms", "t.model", "out", "precious.txt"
@@ -150,7 +150,10 @@ def make_case(seed, number, place, runs):
     case = make.get(command, make_on_run)(rng, command, place, runs)
     if rng.random() < WRONG and command != "from":
         group = {"local": "correct", "decisions": "correct"}.get(command, command)
-        case.words += draw_invalid(rng, group)
+        if rng.random() < 0.1 and case.words[:2] == ["correct", case.table.where]:
+            case.words[1] = rng.choice(FILES)
+        else:
+            case.words += draw_invalid(rng, group)
         case.damage = "wrong option" if case.damage == NONE else case.damage
     if rng.random() < 0.01:
         case.stdout = "/dev/full"
@@ -186,6 +189,8 @@ def make_correct(rng, command, place, runs):
     local = command == "local"
     table = DRAW[rng.choice(IN_PARTS if local else list(DRAW))](rng)
     done = damage_table(rng, table)
+    if rng.random() < 0.04 and len(table.files) == 1:
+        rename(rng, table)
     words = ["correct", table.where, "--label", table.label, *QUICK, *table.reading]
     words += draw_valid(rng, "correct")
     words += ["--engine", "local", *draw_valid(rng, "local", most=1)] if local else []

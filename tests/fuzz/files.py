@@ -107,6 +107,16 @@ def compress(rng, table):
     return table
 
 
+STEMS = ("a b", "\u00fc", "[x]", "*", "'q\"", "n\nl", "\x1b[2J", "t\udcff", "-t", ".t", "x" * 200, "x" * 243)
+
+
+def rename(rng, table):
+    """Give the only file of a table a strange name."""
+    ((name, data),) = table.files.items()
+    table.where = rng.choice(STEMS) + name.removeprefix("t")
+    table.files = {table.where: data}
+
+
 def write_cell(value, decimal="."):
     """Return the text of a cell."""
     if value is None:

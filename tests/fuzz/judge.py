@@ -12,7 +12,7 @@ from fuzz.files import get_kind, read_rows
 
 REVIEW = ("apply", "export", "import")  # commands that may open, and so create, decisions.sqlite
 DEFAULTS = (  # where results go without --output
-    "t*.subsvms", "t*.subsvms/*", "t*.predicted.*", "t*.corrupted.*", f"{RUN}/final.*", f"{RUN}/issues.json*",
+    "*.subsvms", "*.subsvms/*", "*.predicted.*", "*.corrupted.*", f"{RUN}/final.*", f"{RUN}/issues.json*",
     f"{RUN}/issues.spotlight.parquet",
 )  # fmt: skip
 LEFT = re.compile(r"\.part|\.lock|\.old|\.unfinished|-wal|-shm|-journal|(^|/)\.")

@@ -26,7 +26,7 @@ MAGIC = (
 NUMBERS = (0, 1, -1, 2, 127, 2**15, 2**31 - 1, -(2**31), 2**32 - 1, 2**40, 2**63 - 1, -(2**63))
 VALUES = (  # in place of a value of JSON
     None, True, False, 0, -1, 1.5, 1e308, 10**30, float("nan"), -(2**63), "", "x", "label", "\x1b[2J",
-    "\ud800", "9" * 300, "x" * 300, "../../../etc/passwd", [], [1], [[]], [None], {}, {"a": 1},
+    "\ud800", "9" * 300, "x" * 300, "../../../etc/passwd", "/dev/zero", [], [1], [[]], [None], {}, {"a": 1},
 )  # fmt: skip
 CELLS = (
     None, "", " ", "0", "-1", "1e999", "1e-400", "nan", "inf", "NA", "?", "true", "no", "yes", "1,5", "1_000",
@@ -142,7 +142,7 @@ def change_json(rng, data):
     elif way == "remove":
         del holder[key]
     elif way == "add" and isinstance(holder, dict):
-        holder[rng.choice(["x", "svms", "label", "__class__"])] = rng.choice(VALUES)
+        holder[rng.choice(["x", "svms", "label", "__class__", "", "\ud800", "k" * 300])] = rng.choice(VALUES)
     else:
         holder[key] = [holder[key]]
     return json.dumps(document).encode()

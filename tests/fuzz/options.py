@@ -108,6 +108,7 @@ INVALID = {
     },
     "import": {"--who": ["", "x" * 100, "\x1b[2J", "\udcff"], "--to": ["jsonl"]},
 }
+FILES = ["missing.csv", ".", "", "precious.txt", "/dev/null", "/dev/zero", "*.nothing", "t", "x" * 300, "-x"]
 RARE = {"--dry-run": 0.3, "--json": 0.7, "--missing-label": 0.3}  # drawn less often than the others
 
 

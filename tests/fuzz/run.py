@@ -193,7 +193,7 @@ def main():
             return
         for one in run_all(Fuzzer(options.seed, work, options.failed), numbers, options.processes):
             outcomes.append(one)
-            for fault in one.faults:
+            for fault in map(ascii, one.faults):
                 print(f"{options.seed}:{one.number}  {one.kind}, {one.damage}  {fault}", flush=True)
             if len(outcomes) % 1000 == 0:
                 print(f"{len(outcomes)} cases", flush=True)
