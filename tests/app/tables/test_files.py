@@ -98,11 +98,13 @@ def test_a_place_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
     (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
     os.link(tmp_path / "t.csv", tmp_path / "twin.csv")
     write(tmp_path, "old", "old.csv")
+    os.mkfifo(tmp_path / "pipe.csv")
     for name, message in {
         "t.csv": "'t.csv' is the input table, which is never overwritten",
         "link.csv": "is the input table",
         "twin.csv": "is the input table",
         "folder.csv": "'folder.csv' is a folder: give the name of a file",
+        "pipe.csv": "'pipe.csv' is not an ordinary file: choose another name",
         "none/x.csv": "to write to: create it first",
         "x.xls": "'x.xls' does not say which of the formats csv, tsv",
         "x": "'x' does not say which of the formats",

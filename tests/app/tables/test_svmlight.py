@@ -5,7 +5,7 @@ from nasty_texts import assert_refused, write
 
 from subsvms.app.tables.table import read_table, write_table
 
-TEXT = "# comment\n+1 1:0.5 3:2 # yes\n-1 qid:3 2:1\n\n1\n 01 2:3\r\n? 1:1\n"
+TEXT = "# comment\n+1 1:0.5 3:2 # yes\n-1 qid:3 2:1\n\n1\n \r\v01 2:3\r\n? 1:1\n"
 
 
 def test_libsvm_text_keeps_everything_but_its_labels(tmp_path):

@@ -271,6 +271,8 @@ def check_target(path: str | os.PathLike, inputs: Iterable[Path], *, force: bool
     if not target.parent.is_dir():
         raise TableError(f"There is no folder {str(target.parent)!r} to write to: create it first.")
     there = target.exists()
+    if there and not target.is_file():  # it would be replaced, which ends a device for all programs
+        raise TableError(f"{str(path)!r} is not an ordinary file: choose another name.")
     if any(one.resolve() == target or (there and one.exists() and one.samefile(target)) for one in inputs):
         raise TableError(
             f"{str(path)!r} is the input table, which is never overwritten: choose another file."

@@ -19,7 +19,7 @@ from subsvms.app.tables.text import TableText
 from subsvms.exceptions import TableError
 
 LABEL = "label"  # name of the first entry of each line
-FIRST_ENTRY = re.compile(rb"^[ \t]*+([^\s#]++)", re.MULTILINE)
+FIRST_ENTRY = re.compile(rb"^[^\S\n]*+([^\s#]++)", re.MULTILINE)
 LONG_INDEX = re.compile(rb"\s0*+(\d{10,}):")
 MAX_COLUMNS = 2**31 - 1  # scikit-learn reads indices of 32 bits
 
