@@ -5,10 +5,10 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, VOTES
 from subsvms.app.large.passes import correct_units, examine_worst, limit_changes
 from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
+from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
 from subsvms.app.runs.options import Options
 
 OPTIONS = Options("label", exclude=("true", "city"), n_estimators=40)  # text takes longest
@@ -55,7 +55,7 @@ def learn_in_parts(where, options=OPTIONS, *, pool_size=10_000, **more):
 
 def judge_in_parts(source, engine, learned, work, **more):
     """Do the second pass; return what was learned and found, and the rows that were written."""
-    for name in (CORRECTED, ISSUES, DONE, VOTES):
+    for name in (CORRECTED, ISSUE_PARTS, DONE, VOTES):
         (work / name).mkdir(parents=True, exist_ok=True)
     learned = limit_changes(source, learned, engine, folder=work, **more)
     whole = correct_units(source, learned.corrector, engine, folder=work, **more)
@@ -71,5 +71,5 @@ def correct_in_parts(where, work, options=OPTIONS, *, batch_rows=None, **more):
 def read_parts(work):
     """Return the corrected rows, and the issues in the order of their rows."""
     corrected = parquet.read_table(work / CORRECTED).to_pydict()
-    issues = parquet.read_table(work / ISSUES)
+    issues = parquet.read_table(work / ISSUE_PARTS)
     return corrected, issues.sort_by("row").to_pydict()

@@ -19,9 +19,10 @@ from subsvms.app.cli.main import app
 from subsvms.app.large import job as job_in_parts
 from subsvms.app.large import passes
 from subsvms.app.large.job import do_job_in_parts, fits_in_memory
-from subsvms.app.runs.folder import UNDER_WAY
+from subsvms.app.runs.names import UNDER_WAY
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
+from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 
 N = 1200  # rows, in three files
@@ -297,6 +298,13 @@ def test_a_run_that_failed_continues_where_it_stopped(finished, folder, tmp_path
     assert any("parts were done before" in stage for stage in stages)
     assert sorted(done) == [0, 1, 2] and not unfinished.exists()
     assert read_files(tmp_path / "x") == read_files(finished)
+
+
+def test_the_record_has_the_digest_of_the_report_and_of_all_parts(finished):
+    digests = read_record(finished).digests
+    files = {path.relative_to(finished).as_posix() for path in finished.rglob("*") if path.is_file()}
+    assert set(digests) == files - {"run.json"}
+    assert all(digest_file(finished / name) == digest for name, digest in digests.items())
 
 
 def test_stopped_by_a_key_it_says_what_is_kept(folder, tmp_path, monkeypatch):

@@ -10,26 +10,28 @@ import shutil
 import pytest
 from filelock import FileLock
 
+from subsvms._progress import listening
 from subsvms.app.runs import folder as folders
 from subsvms.app.runs.decisions import Decisions
-from subsvms.app.runs.folder import PLAN, UNFINISHED, fill_folder, prepare_place, resume_folder
+from subsvms.app.runs.folder import fill_folder, prepare_place, resume_folder
+from subsvms.app.runs.names import PLAN, UNFINISHED
 from subsvms.exceptions import TableError
 
-TABLE = "y\n1\n"
+TABLE, PAGE = "y\n1\n", "<html>"
 
 
-def make_record(title="", **files):
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fill(folder, title="", **more):
+    (folder / "corrected.csv").write_text(TABLE)
     record = {
-        "subsvms": 2, "input": {"paths": [], "sha256": ""}, "options": {"label": "y"}, "files": files,
+        "subsvms": 2, "input": {"paths": [], "sha256": ""}, "options": {"label": "y"},
         "found": {"title": title, "rows": 1, "action": "fix", "words": []},
+        "files": {"corrected.csv": digest(TABLE)}, "report": digest(PAGE), **more,
     }  # fmt: skip
-    return json.dumps(record)
-
-
-def fill(folder, title="", table=TABLE):
-    (folder / "corrected.csv").write_text(table)
-    digest = hashlib.sha256(table.encode()).hexdigest()
-    (folder / "run.json").write_text(make_record(title, **{"corrected.csv": digest}))
+    (folder / "run.json").write_text(json.dumps(record))
 
 
 def read_title(folder):
@@ -173,6 +175,11 @@ def edit(folder):
     return "corrected.csv"
 
 
+def edit_report(folder):
+    (folder / "report.html").write_text(f"{PAGE} checked by Ann")
+    return "report.html"
+
+
 def forge_record(folder):
     (folder / "run.json").write_text('{"my": 1}')
     return "run.json"
@@ -180,7 +187,7 @@ def forge_record(folder):
 
 @pytest.mark.parametrize(
     "change",
-    [add_file, add_folder, add_link, replace_by_link, edit, forge_record],
+    [add_file, add_folder, add_link, replace_by_link, edit, edit_report, forge_record],
     ids=lambda one: one.__name__,
 )
 @pytest.mark.parametrize("when", ["before", "at the last moment"])
@@ -198,6 +205,26 @@ def test_force_replaces_only_what_the_run_wrote(tmp_path, change, when):
     assert not [name for name in there if name.startswith(".")]
 
 
+def test_a_report_is_replaced_if_it_is_what_the_run_wrote_or_the_record_does_not_say(tmp_path):
+    place = tmp_path / "a.subsvms"
+    for more, page in (({}, PAGE), ({"report": None}, "<html> of an earlier version"), ({}, PAGE)):
+        with fill_folder(place, force=True) as folder:
+            fill(folder, **more)
+            (folder / "report.html").write_text(page)
+    assert (place / "report.html").read_text() == PAGE
+
+
+@pytest.mark.parametrize(
+    "text, reason", [('{"subsvms": 99}', "use the version that wrote it"), ("{", "or it was changed")]
+)
+def test_why_a_record_cannot_be_read_is_said(tmp_path, text, reason):
+    place = tmp_path / "a.subsvms"
+    place.mkdir()
+    (place / "run.json").write_text(text)
+    with pytest.raises(TableError, match=f"cannot be replaced, choose another folder.*{reason}"):
+        prepare_place(place, force=True)
+
+
 def test_what_is_added_while_a_folder_is_moved_comes_back_with_it(tmp_path, monkeypatch):
     place = tmp_path / "a.subsvms"
     with fill_folder(place, force=False) as folder:
@@ -205,9 +232,7 @@ def test_what_is_added_while_a_folder_is_moved_comes_back_with_it(tmp_path, monk
 
     def rename(source, target):
         if source == place:
-            book = Decisions(place / "decisions.sqlite", None)
-            book.decide([(1, "keep", "yes")], who="Ann")
-            book.close()
+            decide(place)
         real(source, target)
 
     real = os.rename
@@ -219,8 +244,15 @@ def test_what_is_added_while_a_folder_is_moved_comes_back_with_it(tmp_path, monk
     assert [path.name for path in tmp_path.iterdir()] == ["a.subsvms"]
 
 
+def decide(folder):
+    book = Decisions(folder / "decisions.sqlite", None)
+    book.decide([(1, "keep", "yes")], who="Ann")
+    book.close()
+    return "decisions.sqlite"
+
+
 @pytest.mark.parametrize("suffix", [".part", ".old"])
-def test_hidden_folders_lose_only_what_a_run_wrote(tmp_path, suffix):
+def test_hidden_folders_that_hold_only_what_a_run_wrote_are_removed(tmp_path, suffix):
     with fill_folder(tmp_path / "a.subsvms", force=False) as folder:
         fill(folder)
     left = tmp_path / f".a.subsvms-0123abcd{suffix}"
@@ -228,11 +260,35 @@ def test_hidden_folders_lose_only_what_a_run_wrote(tmp_path, suffix):
     fill(left)
     prepare_place(tmp_path / "a.subsvms", force=True)
     assert not left.exists()
+    (left / "corrected").mkdir(parents=True)  # as after a kill when the record had been removed
+    prepare_place(tmp_path / "a.subsvms", force=True)
+    assert not left.exists()
+
+
+def test_a_folder_that_was_never_finished_loses_only_what_a_run_wrote(tmp_path):
+    left = tmp_path / ".a.subsvms-0123abcd.part"
     left.mkdir()
     fill(left)
     add_file(left)
     prepare_place(tmp_path / "a.subsvms", force=True)
     assert names(left) == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    "change", [add_file, edit, edit_report, decide, forge_record], ids=lambda one: one.__name__
+)
+def test_a_replaced_folder_stays_if_it_holds_more_than_its_run_wrote(tmp_path, change):
+    """As after a kill between moving it aside and looking at it again."""
+    with fill_folder(tmp_path / "a.subsvms", force=False) as folder:
+        fill(folder)
+    left = tmp_path / ".a.subsvms-0123abcd.old"
+    left.mkdir()
+    fill(left)
+    changed, stages = change(left), []
+    with listening(lambda stage, *_: stages.append(stage)):
+        prepare_place(tmp_path / "a.subsvms", force=True)
+    assert set(names(left)) == {"corrected.csv", "run.json", changed}
+    assert str(left) in stages[0]
 
 
 def test_a_folder_without_its_lock_is_cleared_away_at_once(tmp_path):

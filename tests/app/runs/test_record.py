@@ -7,6 +7,7 @@ import pytest
 from loans import call
 
 from subsvms.app.runs.record import read_record
+from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 
 
@@ -94,3 +95,12 @@ def test_a_value_of_a_wrong_type_is_named(finished, tmp_path):
     (tmp_path / "run.json").write_text("[" * 100_000)
     with pytest.raises(TableError, match="is not the record of a run"):
         read_record(tmp_path)
+
+
+def test_an_edited_report_is_not_replaced(folder):
+    record = read_record(folder)
+    assert record.digests == record.files | {"report.html": digest_file(folder / "report.html")}
+    with (folder / "report.html").open("a") as page:
+        page.write("checked by Ann")
+    result = call("correct", "--from", folder, "--output", folder, "--force", code=2)
+    assert "'report.html', which was changed" in " ".join(result.output.split())

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from subsvms._extras import require_extra
+from subsvms.app.runs.names import SHARED
 from subsvms.app.tables.files import first_sentence
 from subsvms.exceptions import TableError
 
 TIMEOUT = 10.0  # seconds to wait for a scheduler to answer, and for its first worker
 ADDRESS = r"(\w+://)?[^\s/]+:\d+(/\S*)?"
-SHARED = "shared-"  # prefix of files that only workers need
 
 Work = Callable[[Any, Any], Any]
 

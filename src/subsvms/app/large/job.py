@@ -16,14 +16,25 @@ from typing import Any
 from subsvms._progress import announce
 from subsvms.app.large.draw import POOL_SIZE
 from subsvms.app.large.engines import open_engine
-from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, TOKEN, VOTES
 from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
 from subsvms.app.large.sources import PART_FORMATS, Source, find_format, list_files, name_files, open_source
 from subsvms.app.large.staging import stage_files
-from subsvms.app.large.survey import DRAWN, learn_from
-from subsvms.app.runs.folder import PLAN, UNFINISHED, remove_known, resume_folder
+from subsvms.app.large.survey import learn_from
+from subsvms.app.runs.folder import remove_known, resume_folder
 from subsvms.app.runs.job import check_model_place, check_unchanged, describe_output
 from subsvms.app.runs.model import Model, saving_model
+from subsvms.app.runs.names import (
+    CORRECTED,
+    DONE,
+    DRAWN,
+    ISSUE_PARTS,
+    PLAN,
+    SEPARATOR,
+    STAGED,
+    TOKEN,
+    UNFINISHED,
+    VOTES,
+)
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_report
 from subsvms.app.runs.record import Input, make_record, write_record
@@ -35,7 +46,6 @@ from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
 from subsvms.exceptions import InputError, TableError
 
-STAGED, SEPARATOR = "input", "separator.txt"
 # Bytes of memory for each byte of a file, in a run in memory: a guess, on the high side.
 BYTES_PER_BYTE = {"parquet": 12.0, "feather": 6.0, "csv": 8.0, "tsv": 8.0}
 COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
@@ -106,11 +116,7 @@ def do_job_in_parts(
     check_possible(where, options)
     shared, paths = list_files(where)
     base = shared if base is None else base
-    format = find_format(paths, options.format)
-    if format not in PART_FORMATS:
-        raise TableError(
-            f"{str(paths[0])!r} is {format}, which cannot be read in pieces: convert it to Parquet first."
-        )
+    format = find_part_format(paths, options.format)
     place = output if output is not None else choose_place(where, shared, paths, format)
     check_outside(place, where)
     if model is not None and not dry_run:
@@ -119,14 +125,14 @@ def do_job_in_parts(
     plan = make_plan(options, paths, base)
     beside = place.parent if engine == "dask" else None  # all workers must see the folder
     filling = _filling(place, plan, force=force, dry_run=dry_run, beside=beside)
-    with ExitStack() as at_last, _naming_what_is_kept(place), filling as folder:
-        with _forgetting_mistakes(folder):
+    with ExitStack() as finally_save, _naming_what_is_kept(place), filling as folder:
+        with _discard_on_mistake(folder):
             source = prepare_source(paths, base, format, options, folder)
         clock.lap("reading")
         with open_engine(
             engine, n_jobs=n_jobs, n_items=len(source.units), folder=folder, scheduler=scheduler
         ) as workers:
-            with _forgetting_mistakes(folder):
+            with _discard_on_mistake(folder):
                 learned = learn_from(
                     source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs,
                     folder=folder, batch_rows=batch_rows,
@@ -140,21 +146,16 @@ def do_job_in_parts(
             written = None if dry_run else folder
             whole = correct_units(source, learned.corrector, workers, folder=written, **more)
             clock.lap("judging")
-        with _forgetting_mistakes(folder):
+        with _discard_on_mistake(folder):
             if make_plan(options, paths, base) != plan:
                 raise TableError("The table was changed while it was read: start again when it is complete.")
         finding = examine_worst(learned, whole, n_jobs=n_jobs)
         run = replace(finding.run, seconds=clock.laps)
-        listed = [f"{ISSUES}/", "suspicious labels with the reason, worst first in each part"]
-        target = None if dry_run else place
-        outcome = describe_output(target, model, f"{CORRECTED}/", options.action, listed)
-        worst = describe_worst(finding.worst, finding.issues, finding.numbers)
-        notes = list_notes(run, learned.notes)
-        summary = summarise(run, worst, finding.n_issues, label_notes=notes, **outcome)
+        summary = summarise_parts(finding, run, learned.notes, None if dry_run else place, model)
         if not dry_run:
             announce("writing")
             if summary.model is not None:  # written now, and moved to its place after the folder
-                at_last.enter_context(saving_model(Model.of(run), summary.model))
+                finally_save.enter_context(saving_model(Model.of(run), summary.model))
             write_folder(finding, run, summary, place, folder, base)
     return summary
 
@@ -165,6 +166,16 @@ def check_possible(where: str | list[str], options: Options) -> None:
         raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
     if options.verified:
         raise TableError("A run in parts cannot use earlier decisions: leave out --decisions.")
+
+
+def find_part_format(paths: list[Path], format: str | None) -> str:
+    """Return the format of files, or raise an error if it cannot be read in parts."""
+    format = find_format(paths, format)
+    if format not in PART_FORMATS:
+        raise TableError(
+            f"{str(paths[0])!r} is {format}, which cannot be read in pieces: convert it to Parquet first."
+        )
+    return format
 
 
 def check_outside(place: Path, where: str | list[str]) -> None:
@@ -208,7 +219,7 @@ def _filling(
         else resume_folder(place, plan, force=force) as name
     ):
         folder = Path(name)
-        for part in (CORRECTED, ISSUES, DONE, VOTES):
+        for part in (CORRECTED, ISSUE_PARTS, DONE, VOTES):
             (folder / part).mkdir(exist_ok=True)
         (folder / TOKEN).write_text(secrets.token_hex(16), encoding="utf-8")
         try:
@@ -225,7 +236,7 @@ def _list_notes(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def _forgetting_mistakes(folder: Path) -> Iterator[None]:
+def _discard_on_mistake(folder: Path) -> Iterator[None]:
     """Leave nothing to continue with after an error that the same command would meet again."""
     try:
         yield
@@ -265,6 +276,16 @@ def prepare_source(paths: list[Path], base: Path, format: str, options: Options,
     return replace(source, name=name_files(paths), paths=tuple(paths), format=format, separator=separator)
 
 
+def summarise_parts(
+    finding: Finding, run: Run, notes: tuple[str, ...], place: Path | None, model: Path | None
+) -> Summary:
+    """Return the summary of a run; `notes` are those on the votes, the rest is as in `describe_output`."""
+    listed = [f"{ISSUE_PARTS}/", "suspicious labels with the reason, worst first in each part"]
+    outcome = describe_output(place, model, f"{CORRECTED}/", run.options.action, listed)
+    worst = describe_worst(finding.worst, finding.issues, finding.numbers)
+    return summarise(run, worst, finding.n_issues, label_notes=list_notes(run, notes), **outcome)
+
+
 def list_notes(run: Run, notes: tuple[str, ...]) -> list[str]:
     """Return the notes on the labels of a whole table: those on the votes, then those of the guards."""
     spared = [format_spared(n_rows, Halt[name]) for name, n_rows in run.tally.spared.items() if n_rows]
@@ -275,7 +296,7 @@ def list_notes(run: Run, notes: tuple[str, ...]) -> list[str]:
 def write_folder(finding: Finding, run: Run, summary: Summary, place: Path, folder: Path, base: Path) -> None:
     """Write what comes after the parts."""
     write_doubtful(finding, folder)
-    parts = sorted(path for name in (CORRECTED, ISSUES) for path in (folder / name).glob("*.parquet"))
-    digests = {str(path.relative_to(folder)): digest_file(path) for path in parts}
-    write_report(summary, run.correction, folder)
-    write_record(make_record(run, summary, place, digests, base), folder)
+    parts = sorted(path for name in (CORRECTED, ISSUE_PARTS) for path in (folder / name).glob("*.parquet"))
+    digests = {path.relative_to(folder).as_posix(): digest_file(path) for path in parts}
+    report = write_report(summary, run.correction, folder)
+    write_record(make_record(run, summary, place, digests, report, base), folder)

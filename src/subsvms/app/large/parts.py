@@ -20,6 +20,7 @@ import numpy as np
 from subsvms.app.large.batches import BatchCorrector
 from subsvms.app.large.sources import Source, Unit, release_memory
 from subsvms.app.runs.issues import DIGITS, LEAST, tabulate
+from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS, TOKEN, VOTES
 from subsvms.app.runs.tally import Tally
 from subsvms.app.tables.arrow import as_type
 from subsvms.app.tables.table import number_name
@@ -28,9 +29,7 @@ from subsvms.correction._rule import apply_rule
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import TableError
 
-CORRECTED, ISSUES, DONE, VOTES = "corrected", "issues", "done", "votes"  # folders of a run
-PARTS = (CORRECTED, ISSUES)
-TOKEN = ".token"  # file that identifies the run that may write here
+PARTS = (CORRECTED, ISSUE_PARTS)
 FLAGGED, HELD_BACK, UNSUSPICIOUS = 0, 1, 2  # kinds of rows to look at, in this order
 RANK = ("kind", "quality", "row")  # columns by which these rows are sorted; "row" counts from 0
 
@@ -92,7 +91,7 @@ def do_part(work: PartWork, unit: Unit) -> Part:
         for batch, rows, given, votes in read_with_votes(work, unit):
             correction = corrector.judge_votes(given, votes, rows)
             write(CORRECTED, apply_correction(corrector, batch, correction))
-            write(ISSUES, list_issues(corrector, batch, correction, rows))
+            write(ISSUE_PARTS, list_issues(corrector, batch, correction, rows))
             tally = Tally.of(correction, corrector.read_groups(batch))
             parts.append(Part(unit.number, tally, rank_rows(batch, correction, rows)))
     release_memory()

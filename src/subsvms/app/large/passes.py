@@ -16,7 +16,6 @@ from subsvms._progress import announce
 from subsvms.app.large.batches import BatchCorrector, Learned
 from subsvms.app.large.engines import Engine
 from subsvms.app.large.parts import (
-    ISSUES,
     RANK,
     UNSUSPICIOUS,
     Part,
@@ -28,6 +27,7 @@ from subsvms.app.large.parts import (
 )
 from subsvms.app.large.sources import Source
 from subsvms.app.runs.issues import Issues
+from subsvms.app.runs.names import DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.run import Run
 from subsvms.correction._rule import count_allowed, find_cutoff
 from subsvms.correction._witnesses import find_witnesses
@@ -154,4 +154,4 @@ def write_doubtful(finding: Finding, folder: Path) -> None:
     """Write the unsuspicious labels that are listed."""
     from pyarrow import parquet
 
-    parquet.write_table(finding.doubtful, folder / ISSUES / "most-doubtful.parquet")
+    parquet.write_table(finding.doubtful, folder / ISSUE_PARTS / DOUBTFUL)

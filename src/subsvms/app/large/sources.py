@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subsvms.app.runs.record import RECORD
+from subsvms.app.runs.names import RECORD
 from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.compression import strip_compression
 from subsvms.app.tables.files import (

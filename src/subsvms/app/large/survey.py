@@ -17,12 +17,11 @@ from subsvms.app.large.batches import Fetched, Learned, learn
 from subsvms.app.large.draw import EMPTY, POOL_SIZE, Census, Drawing, draw, take_census
 from subsvms.app.large.engines import Engine
 from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
+from subsvms.app.runs.names import DRAWN, FETCHED
 from subsvms.app.runs.options import Options
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, as_array, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import number_name
-
-DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # files that the first pass leaves in a run's folder
 
 
 def name_row_column(source: Source | Batches) -> str:

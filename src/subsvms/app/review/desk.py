@@ -17,9 +17,9 @@ import numpy as np
 
 from subsvms._intervals import lower_limit, upper_limit
 from subsvms.app.runs.decisions import Act, Conflict, Decision, Decisions
-from subsvms.app.runs.folder import DECISIONS
-from subsvms.app.runs.outputs import ISSUES, LISTED, REPORT, read_issues
-from subsvms.app.runs.record import RECORD, read_record
+from subsvms.app.runs.names import DECISION_FILES, DECISIONS, ISSUES, LISTED, RECORD, REPORT
+from subsvms.app.runs.outputs import read_issues
+from subsvms.app.runs.record import read_record
 from subsvms.app.runs.summary import cut
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import check_target, show
@@ -142,7 +142,7 @@ class Desk:
 
     def check_output(self, path: Path, *, force: bool) -> Path:
         """Return where to write, with links followed; files that the run read or wrote are never replaced."""
-        kept = (RECORD, ISSUES, LISTED, REPORT, *(DECISIONS + end for end in ("", "-wal", "-shm")))
+        kept = (RECORD, ISSUES, LISTED, REPORT, *DECISION_FILES)
         if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
             raise TableError(f"{str(path)!r} is a file of the run itself: choose another name (--output).")
         features = self.record.input.features

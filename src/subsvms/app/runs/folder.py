@@ -21,29 +21,25 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from subsvms._atomic import SUFFIX, explaining, write_whole
+from subsvms._atomic import explaining, write_whole
 from subsvms._progress import announce
 from subsvms.app.runs.decisions import holds_decisions
-from subsvms.app.runs.record import RECORD, Record, read_record
+from subsvms.app.runs.names import (
+    DECISION_FILES,
+    DECISIONS,
+    FOLDERS,
+    PLAN,
+    RECORD,
+    REPORT,
+    SCRAP,
+    TEMPORARY,
+    UNDER_WAY,
+    UNFINISHED,
+)
+from subsvms.app.runs.record import Record, read_record
 from subsvms.app.tables.files import digest_file, show
 from subsvms.exceptions import TableError
 
-DECISIONS = "decisions.sqlite"
-PLAN = ".plan.json"
-UNFINISHED = ".unfinished"  # after the name of a folder that a later run can continue
-FOLDERS = ("corrected", "issues", "done", "votes", "input")  # that a run in parts makes in its folder
-ALWAYS = (RECORD, "report.html", *(DECISIONS + more for more in ("", "-wal", "-shm", "-journal")))
-TEMPORARY = r"\.[\w.-]+-\w{8}" + re.escape(SUFFIX)  # of `write_whole`
-# What only the work in parts needs, and all that a run writes before its record names the files.
-SCRAP = re.compile(
-    r"\.plan\.json|\.token|drawn\.json|fetched\.parquet|shared-[0-9a-f]{16}\.pickle|done/\d+\.(json|parquet)|"
-    r"votes/\d+\.npz|input/(\d+\.parquet|separator\.txt)|((corrected|issues|done|votes)/)?\.[\w.-]+-[0-9a-f]{16}|"
-    + TEMPORARY
-)
-UNDER_WAY = re.compile(
-    r"corrected\.[\w.]+|issues\.(csv|parquet)|report\.html|run\.json|(corrected|issues)/part-\d+\.parquet|"
-    r"issues/most-doubtful\.parquet|" + SCRAP.pattern
-)
 Known = Callable[[str], Any]
 
 
@@ -94,36 +90,30 @@ def check_place(target: Path, *, force: bool) -> None:
         raise TableError(
             f"{shown} holds files that do not belong to a run: choose another folder (--output)."
         )
-    _check_undecided(target, shown)
+    _refuse_decided(target)
     if not force:
         raise TableError(
             f"{shown} holds the result of an earlier run: choose another folder (--output), or replace it "
             "(--force)."
         )
-    for name, digest in _check_ours(target, shown).files.items():
-        if (target / name).is_file() and digest_file(target / name) != digest:
-            raise TableError(
-                f"{shown} holds {show(name)}, which was changed after the run wrote it: move it elsewhere, "
-                "or choose another folder (--output)."
-            )
+    _refuse_changed(target, _check_ours(target))
 
 
-def _check_undecided(folder, shown):
+def _refuse_decided(folder):
     if holds_decisions(folder / DECISIONS):
         raise TableError(
-            f"{shown} holds decisions that people made, which must not be overwritten: choose another folder "
-            "(--output)."
+            f"{str(folder)!r} holds decisions that people made, which must not be overwritten: choose "
+            "another folder (--output)."
         )
 
 
-def _check_ours(folder: Path, shown: str) -> Record:
+def _check_ours(folder: Path) -> Record:
     """Return the record of a run's folder; raise an error if it holds anything that the run did not write."""
+    shown = repr(str(folder))
     try:
         record = read_record(folder)
-    except TableError:
-        raise TableError(
-            f"{shown} holds a {RECORD} that is not the record of a run: choose another folder (--output)."
-        ) from None
+    except TableError as error:
+        raise TableError(f"{shown} cannot be replaced, choose another folder (--output): {error}") from None
     _, foreign = _sort_out(folder, _names_of(record, folder))
     if foreign:
         raise TableError(
@@ -133,10 +123,20 @@ def _check_ours(folder: Path, shown: str) -> Record:
     return record
 
 
+def _refuse_changed(folder, record):
+    for name, digest in record.digests.items():
+        if (folder / name).is_file() and digest_file(folder / name) != digest:
+            raise TableError(
+                f"{str(folder)!r} holds {show(name)}, which was changed after the run wrote it: move it "
+                "elsewhere, or choose another folder (--output)."
+            )
+
+
 def _names_of(record, folder):
     """Return which files a finished run wrote; scrap only if it was killed before that was removed."""
     tidy = not (folder / PLAN).is_file()
-    return lambda name: name in ALWAYS or name in record.files or (not tidy and SCRAP.fullmatch(name))
+    always = {RECORD, REPORT, *DECISION_FILES, *record.files}
+    return lambda name: name in always or (not tidy and SCRAP.fullmatch(name))
 
 
 def _sort_out(folder: Path, known: Known) -> tuple[list[str], list[str]]:
@@ -315,7 +315,7 @@ def _holding(path, busy=None):
 
 def _clear_away(target):
     """Remove what killed runs left, and put back a folder that one had moved aside to replace it."""
-    pattern = re.compile(re.escape(_hide(target)) + r"([0-9a-f]{8})\.(lock|part|old)")
+    pattern = re.compile(re.escape(_hide(target)) + r"[0-9a-f]{8}\.(lock|part|old)")
     found = [path for path in target.parent.iterdir() if pattern.fullmatch(path.name)]
     for lock in {path.with_suffix(".lock") for path in found if path.suffix != ".old"}:
         with suppress(OSError, NotImplementedError):  # a lock that is held, or no locks at all
@@ -337,11 +337,18 @@ def _clear_away(target):
 
 
 def _remove_replaced(folder):
-    """Remove the folder of a run that another one has replaced."""
-    known: Known = SCRAP.fullmatch
-    with suppress(TableError):  # without its record, which is removed last, only an empty folder is left
-        known = _names_of(read_record(folder), folder)
-    remove_known(folder, known)
+    """Remove the folder of a run that another one has replaced, if it holds nothing else."""
+    record = None
+    try:
+        if (folder / RECORD).is_file():
+            record = _check_ours(folder)
+            _refuse_decided(folder)
+            _refuse_changed(folder, record)
+    except TableError:  # it was changed at the last moment
+        announce(f"keeping {str(folder)!r}, the earlier folder: it holds more than its run wrote")
+        return
+    # Without its record, which is removed last, only empty folders are left.
+    remove_known(folder, (lambda name: False) if record is None else _names_of(record, folder))
 
 
 def _sync(folder):
@@ -366,8 +373,9 @@ def _move(folder, target, *, force):
         os.rename(target, old)
     try:
         if old is not None and any(old.iterdir()):  # somebody may have added something until it was moved
-            _check_undecided(old, repr(str(target)))
-            _check_ours(old, repr(str(target)))
+            with _naming(target, old):
+                _refuse_decided(old)
+                _check_ours(old)
         os.rename(folder, target)
     except BaseException as error:
         if old is not None and not target.exists():

@@ -8,21 +8,19 @@ from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.runs.decisions import Decisions, holds_decisions
-from subsvms.app.runs.folder import DECISIONS, UNFINISHED, fill_folder, prepare_place
+from subsvms.app.runs.folder import fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, saving_model
+from subsvms.app.runs.names import CORRECTED, DECISIONS, ISSUES, LISTED, RECORD, REPORT, UNFINISHED
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import (
-    ISSUES,
-    LISTED,
-    REPORT,
     choose_place,
     get_ending,
     write_corrected,
     write_issues,
     write_report,
 )
-from subsvms.app.runs.record import RECORD, Input, make_record, read_record, write_record
+from subsvms.app.runs.record import Input, make_record, read_record, write_record
 from subsvms.app.runs.run import Clock, Run, correct_table
 from subsvms.app.runs.summary import Summary, describe_worst, summarise
 from subsvms.app.tables.files import check_target, digest_file, show
@@ -93,7 +91,7 @@ def do_job(
     issues = find_issues(run.correction, run.features.X)
     listed = [LISTED, "suspicious labels, worst first, with the reason"]
     typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
-    written = describe_output(place, model, f"corrected{get_ending(table)}", options.action, listed, typed)
+    written = describe_output(place, model, f"{CORRECTED}{get_ending(table)}", options.action, listed, typed)
     summary = summarise(run, describe_worst(run, issues), len(issues), **written)
     if place is not None:
         announce("writing")
@@ -210,5 +208,5 @@ def write_folder(run: Run, issues: Issues, summary: Summary, place: Path, *, for
         write_corrected(run, folder / corrected)
         write_issues(run, issues, folder)
         digests = {name: digest_file(folder / name) for name in (corrected, LISTED, ISSUES)}
-        write_report(summary, run.correction, folder)
-        write_record(make_record(run, summary, place, digests), folder)
+        report = write_report(summary, run.correction, folder)
+        write_record(make_record(run, summary, place, digests, report), folder)

@@ -21,16 +21,16 @@ import numpy as np
 
 from subsvms.app.report import draw_charts, render_report
 from subsvms.app.runs.issues import DIGITS, Issues, get_label_type, make_schema
+from subsvms.app.runs.names import ISSUES, LISTED, REPORT
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.arrow import check_values, list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
-from subsvms.app.tables.files import default_ending, first_sentence, show, split_suffix
+from subsvms.app.tables.files import default_ending, digest_file, first_sentence, show, split_suffix
 from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, place_beside, write_table
 from subsvms.correction._result import Correction
 from subsvms.exceptions import TableError
 
-ISSUES, LISTED, REPORT = "issues.parquet", "issues.csv", "report.html"
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
 
@@ -172,7 +172,8 @@ def check_issues(found: Any, table: LabelledTable) -> None:
             raise ValueError(f"{name} must be between 0 and 1")
 
 
-def write_report(summary: Summary, correction: Correction, folder: Path) -> None:
-    """Write the page for people."""
+def write_report(summary: Summary, correction: Correction, folder: Path) -> str:
+    """Write the page for people, and return its SHA-256."""
     page = render_report(asdict(summary), draw_charts(correction))
     (folder / REPORT).write_text(page, encoding="utf-8")
+    return digest_file(folder / REPORT)

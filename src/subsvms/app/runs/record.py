@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
+from subsvms.app.runs.names import RECORD, REPORT
 from subsvms.app.runs.options import FLAGS, Options
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.files import first_sentence, show
 from subsvms.exceptions import TableError
 
-RECORD = "run.json"
 FORMAT = 2  # raised when an older reader could misread it; in format 1 options had the names of their flags
 ELSEWHERE = ("worst", "versions", "seconds")  # parts of a summary that "found" leaves out
 
@@ -63,16 +63,24 @@ class Record:
     found : Found
     files : dict of str to str
         SHA-256 of the files that depend on options and input alone, by name.
+    report : str or None
+        SHA-256 of the report; None in records of earlier versions.
     """
 
     input: Input
     options: Options
     found: Found
     files: dict[str, str] = field(default_factory=dict)
+    report: str | None = None
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of all files of the run but its record, as far as it is known."""
+        return self.files if self.report is None else self.files | {REPORT: self.report}
 
 
 def make_record(
-    run: Run, summary: Summary, place: Path, files: dict[str, str], base: Path | None = None
+    run: Run, summary: Summary, place: Path, files: dict[str, str], report: str, base: Path | None = None
 ) -> dict[str, Any]:
     """Return what repeats a run, and what it found.
 
@@ -84,6 +92,8 @@ def make_record(
         The folder of the result. Paths of the input are relative to it, so that both can be moved together.
     files : dict of str to str
         SHA-256 of the files that depend on options and input alone, by name.
+    report : str
+        SHA-256 of the report.
     base : Path, optional
         The folder from which partitions are read, if the run was made in parts.
     """
@@ -100,6 +110,7 @@ def make_record(
         },
         "options": asdict(run.options),
         "files": files,
+        "report": report,
         "found": found,
         "versions": dict(summary.versions),
         "seconds": dict(summary.seconds),

@@ -1,0 +1,40 @@
+"""Names of the files in the folder of a run: it removes only these, and those that its record names."""
+
+import re
+
+from subsvms._atomic import SUFFIX
+
+RECORD, REPORT, ISSUES, LISTED = "run.json", "report.html", "issues.parquet", "issues.csv"
+DECISIONS = "decisions.sqlite"
+DECISION_FILES = tuple(DECISIONS + more for more in ("", "-wal", "-shm", "-journal"))  # SQLite's, too
+
+# In parts: folders, and files that only the work needs.
+UNFINISHED = ".unfinished"  # after the name of a folder that a later run can continue
+CORRECTED, ISSUE_PARTS, DONE, VOTES, STAGED = FOLDERS = ("corrected", "issues", "done", "votes", "input")
+DOUBTFUL = "most-doubtful.parquet"  # in ISSUE_PARTS
+PLAN = ".plan.json"
+TOKEN = ".token"  # identifies the run that may write here
+DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # of the first pass
+SEPARATOR = "separator.txt"  # in STAGED
+SHARED = "shared-"  # prefix of files that only workers need
+
+TEMPORARY = r"\.[\w.-]+-\w{8}" + re.escape(SUFFIX)  # of `write_whole`
+SCRAP = re.compile(
+    "|".join((
+        *map(re.escape, (PLAN, TOKEN, DRAWN, FETCHED, f"{STAGED}/{SEPARATOR}")),
+        rf"{SHARED}[0-9a-f]{{16}}\.pickle",
+        rf"{DONE}/\d+\.(json|parquet)",
+        rf"{VOTES}/\d+\.npz",
+        rf"{STAGED}/\d+\.parquet",
+        rf"(({CORRECTED}|{ISSUE_PARTS}|{DONE}|{VOTES})/)?\.[\w.-]+-[0-9a-f]{{16}}",
+        TEMPORARY,
+    ))
+)  # fmt: skip
+UNDER_WAY = re.compile(  # all that a run writes before its record names the files
+    "|".join((
+        *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, f"{ISSUE_PARTS}/{DOUBTFUL}")),
+        rf"{CORRECTED}\.[\w.]+",
+        rf"({CORRECTED}|{ISSUE_PARTS})/part-\d+\.parquet",
+        SCRAP.pattern,
+    ))
+)  # fmt: skip
