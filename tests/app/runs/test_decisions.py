@@ -450,13 +450,20 @@ def test_looking_for_decisions_leaves_no_file_behind(book, tmp_path):
         assert holds_decisions(one) and sorted(one.parent.iterdir()) == before
 
 
-@pytest.mark.parametrize("old, new", [(b"acts_stay BEFORE", b"acts_\xb7\xb7ay BEFORE"), (None, b"")])
-def test_damage_is_reported_in_one_line(book, old, new):
+def misspell(data):
+    """Make SQLite's message about the schema end in bytes that are not UTF-8."""
+    return data.replace(b"acts_stay", b"acts_st\xb7y").replace(
+        b"BEFORE UPDATE ON acts", b"BEFORE UPDATX ON acts"
+    )
+
+
+@pytest.mark.parametrize(
+    "damage", [misspell, lambda data: data[:18000] + data[18500:]], ids=["name", "slice"]
+)
+def test_damage_is_reported_in_one_line(book, damage):
     book.decide([(row, "accept", "x" * 50) for row in range(500)], who="Ann")
     book.close()
-    data = book.file.path.read_bytes()
-    damaged = data.replace(old, new) if old else data[:18000] + data[18500:]
-    book.file.path.write_bytes(damaged)
+    book.file.path.write_bytes(damage(book.file.path.read_bytes()))
     with pytest.raises(BrokenFile, match="or it is damaged") as caught:
         Decisions(book.file.path)
     assert "\n" not in str(caught.value) and holds_decisions(book.file.path)

@@ -3,28 +3,23 @@
 // The server is the only source of truth. Nothing is marked as decided before the server has confirmed that it is
 // on disk, and after each decision the list is loaded again. The address holds the filter, so a reload keeps it.
 
+import { attempt, hideLost, hurry, isLost, poll, remark, say, watch } from "./connection.js";
 import { listen } from "./controls.js";
 import { askAll, askLabel, askName, askWhich, askWhichAll, isAsking, ownName } from "./dialogs.js";
-import { get, Lost, post, Refused, whenSlow } from "./server.js";
+import { get, Lost, post } from "./server.js";
 import { fillSelect, makeDetail, makeLine, makeNothing } from "./views.js";
 import {
   count, plural, quote, shorten, formatAgreement, formatCounts, formatDecision, formatFilter,
 } from "./words.js";
 
 const PAGE = 50; // issues in the list
-const POLL = 2_000; // milliseconds between checks for decisions by others
+const AGAIN = 2_000; // milliseconds until another attempt to start
 const FAR = 20; // pages to search for the next open issue
 const LONG = 120_000; // milliseconds to wait for decisions on all rows: 100,000 of them take a while
 const MANY = 200; // the most rows in one answer of the server; there may be more
 const EVERYTHING = {
   search: "", status: "open", given: "", suggested: "", low: "", high: "", column: "", value: "", sort: "worst",
 };
-const ADVICE =
-  "Nothing can be decided until it does; trying again. If it was stopped, start it and open the address that it prints.";
-const WAITING = "Waiting for the server, which has not responded for some seconds. Nothing is decided before it does.";
-const RESTARTED =
-  "The review was started again, and this tab belongs to the earlier one. What this page confirmed is stored. " +
-  "To go on, open the address that subsvms review printed last.";
 const NARROWING = ["search", "given", "suggested", "low", "high", "value"];
 
 const $ = (id) => document.getElementById(id);
@@ -44,62 +39,8 @@ const state = {
   busy: false, // a decision is being stored
   ignored: 0, // keys pressed and buttons clicked meanwhile
   turning: false, // another page of the list is being loaded
-  lost: false, // the server is not responding
 };
 const turns = { list: 0, issue: 0 }; // an answer to an outdated request is dropped
-
-// Messages
-
-let saying;
-let said = "";
-function say(words, isWrong = false) {
-  clearTimeout(saying);
-  said = words;
-  $("said").textContent = "";
-  $("said").classList.toggle("wrong", isWrong);
-  saying = setTimeout(() => ($("said").textContent = isWrong ? `⚠ ${words}` : words), 20); // so that it is read out
-}
-
-/** Add to what was said last. */
-const remark = (words) => say(`${said} ${words}`, $("said").classList.contains("wrong"));
-
-/** Run an action; if it fails, report it. */
-async function attempt(work) {
-  try {
-    const result = await work();
-    if (state.lost) await listenToOthers().catch(showLost);
-    return result;
-  } catch (error) {
-    if (error instanceof Lost || isServerGone(error)) showLost(error);
-    else if (!(error instanceof Refused)) reportError(error); // a bug: let it show
-    say(isServerGone(error) ? "Not confirmed: see the message above." : error.message, true);
-  }
-}
-
-/** Whether a refusal is about the server or its files, and not about the request: 403 means another token. */
-const isServerGone = ({ status }) => status === 403 || status >= 500;
-
-function showLost(error) {
-  if (!(error instanceof Lost || error instanceof Refused)) reportError(error);
-  const words = error instanceof Lost ? `The server is not responding. ${ADVICE}` : error.message;
-  showBanner(error.status === 403 ? RESTARTED : words);
-}
-
-function showBanner(words) {
-  state.lost = true;
-  if ($("lost").textContent !== words) $("lost").textContent = words; // otherwise it would be read out again
-  $("lost").hidden = false;
-}
-
-const showWaiting = () => state.lost || showBanner(WAITING);
-
-async function returnToServer() {
-  state.lost = false;
-  $("lost").hidden = true;
-  if (!state.busy) say("The server is responding again.");
-  await showList();
-  await renewIssue();
-}
 
 // The list
 
@@ -422,9 +363,9 @@ function drawCounts(counts) {
 }
 
 /** Load decisions made by others, or by us in another tab. */
-async function listenToOthers() {
+async function loadNews() {
   const news = await get("state", { since: state.last });
-  if (state.lost) await returnToServer();
+  if (isLost()) await returnToServer();
   if (news.last === state.last || state.busy) return;
   state.last = news.last;
   drawCounts(news);
@@ -433,9 +374,11 @@ async function listenToOthers() {
   if (state.row === null && state.issues.length && !isSmall.matches) await choose(state.issues[0].row);
 }
 
-async function poll() {
-  if (!document.hidden) await listenToOthers().catch(showLost);
-  setTimeout(poll, POLL);
+async function returnToServer() {
+  hideLost();
+  if (!state.busy) say("The server is responding again.");
+  await showList();
+  await renewIssue();
 }
 
 // The address
@@ -473,7 +416,7 @@ async function follow() {
 // The start
 
 async function start() {
-  whenSlow(showWaiting);
+  watch(loadNews);
   $("filters").open = !isSmall.matches;
   drawName();
   const [meta, counts] = await Promise.all([get("meta"), get("state")]);
@@ -501,12 +444,12 @@ const actions = {
   narrow: (changes) => attempt(() => narrow(changes)),
   clear: () => attempt(() => narrow({ ...EVERYTHING })),
   follow: () => attempt(follow),
-  hurry: () => listenToOthers().catch(showLost),
+  hurry,
 };
 
 async function begin() {
   await attempt(start);
-  setTimeout(state.meta ? poll : begin, POLL);
+  setTimeout(state.meta ? poll : begin, AGAIN);
 }
 
 begin();

@@ -1,0 +1,161 @@
+"""What the review page does when people disagree, and when its server or files fail."""
+
+import os
+import signal
+
+import pytest
+from reviewers import Reviewer, read_acts, serving, stored, total
+
+pytestmark = pytest.mark.slow
+
+
+def test_nothing_is_marked_while_the_server_is_down_and_work_continues_once_it_is_back(browser, folder):
+    with serving(folder) as (address, process):
+        ann = Reviewer(browser, address)
+        first = ann.row
+        ann.page.route("**/api/**", lambda route: route.abort())
+        ann.press("a")
+        ann.see("#said", "This may not have been stored.")
+        ann.see("#lost:not([hidden])", "The server is not responding.")
+        assert ann.row == first and ann.page.locator(".decision").count() == 0
+        ann.page.unroute("**/api/**")
+        ann.page.wait_for_selector("#lost", state="hidden")
+        ann.press("a")
+        ann.see("#said", f"Row {first}: you accepted")
+        process.terminate()
+        process.wait(20)
+        ann.see("#lost:not([hidden])", "The server is not responding.")
+        ann.press("a")
+        ann.context.close()
+    assert set(stored(folder)) == {first}
+
+
+def test_a_refused_decision_is_reported_and_not_marked(review):
+    ann = review()
+    first = ann.row
+    answer = {"status": 503, "json": {"error": "The decisions cannot be written: nothing was stored."}}
+    ann.page.route("**/api/decide", lambda route: route.fulfill(**answer))
+    ann.press("a")
+    ann.see("#lost:not([hidden])", "The decisions cannot be written: nothing was stored.")
+    ann.see("#said.wrong", "Not confirmed: see the message above.")
+    assert ann.row == first and ann.page.locator(".decision").count() == 0
+    assert len(ann.faults) == 1 and "503" in ann.faults.pop()
+
+
+def stop_news(person):
+    """Keep a page from learning what others decide."""
+    stale = person.page.evaluate("fetch(new URL('api/state?since=0', location)).then(a => a.json())")
+    person.page.route("**/api/state?*", lambda route: route.fulfill(json=stale))
+
+
+def show(person, row):
+    """Show a row in the list of all rows."""
+    person.page.select_option("#status", "all")
+    person.page.click(f"[data-row='{row}']")
+    person.see("#issue", f"Row {row}:")
+
+
+def forget_conflicts(*people):
+    """A refusal leaves a line in the browser's console."""
+    for person in people:
+        assert all("409" in fault for fault in person.faults)
+        person.faults.clear()
+
+
+def test_of_two_who_decide_differently_at_once_the_second_chooses(review, folder):
+    ann, bob = review(), review(name="Bob")
+    stop_news(bob)
+    rows = ann.rows[:4]
+    for row, hers, answer in zip(rows, "aaas", ("Keep theirs", "Use mine", None, None), strict=True):
+        show(ann, row)
+        show(bob, row)
+        ann.press(hers)
+        assert bob.page.locator(".decision").count() == 0
+        bob.page.keyboard.press("k" if row != rows[2] else "a")
+        if answer:  # of the same decision and of a skipped row there is nothing to ask
+            bob.see("#which-dialog[open]", f"Row {row} was decided in the meantime")
+            bob.see("#which-words", "Ann accepted the suggestion “")
+            bob.see("#which-words", "You want to keep the label “")
+            bob.page.click(f"text={answer}")
+        who = "Ann accepted" if answer == "Keep theirs" else "you"
+        bob.see("#said", f"Row {row}: {who}")
+    assert [stored(folder)[row][2] for row in rows] == ["Ann", "Bob", "Bob", "Bob"]
+    bob.see("#counts", "1 disputed")
+    bob.page.select_option("#status", "disputed")
+    bob.see("#shown", "1 disputed")
+    assert bob.rows == [rows[1]]
+    forget_conflicts(bob)
+
+
+def test_decisions_on_all_rows_ask_before_they_replace_those_of_others(review, folder):
+    ann, bob = review(), review(name="Bob")
+    stop_news(bob)
+    first = ann.row
+    for answer, n_decided, who in (("Cancel", 0, "Ann"), ("Keep theirs", -1, "Ann"), ("Use mine", 0, "Bob")):
+        show(ann, first)
+        show(bob, first)
+        ann.press("k")
+        n = total(bob)
+        bob.page.click("#all summary")
+        bob.page.click(f"text=Accept all {n}")
+        bob.page.click("#all-yes")
+        bob.see("#which-dialog[open]", f"1 row of {n} was decided in the meantime")
+        bob.see("#which-words", "Ann decided differently since this list was loaded.")
+        bob.page.click(f"#which-dialog >> text={answer}")
+        bob.see("#said", "Nothing was decided." if answer == "Cancel" else f"{n + n_decided} rows decided.")
+        assert len(stored(folder)) == (1 if answer == "Cancel" else n)
+        assert stored(folder)[first][2] == who
+    forget_conflicts(bob)
+
+
+def test_a_folder_that_was_moved_is_reported_until_it_is_back(review, folder):
+    ann = review()
+    first = ann.row
+    os.rename(folder, f"{folder}.away")
+    try:
+        ann.press("a")
+        ann.see("#lost:not([hidden])", "was moved, removed or replaced while it was open")
+        ann.see("#said.wrong", "Not confirmed: see the message above.")
+        assert ann.row == first and ann.page.locator(".decision").count() == 0
+    finally:
+        os.rename(f"{folder}.away", folder)
+    ann.page.wait_for_selector("#lost", state="hidden")
+    ann.press("a")
+    ann.see("#said", f"Row {first}: you accepted")
+    assert set(stored(folder)) == {first} and all("503" in fault for fault in ann.faults)
+    ann.faults.clear()
+
+
+def test_a_tab_of_an_earlier_server_says_so(browser, folder):
+    with serving(folder) as (address, _):
+        ann = Reviewer(browser, address)
+    with serving(folder) as (later, _):
+        assert address.split("/")[2] == later.split("/")[2] and address != later
+        ann.see("#lost:not([hidden])", "The review was restarted, or another one was started")
+        ann.see("#lost", "open the address that subsvms review printed last")
+        ann.press("a")
+        ann.see("#said.wrong", "Not confirmed: see the message above.")
+        ann.page.reload()
+        ann.see("h1", "This page cannot be shown")
+        ann.see("p", "it was printed by a review that has ended")
+        ann.context.close()
+    assert stored(folder) == {}
+
+
+def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, folder):
+    with serving(folder) as (address, process):
+        ann = Reviewer(browser, address)
+        first = ann.row
+        process.send_signal(signal.SIGSTOP)
+        ann.page.keyboard.press("a")
+        ann.see("#lost:not([hidden])", "Waiting for the server, which has not responded for some seconds.")
+        ann.page.keyboard.press("k")
+        ann.see("#said.wrong", "Ignored: the last decision is still being stored.")
+        ann.see("#said.wrong", "This may not have been stored. 1 press ignored.")
+        assert ann.row == first
+        process.send_signal(signal.SIGCONT)
+        ann.page.wait_for_selector("#lost", state="hidden")
+        ann.press("a")
+        ann.see("#counts", "1 of ")
+        ann.context.close()
+    assert set(stored(folder)) == {first} and len(read_acts(folder)) == 1

@@ -1,0 +1,132 @@
+"""A review page that is served, and people at browsers."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.folder import DECISIONS
+
+SERVE = (
+    "import sys; from subsvms.app.review import serve; "
+    "serve(sys.argv[1], port=int(sys.argv[2]), ready=lambda address, desk: print(address, flush=True))"
+)
+HOSTILE = [
+    "<script>ran = 1</script>", "<img src=x onerror='ran = 1'>", '" onmouseover="ran = 1" x="', "x" * 5000,
+    "several words " * 400, "{{ 7 * 7 }}", "\u202e\u0627\u0644 \U0001f642", "called back",
+]  # fmt: skip
+WAIT = 15_000  # milliseconds; the machine may be busy
+
+
+@contextmanager
+def serving(folder, port=9300):
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVE, folder, str(port)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+            process.wait(20)
+
+
+def until(page, condition, *values):
+    """Wait until an expression holds; playwright cannot, as the page's policy forbids `eval`."""
+    end = time.monotonic() + WAIT / 1000
+    while not page.evaluate(condition, *values):
+        assert time.monotonic() < end, f"{condition} {values}"
+        page.wait_for_timeout(30)
+
+
+class Reviewer:
+    """A person at a browser: what they see and do, and the errors of the page."""
+
+    def __init__(self, browser, address, name="Ann", width=1200, height=800, scheme="light"):
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+        )
+        self.context.set_default_timeout(WAIT)
+        if name:
+            self.context.add_init_script(
+                f"localStorage.getItem('subsvms.name') || localStorage.setItem('subsvms.name', '{name}')"
+            )
+        self.address, self.faults, self.asked = address, [], []
+        self.page = self.open_tab()
+
+    def open_tab(self, words=""):
+        page = self.context.new_page()
+        page.on("console", lambda message: self.faults.append(message.text))
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.goto(self.address + words)
+        until(page, "document.getElementById('shown').textContent.trim() !== ''")
+        if page.viewport_size["width"] > 760:
+            page.wait_for_selector("#detail-title, body.empty")
+        return page
+
+    def press(self, *keys):
+        """Press keys one after the other, as a person does: after the page has dealt with the last one."""
+        for key in keys:
+            self.settle()
+            self.page.keyboard.press(key)
+            self.page.wait_for_timeout(50)
+            self.settle()
+
+    def settle(self):
+        """Wait until a decision is stored and the next issue is shown."""
+        until(self.page, "!document.body.classList.contains('busy')")
+
+    def see(self, selector, words):
+        """Wait until a part of the page contains these words."""
+        holds = "part.textContent.replaceAll('\\u00a0', ' ').includes(words)"
+        found = f"[...document.querySelectorAll(selector)].some(part => {holds})"
+        until(self.page, f"([selector, words]) => {found}", [selector, words])
+
+    @property
+    def row(self):
+        """The chosen row."""
+        self.settle()
+        return int(re.search(r"Row ([\d,]+)", self.page.inner_text("#issue")).group(1).replace(",", ""))
+
+    @property
+    def rows(self):
+        """The rows on this page of the list."""
+        self.settle()
+        return self.page.eval_on_selector_all(
+            "#lines button", "all => all.map(one => Number(one.dataset.row))"
+        )
+
+    def check(self):
+        """Assert that nothing failed, no other host was contacted, and no cell of the table ran as code."""
+        assert self.faults == []
+        origin = self.address.split("/")[2]
+        assert {url.split("/")[2] for url in self.asked if not url.startswith("data:")} == {origin}
+        assert all(page.evaluate("typeof ran") == "undefined" for page in self.context.pages)
+
+
+def stored(folder):
+    """Return the stored decisions, as row: (verdict, label, who)."""
+    book = Decisions(os.path.join(folder, DECISIONS))
+    try:
+        latest = {row: stack[-1] for row, stack in book.stacks.items() if stack}
+        return {row: (one.verdict, one.label, one.who) for row, one in latest.items()}
+    finally:
+        book.close()
+
+
+def read_acts(folder):
+    book = Decisions(os.path.join(folder, DECISIONS))
+    try:
+        return book.history()
+    finally:
+        book.close()
+
+
+def total(ann):
+    ann.settle()
+    return int(ann.page.inner_text("#shown").split()[0].replace(",", ""))
