@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager
 
 from subsvms.app.runs.decisions import Decisions
-from subsvms.app.runs.folder import DECISIONS
+from subsvms.app.runs.names import DECISIONS
 
 SERVE = (
     "import sys; from subsvms.app.review import serve; "

@@ -6,7 +6,7 @@ import pytest
 from loans import make_rows, write
 from reviewers import HOSTILE, Reviewer, serving
 
-from subsvms.app.runs.folder import DECISIONS
+from subsvms.app.runs.names import DECISIONS
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
 
