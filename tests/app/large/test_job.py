@@ -172,6 +172,7 @@ def test_a_mistake_gets_a_sentence_and_leaves_nothing(folder, tmp_path, argument
         (["--only", "nothing"], "is not a column"),
         (["--only", "one"], "no column to learn from"),
         (["--by", "nothing"], "is not a column"),
+        (["--engine", "dask", "--scheduler", "nonsense"], "must be an address such as tcp://"),
         (["--subset-size", "100000"], "between 2 and the number of rows"),
     ],
 )

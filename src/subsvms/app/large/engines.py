@@ -110,11 +110,26 @@ def load_shared(path: str) -> Any:
     return pickle.loads(Path(path).read_bytes())
 
 
+def check_engine(name: str, scheduler: str | None = None) -> None:
+    """Raise an error if an engine cannot be opened, as far as that is known without trying."""
+    if name != "dask":
+        return
+    try:
+        require_extra("The Dask engine", "dask", "distributed")
+    except ImportError as error:
+        raise TableError(f"{error} Without it, use --engine local.") from None
+    if scheduler is not None and not re.fullmatch(ADDRESS, scheduler):  # a client would wait for it
+        raise TableError(
+            f"--scheduler must be an address such as tcp://10.0.0.1:8786; got {scheduler!r}: a scheduler "
+            "prints its address when it starts."
+        )
+
+
 @contextmanager
 def open_engine(
     name: str, *, n_jobs: int, n_items: int, folder: Path, scheduler: str | None = None
 ) -> Iterator[Engine]:
-    """Provide an engine, and shut it down at the end.
+    """Provide an engine that `check_engine` has let pass, and shut it down at the end.
 
     Parameters
     ----------
@@ -131,10 +146,6 @@ def open_engine(
     if name == "local":
         yield LocalEngine(n_jobs, n_items)
         return
-    try:
-        require_extra("The Dask engine", "dask", "distributed")
-    except ImportError as error:
-        raise TableError(f"{error} Without it, use --engine local.") from None
     with _silence_loggers(), _open_client(n_jobs, scheduler) as client, _explain_failures(scheduler):
         yield DaskEngine(client, folder)
 
@@ -170,17 +181,12 @@ def _open_client(n_jobs, scheduler):
         ):  # fmt: skip
             yield client
         return
-    if not re.fullmatch(ADDRESS, scheduler):  # a client would wait, and leave a thread behind
-        raise TableError(
-            f"--scheduler must be an address such as tcp://10.0.0.1:8786; got {scheduler!r}: a scheduler "
-            "prints its address when it starts."
-        )
     try:
         client = Client(scheduler, timeout=TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise TableError(
             f"No Dask scheduler answers at {scheduler!r} ({type(error).__name__}): check the address, and "
-            "that the scheduler is running."
+            "that the scheduler is running. The same command continues where this one stopped."
         ) from None
     with client:
         try:

@@ -15,7 +15,7 @@ from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.large.draw import POOL_SIZE
-from subsvms.app.large.engines import open_engine
+from subsvms.app.large.engines import check_engine, open_engine
 from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
 from subsvms.app.large.sources import PART_FORMATS, Source, find_format, list_files, name_files, open_source
 from subsvms.app.large.staging import stage_files
@@ -114,6 +114,7 @@ def do_job_in_parts(
     """
     options = replace(options, pool_size=options.pool_size or POOL_SIZE)
     check_possible(where, options)
+    check_engine(engine, scheduler)
     shared, paths = list_files(where)
     base = shared if base is None else base
     format = find_part_format(paths, options.format)
