@@ -303,7 +303,9 @@ def damage_file(rng, place, target, table, runs):
     if not path.exists():
         return NONE
     if path.name == "decisions.sqlite" and rng.random() < 0.15:
-        other = rng.choice([name for name in RUNS if "parts" not in name])
+        other = rng.choice(
+            [name for name in RUNS if "parts" not in name and runs.tables.get(name) is not table]
+        )
         runs.copy(other, place.parent / "other")
         shutil.copy(place.parent / "other" / RUN / path.name, path)
         shutil.rmtree(place.parent / "other")
