@@ -34,6 +34,8 @@ from loans import make_rows, write
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 TABLE, PARTS, OUT, MODEL, FINAL = "loans.csv", "big", "out", "m.safetensors", "final.csv"
+# What a run in parts removes last, when its folder is in its place.
+SCRAP = {".plan.json", ".token", "done", "votes", "input", "drawn.json", "fetched.parquet"}
 N_CLIENTS = 4
 START_SECONDS = 60.0  # that the server may take to start
 
@@ -108,8 +110,8 @@ class Trials:
         faults = check_words(sign, ending)
         state = "absent"
         if (place / OUT).exists():
-            state = "whole"
-            faults += check_folder(place / OUT, mode)
+            state = "whole, with work files" if SCRAP & set(os.listdir(place / OUT)) else "whole"
+            faults += check_folder(place / OUT, mode, SCRAP)
         elif list(place.glob("*.unfinished")):
             state = "unfinished"
         if sign == signal.SIGINT:
@@ -240,9 +242,9 @@ def check_words(sign, ending, done=None):
     )
 
 
-def check_folder(folder, mode):
+def check_folder(folder, mode, scrap=frozenset()):
     """Return what is wrong with the folder of a run: it must be complete, and as its record says."""
-    names = set(os.listdir(folder))
+    names = set(os.listdir(folder)) - scrap
     wanted = IN_PARTS if mode == "parts" else IN_MEMORY | {"corrected.csv"}
     if names != wanted:
         return [f"half folder: {sorted(names)}"]
