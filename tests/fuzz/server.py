@@ -91,17 +91,15 @@ def correct_something():
     open_templates().get_template("report.html")
 
 
-def run_command(words, place, *, seconds=SECONDS, **options):
+def run_command(words, place, **options):
     """Run `subsvms` with these words in the folder `place`, and wait until it ends.
 
     Parameters
     ----------
     words, place, **options
         As in `start_command`.
-    seconds : float
-        After which the process is killed.
     """
-    return wait_for(start_command(words, place, **options), place, seconds)
+    return wait_for(start_command(words, place, **options), place)
 
 
 def start_command(words, place, *, stdin=b"", stdout=None, fresh=False):
@@ -130,10 +128,10 @@ def start_command(words, place, *, stdin=b"", stdout=None, fresh=False):
     return child
 
 
-def wait_for(child, place, seconds=SECONDS):
+def wait_for(child, place):
     """Wait until a process ends; kill it, and what it started, if that takes too long."""
     handle = os.pidfd_open(child)
-    hung = not select.select([handle], [], [], seconds)[0]
+    hung = not select.select([handle], [], [], SECONDS)[0]
     os.close(handle)
     if hung:
         os.kill(child, signal.SIGKILL)
