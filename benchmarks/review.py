@@ -80,7 +80,7 @@ def make_folder(place, n_issues):
     folder = place / "big.subsvms"
     folder.mkdir()
     write_issues(run, Issues(run.correction, Witnesses(np.arange(n_issues), none, none)), folder)
-    write_record(make_record(run, summarise(run, [], n_issues), folder, {}), folder)
+    write_record(make_record(run, summarise(run, [], n_issues), folder, {}, report=""), folder)
     return folder
 
 

@@ -35,10 +35,10 @@ from sklearn.preprocessing import minmax_scale
 # Not public: the stages of a run are measured one by one
 from subsvms.app.large.early_exit import PRODUCT_NS, TERM_NS, VALUE_NS
 from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.parts import CORRECTED, DONE, ISSUES, VOTES
 from subsvms.app.large.passes import correct_units
 from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
+from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import correct_table
 from subsvms.app.tables.table import read_table
@@ -145,7 +145,7 @@ def fit_slope(lines, case):
 
 def make_place(folder):
     """Make a folder for parts."""
-    for name in (CORRECTED, ISSUES, DONE, VOTES):
+    for name in (CORRECTED, ISSUE_PARTS, DONE, VOTES):
         (folder / name).mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -351,9 +351,10 @@ def test_a_refused_table_never_aborts_the_process(tmp_path):
 
     columns = {name: np.random.default_rng(0).normal(size=1000) for name in "abcz"}
     parquet.write_table(make(columns), tmp_path / "t.parquet")
-    command = [*COMMAND, str(tmp_path / "t.parquet"), "--label", "z"]
-    codes = [subprocess.run(command, capture_output=True, timeout=300).returncode for _ in range(20)]
-    assert codes == [2] * 20
+    code = "import sys; from subsvms.app.tables.table import read_table; read_table(sys.argv[1], 'z')"
+    command = [sys.executable, "-c", code, str(tmp_path / "t.parquet")]
+    done = [subprocess.run(command, capture_output=True, text=True, timeout=300) for _ in range(5)]
+    assert all(one.returncode == 1 and "looks continuous" in one.stderr for one in done), done
 
 
 @pytest.mark.slow
