@@ -14,6 +14,7 @@ LABELS = {
     "too few": (Y[:30], "same number of rows; got 40 and 30"),
     "none": (None, "y is None"),
     "continuous": (X[:, 0], "Unknown label type: continuous"),
+    "a huge number": (np.where(Y == 1, 1e308, 0.0), r"but holds 1e\+308"),
     "mixed types": (np.array([1, "a"] * 20, dtype=object), "one type, but holds number and text"),
     "a mixed list": ([1, "a"] * 20, "one type, but holds number and text"),
     "missing number": (np.where(Y == 1, np.nan, 0.0), "NaN.* in 20 of 40 rows, the first in row 1"),

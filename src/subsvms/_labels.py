@@ -47,11 +47,13 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype == object and isinstance(y[0], Number):
         y = np.array(y.tolist())  # scikit-learn takes objects for text
     try:
-        check_classification_targets(y)
+        with np.errstate(invalid="ignore"):  # 1e308 as a whole number
+            check_classification_targets(y)
     except (TypeError, ValueError) as error:
+        odd = next((label for label in y.tolist() if isinstance(label, float) and not _is_whole(label)), y[0])
         raise InputError(
             f"{str(error).partition('. ')[0]}: y must hold text, whole numbers or booleans, but holds "
-            f"{format_value(y[0])}: convert the labels, for example with [str(label) for label in y]."
+            f"{format_value(odd)}: convert the labels, for example with [str(label) for label in y]."
         ) from None
     classes, numbers = np.unique(y, return_inverse=True)
     broken = [name for name in classes.tolist() if isinstance(name, str) and not is_text(name)]
@@ -157,6 +159,11 @@ def is_missing(label: Any) -> bool:
         return label is None or bool(label != label)
     except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal to anything
         return type(label).__name__ == "NAType"
+
+
+def _is_whole(number):
+    """Return whether a float is a whole number that NumPy's integers can hold."""
+    return number.is_integer() and abs(number) < 2**63
 
 
 def _is_infinite(label):
