@@ -198,7 +198,8 @@ def load_array(path: str | os.PathLike, n_rows: int) -> Any:
         )
     if X.dtype.kind not in "biuf":
         raise TableError(f"The features in {name} must be numbers; got values of type {X.dtype}.")
-    X = X.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity, which are refused next
+        X = X.astype(np.float64)
     bad = sparse.coo_array(X).row[~np.isfinite(X.data)] if sparse.issparse(X) else ~np.isfinite(X).all(axis=1)
     rows = bad if sparse.issparse(X) else np.flatnonzero(bad)
     if len(rows):
