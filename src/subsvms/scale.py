@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from subsvms.app.large.batches import BatchCorrector
-from subsvms.app.large.draw import POOL_SIZE
 from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.parts import apply_correction
 from subsvms.app.large.sources import Batches
@@ -70,9 +69,10 @@ def fit_batches(
         raise InputError("batches must return at least one batch of rows; it returned none.")
     source = Batches(batches, first.schema)
     check_names(first.schema.names, source.name, label)
-    size = settings.pool_size or POOL_SIZE
     engine = LocalEngine(1, 1)
-    return learn_from(source, settings, engine, pool_size=size, n_jobs=n_jobs, stages=(1.0,)).corrector
+    return learn_from(
+        source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, stages=(1.0,)
+    ).corrector
 
 
 def _check_callable(batches):

@@ -56,6 +56,8 @@ def judge_labels(
     votes: Votes,
     settings: Settings,
     sizes: np.ndarray | None = None,
+    *,
+    chosen: bool = False,
 ) -> Assessment:
     """Judge every given label of a table, and propose labels for rows without one.
 
@@ -72,11 +74,18 @@ def judge_labels(
     settings : Settings
     sizes : ndarray of int of shape (n_classes,), optional
         Rows of each class in the table, if these rows are a sample of it.
+    chosen : bool, default=False
+        Whether the ensemble predicts the labels best of several: then none that looks closer does better.
     """
     announce("judging labels")
     judged = np.flatnonzero((given >= 0) & (votes.n_voters > 0))
     noise = estimate_noise(votes.mean_value[judged], given[judged], model.classes_)
-    rule = learn_rule(votes, given, noise, settings, sizes)
+    second = None
+    if votes.second is not None:
+        simple = Votes(votes.counts, votes.second, (votes.n_voters > 0).astype(int))
+        simple_noise = estimate_noise(votes.second[judged], given[judged], model.classes_)
+        second = learn_rule(simple, given, simple_noise, settings, sizes)
+    rule = learn_rule(votes, given, noise, settings, sizes, second)
     free = apply_rule(rule, votes, given)
     judgement = limit_changes(free, given, settings.max_error_rate)
     guards = Guards()
@@ -84,7 +93,7 @@ def judge_labels(
         seed = check_random_state(model.random_state).randint(2**31 - 1)
         with one_stage("checking that no change does harm"):
             guards = check_changes(
-                model, X, given, votes, judgement, noise.evidence.max(), seed=seed,
+                model, X, given, votes, judgement, np.inf if chosen else noise.evidence.max(), seed=seed,
                 sampled=bool(rule.sizes.sum() > rule.seen.sum()),
             )  # fmt: skip
     if guards.denied:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._validation import check_rows
+from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, name_rows
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import Halt, Judgement, Settings
@@ -52,6 +53,8 @@ class Correction:
         Class numbers that people decided; -1 elsewhere.
     style : FrameStyle
         The data frame library of the user's table.
+    choice : Choice or None
+        The SVMs that were chosen from the data, and what they were compared with; None if they were given.
     """
 
     classes: np.ndarray
@@ -65,6 +68,7 @@ class Correction:
     witnesses: Witnesses | None = None
     verified: np.ndarray | None = None
     style: FrameStyle = FrameStyle()
+    choice: Choice | None = None
 
     def __len__(self) -> int:
         return len(self.given)

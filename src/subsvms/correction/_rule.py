@@ -108,6 +108,8 @@ class Rule:
     settings : Settings
     denied : bool
         Whether a guard contradicts the noise estimate: then ranks rely on it less.
+    second : Rule or None
+        What was learned from a second opinion, if there is one.
     """
 
     curves: tuple[IsotonicRegression, ...]
@@ -116,6 +118,7 @@ class Rule:
     seen: np.ndarray
     settings: Settings
     denied: bool = False
+    second: "Rule | None" = None
 
     def expect_given(self, values: np.ndarray) -> np.ndarray:
         """Return P(given c | u) for two classes, or q, P(true c | u), for more, from mean values."""
@@ -124,7 +127,11 @@ class Rule:
         return self.noise.softmax.shares(values)
 
     def rank(self, votes: Votes, given: np.ndarray, posterior: np.ndarray) -> np.ndarray:
-        """Return how credible each given label is; `posterior` is that of `apply_rule`."""
+        """Return how credible each given label is; `posterior` is that of `apply_rule`.
+
+        SVMs that predict the given labels better also learn noise that depends on the row, and rank it worse;
+        simple SVMs rank that better, and other noise worse. The mean of both ranks both well.
+        """
         asked = votes.n_voters > 0
         values = np.where(asked[:, None], votes.mean_value, 0.0)
         quality = rank_quality(
@@ -132,7 +139,10 @@ class Rule:
             solved=self.noise.softmax is not None, denied=self.denied,
         )  # fmt: skip
         quality[(given >= 0) & ~asked] = 1.0
-        return quality
+        if self.second is None or votes.second is None:
+            return quality
+        other = Votes(votes.counts, votes.second, asked.astype(int))
+        return (quality + apply_rule(self.second, other, given).quality) / 2
 
 
 def learn_rule(
@@ -141,6 +151,7 @@ def learn_rule(
     noise: NoiseEstimate,
     settings: Settings,
     sizes: np.ndarray | None = None,
+    second: Rule | None = None,
 ) -> Rule:
     """Learn how votes and given labels are related.
 
@@ -154,6 +165,8 @@ def learn_rule(
     settings : Settings
     sizes : ndarray of int of shape (n_classes,), optional
         Rows of each class in the table, if these rows are a sample of it.
+    second : Rule, optional
+        What was learned from the second opinion.
     """
     used = (votes.n_voters > 0) & (given >= 0)
     curves = tuple(
@@ -163,7 +176,7 @@ def learn_rule(
         for c in range(len(noise.classes) if noise.softmax is None else 0)
     )
     seen = np.bincount(given[given >= 0], minlength=len(noise.classes))
-    return Rule(curves, noise, seen if sizes is None else sizes, seen, settings)
+    return Rule(curves, noise, seen if sizes is None else sizes, seen, settings, second=second)
 
 
 def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:

@@ -44,23 +44,31 @@ class Votes:
         Sums of the values that the SVMs give each class.
     n_voters : ndarray of int of shape (n_rows,)
         Number of SVMs that voted.
+    second : ndarray of float of shape (n_rows, n_classes) or None
+        Mean values of other SVMs, a second opinion that only ranks depend on.
     """
 
     counts: np.ndarray
     sums: np.ndarray
     n_voters: np.ndarray
+    second: np.ndarray | None = None
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that there are, by name."""
+        return {name: array for name, array in vars(self).items() if array is not None}
 
     def __add__(self, other: "Votes") -> "Votes":
         return Votes(self.counts + other.counts, self.sums + other.sums, self.n_voters + other.n_voters)
 
     def take(self, rows: Any) -> "Votes":
         """Return the votes on some rows, given by their numbers or as a slice."""
-        return Votes(self.counts[rows], self.sums[rows], self.n_voters[rows])
+        return Votes(**{name: array[rows] for name, array in self.arrays.items()})
 
     def join(self, *others: "Votes") -> "Votes":
         """Return these votes followed by those on other rows."""
-        columns = zip(*(vars(votes).values() for votes in (self, *others)), strict=True)
-        return Votes(*(np.concatenate(column) for column in columns))
+        parts = [votes.arrays for votes in (self, *others)]
+        return Votes(**{name: np.concatenate([part[name] for part in parts]) for name in self.arrays})
 
     @property
     def share(self) -> np.ndarray:
@@ -347,7 +355,7 @@ class Booth:
         for part in (*self.ballots, *self.oob_ballots):
             part[...] = 0
         if start is not None:
-            for part, before in zip(self.ballots, vars(start).values(), strict=True):
+            for part, before in zip(self.ballots, start.arrays.values(), strict=True):
                 part[..., : last - first] = before[first:last].T
         _ballots.vote_block(
             voters.lists, voters.intercept, voters.pairs, voters.order, table,

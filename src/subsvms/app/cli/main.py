@@ -46,11 +46,16 @@ def correct(
     min_confidence: Annotated[
         float, typer.Option(help="Change a label only if another is more probable than this, from 0 to 1.")
     ] = 0.5,
-    svms: Annotated[int, typer.Option(help="How many SVMs vote.")] = 1000,
+    svms: Annotated[
+        int | None,
+        typer.Option(
+            help="How many SVMs vote. With this or the next two, SVMs are not chosen from the data."
+        ),
+    ] = None,
     subset_size: Annotated[
-        str, typer.Option(help="Rows that each SVM is trained on: log_squared, log or a number.")
-    ] = "log_squared",
-    kernel: Annotated[str, typer.Option(help="Kernel of the SVMs: rbf, linear or poly.")] = "rbf",
+        str | None, typer.Option(help="Rows that each SVM is trained on: log_squared, log or a number.")
+    ] = None,
+    kernel: Annotated[str | None, typer.Option(help="Kernel of the SVMs: rbf, linear or poly.")] = None,
     by: Annotated[
         list[str] | None,
         typer.Option(help="Report noise by this column, and do not learn from it; may be repeated."),
@@ -88,7 +93,7 @@ def correct(
     ] = None,
     pool_size: Annotated[
         int | None,
-        typer.Option(help="In parts: learn from at most twice this many rows; by default 20,000."),
+        typer.Option(help="In parts: train SVMs on at most this many rows; by default 10,000 or more."),
     ] = None,
     early_exit: Annotated[
         float | None,
@@ -131,7 +136,7 @@ def correct(
         options = Options.from_flags(
             label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
             min_confidence=min_confidence, svms=svms, kernel=kernel,
-            subset_size=int(subset_size) if re.fullmatch("[0-9]{1,18}", subset_size) else subset_size,
+            subset_size=int(subset_size) if re.fullmatch("[0-9]{1,18}", subset_size or "") else subset_size,
             seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
             encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
             verified=verified, pool_size=pool_size, early_exit=early_exit,

@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subsvms.app.features.make import make_features
-from subsvms.app.large.draw import Drawing
 from subsvms.app.large.early_exit import Exits, count_until_settled, plan_exits
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.run import Run, make_estimator
+from subsvms.app.runs.run import Run, prepare_estimator
 from subsvms.app.runs.tally import Grouping, Tally, learn_grouping
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.certificates import CONFIDENCE, count_withstood
-from subsvms.correction._corrector import collect_votes
+from subsvms.correction._choice import Choice
+from subsvms.correction._corrector import train_model
 from subsvms.correction._guards import Guards
 from subsvms.correction._judge import judge_labels
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Cutoff, Rule, Settings, apply_rule
-from subsvms.ensemble._sampling import subset_size
+from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._votes import Voters, Votes, count_votes
 
 
@@ -50,6 +50,10 @@ class BatchCorrector:
     pool_sizes : ndarray of int of shape (n_classes,)
         Rows of each class in the pool.
     subset_size : int
+    second : Voters or None
+        SVMs of the second opinion.
+    choice : Choice or None
+        As in `Correction`.
     capped : bool
         As in `Drawing`.
     groupings : tuple of Grouping
@@ -70,6 +74,8 @@ class BatchCorrector:
     pool_votes: Votes
     pool_sizes: np.ndarray
     subset_size: int
+    second: Voters | None
+    choice: Choice | None
     capped: bool
     groupings: tuple[Grouping, ...] = ()
     cutoff: Cutoff | None = None
@@ -115,9 +121,11 @@ class BatchCorrector:
             votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs)
         else:
             votes = count_votes(self.voters, X, n_jobs=n_jobs)
+        if self.second is not None:
+            votes = replace(votes, second=count_votes(self.second, X, n_jobs=n_jobs).mean_value)
         places, found = self.find_in_pool(rows)
-        for own, theirs in zip(vars(votes).values(), vars(self.pool_votes).values(), strict=True):
-            own[found] = theirs[places]
+        for name, own in votes.arrays.items():
+            own[found] = self.pool_votes.arrays[name][places]
         return votes
 
     def find_in_pool(self, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -141,6 +149,7 @@ class BatchCorrector:
         return Correction(
             classes=self.labels.classes, given=given, judgement=judgement, votes=votes,
             noise=self.rule.noise, withstands=withstands, certainty=CONFIDENCE, settings=self.rule.settings,
+            choice=self.choice,
         )  # fmt: skip
 
     def as_table(self, batch: Any) -> LabelledTable:
@@ -233,21 +242,22 @@ def learn(
     made = make_features(table, exclude=(*options.exclude, *options.by), only=options.only)
     X = made.transformer.transform(wrap_columns(columns, labels.column, decimal_comma))
 
-    n_rows = min(int(drawing.sizes.sum()), drawing.n_sample)  # not of the pool, which depends on the labels
-    size = subset_size(options.subsample_size, n_rows, len(labels.classes))
-    model = make_estimator(options, n_jobs).set_params(subsample_size=size)
-    model._fit_numbered(X[pool], labels.classes, given[pool])
-
-    votes = collect_votes(model, X, np.where(in_pool, given, -1)).take(sample)
+    trained = train_model(prepare_estimator(options, n_jobs), X, in_pool, given, labels.classes, drawing)
+    model, choice, second = trained
+    votes = trained.collect_votes(X, np.where(in_pool, given, -1))
+    pool_votes, votes = votes.take(pool), votes.take(sample)
     settings = Settings(options.rule, options.action, options.max_error_rate, options.min_confidence)
-    verdict = judge_labels(model, X[sample], given[sample], votes, settings, drawing.sizes)
+    verdict = judge_labels(
+        model, X[sample], given[sample], votes, settings, drawing.sizes, chosen=choice is not None
+    )
     batches = BatchCorrector(
         options=options, labels=labels, features=made.transformer, decimal_comma=decimal_comma,
         voters=model.voters_, rule=verdict.rule, guards=verdict.guards, pool_rows=rows[pool],
-        pool_votes=model.oob_votes_, pool_sizes=model.class_sizes_,
-        subset_size=size, capped=drawing.capped, groupings=groupings,
+        pool_votes=pool_votes, second=None if second is None else second.voters_, pool_sizes=model.class_sizes_,
+        subset_size=model.subsets_.shape[1], choice=choice, capped=drawing.capped, groupings=groupings,
     )  # fmt: skip
-    if options.action != "weight" and not options.by:  # these need the votes on every row
+    every = options.action == "weight" or options.by  # these need the votes on every row
+    if choice is None and not every:
         exits = plan_exits(
             model.voters_, verdict.rule, X[sample], given[sample], verdict.judgement,
             confidence=options.early_exit, stages=stages,

@@ -132,7 +132,7 @@ def count_until_settled(exits: Exits, rule: Rule, X: Any, given: np.ndarray, *, 
     for stage in exits.stages:
         left, votes = run_stage(exits, stage, rule, X, given, left, votes, n_jobs)
     assert votes is not None
-    for whole, part in zip(vars(final).values(), vars(votes).values(), strict=True):
+    for whole, part in zip(final.arrays.values(), votes.arrays.values(), strict=True):
         whole[left] = part
     return final
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
-from subsvms.app.large.draw import POOL_SIZE
 from subsvms.app.large.engines import check_engine, open_engine
 from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
 from subsvms.app.large.sources import PART_FORMATS, Source, find_format, list_files, name_files, open_source
@@ -112,7 +111,7 @@ def do_job_in_parts(
     -------
     Summary
     """
-    options = replace(options, pool_size=options.pool_size or POOL_SIZE)
+    options = replace(options, pool_size=options.pool_size or 0)
     check_possible(where, options)
     check_engine(engine, scheduler)
     shared, paths = list_files(where)
@@ -135,7 +134,7 @@ def do_job_in_parts(
         ) as workers:
             with _discard_on_mistake(folder):
                 learned = learn_from(
-                    source, options, workers, pool_size=options.pool_size or POOL_SIZE, n_jobs=n_jobs,
+                    source, options, workers, pool_size=options.pool_size, n_jobs=n_jobs,
                     folder=folder, batch_rows=batch_rows,
                 )  # fmt: skip
                 if expected is not None:

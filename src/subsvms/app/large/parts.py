@@ -114,7 +114,7 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
         all_votes.append(votes)
     joined = all_votes[0].join(*all_votes[1:])
     with _open_new(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
-        np.savez(file, **vars(joined))
+        np.savez(file, **joined.arrays)
     return tuple(np.concatenate(column) for column in zip(*found, strict=True))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from subsvms._atomic import write_whole
 from subsvms._progress import announce
 from subsvms.app.large.batches import Fetched, Learned, learn
-from subsvms.app.large.draw import EMPTY, POOL_SIZE, Census, Drawing, draw, take_census
+from subsvms.app.large.draw import EMPTY, Census, draw, take_census
 from subsvms.app.large.engines import Engine
 from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
 from subsvms.app.runs.names import DRAWN, FETCHED
@@ -22,6 +22,7 @@ from subsvms.app.runs.options import Options
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, as_array, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import number_name
+from subsvms.ensemble._pool import Drawing
 
 
 def name_row_column(source: Source | Batches) -> str:
@@ -72,7 +73,12 @@ def fetch_unit(shared: tuple, unit: Unit) -> Any:
 
 
 def survey_source(
-    source: Source | Batches, options: Options, engine: Engine, *, pool_size: int, batch_rows: int | None
+    source: Source | Batches,
+    options: Options,
+    engine: Engine,
+    *,
+    pool_size: int | None,
+    batch_rows: int | None,
 ) -> tuple[Labels, Drawing, str]:
     """Count the labels and draw rows; return the meaning of labels, the drawing, and the input's digest."""
     census, done = EMPTY, 0
@@ -108,7 +114,7 @@ def learn_from(
     options: Options,
     engine: Engine,
     *,
-    pool_size: int = POOL_SIZE,
+    pool_size: int | None = None,
     batch_rows: int | None = None,
     n_jobs: int = 1,
     folder: Path | None = None,
@@ -121,8 +127,9 @@ def learn_from(
     source : Source or Batches
     options : Options
     engine : Engine
-    pool_size : int
-        P: SVMs are trained on at most 2 P rows, and everything else is learned from as many.
+    pool_size : int, optional
+        P: SVMs are trained on at most P rows, and everything else is learned from at most 4 P. By default, or
+        with 0, it follows from the number of rows.
     batch_rows : int, optional
         Rows in memory at a time; the result does not depend on it.
     n_jobs : int

@@ -32,11 +32,13 @@ class Options:
         The largest share of the labels that may change.
     min_confidence : float
         A label changes only if another one is more probable than this.
-    n_estimators : int
+    n_estimators : int or None
         How many SVMs vote (--svms).
-    subsample_size : {"log", "log_squared"} or int
+    subsample_size : {"log", "log_squared"}, int or None
         Rows that each SVM is trained on (--subset-size).
-    kernel : {"rbf", "linear", "poly"}
+    kernel : {"rbf", "linear", "poly"} or None
+        If this and the two above are None, they are chosen from the data; else those that are None have
+        the paper's values.
     random_state : int
         The seed (--seed).
     exclude, only : tuple of str
@@ -52,7 +54,8 @@ class Options:
     early_exit : float or None
         In parts: confidence with which the votes on a row may end early.
     pool_size : int or None
-        In parts: SVMs are trained on at most twice as many rows. None for a run in memory.
+        In parts: SVMs are trained on at most this many rows; 0 if it follows from the number of rows. None
+        for a run in memory.
     """
 
     label: str
@@ -60,9 +63,9 @@ class Options:
     action: str = "fix"
     max_error_rate: float | None = None
     min_confidence: float = 0.5
-    n_estimators: int = 1000
-    subsample_size: str | int = "log_squared"
-    kernel: str = "rbf"
+    n_estimators: int | None = None
+    subsample_size: str | int | None = None
+    kernel: str | None = None
     random_state: int = 0
     exclude: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
@@ -78,20 +81,21 @@ class Options:
     def __post_init__(self) -> None:
         for name, known in CHOICES.items():
             value = getattr(self, name)
-            if value not in known:
+            if value not in known and (name != "kernel" or value is not None):
                 hint = suggest(str(value), known) or "."
                 raise TableError(f"--{name} must be one of {', '.join(known)}; got {value!r}{hint}")
         if self.max_error_rate is not None:
             check_range("--max-error-rate", self.max_error_rate, 0, 1)
         check_range("--min-confidence", self.min_confidence, 0, 1)
-        check_count("--svms", self.n_estimators)
+        if self.n_estimators is not None:
+            check_count("--svms", self.n_estimators)
         check_count("--seed", self.random_state, 0)
         check_range("--seed", self.random_state, 0, 2**31)
         if self.early_exit is not None:
             check_range("--early-exit", self.early_exit, 0.5, 1, "[)")
-        if self.pool_size is not None:
+        if self.pool_size:
             check_count("--pool-size", self.pool_size, 100)
-        if self.subsample_size not in SIZES:
+        if self.subsample_size not in (None, *SIZES):
             if isinstance(self.subsample_size, str):
                 raise TableError(
                     f"--subset-size must be log, log_squared or a whole number; got {self.subsample_size!r}."

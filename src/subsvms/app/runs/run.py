@@ -132,8 +132,9 @@ def correct_table(
     made = make_features(table, exclude=exclude, only=options.only, features=features)
     clock.lap("features")
     corrector = LabelCorrector(
-        make_estimator(options, n_jobs), rule=options.rule, action=options.action, n_witnesses=0,
-        max_error_rate=options.max_error_rate, min_confidence=options.min_confidence,
+        make_estimator(options), scale=False, rule=options.rule, action=options.action, n_witnesses=0,
+        max_error_rate=options.max_error_rate, min_confidence=options.min_confidence, n_jobs=n_jobs,
+        random_state=options.random_state,
     )  # fmt: skip
     X = check_table(corrector, made.X, reset=True)
     corrector._fit_numbered(X, as_array(table.classes), table.codes, place_verified(options.verified, table))
@@ -146,12 +147,18 @@ def correct_table(
     return Run(options, table, made, path, digest, corrector.model_, correction, tally, clock.laps)
 
 
-def make_estimator(options: Options, n_jobs: int | None) -> SubSVMClassifier:
-    """Return the ensemble that the options ask for, not fitted."""
-    return SubSVMClassifier(
-        n_estimators=options.n_estimators, subsample_size=options.subsample_size, kernel=options.kernel,
-        random_state=options.random_state, n_jobs=n_jobs,
-    )  # fmt: skip
+def make_estimator(options: Options) -> SubSVMClassifier | None:
+    """Return the ensemble that the options ask for, not fitted; None if it is to be chosen."""
+    names = ("n_estimators", "subsample_size", "kernel")
+    asked = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    return SubSVMClassifier(**asked) if asked or options.early_exit is not None else None
+
+
+def prepare_estimator(options: Options, n_jobs: int | None) -> SubSVMClassifier | dict[str, Any]:
+    """Return the same with seed and threads; only these if the rest is to be chosen."""
+    common = {"random_state": options.random_state, "n_jobs": n_jobs}
+    model = make_estimator(options)
+    return common if model is None else model.set_params(**common)
 
 
 def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) -> np.ndarray | None:

@@ -320,9 +320,11 @@ def list_parameters(run: Run) -> list[list[str]]:
         "action": options.action,
         "changes allowed": "any" if most is None else f"{percent(most)} of the labels",
         "confidence needed": f"{options.min_confidence:g}",
-        "SVMs": f"{options.n_estimators:,}",
-        "rows in each subset": f"{model.subsets_.shape[1]} ({options.subsample_size})",
-        "kernel": options.kernel,
+        "SVMs": f"{model.n_estimators:,}",
+        "rows in each subset": f"{model.subsets_.shape[1]:,}",
+        "kernel": model.kernel
+        if model.kernel == "linear"
+        else f"{model.kernel}, gamma {model.voters_.kernel.gamma:.3g}",
         "seed": str(options.random_state),
         "columns left out": ", ".join(map(cut, options.exclude)) or "none",
         "columns used": ", ".join(map(cut, options.only)) or "all",
