@@ -25,10 +25,10 @@ WIDTHS = (0.5, 2.0, 8.0)  # gamma times the mean squared distance
 SIZES = (1, 4, 16)  # times the paper's
 MIDDLE = 4  # the size at which widths are compared
 C = 10.0
-ROWS = 2000  # to compare candidates on
-TRIED, DRAWS = 4_000, 60_000  # draws, in all subsets, for each candidate and for the vote
+ROWS = 1500  # to compare candidates on
+TRIED, DRAWS = 4_000, 40_000  # draws, in all subsets, for each candidate and for the vote
 SIMPLE, FLAT = 200, 0.1  # SVMs of the second opinion, and the width of a kernel that is nearly linear
-FEWEST_TRIED, FEWEST_SVMS, MOST_SVMS = 8, 40, 1000
+FEWEST_TRIED, FEWEST_SVMS, MOST_SVMS = 6, 40, 1000
 TOLERANCE = 0.1  # of the SVMs: their values are then within 0.005 of the exact ones, for half of the steps
 FOLDS = 5
 LEAST = 1e-3  # probability of a label; a surer prediction gains nothing
@@ -125,7 +125,7 @@ def choose_ensemble(
     (True, 8.0)
     """
     rng = np.random.default_rng(seed)
-    rows = draw_rows(labels, rng)
+    rows = pick_rows(labels, rng)
     compared = labels[rows]
     weight = (sizes / np.bincount(compared, minlength=len(sizes)))[compared]
     distances = euclidean_distances(X[rows], squared=True)
@@ -133,21 +133,23 @@ def choose_ensemble(
     folds = rng.integers(FOLDS, size=len(rows))
     paper = subset_size("log_squared", n_rows, len(sizes))
     found: dict[tuple, Candidate] = {}
+    cached: dict[float, np.ndarray] = {}
 
     def measure(width, factor):
         """Return the log loss of a candidate; each is measured once."""
         if (width, factor) not in found:
             announce("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 1)
-            drawn = min(factor * paper, len(rows) // 2)
+            drawn = max(min(factor * paper, len(rows) // 2), 2)
             model = SubSVMClassifier(
                 kernel="precomputed", n_estimators=max(TRIED // drawn, FEWEST_TRIED), subsample_size=drawn,
                 C=C, tol=TOLERANCE, random_state=seed, n_jobs=n_jobs,
             )  # fmt: skip
-            similar = np.exp(distances * (-width / mean))
-            model._fit_numbered(similar, np.arange(len(sizes)), compared)
+            if width not in cached:
+                cached[width] = np.exp(distances * (-width / mean))
+            model._fit_numbered(cached[width], np.arange(len(sizes)), compared)
             values = np.nan_to_num(model.oob_votes_.mean_value)
             loss = np.average(measure_losses(values, compared, weight, folds), weights=weight)
-            size = min(factor * paper, len(labels) // 2)
+            size = max(min(factor * paper, len(labels) // 2), 2)
             found[width, factor] = Candidate(size, width, width / mean, float(loss))
         return found[width, factor].log_loss
 
@@ -156,7 +158,7 @@ def choose_ensemble(
     return Choice(found[width, factor], tuple(found.values()))
 
 
-def draw_rows(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def pick_rows(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return at most `ROWS` rows, in order, as many of each class as there are if some are rare."""
     n_classes = int(labels.max()) + 1
     order = rng.permutation(len(labels))

@@ -210,7 +210,7 @@ def _rounding(X: Table, weights: sparse.csr_array, kernel: Kernel) -> float:
     total = 2.0 * np.sqrt(weights.multiply(weights).sum(axis=1).max(initial=0.0))
     used = np.unique(weights.indices)
     if kernel.kind == PRECOMPUTED:
-        size = np.abs(X[used][:, used]).max(initial=0.0)
+        size = max(X.max(initial=0.0), -X.min(initial=0.0))
     else:
         size = norm = row_norms(X[used], squared=True).max(initial=0.0)
         if kernel.kind == RBF:
