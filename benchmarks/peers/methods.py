@@ -48,10 +48,10 @@ def correct_by_posterior(X, given, seed):
 
 
 def correct(X, given, seed, rule="posterior", **parameters):
-    """Correct with a rule and with these parameters of the SVMs."""
+    """Correct with a rule, and with these parameters of the SVMs; without any, they are chosen."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)
-        svms = SubSVMClassifier(**parameters)
+        svms = SubSVMClassifier(**parameters) if parameters else None
         correction = correct_labels(X, given, estimator=svms, rule=rule, random_state=seed, n_jobs=1)
     return correction.labels, correction.label_quality
 

@@ -1,0 +1,227 @@
+"""Measure wrong labels left, ranking and time on ordinary tables, beside peers.
+
+    python -m benchmarks.ordinary --seeds 100-104      # hours on two cores; finished runs are not repeated
+    python -m benchmarks.ordinary --report
+
+Four groups of tables: the 13 LIBSVM sets of the paper (SUBSVMS_DATA), scikit-learn's own, made ones that are
+not linear, and tables with real noise (SUBSVMS_REAL_NOISE). The first three get clean labels, uniform flips
+of 10 %, flips of 20 % of one class and 5 % of the others, directed flips of half of the smallest class, and
+flips nearest the border. Tables of more than `MOST` rows are sampled, but for "clusters, 20,000". One line per
+run is appended to benchmarks/results/ordinary.csv; the tables go to benchmarks/results/ordinary.md.
+"""
+
+import argparse
+import csv
+import os
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.datasets import (
+    load_wine,
+    make_circles,
+    make_classification,
+    make_friedman1,
+    make_friedman2,
+    make_gaussian_quantiles,
+    make_moons,
+)
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import minmax_scale
+
+from benchmarks.peers.methods import cleanlab_boosting, cleanlab_logistic, cleanlab_svc, correct
+from benchmarks.peers.tables import as_markdown
+from benchmarks.quality import FEATURES, load
+from subsvms import SubSVMClassifier, adversaries
+
+RESULTS = Path(__file__).parent / "results"
+MOST = 3000
+HARM = 0.002
+CLUSTERS = {  # rows, columns, informative, clusters of each class
+    "clusters, 1,000": (1000, 10, 6, 3),
+    "clusters, 3,000": (3000, 15, 8, 4),
+    "clusters, 5,000": (5000, 30, 6, 5),
+    "clusters, 20,000": (20_000, 20, 10, 2),
+}
+MADE = (*CLUSTERS, "moons", "rings", "shells", "friedman 1", "friedman 2", "categories")
+SKLEARN = ("breast cancer", "digits", "wine")
+KINDS = ("clean", "uniform", "class-conditional", "directed, alpha=1", "directed, alpha=0", "boundary")
+COLUMNS = ("group", "data", "kind", "seed", "method", "given", "left", "changed", "auc", "seconds")
+
+
+def make(name, seed):
+    """Return a made table whose classes are not linear, and its clean labels."""
+    rng = np.random.default_rng(seed)
+    if name in CLUSTERS:
+        n, d, informative, clusters = CLUSTERS[name]
+        X, y = make_classification(
+            n, d, n_informative=informative, n_clusters_per_class=clusters, flip_y=0, random_state=seed
+        )
+    elif name == "moons":
+        X, y = make_moons(2000, noise=0.2, random_state=seed)
+        X = np.hstack([X, rng.normal(0, 0.5, (2000, 6))])
+    elif name == "rings":
+        X, y = make_circles(3000, noise=0.1, factor=0.5, random_state=seed)
+        X = np.hstack([X, rng.normal(0, 0.5, (3000, 4))])
+    elif name == "shells":
+        X, y = make_gaussian_quantiles(n_samples=3000, n_features=6, n_classes=3, random_state=seed)
+    elif name == "categories":
+        codes = rng.integers(5, size=(4000, 6))
+        score = rng.normal(size=(6, 5))[np.arange(6), codes].sum(axis=1)
+        score += 2 * rng.normal(size=(5, 5))[codes[:, 0], codes[:, 1]]
+        X, y = np.hstack([np.eye(5)[column] for column in codes.T]), (score > np.median(score)).astype(int)
+    else:
+        X, t = make_friedman1(4000, random_state=seed) if name == "friedman 1" else make_friedman2(
+            3000, random_state=seed
+        )  # fmt: skip
+        y = (t > np.median(t)).astype(int)
+    return minmax_scale(X), y
+
+
+def read(group, name, seed):
+    """Return the rows of a table, its clean labels, given labels if it has some, and where both are known."""
+    if group == "real noise":
+        with np.load(Path(os.environ["SUBSVMS_REAL_NOISE"]) / f"{name}.npz") as file:
+            return file["X"], file["gold"], file["given"], file["has_gold"]
+    if group == "made":
+        X, y = make(name, seed)
+    elif name == "wine":
+        X, y = load_wine(return_X_y=True)
+        X = minmax_scale(X)
+    else:
+        X, y = load(name, os.environ.get("SUBSVMS_DATA"), seed)
+    if len(y) > MOST and name != "clusters, 20,000":
+        X, _, y, _ = train_test_split(X, y, train_size=MOST, stratify=y, random_state=seed)
+    return X, y, None, np.ones(len(y), dtype=bool)
+
+
+def corrupt(X, y, kind, seed):
+    """Return the labels after an attack."""
+    if kind == "clean":
+        return y.copy()
+    if kind == "class-conditional":
+        n_classes = y.max() + 1
+        rates = np.where(np.arange(n_classes) == 0, 0.2, 0.05)
+        T = rates[:, None] / (n_classes - 1) * (1 - np.eye(n_classes)) + np.diag(1 - rates)
+        return adversaries.class_conditional_flips(y, transition=T, random_state=seed).labels
+    if kind == "boundary":
+        return adversaries.boundary_flips(X, y, error_rate=0.1).labels
+    if kind.startswith("directed"):
+        return adversaries.directed_flips(y, rho=0.5, alpha=float(kind[-1]), random_state=seed).labels
+    return adversaries.uniform_flips(y, error_rate=0.1, random_state=seed).labels
+
+
+def correct_as_paper(X, given, seed):
+    """Correct with the paper's SVMs, the default until they were chosen from the data."""
+    return correct(X, given, seed, estimator=SubSVMClassifier())
+
+
+METHODS = {
+    "subsvms": lambda X, given, seed: correct(X, given, seed),
+    "subsvms, the paper's SVMs": correct_as_paper,
+    "cleanlab, boosting": cleanlab_boosting,
+    "cleanlab, SVC": cleanlab_svc,
+    "cleanlab, logistic regression": cleanlab_logistic,
+}
+
+
+def run(job):
+    """Do one run, and return its line."""
+    group, name, kind, seed, method = job
+    X, clean, given, known = read(group, name, seed)
+    if given is None:
+        given = corrupt(X, clean, kind, seed)
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        labels, quality = METHODS[method](X, given, seed)
+    seconds = time.process_time() - began
+    wrong = (given != clean)[known]
+    auc = roc_auc_score(wrong, -quality[known]) if wrong.any() and not wrong.all() else np.nan
+    left, changed = np.mean((labels != clean)[known]), np.mean(labels != given)
+    return dict(zip(COLUMNS, (*job, np.mean(wrong), left, changed, auc, round(seconds, 2)), strict=True))
+
+
+def list_jobs(seeds):
+    """Return (group, data, kind, seed, method) of every run, cheap tables first."""
+    sets = sorted(FEATURES) if "SUBSVMS_DATA" in os.environ else []
+    folder = os.environ.get("SUBSVMS_REAL_NOISE")
+    real = sorted(path.stem for path in Path(folder).glob("*.npz")) if folder else []
+    cells = [("real noise", name, "real", seeds[0]) for name in real]
+    groups = {"scikit-learn's": SKLEARN, "made": MADE, "LIBSVM": sets}
+    for seed in seeds:
+        for group, names in groups.items():
+            for name in names:
+                two = name not in ("digits", "wine", "shells")
+                cells += [
+                    (group, name, kind, seed) for kind in KINDS if two or not kind.startswith("directed")
+                ]
+    return [(*cell, method) for cell in cells for method in METHODS]
+
+
+def write_report(path):
+    """Write the tables: by group and method, then by table."""
+    lines = pd.read_csv(path)
+    cells = lines.groupby(["group", "data", "kind", "method"], as_index=False).mean(numeric_only=True)
+    lines["harmed"] = lines["left"] > lines["given"] + HARM
+    noisy = cells[~cells["kind"].isin(["clean"])]
+    clean = cells[cells["kind"] == "clean"]
+    main = noisy.groupby(["group", "method"])[["given", "left", "auc", "seconds"]].mean()
+    main["clean labels changed"] = clean.groupby(["group", "method"])["changed"].mean()
+    main["worst"] = clean.groupby(["group", "method"])["changed"].max()
+    main["harmed cells"] = (
+        (cells["left"] > cells["given"] + HARM).groupby([cells["group"], cells["method"]]).sum()
+    )
+    left = noisy.pivot_table(index=["group", "data"], columns="method", values="left")
+    auc = noisy.pivot_table(index=["group", "data"], columns="method", values="auc")
+    seeds = ", ".join(map(str, sorted(lines["seed"].unique())))
+    text = [
+        f"# Ordinary tables\n\n`python -m benchmarks.ordinary`, seeds {seeds}; {len(lines):,} runs, CPU seconds of one thread.",
+        "## By group\n\n" + as_markdown(main.reset_index()),
+        "## Wrong labels left, mean over the kinds of noise\n\n" + as_markdown(left.reset_index()),
+        "## Ranking (ROC AUC)\n\n" + as_markdown(auc.reset_index()),
+    ]
+    (path.with_suffix(".md")).write_text("\n\n".join(text) + "\n", encoding="utf-8")
+
+
+def main(words=None):
+    """Run what is missing, or write the report."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", default="100-104")
+    parser.add_argument("--only", nargs="*", help="names of tables")
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--report", action="store_true")
+    args = parser.parse_args(words)
+    path = args.results / "ordinary.csv"
+    if not args.report:
+        first, _, last = args.seeds.partition("-")
+        seeds = range(int(first), int(last or first) + 1)
+        done = set()
+        if path.exists():
+            with path.open(encoding="utf-8") as file:
+                done = {tuple(line[key] for key in COLUMNS[:5]) for line in csv.DictReader(file)}
+        todo = [
+            job
+            for job in list_jobs(seeds)
+            if tuple(map(str, job)) not in done
+            and job[4] in args.methods
+            and (not args.only or job[1] in args.only)
+        ]
+        with path.open("a", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+            if not done:
+                writer.writeheader()
+            for line in Parallel(args.workers, return_as="generator_unordered")(map(delayed(run), todo)):
+                writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in line.items()})
+                file.flush()
+    write_report(path)
+
+
+if __name__ == "__main__":
+    main()
