@@ -1,0 +1,100 @@
+"""The SVMs that predict the given labels best are found, from few rows and without a clean label."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import make_classification, make_moons
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.preprocessing import minmax_scale
+
+from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
+from subsvms.correction._choice import FOLDS, SIZES, WIDTHS, choose_ensemble, measure_losses, pick_rows
+
+pytestmark = pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
+
+
+def choose(X, labels, seed=0, **more):
+    return choose_ensemble(X, labels, np.bincount(labels), len(labels), seed=seed, **more)
+
+
+def test_losses_are_those_of_isotonic_regression_in_folds():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=500)
+    u = np.clip(rng.normal(labels - 0.5, 1), -1, 1)
+    folds = rng.integers(FOLDS, size=500)
+    found = measure_losses(np.stack([-u, u], axis=1), labels, np.ones(500), folds)
+    p = np.empty(500)
+    for fold in range(FOLDS):
+        test = folds == fold
+        curve = IsotonicRegression(out_of_bounds="clip").fit(u[~test], labels[~test])
+        p[test] = curve.predict(u[test])
+    assert_allclose(found.mean(), log_loss(labels, np.clip(p, 1e-3, 1 - 1e-3)), rtol=0.01)
+
+
+def test_the_candidate_with_the_smallest_loss_is_chosen_of_few():
+    X, y = make_moons(600, noise=0.2, random_state=0)
+    choice = choose(X, y)
+    assert choice.chosen.log_loss == min(candidate.log_loss for candidate in choice.candidates)
+    assert len(choice.candidates) == len(WIDTHS) + len(SIZES) - 1
+    assert f"SVMs of {choice.chosen.subset_size} rows" in str(choice)
+
+
+def test_a_linear_table_gets_a_wide_kernel_and_a_chessboard_a_narrow_one(seed):
+    X = np.random.default_rng(seed).random((1000, 2))
+    linear, chessboard = (X.sum(axis=1) > 1).astype(int), (X * 4).astype(int).sum(axis=1) % 2
+    assert choose(X, linear, seed).chosen.width < max(WIDTHS) == choose(X, chessboard, seed).chosen.width
+
+
+def test_noisy_labels_choose_what_predicts_clean_ones_well(seed):
+    X, clean = make_classification(2000, 20, n_informative=10, flip_y=0, random_state=seed)
+    X = minmax_scale(X)
+    given = adversaries.uniform_flips(clean, error_rate=0.1, random_state=seed).labels
+    chosen, paper = (
+        LabelCorrector(estimator, random_state=seed, n_witnesses=0).fit(X, given).correction_
+        for estimator in (None, SubSVMClassifier(n_estimators=300))
+    )
+    area, before = (roc_auc_score(clean, one.votes.mean_value[:, 1]) for one in (chosen, paper))
+    assert area > before + 0.02
+    assert (chosen.labels != clean).mean() < 0.75 * (given != clean).mean()
+
+
+def test_rare_classes_are_compared_with_all_their_rows_and_count_as_often_as_they_occur():
+    labels = np.repeat([0, 1], [50_000, 300])
+    rows = pick_rows(labels, np.random.default_rng(0))
+    assert np.bincount(labels[rows]).tolist() == [750, 300]
+    X = np.random.default_rng(0).normal(size=(len(labels), 2)) + labels[:, None]
+    assert choose(X, labels).chosen.log_loss < 0.05  # guessing gives 0.037, balanced classes about 0.6
+
+
+def test_seed_and_threads():
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    assert choose(X, y) == choose(X, y, n_jobs=3)
+    assert choose(X, y) != choose(X, y, seed=1)
+
+
+@pytest.mark.parametrize("n_rows", [4, 10, 30])
+def test_tiny_tables_have_a_choice_too(n_rows):
+    X, y = np.arange(n_rows, dtype=float)[:, None], np.arange(n_rows) % 2
+    assert 2 <= choose(X, y).chosen.subset_size <= max(n_rows // 2, 2)
+    assert len(correct_labels(X, y, random_state=0)) == n_rows
+
+
+def test_equal_rows_have_a_choice_too():
+    assert len(correct_labels(np.ones((50, 3)), np.arange(50) % 2, random_state=0)) == 50
+
+
+def test_a_given_estimator_is_not_replaced():
+    X, y = make_moons(200, noise=0.3, random_state=0)
+    corrector = LabelCorrector(SubSVMClassifier(n_estimators=50), random_state=0).fit(X, y)
+    assert corrector.correction_.choice is None and corrector.model_.n_estimators == 50
+    assert not hasattr(corrector, "scaler_")
+
+
+def test_several_classes_are_chosen_for_too():
+    X, y = make_classification(
+        900, 8, n_informative=6, n_classes=4, n_clusters_per_class=2, flip_y=0, random_state=0
+    )
+    given = adversaries.uniform_flips(y, error_rate=0.15, random_state=0).labels
+    correction = correct_labels(X, given, random_state=0)
+    assert (correction.labels != y).mean() < (given != y).mean()
