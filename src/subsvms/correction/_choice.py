@@ -5,9 +5,10 @@ too small and too smooth for most tables. Under noise that depends on the class 
 noisy labels best also predicts the true ones best. So candidates are compared by the log loss of the given
 labels: out-of-bag values, calibrated by isotonic regression in folds. No clean label is needed.
 
-A few thousand rows are enough to compare. First the width is chosen, as gamma times the mean squared distance
-of two rows, then the size, as a multiple of the paper's. All candidates share the distances; SVMs of larger
-subsets are fewer. C is fixed: with C = 10 the best size and width do as well as with the best of three C.
+A thousand rows and more are enough to compare. First the width is chosen, as gamma times the mean squared
+distance of two rows, then the size, as a multiple of the paper's; more complex SVMs must be clearly better.
+All candidates share the distances; SVMs of larger subsets are fewer. C is fixed: with C = 10 the best size
+and width do as well as with the best of three C.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import euclidean_distances
 
-from subsvms._progress import announce
+from subsvms._progress import one_stage
 from subsvms._typing import Table
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
@@ -26,11 +27,14 @@ SIZES = (1, 4, 16)  # times the paper's
 MIDDLE = 4  # the size at which widths are compared
 C = 10.0
 ROWS = 1500  # to compare candidates on
-TRIED, DRAWS = 4_000, 40_000  # draws, in all subsets, for each candidate and for the vote
+TRIED, FEWEST_TRIED = 8_000, 6  # draws in all subsets of a candidate; SVMs
+CLEARLY = 0.5  # standard errors by which more complex SVMs must be better
+DRAWS, SPARE = 40_000, 100_000_000  # for the vote; SPARE / rows if that is more, so that seeds matter less
+FEWEST_SVMS, MOST_SVMS = 40, 1000
 SIMPLE, FLAT = 200, 0.1  # SVMs of the second opinion, and the width of a kernel that is nearly linear
-FEWEST_TRIED, FEWEST_SVMS, MOST_SVMS = 6, 40, 1000
 TOLERANCE = 0.1  # of the SVMs: their values are then within 0.005 of the exact ones, for half of the steps
 FOLDS = 5
+SEED = 0  # the same SVMs are chosen, whatever the seed of the vote
 LEAST = 1e-3  # probability of a label; a surer prediction gains nothing
 
 
@@ -54,6 +58,11 @@ class Candidate:
     gamma: float
     log_loss: float = np.nan
 
+    @property
+    def breadth(self) -> str:
+        """The width of the kernel in words: "wide", "medium" or "narrow"."""
+        return "wide" if self.width < 1 else "medium" if self.width < 4 else "narrow"
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -64,16 +73,21 @@ class Choice:
     chosen : Candidate
     candidates : tuple of Candidate
         All that were tried, in the order of the trial.
+    n_svms : int
+        How many of the chosen SVMs vote.
     """
 
     chosen: Candidate
     candidates: tuple[Candidate, ...]
+    n_svms: int
 
     def __str__(self) -> str:
-        chosen, worst = self.chosen, max(candidate.log_loss for candidate in self.candidates)
+        chosen = self.chosen
+        losses = sorted(one.log_loss for one in self.candidates if one is not chosen)
+        well = "best" if chosen.log_loss <= losses[0] else "as well as any"
         return (
-            f"SVMs of {chosen.subset_size} rows (gamma={chosen.gamma:.3g}) predict the labels "
-            f"best: log loss {chosen.log_loss:.3f}, {len(self.candidates) - 1} others up to {worst:.3f}"
+            f"SVMs of {chosen.subset_size:,} rows with a {chosen.breadth} kernel predict the given labels {well}: "
+            f"log loss {chosen.log_loss:.3f}, others {losses[0]:.3f} to {losses[-1]:.3f}"
         )
 
     def make_second(self, **parameters) -> SubSVMClassifier:
@@ -88,16 +102,14 @@ class Choice:
 
     def make_model(self, **parameters) -> SubSVMClassifier:
         """Return the chosen ensemble, not fitted."""
-        size = self.chosen.subset_size
-        n_estimators = int(np.clip(round(DRAWS / size), FEWEST_SVMS, MOST_SVMS))
         return SubSVMClassifier(
-            n_estimators=n_estimators, subsample_size=size, gamma=self.chosen.gamma, C=C, tol=TOLERANCE,
-            **parameters,
+            n_estimators=self.n_svms, subsample_size=self.chosen.subset_size, gamma=self.chosen.gamma, C=C,
+            tol=TOLERANCE, **parameters,
         )  # fmt: skip
 
 
 def choose_ensemble(
-    X: Table, labels: np.ndarray, sizes: np.ndarray, n_rows: int, *, seed: int, n_jobs: int | None = None
+    X: Table, labels: np.ndarray, sizes: np.ndarray, n_rows: int, *, n_jobs: int | None = None
 ) -> Choice:
     """Choose the SVMs that predict the labels of a table best.
 
@@ -111,7 +123,6 @@ def choose_ensemble(
         Rows of each class in the table.
     n_rows : int
         Rows that the paper's size of a subset follows from.
-    seed : int
     n_jobs : int, optional
         Threads; the result does not depend on their number.
 
@@ -120,42 +131,73 @@ def choose_ensemble(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((600, 2))
     >>> labels = ((X * 4).astype(int).sum(axis=1) % 2)  # a chessboard
-    >>> chosen = choose_ensemble(X, labels, np.bincount(labels), 600, seed=0).chosen
+    >>> chosen = choose_ensemble(X, labels, np.bincount(labels), 600).chosen
     >>> chosen.subset_size > 100, chosen.width
     (True, 8.0)
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     rows = pick_rows(labels, rng)
     compared = labels[rows]
     weight = (sizes / np.bincount(compared, minlength=len(sizes)))[compared]
     distances = euclidean_distances(X[rows], squared=True)
     mean = float(distances.mean()) or 1.0
-    folds = rng.integers(FOLDS, size=len(rows))
+    folds = rng.permutation(len(rows)) % FOLDS
     paper = subset_size("log_squared", n_rows, len(sizes))
     found: dict[tuple, Candidate] = {}
+    losses: dict[tuple, np.ndarray] = {}
     cached: dict[float, np.ndarray] = {}
 
     def measure(width, factor):
-        """Return the log loss of a candidate; each is measured once."""
+        """Return the log loss of each row; each candidate is tried once."""
         if (width, factor) not in found:
-            announce("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 1)
             drawn = max(min(factor * paper, len(rows) // 2), 2)
             model = SubSVMClassifier(
                 kernel="precomputed", n_estimators=max(TRIED // drawn, FEWEST_TRIED), subsample_size=drawn,
-                C=C, tol=TOLERANCE, random_state=seed, n_jobs=n_jobs,
+                C=C, tol=TOLERANCE, random_state=SEED, n_jobs=n_jobs,
             )  # fmt: skip
             if width not in cached:
                 cached[width] = np.exp(distances * (-width / mean))
-            model._fit_numbered(cached[width], np.arange(len(sizes)), compared)
+            with one_stage("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 1):
+                model._fit_numbered(cached[width], np.arange(len(sizes)), compared)
             values = np.nan_to_num(model.oob_votes_.mean_value)
-            loss = np.average(measure_losses(values, compared, weight, folds), weights=weight)
+            loss = losses[width, factor] = measure_losses(values, compared, weight, folds)
             size = max(min(factor * paper, len(labels) // 2), 2)
-            found[width, factor] = Candidate(size, width, width / mean, float(loss))
-        return found[width, factor].log_loss
+            log_loss = float(np.average(loss, weights=weight))
+            found[width, factor] = Candidate(size, width, width / mean, log_loss)
+        return losses[width, factor]
 
-    width = min(WIDTHS, key=lambda width: measure(width, MIDDLE))
-    factor = min(SIZES, key=lambda factor: measure(width, factor))
-    return Choice(found[width, factor], tuple(found.values()))
+    width = WIDTHS[pick_first([measure(width, MIDDLE) for width in WIDTHS], weight)]
+    factor = SIZES[pick_first([measure(width, factor) for factor in SIZES], weight)]
+    chosen = found[width, factor]
+    n_svms = int(np.clip(max(DRAWS, SPARE / n_rows) / chosen.subset_size, FEWEST_SVMS, MOST_SVMS))
+    return Choice(chosen, tuple(found.values()), n_svms)
+
+
+def pick_first(losses: list[np.ndarray], weight: np.ndarray) -> int:
+    """Return the first candidate that is not clearly worse than the best.
+
+    Parameters
+    ----------
+    losses : list of ndarray of shape (n_rows,)
+        Of each row, for candidates from simple to complex.
+    weight : ndarray of shape (n_rows,)
+
+    Examples
+    --------
+    >>> simple, gain = np.ones(100), np.tile([0.1, -0.095], 50)
+    >>> pick_first([simple, simple - gain], np.ones(100))  # better by less than chance would
+    0
+    >>> pick_first([simple, simple - gain - 0.1], np.ones(100))
+    1
+    """
+    share = weight / weight.sum()
+    best = min(losses, key=lambda loss: share @ loss)
+    for number, loss in enumerate(losses):
+        worse = loss - best
+        error = np.sqrt(np.sum((share * (worse - share @ worse)) ** 2))
+        if share @ worse <= CLEARLY * error:
+            return number
+    raise AssertionError("the best is not worse than itself")
 
 
 def pick_rows(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -183,7 +225,7 @@ def measure_losses(
     """
     n_classes = values.shape[1]
     p = np.empty_like(values)
-    for fold in range(FOLDS):
+    for fold in np.unique(folds):
         test = folds == fold
         for c in range(1 if n_classes == 2 else 0, n_classes):
             curve = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
