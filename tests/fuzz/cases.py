@@ -20,7 +20,7 @@ DAMAGED, DAMAGED_RUN = 0.5, 0.6  # share of the cases with a damaged file, on a 
 WRONG = 0.12  # share of the cases with a wrong option
 QUICK = ["--svms", "20"]
 WEIGHTS = {
-    "correct": 45, "local": 18, "from": 6, "decisions": 6, "predict": 9, "plan": 2, "corrupt": 4, "apply": 4,
+    "correct": 45, "local": 18, "from": 6, "decisions": 6, "predict": 9, "corrupt": 6, "apply": 4,
     "export": 3, "import": 3,
 }  # fmt: skip
 RUNS = {  # earlier runs that cases work on: kind of table, in parts or not
@@ -146,7 +146,7 @@ def make_case(seed, number, place, runs):
     rng = seed_case(seed, number)
     (place / OURS).write_text("not to be touched")
     command = draw_command(rng)
-    make = {"correct": make_correct, "local": make_correct, "plan": make_plain, "corrupt": make_plain}
+    make = {"correct": make_correct, "local": make_correct, "corrupt": make_corrupt}
     case = make.get(command, make_on_run)(rng, command, place, runs)
     if rng.random() < WRONG and command != "from":
         group = {"local": "correct", "decisions": "correct"}.get(command, command)
@@ -191,7 +191,8 @@ def make_correct(rng, command, place, runs):
     done = damage_table(rng, table)
     if rng.random() < 0.04 and len(table.files) == 1:
         rename(rng, table)
-    words = ["correct", table.where, "--label", table.label, *QUICK, *table.reading]
+    quick = QUICK if rng.random() < 0.8 else []  # else SVMs are chosen
+    words = ["correct", table.where, "--label", table.label, *quick, *table.reading]
     words += draw_valid(rng, "correct")
     words += ["--engine", "local", *draw_valid(rng, "local", most=1)] if local else []
     for option, share in (("--by", 0.15), ("--exclude", 0.1), ("--only", 0.05)):
@@ -227,12 +228,12 @@ def put_earlier_run(rng, case, place, runs):
         case.words.append("--force")
 
 
-def make_plain(rng, command, place, runs):
-    """Return a command that takes a table and little else."""
+def make_corrupt(rng, command, place, runs):
+    """Return a command that makes labels wrong."""
     table = DRAW[rng.choice([kind for kind in DRAW if kind != "embeddings"])](rng)
     done = damage_table(rng, table)
     words = [command, table.where, "--label", table.label, *table.reading, *draw_valid(rng, command)]
-    if command == "corrupt" and rng.random() < 0.5:
+    if rng.random() < 0.5:
         words += ["--output", rng.choice(["c.csv", "c.jsonl", "c.parquet", "c.csv.gz", "c.svm", "c.feather"])]
     write_files(table, place)
     return Case(command, table.kind, done, words, table)

@@ -17,12 +17,6 @@ VALID = {  # by command: each option and its values; None for a flag
     },
     "local": {"--pool-size": ["100", "1000"], "--early-exit": ["0.5", "0.9"]},
     "predict": {"--threads": ["1", "2"], "--force": None},
-    "plan": {
-        "--max-error-rate": ["0", "0.1", "0.4"],
-        "--failure": ["0.01", "0.5"],
-        "--json": None,
-        "--seed": ["3"],
-    },
     "corrupt": {
         "--attack": ["uniform", "directed", "boundary", "surest", "greedy", "region"],
         "--error-rate": ["0", "0.1", "0.3"],
@@ -88,7 +82,6 @@ INVALID = {
         "--features": ["missing.npy"],
         "--output": ["", ".", "x.exe", "t.csv", "out.svm", "no/such.csv"],
     },
-    "plan": {"--max-error-rate": ["-1", "0.5", "nan"], "--failure": ["0", "1", "nan"], "--only": ["nothing"]},
     "corrupt": {
         "--attack": ["class-conditional", "nothing"],
         "--matrix": ["0.9 0.1; 0.2 0.8", "1", "", "nan nan; nan nan", "a"],

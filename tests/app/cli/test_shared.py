@@ -138,7 +138,6 @@ def test_labels_cannot_control_the_terminal(tmp_path):
         call("correct", *words, "--by", "who", "--svms", 20, "--save-model", model),
         call("correct", *words, "--svms", 20, "--dry-run", "--json"),
         call("predict", model, table),
-        call("plan", *words),
         call("corrupt", *words),
         call("correct", *words, "--label", "no\x1b[2J", code=2),
     ]

@@ -1,7 +1,8 @@
 """The commands that work on tables: parse, call, print."""
 
 import re
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,7 +50,8 @@ def correct(
     svms: Annotated[
         int | None,
         typer.Option(
-            help="How many SVMs vote. With this or the next two, SVMs are not chosen from the data."
+            help="How many SVMs vote. By default SVMs are chosen that predict the labels best; this, the "
+            "next two options and --early-exit set them instead."
         ),
     ] = None,
     subset_size: Annotated[
@@ -135,10 +137,9 @@ def correct(
             verified, expected = read_verified(decisions, column)
         options = Options.from_flags(
             label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
-            min_confidence=min_confidence, svms=svms, kernel=kernel,
-            subset_size=int(subset_size) if re.fullmatch("[0-9]{1,18}", subset_size or "") else subset_size,
-            seed=seed, exclude=tuple(exclude or ()), only=tuple(only or ()), format=format,
-            encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
+            min_confidence=min_confidence, svms=svms, kernel=kernel, seed=seed,
+            subset_size=read_size(subset_size), exclude=tuple(exclude or ()), only=tuple(only or ()),
+            format=format, encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
             verified=verified, pool_size=pool_size, early_exit=early_exit,
         )  # fmt: skip
     outputs: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
@@ -153,10 +154,18 @@ def correct(
                 where, options, engine=name, scheduler=scheduler, n_jobs=effective_n_jobs(threads or -1),
                 expected=expected, base=base, **outputs,
             )  # fmt: skip
+    if dry_run:
+        command = shlex.join(["subsvms", *(word for word in context.obj if word != "--dry-run")])
+        summary = replace(summary, next=[*summary.next, f"To write the result: {command}"])
     if as_json:
         print_json(asdict(summary))
     elif not quiet:
         show_summary(summary, Console())
+
+
+def read_size(text: str | None) -> str | int | None:
+    """Return the size of a subset: a number if it is one."""
+    return int(text) if text and re.fullmatch("[0-9]{1,18}", text) else text
 
 
 NO_SETTINGS = {  # options that do not change the result
@@ -247,48 +256,6 @@ def predict(
     print_text(str(done))
 
 
-@app.command(epilog="Example: subsvms plan loans.csv --label default --max-error-rate 0.2")
-def plan(
-    file: File,
-    label: Label,
-    max_error_rate: Annotated[
-        float, typer.Option(help="Largest share of labels that may be wrong, below 0.5.")
-    ] = 0.1,
-    failure: Annotated[
-        float, typer.Option(help="Acceptable probability that the vote on a row is wrong, between 0 and 1.")
-    ] = 0.01,
-    exclude: Exclude = None,
-    only: Only = None,
-    seed: Seed = 0,
-    format: Format = None,
-    encoding: TextEncoding = None,
-    separator: Separator = None,
-    missing_label: Missing = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
-    """Recommend how many SVMs to train, on how many rows each, and say what that guarantees.
-
-    Writes nothing.
-    """
-    from subsvms.app.cli.files import plan_file
-
-    table, notes, found = plan_file(
-        file, label, exclude=exclude or (), only=only or (),
-        reading=read_options(format, encoding, separator, missing_label),
-        max_error_rate=max_error_rate, failure=failure, random_state=seed,
-    )  # fmt: skip
-    if as_json:
-        names = ("seconds", "phi", "votes_needed", "max_error_rate", "failure")
-        answer = {**found.parameters, **{name: getattr(found, name) for name in names}}
-        answer |= {name: list(getattr(found, name)) for name in ("guaranteed", "estimated", "assumed")}
-        print_json(answer | {"notes": list(notes)})
-        return
-    print_text(f"{table.name}: {len(table)} rows, {len(table.classes)} classes in column {label!r}.")
-    for note in notes:
-        print_text(note)
-    print_text(f"\n{found}")
-
-
 @app.command(
     epilog="Example: subsvms corrupt loans.csv --label default --attack boundary --error-rate 0.1 --seed 1"
 )
@@ -338,7 +305,7 @@ def corrupt(
 
     The attacks boundary, surest and greedy use no seed.
     """
-    from subsvms.app.cli.files import corrupt_file, parse_matrix
+    from subsvms.app.cli.corrupt import corrupt_file, parse_matrix
 
     done = corrupt_file(
         file, label, name=attack, output=output, clean_column=clean_column, force=force,
@@ -355,7 +322,7 @@ def demo(
     wrong: Annotated[float, typer.Option(help="Share of the labels to make wrong, below 0.37.")] = 0.2,
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the attack and the subsets.")] = 0,
 ) -> None:
-    """Make some labels of a real table wrong, then let a thousand tiny SVMs correct them.
+    """Make some labels of a real table wrong, then let many tiny SVMs correct them.
 
     The table is scikit-learn's breast cancer data (569 rows, 30 features). Writes nothing.
     """

@@ -30,8 +30,9 @@ class Commands(TyperGroup):
                 stream.reconfigure(errors="backslashreplace")
         try:
             with errors_as_sentences():
-                check_arguments(sys.argv[1:] if args is None else args)
-                return super().main(args, *more, **options)
+                words = list(sys.argv[1:] if args is None else args)
+                check_arguments(words)
+                return super().main(args, *more, obj=words, **options)  # commands find them in `context.obj`
         except typer.Exit as stop:
             sys.exit(stop.exit_code)
 

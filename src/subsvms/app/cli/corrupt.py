@@ -1,4 +1,4 @@
-"""The work of `subsvms corrupt` and `subsvms plan`."""
+"""The work of `subsvms corrupt`."""
 
 import inspect
 from collections import Counter
@@ -13,7 +13,6 @@ from subsvms.adversaries._attacks import ATTACKS, attack
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, find_output_format, place_beside, read_table, write_table
 from subsvms.exceptions import TableError
-from subsvms.theory._planning import Plan, plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,41 +151,3 @@ def parse_matrix(text: str) -> list[list[float]]:
             "The matrix must be numbers, rows separated by semicolons, such as '0.9 0.1; 0.2 0.8'; "
             f"got {text!r}."
         ) from None
-
-
-def plan_file(
-    where: str,
-    label: str,
-    *,
-    exclude: Sequence[str] = (),
-    only: Sequence[str] = (),
-    reading: dict[str, Any] | None = None,
-    **options: Any,
-) -> tuple[LabelledTable, tuple[str, ...], Plan]:
-    """Plan for a file; rows without a label are left out.
-
-    Parameters
-    ----------
-    where, label, exclude, only, reading
-        As in `corrupt_file`.
-    **options
-        Those of `subsvms.theory.plan`.
-
-    Returns
-    -------
-    table : LabelledTable
-    notes : tuple of str
-        On the labels and features.
-    plan : Plan
-    """
-    from subsvms.app.features.make import make_features
-
-    table = read_table(where, label, **(reading or {}))
-    made = make_features(table, exclude=exclude, only=only)
-    rows = np.flatnonzero(~table.missing)
-    found = plan(made.X[rows], table.labels[rows], **options)
-    used = f"{made.X.shape[1]} features from {len(set(made.sources))} columns are used."
-    notes = [*table.notes, used, *made.notes]
-    if len(rows) < len(table):
-        notes.append(f"{len(table) - len(rows)} rows without a label are left out.")
-    return table, tuple(notes), found

@@ -1,6 +1,5 @@
-"""`subsvms corrupt` and `subsvms plan`, called as from a shell."""
+"""`subsvms corrupt`, called as from a shell."""
 
-import json
 import os
 
 import numpy as np
@@ -150,27 +149,5 @@ def test_an_error_is_one_sentence_with_exit_code_2_and_no_file(loans, more, mess
 
 
 def test_a_misspelt_label_column_gets_a_suggestion(loans):
-    for command in ("corrupt", "plan"):
-        result = run(command, loans, "--label", "defalt")
-        assert result.exit_code == 2 and "did you mean 'default'" in result.output
-
-
-def test_plan_says_what_to_do_and_what_it_means(loans):
-    result = run("plan", loans, "--label", "default", "--max-error-rate", "0.05")
-    assert result.exit_code == 0, result.output
-    for words in ("200 rows, 2 classes", "'id'", "Train ", "Guaranteed:", "Estimated:", "Assumed:", "5.0%"):
-        assert words in result.output
-    assert os.listdir(loans.parent) == ["loans.csv"]
-
-
-def test_plan_prints_json(loans):
-    result = run("plan", loans, "--label", "default", "--json", "--seed", "2")
-    answer = json.loads(result.output)
-    assert answer["n_estimators"] >= 200 and 2 <= answer["subsample_size"] <= 198
-    assert answer["guaranteed"] and answer["assumed"] and 0 < answer["phi"] <= 1
-
-
-@pytest.mark.parametrize("more", [["--max-error-rate", "0.5"], ["--failure", "0"], ["--only", "nothing"]])
-def test_plan_refuses_impossible_options(loans, more):
-    result = run("plan", loans, "--label", "default", *more)
-    assert result.exit_code == 2 and result.output.startswith("subsvms: ")
+    result = run("corrupt", loans, "--label", "defalt")
+    assert result.exit_code == 2 and "did you mean 'default'" in result.output
