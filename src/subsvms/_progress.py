@@ -51,9 +51,9 @@ def announce(stage: str, done: int = 0, total: int = 1) -> None:
 
 
 @contextmanager
-def one_stage(name: str) -> Iterator[None]:
+def one_stage(name: str, done: int = 0, total: int = 1) -> Iterator[None]:
     """Announce a stage, but none of the stages inside it."""
-    announce(name)
+    announce(name, done, total)
     token = _listener.set(None)
     try:
         yield

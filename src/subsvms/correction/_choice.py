@@ -86,8 +86,8 @@ class Choice:
         losses = sorted(one.log_loss for one in self.candidates if one is not chosen)
         well = "best" if chosen.log_loss <= losses[0] else "as well as any"
         return (
-            f"SVMs of {chosen.subset_size:,} rows with a {chosen.breadth} kernel predict the given labels {well}: "
-            f"log loss {chosen.log_loss:.3f}, others {losses[0]:.3f} to {losses[-1]:.3f}"
+            f"SVMs of {chosen.subset_size:,} rows with a {chosen.breadth} kernel predict the given labels "
+            f"{well}: log loss {chosen.log_loss:.3f}, others {losses[0]:.3f} to {losses[-1]:.3f}"
         )
 
     def make_second(self, **parameters) -> SubSVMClassifier:

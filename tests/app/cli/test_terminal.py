@@ -14,7 +14,7 @@ def test_a_summary_shows_names_as_they_are_and_cuts_long_tables():
         title="[b]loans.csv", rows=14_000, words=["14 labels look wrong."], label="[i]default",
         groups=[{"column": "[red]who", "lines": [value] * 13, "more": 2}], classes=[line] * 14,
         files=[["a.csv", "one"], ["run.json", "two"]], folder="x", model="m", notes=["Look :smile:"],
-        explained=True, remarks=[], next=[],
+        explained=True, remarks=[], next=["Now: subsvms " + "x" * 200], ensemble={"words": "[b]SVMs[/b]"},
     )  # fmt: skip
     console = Console(file=io.StringIO(), width=100)
     terminal.show_summary(summary, console)
@@ -22,7 +22,8 @@ def test_a_summary_shows_names_as_they_are_and_cuts_long_tables():
     for words in (
         "[b]loans.csv: 14,000 rows. 14 labels look wrong.", "[i]default", "[u]no", "about 5", "1,000",
         "and 2 more, in the report", "Flagged by [red]who", "10.0 % (0.0 % to 50.0 %)",
-        "and 3 more, in the report", "Note: Look :smile:", "Written to x:", "  a.csv     one", "saved to m.",
+        "and 3 more, in the report", "Note: Look :smile:", "Written to x:", "x" * 200, "[b]SVMs[/b]",
+        "  a.csv     one", "saved to m.",
     ):  # fmt: skip
         assert words in shown, words
 

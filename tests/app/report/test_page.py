@@ -30,6 +30,16 @@ def make_witness(row):
     return {"row": row, "label": "yes", "share": 0.1, "values": ["41", "nurse"]}
 
 
+def make_ensemble(chosen=2):
+    tried = [(216, 0.31), (54, 0.35), (864, 0.2999)]
+    candidates = [
+        {"subset_size": size, "breadth": "narrow", "gamma": 0.12345, "log_loss": loss, "chosen": i == chosen}
+        for i, (size, loss) in enumerate(tried)
+    ]
+    size = tried[chosen][0]
+    return {"words": "These fit.", "subset_size": size, "paper_size": 54, "candidates": candidates}
+
+
 def make_summary(**changes):
     class_line = {"rows": 250, "rate": 0.01, "rate_low": 0.0, "rate_high": 0.02, "estimated_wrong": 24}
     group_line = {"rows": 100, "flagged": 3, "share": 0.03, "low": 0.01, "high": 0.09, "expected_wrong": 3.5}
@@ -54,7 +64,7 @@ def make_summary(**changes):
             {"column": "annotator", "lines": [{"value": v, **group_line} for v in ("anna", "bo")], "more": 2}
         ],
         "worst": [copy.deepcopy(row) | {"row": number} for number in range(12)], "n_worst": 812,
-        "parameters": [["rule", "posterior"], ["seed", "0"]], "digest": "a1b2",
+        "parameters": [["rule", "posterior"], ["seed", "0"]], "digest": "a1b2", "ensemble": make_ensemble(),
         "versions": [["numpy", "2.1"]], "seconds": [["reading", 0.4], ["voting", 3.1]],
         "files": [["corrected.csv", "the table with corrected labels"]],
     }  # fmt: skip
@@ -88,6 +98,7 @@ def test_the_page_has_the_order_that_a_reader_needs(charts):
         "About 3.1 % of the labels look wrong. 812 were changed.", "812 of 32,561", "3.1 % 2.0 to 5.0 %",
         "Read this before you use the result", "What to do next", "Files next to this page",
         "Wrong labels by class", "Which labels are mixed up", "How the SVMs voted",
+        "Which SVMs voted", "These fit.", "216narrow0.1230.310", "864 (chosen)narrow0.1230.300",
         "How many changes the verdicts withstand", "Where the wrong labels come from", "By annotator",
         "Rows to look at first", "The 12 most suspicious of 812 rows.", "Row 0", "Very likely: the",
         "fix: 97% of 947 SVMs", "For the record", "a1b2", "2026-11-15 12:00 UTC",
@@ -96,6 +107,16 @@ def test_the_page_has_the_order_that_a_reader_needs(charts):
     for words in expected:
         assert words in text[place:], words
         place = text.index(words, place)
+
+
+def test_the_price_of_larger_subsets_is_named_where_it_is_paid(charts):
+    for chosen, paid in ((2, True), (1, False)):
+        text = plain_text(render_report(make_summary(ensemble=make_ensemble(chosen)), charts))
+        assert "holds for the SVMs that were chosen" in text
+        assert ("more than the paper's 54" in text) == paid
+    given = make_ensemble() | {"candidates": []}
+    text = plain_text(render_report(make_summary(ensemble=given), charts))
+    assert "These fit." in text and "chosen" not in text and "more than the paper's" not in text
 
 
 def make_short_summary():

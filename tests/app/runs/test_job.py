@@ -1,6 +1,8 @@
 """The whole job, as its user does it: a file in, a folder out, or a sentence and nothing."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 from loans import call, make_rows, read, write
 from typer.testing import CliRunner
+from web_pages import plain_text
 
 from subsvms.app.cli.main import app
 from subsvms.app.runs import job
@@ -110,6 +113,38 @@ def test_json_is_for_programs(finished, tmp_path):
     assert sum(line["rows"] for line in found["classes"]) == found["labelled"] == 498
     assert 0 < found["changed"] <= 0.02 * 498 and found["held_back"] > 0  # the rest is listed
     assert found["n_worst"] == found["flagged"] + found["held_back"] + found["missing"]
+
+
+def test_a_dry_run_prints_its_seconds_and_the_command_that_writes_the_result(loans, tmp_path):
+    loans = loans.rename(tmp_path / "my loans.csv")
+    words = ["correct", loans, *QUICK, "--dry-run", "--by", "who", "--output", tmp_path / "out"]
+    output = call(*words).output
+    assert re.search(r"took \d+\.\d seconds", output) and list_names(tmp_path) == [loans.name]
+    subsvms, *again = shlex.split(output.partition("To write the result: ")[2])
+    assert subsvms == "subsvms" and again == [str(word) for word in words if word != "--dry-run"]
+    call(*again)
+    assert set(list_names(tmp_path / "out")) == FILES
+
+
+@pytest.mark.parametrize("engine", ["memory", "local"])
+def test_the_svms_that_voted_are_named_in_terminal_record_and_report(loans, tmp_path, engine):
+    words = ["correct", loans, "--label", "default", "--engine", engine]
+    found = {}
+    for name, more in (("chosen", []), ("given", ["--svms", 50])):
+        output = " ".join(call(*words, *more, "--output", tmp_path / name).output.split())
+        ensemble = json.loads((tmp_path / name / "run.json").read_text())["ensemble"]
+        page = plain_text((tmp_path / name / "report.html").read_text())
+        assert ensemble["words"] in output and ensemble["words"] in page
+        found[name] = ensemble
+    tried = found["chosen"]["candidates"]
+    (chosen,) = [one for one in tried if one["chosen"]]
+    assert len(tried) > 3 and f"log loss {chosen['log_loss']:.3f}, others" in found["chosen"]["words"]
+    assert found["chosen"]["words"].startswith(f"SVMs of {chosen['subset_size']} rows with a ")
+    assert (found["chosen"]["subset_size"], found["chosen"]["gamma"]) == (
+        chosen["subset_size"], pytest.approx(chosen["gamma"])
+    )  # fmt: skip
+    assert found["given"]["words"].startswith("50 SVMs of 33 rows voted: options set them")
+    assert found["given"]["candidates"] == [] and found["given"]["paper_size"] == 33
 
 
 def test_standard_input_needs_a_place(loans, tmp_path):

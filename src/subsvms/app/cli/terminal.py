@@ -79,7 +79,7 @@ class PlainLines:
 
 def show_summary(summary: Summary, console: Console) -> None:
     """Print the summary of a run."""
-    lines = [f"Note: {note}" for note in summary.notes] + summary.remarks
+    lines = [summary.ensemble["words"], *(f"Note: {note}" for note in summary.notes), *summary.remarks]
     if summary.folder is not None:
         width = max(len(name) for name, _ in summary.files)
         lines += [
@@ -90,8 +90,10 @@ def show_summary(summary: Summary, console: Console) -> None:
         lines.append(f"The classifier was saved to {summary.model}.")
     console.print(as_text(" ".join([f"{summary.title}: {summary.rows:,} rows.", *summary.words])))
     console.print(make_class_table(summary), *map(make_group_table, summary.groups), sep="\n")
-    for line in lines + summary.next:
+    for line in lines:
         console.print(as_text(line))
+    for step in summary.next:  # not wrapped: commands are copied from here
+        console.print(as_text(step), soft_wrap=True)
 
 
 def as_text(line: str) -> Text:

@@ -94,6 +94,7 @@ def open_templates() -> Environment:
         "place": format_place,
         "time": format_time,
         "number": read_number,
+        "digits": format_digits,
     }
     pages.globals |= {"fold": FOLD, "max_lines": MAX_LINES, "between": format_interval, "largest": largest}
     return pages
@@ -148,6 +149,18 @@ def format_count(value: Any) -> str:
     if number is None:
         return UNKNOWN if value is None or isinstance(value, Undefined) else cut(value, MAX_CELL)
     return f"{number:,.0f}" if number.is_integer() or number >= 10 else f"{number:.1f}"
+
+
+def format_digits(value: Any, form: str = ".3f") -> str:
+    """Return a number with a few digits.
+
+    Examples
+    --------
+    >>> format_digits(0.29991), format_digits(12.3456, ".3g"), format_digits(None)
+    ('0.300', '12.3', 'not known')
+    """
+    number = read_number(value)
+    return UNKNOWN if number is None else f"{number:{form}}"
 
 
 def format_percent(share: Any) -> str:

@@ -16,7 +16,7 @@ from subsvms.app.tables.files import first_sentence, show
 from subsvms.exceptions import TableError
 
 FORMAT = 2  # raised when an older reader could misread it; in format 1 options had the names of their flags
-ELSEWHERE = ("worst", "versions", "seconds")  # parts of a summary that "found" leaves out
+ELSEWHERE = ("worst", "ensemble", "versions", "seconds")  # parts of a summary that "found" leaves out
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ def make_record(
         "files": files,
         "report": report,
         "found": found,
+        "ensemble": summary.ensemble,
         "versions": dict(summary.versions),
         "seconds": dict(summary.seconds),
     }

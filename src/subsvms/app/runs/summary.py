@@ -6,7 +6,7 @@ The report, the terminal and `--json` are three ways to print the same summary.
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -16,6 +16,7 @@ from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.arrow import list_values
+from subsvms.ensemble import subset_size
 
 ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
@@ -61,6 +62,8 @@ class Summary:
         The rows to look at first, as `describe_worst` returns them.
     n_worst : int
         How many rows are listed in all.
+    ensemble : dict
+        The SVMs that voted, as `describe_ensemble` returns them.
     parameters : list of [str, str]
         What was asked for, and what followed from it.
     digest : str
@@ -105,6 +108,7 @@ class Summary:
     remarks: list[str]
     worst: list[dict[str, Any]]
     n_worst: int
+    ensemble: dict[str, Any]
     parameters: list[list[str]]
     digest: str
     versions: list[list[str]]
@@ -152,8 +156,9 @@ def summarise(
         noise_matrix=noise.matrix.tolist(), expected_precision=expect_precision(run),
         classes=list_classes(run), moves=list_moves(run), groups=list_groups(run),
         notes=[*(run.correction.notes if label_notes is None else label_notes), *run.table_notes],
-        remarks=list(run.remarks), worst=worst, n_worst=n_worst, parameters=list_parameters(run),
-        digest=run.table.digest, versions=[[name, get_version(name)] for name in RECORDED],
+        remarks=list(run.remarks), worst=worst, n_worst=n_worst, ensemble=describe_ensemble(run),
+        parameters=list_parameters(run), digest=run.table.digest,
+        versions=[[name, get_version(name)] for name in RECORDED],
         seconds=[list(pair) for pair in run.seconds.items()], words=[], folder=folder, model=model,
         files=list(files), next=[],
     )  # fmt: skip
@@ -312,6 +317,28 @@ def cut(text: str) -> str:
     return text if len(text) <= CHARACTERS_SHOWN else text[:CHARACTERS_SHOWN] + "…"
 
 
+def describe_ensemble(run: Run) -> dict[str, Any]:
+    """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that."""
+    model, choice = run.model, run.correction.choice
+    n_svms, size = model.n_estimators, int(model.subsets_.shape[1])
+    words = f"{n_svms:,} SVMs of {size:,} rows voted: options set them, so none were chosen from the data."
+    return {
+        "words": words if choice is None else f"{choice}.",
+        "n_estimators": n_svms,
+        "subset_size": size,
+        "paper_size": subset_size("log_squared", run.tally.labelled, len(model.classes_)),
+        "kernel": model.kernel,
+        "gamma": None if model.kernel == "linear" else model.voters_.kernel.gamma,
+        "C": float(model.C),
+        "candidates": []
+        if choice is None
+        else [
+            asdict(one) | {"breadth": one.breadth, "chosen": one is choice.chosen}
+            for one in choice.candidates
+        ],
+    }
+
+
 def list_parameters(run: Run) -> list[list[str]]:
     """Return what the run was asked to do, and what followed from it."""
     model, options, most = run.model, run.options, run.options.max_error_rate
@@ -400,7 +427,8 @@ def format_action(summary: Summary) -> str:
 def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
     """Return what a person should do now, in sentences; `subsvms review` only if the run is reviewable."""
     if summary.folder is None:
-        return ["Nothing was written: leave out --dry-run to write the result."]
+        spent = sum(seconds for _, seconds in summary.seconds)
+        return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
     (corrected, _), (listed, _) = summary.files[:2]
     steps = []
     if summary.n_worst:
