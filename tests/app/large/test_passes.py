@@ -13,6 +13,7 @@ from pyarrow import parquet
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.run import correct_table
 from subsvms.app.tables.table import read_table
+from subsvms.ensemble import _pool
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,30 @@ def folder(tmp_path_factory):
     ids=lambda changes: " ".join(f"{key}={value}" for key, value in changes.items()),
 )
 def test_a_table_that_fits_in_the_pool_is_judged_as_in_memory(folder, tmp_path, changes):
-    options = replace(OPTIONS, **changes)
+    judge_twice(folder, tmp_path, replace(OPTIONS, **changes))
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "changes"), [(2, {}), (3, {}), (2, {"max_error_rate": 0.03, "by": ("colour",)})]
+)
+def test_a_table_that_is_larger_than_the_sample_is_judged_as_in_memory(
+    tmp_path, monkeypatch, n_classes, changes, seed
+):
+    """SVMs are chosen; pool, sample, features and rule are the same."""
+    monkeypatch.setattr(_pool, "POOL_SIZE", 200)
+    monkeypatch.setattr(_pool, "KERNELS", 400**2)
+    columns = make_columns(1500, seed=seed, n_classes=n_classes)
+    folder = write_files(columns, tmp_path / "big")
+    options = replace(OPTIONS, n_estimators=None, random_state=seed, **changes)
+    run, learned = judge_twice(folder, tmp_path / "work", options)
+    assert len(learned.corrector.pool_rows) <= 200 and len(learned.rows) == 800
+    assert learned.corrector.choice == run.correction.choice is not None
+
+
+def judge_twice(folder, work, options):
+    """Judge a table in memory and in parts, and compare everything."""
     run = correct_table(read_table(sorted(folder.iterdir()), "label"), options)
-    learned, finding, (corrected, issues) = correct_in_parts(folder, tmp_path, options)
+    learned, finding, (corrected, issues) = correct_in_parts(folder, work, options, pool_size=None)
     kept = run.correction.kept
     assert corrected["label"] == run.correction.labels[kept].tolist()
     assert corrected["label_given"] == run.table.labels[kept].tolist()
@@ -55,6 +77,7 @@ def test_a_table_that_fits_in_the_pool_is_judged_as_in_memory(folder, tmp_path, 
         assert issues[name] == [listed[name][i] for i in order], name
     n_shown = min(50, len(whole))
     assert_array_equal(finding.numbers[:n_shown], whole.rows[:n_shown])
+    return run, learned
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -95,7 +118,7 @@ def test_a_class_with_few_rows_in_the_sample_is_left_alone(tmp_path):
     where = write_files(set_labels(columns, labels), tmp_path / "big")
     learned, _, (corrected, _) = correct_in_parts(where, tmp_path / "work", pool_size=100)
     assert corrected["label"] == labels
-    assert any("'rare' has 10 labelled rows, but only 1 in the sample" in note for note in learned.notes)
+    assert any("'rare' has 10 labelled rows, but only 2 in the sample" in note for note in learned.notes)
 
 
 def test_labels_keep_their_type(tmp_path):

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -114,7 +114,7 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
         all_votes.append(votes)
     joined = all_votes[0].join(*all_votes[1:])
     with _open_new(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
-        np.savez(file, **joined.arrays)
+        np.savez(file, **cast(dict[str, Any], joined.arrays))  # NumPy's stub takes them for other arguments
     return tuple(np.concatenate(column) for column in zip(*found, strict=True))
 
 

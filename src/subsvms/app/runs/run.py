@@ -5,7 +5,7 @@ A run is determined by its options and the bytes of its files; the number of thr
 
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._result import Correction
 from subsvms.ensemble import SubSVMClassifier
+from subsvms.ensemble._pool import draw_rows
 from subsvms.exceptions import TableError
 
 LABELLERS = re.compile(
@@ -128,8 +129,7 @@ def correct_table(
     clock = Clock()
     groups = {name: learn_grouping(table, name) for name in options.by}
     announce("making features")
-    exclude = options.exclude if features is not None else (*options.exclude, *options.by)
-    made = make_features(table, exclude=exclude, only=options.only, features=features)
+    made = learn_features(table, options, features)
     clock.lap("features")
     corrector = LabelCorrector(
         make_estimator(options), scale=False, rule=options.rule, action=options.action, n_witnesses=0,
@@ -145,6 +145,18 @@ def correct_table(
     digest = None if path is None else digest_file(path)
     tally = Tally.of(correction, members)
     return Run(options, table, made, path, digest, corrector.model_, correction, tally, clock.laps)
+
+
+def learn_features(table: LabelledTable, options: Options, features: str | Path | None = None) -> Features:
+    """Return the features of a table, made from the rows that a run in parts would make them from."""
+    exclude = options.exclude if features is not None else (*options.exclude, *options.by)
+    drawing = draw_rows(table.codes, len(table.classes), seed=options.random_state)
+    rows = np.flatnonzero(drawing.in_sample(np.arange(len(table))))
+    if len(rows) == len(table) or table.matrix is not None or features is not None:
+        return make_features(table, exclude=exclude, only=options.only, features=features)
+    sample = replace(table, columns=table.columns.take(rows), labels=table.labels[rows], text=None)
+    made = make_features(sample, exclude=exclude, only=options.only)
+    return replace(made, X=made.transformer.transform(table))
 
 
 def make_estimator(options: Options) -> SubSVMClassifier | None:
