@@ -12,9 +12,9 @@ from subsvms.correction._guards import (
     DOUBTED,
     LARGEST_SIDE,
     Guards,
+    SVMLook,
     can_separate,
     find_distinct,
-    is_too_coarse,
 )
 from subsvms.correction._rule import Halt, Judgement
 from subsvms.exceptions import LabelNoiseWarning
@@ -22,6 +22,10 @@ from subsvms.exceptions import LabelNoiseWarning
 
 def make_model(**params):
     return SubSVMClassifier(n_estimators=100, **params)
+
+
+def look_at(X, seed, **params):
+    return SVMLook(make_model(random_state=seed, **params), X)
 
 
 def make_sides(seed, gap, n=300):
@@ -34,19 +38,22 @@ def make_sides(seed, gap, n=300):
 @pytest.mark.parametrize("kind", ["dense", "csr", "precomputed"])
 def test_rows_of_two_distributions_are_separated(seed, kind):
     X, one, other = make_sides(seed, gap=0.5)
-    model = make_model(kernel="precomputed" if kind == "precomputed" else "rbf")
+    kernel = "precomputed" if kind == "precomputed" else "rbf"
     table = {"dense": X, "csr": sparse.csr_array(X), "precomputed": rbf_kernel(X, gamma=0.2)}[kind]
-    assert can_separate(model, table, one, other, seed=seed)
+    assert can_separate(look_at(table, seed, kernel=kernel), one, other)
 
 
 def test_rows_of_one_distribution_are_seldom_separated():
-    found = [can_separate(make_model(), *make_sides(seed, gap=0.0, n=100), seed=seed) for seed in range(20)]
+    found = []
+    for seed in range(20):
+        X, one, other = make_sides(seed, gap=0.0, n=100)
+        found.append(can_separate(look_at(X, seed), one, other))
     assert np.sum(found) <= 1
 
 
 def test_a_large_table_is_sampled(seed):
     X, one, other = make_sides(seed, gap=0.5, n=2 * LARGEST_SIDE)
-    assert can_separate(make_model(), X, one, other, seed=seed)
+    assert can_separate(look_at(X, seed), one, other)
 
 
 def judge(flagged, suggested, n):
@@ -67,7 +74,7 @@ def test_labels_are_kept_where_their_rows_differ_and_only_there(seed):
         flagged = np.zeros(900, dtype=bool)
         flagged[rows] = True
         judgement = judge(flagged, np.where(flagged, 1, given), 900)
-        distinct = find_distinct(make_model(), X, given, values, judgement, seed=seed)
+        distinct = find_distinct(look_at(X, seed), given, values, judgement)
         assert distinct == ((1,) if spared else ())
         kept = Guards(distinct=distinct).apply(judgement, given)
         assert_array_equal(kept.flagged, flagged & (not spared))
@@ -79,7 +86,7 @@ def test_a_few_changes_pass_but_not_many_to_a_class_without_other_rows():
     for n, spared in ((4, False), (30, True)):
         flagged = np.arange(60) < n
         judgement = judge(flagged, flagged.astype(int), 60)
-        assert find_distinct(make_model(), X, given, values, judgement, seed=0) == ((1,) if spared else ())
+        assert find_distinct(look_at(X, 0), given, values, judgement) == ((1,) if spared else ())
 
 
 def make_chessboard(seed, n=600):
@@ -120,7 +127,7 @@ def test_heavy_noise_is_not_mistaken_for_a_coarse_vote(seed):
     X = rng.normal(0.4 * clean[:, None], 0.25, (600, 6))
     given = adversaries.uniform_flips(clean, error_rate=0.36, random_state=seed).labels
     model = make_model(random_state=seed).fit(X, given)
-    assert not is_too_coarse(model, X, given, 5.0, seed=seed)
+    assert not SVMLook(model, X).is_too_coarse(given, 5.0)
     correction = quick(X, given, random_state=seed)
     assert np.sum(correction.labels != clean) < 0.7 * np.sum(given != clean)
 
@@ -128,9 +135,10 @@ def test_heavy_noise_is_not_mistaken_for_a_coarse_vote(seed):
 def test_only_a_weak_vote_is_doubted():
     X, given = make_chessboard(3)
     model = make_model(random_state=0).fit(X, given)
-    assert is_too_coarse(model, X, given, 4.0, seed=0)
-    assert not is_too_coarse(model, X, given, DOUBTED, seed=0)
+    assert SVMLook(model, X).is_too_coarse(given, 4.0)
+    assert not SVMLook(model, X).is_too_coarse(given, DOUBTED)
+    assert not SVMLook(model, X, chosen=True).is_too_coarse(given, 4.0)
     linear = make_model(kernel="linear", random_state=0).fit(X, given)
-    assert is_too_coarse(linear, sparse.csr_array(X), given, 4.0, seed=0)
+    assert SVMLook(linear, sparse.csr_array(X)).is_too_coarse(given, 4.0)
     own = make_model(kernel="precomputed", random_state=0).fit(rbf_kernel(X), given)
-    assert not is_too_coarse(own, rbf_kernel(X), given, 4.0, seed=0)
+    assert not SVMLook(own, rbf_kernel(X)).is_too_coarse(given, 4.0)

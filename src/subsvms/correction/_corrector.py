@@ -8,18 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import _num_samples, validate_data
 
 from subsvms._labels import check_labels, check_verified, drop_missing, find_missing
 from subsvms._progress import announce
 from subsvms._scaling import ColumnScaler
 from subsvms._typing import Table
-from subsvms._validation import check_table
+from subsvms._validation import FLOATS, check_table
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._choice import Choice, choose_ensemble
 from subsvms.correction._frames import FrameStyle, find_style, like_labels
+from subsvms.correction._guards import SVMLook
 from subsvms.correction._judge import Assessment, judge_labels
+from subsvms.correction._judges import (
+    PROBABILITIES,
+    ClassifierLook,
+    check_probabilities,
+    make_votes,
+    name_judge,
+    prepare_estimators,
+)
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Judgement, Settings, apply_rule, limit_changes
 from subsvms.correction._verified import apply_verified
@@ -40,12 +50,20 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     each row. On clean labels next to nothing changes: noise must show itself before anything is done about
     it, and rows that the features distinguish from those they would join keep their labels.
 
+    Any other classifier can judge instead, or probabilities that you already have: see `estimator`.
+
     Parameters
     ----------
-    estimator : SubSVMClassifier, default=None
-        The ensemble that votes, not fitted. By default SVMs are chosen that predict the given labels best:
-        how many rows each is trained on, and the width of the kernel; see `correction_.choice`. The paper's
-        are `SubSVMClassifier()`.
+    estimator : SubSVMClassifier, classifier, list of classifiers or "probabilities", default=None
+        Who judges, not fitted. By default SVMs are chosen that predict the given labels best: how many rows
+        each is trained on, and the width of the kernel; see `correction_.choice`. The paper's are
+        `SubSVMClassifier()`.
+
+        Any other classifier with `predict_proba`, or a pipeline, judges rows that it was not trained on:
+        out of bag if it is a forest or bagging with bootstrap, else in 5-fold cross-validation. The
+        probabilities of several are averaged. With "probabilities", X holds out-of-sample probabilities
+        (cleanlab's pred_probs), one column for each class in the order of the sorted classes. Certificates
+        are then left out, and for "probabilities" witnesses and the check by features as well.
     scale : bool, default=True
         Whether columns are brought to one scale before SVMs are chosen, robustly: their units then do not
         matter. An `estimator` gets X as it is.
@@ -68,23 +86,25 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     certainty : float, default=0.999
         Confidence of each certificate in `withstands`.
     n_jobs : int, default=None
-        Threads; if given, it replaces the estimator's. None means 1 (or as many as a joblib context sets),
-        -1 all cores. The result has the same bits for any number.
+        Threads; if given, it replaces those of estimators. None means 1 (or as many as a joblib context
+        sets), -1 all cores. Votes of SVMs have the same bits for any number.
     random_state : int, RandomState instance or None, default=None
-        Seed of the subsets; if given, it replaces the estimator's.
+        Seed of subsets and folds; if given, it replaces those of estimators.
     verbose : int, default=0
-        1 prints a line per stage, 2 prints more; if not 0, it replaces the estimator's.
+        1 prints a line per stage, 2 prints more; if not 0, it replaces that of estimators.
 
     Attributes
     ----------
     correction_ : Correction
         With `labels`, `changed`, `noise`, `notes`, `to_frame()` and more.
     model_ : SubSVMClassifier
-        The ensemble, trained on rows that have a label: all, or a pool of them if there are very many.
+        If SVMs vote: the ensemble, trained on rows that have a label: all, or a pool of them if there are
+        very many.
     scaler_ : ColumnScaler
         If columns were scaled: `model_` takes `scaler_.transform(X)`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
+        If X has columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         If X had column names.
 
@@ -112,10 +132,17 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     (106, True)
     >>> int(LabelCorrector(random_state=0).fit(X, y).correction_.changed.sum())  # clean labels
     0
+
+    Another judge:
+
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> corrector = LabelCorrector(RandomForestClassifier(), random_state=0).fit(X, attack.labels)
+    >>> int((corrector.correction_.labels != y).sum()) < 60
+    True
     """
 
     _parameter_constraints: dict = {
-        "estimator": [HasMethods(["fit"]), None],
+        "estimator": [HasMethods(["fit"]), list, StrOptions({PROBABILITIES}), None],
         "scale": ["boolean"],
         "rule": [StrOptions({"posterior", "majority"})],
         "action": [StrOptions({"fix", "drop", "weight", "review"})],
@@ -158,9 +185,9 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags = get_tags(
-            SubSVMClassifier() if self.estimator is None else self.estimator
-        ).input_tags
+        judge = SubSVMClassifier() if self.estimator is None else self.estimator
+        if hasattr(judge, "__sklearn_tags__"):
+            tags.input_tags = get_tags(judge).input_tags
         return tags
 
     @property
@@ -175,7 +202,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Finite numbers, in any units.
+            Finite numbers, in any units; for other estimators than SVMs whatever they take.
         y : array-like of shape (n_samples,)
             Labels: strings, whole numbers or booleans; None or NaN where a label is missing.
         verified : array-like of shape (n_samples,), default=None
@@ -187,8 +214,16 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         self : LabelCorrector
         """
         with restore_on_failure(self):
-            table = check_table(self, X, reset=True)
-            self._fit_numbered(table, *_number_labels(y, table.shape[0]), verified, find_style(X, y))
+            for name in ("model_", "scaler_"):  # of an earlier fit
+                self.__dict__.pop(name, None)
+            if self.estimator is None or isinstance(self.estimator, SubSVMClassifier):
+                table = check_table(self, X, reset=True)
+                self._fit_numbered(table, *_number_labels(y, table.shape[0]), verified, find_style(X, y))
+            else:
+                n_rows = _num_samples(X)
+                if n_rows == 0:
+                    raise InputError("X must have rows, but has 0: check which rows were chosen.")
+                self._fit_judged(X, *_number_labels(y, n_rows), verified, find_style(X, y))
         for note in self.correction_.notes:
             warnings.warn(note, LabelNoiseWarning, stacklevel=3)
         return self
@@ -218,10 +253,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             model.feature_names_in_ = self.feature_names_in_
 
         votes = trained.collect_votes(table, np.where(in_pool, given, -1))
+        look = SVMLook(model, table[sample], chosen=trained.choice is not None)
         verdict = judge_labels(
-            model, table[sample], given[sample], votes.take(sample), self.settings, drawing.sizes,
-            chosen=trained.choice is not None,
-        )  # fmt: skip
+            classes, given[sample], votes.take(sample), self.settings, drawing.sizes, look=look
+        )
         judgement = spread_judgement(verdict, votes, given, drawing)
         if verified is not None:
             judgement = apply_verified(judgement, given, decided, self.settings)
@@ -235,32 +270,63 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             withstands=self._certify(votes, np.where(in_pool, given, -1), model, drawing.capped),
             certainty=self.certainty,
             settings=self.settings,
-            witnesses=self._find_witnesses(table, given, judgement, model),
+            witnesses=self._find_witnesses(table, given, judgement, model.kernel == "precomputed"),
             style=style or FrameStyle(),
             verified=None if verified is None else decided,
             choice=trained.choice,
         )
         return self
 
+    def _fit_judged(self, X, classes, given, verified, style):
+        """Judge labels by probabilities: those in X, or those of classifiers that take X as it is."""
+        decided = check_verified(verified, classes, len(given))
+        look = None
+        if self.estimator == PROBABILITIES:
+            p = check_probabilities(X, classes, len(given))
+        else:
+            seed = self._seed()
+            own = self._own_params(None if self.random_state is None else seed)
+            estimators = prepare_estimators(self.estimator, **own)
+            look = ClassifierLook(estimators, indexable(X)[0], classes, seed)
+            p = look.predict(given)
+        validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
+        votes, judge = make_votes(p), name_judge(self.estimator)
+        verdict = judge_labels(classes, given, votes, self.settings, look=look, judge=judge)
+        judgement = verdict.judgement
+        if verified is not None:
+            judgement = apply_verified(judgement, given, decided, self.settings)
+        self.classes_ = classes
+        self.correction_ = Correction(
+            classes=classes,
+            given=given,
+            judgement=judgement,
+            votes=votes,
+            noise=verdict.rule.noise,
+            withstands=None,
+            certainty=self.certainty,
+            settings=self.settings,
+            witnesses=None if look is None else self._find_numeric_witnesses(X, given, judgement),
+            style=style,
+            verified=None if verified is None else decided,
+            judge=judge,
+        )
+
     def _seed(self) -> int:
         """Return one seed for everything: a whole number itself, or one that is drawn."""
         state = self.random_state
-        if state is None and self.estimator is not None:
-            state = self.estimator.random_state
-        return state if isinstance(state, Integral) else check_random_state(state).randint(2**31 - 1)
+        if state is None:
+            state = getattr(self.estimator, "random_state", None)
+        return int(state) if isinstance(state, Integral) else check_random_state(state).randint(2**31 - 1)
+
+    def _own_params(self, seed: int | None) -> dict[str, int]:
+        """Return the parameters that replace those of estimators."""
+        own = {"n_jobs": self.n_jobs, "random_state": seed, "verbose": self.verbose or None}
+        return {name: value for name, value in own.items() if value is not None}
 
     def _prepare(self, seed: int) -> SubSVMClassifier | dict:
         """Return the estimator to train, not fitted; or what a chosen one has in common with it."""
-        own = {"n_jobs": self.n_jobs, "random_state": seed, "verbose": self.verbose or None}
-        own = {name: value for name, value in own.items() if value is not None}
-        if self.estimator is None:
-            return own
-        if not isinstance(self.estimator, SubSVMClassifier):
-            raise TypeError(
-                f"estimator must be a SubSVMClassifier, not fitted; got {type(self.estimator).__name__}: "
-                "leave it out for the default."
-            )
-        return clone(self.estimator).set_params(**own)
+        own = self._own_params(seed)
+        return own if self.estimator is None else clone(self.estimator).set_params(**own)
 
     def _certify(self, votes, given, model, pooled):
         if model.class_weight == "balanced":  # then every SVM depends on the sizes of the classes
@@ -270,8 +336,18 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             confidence=self.certainty, pooled=pooled,
         )  # fmt: skip
 
+    def _find_numeric_witnesses(self, X, given, judgement):
+        """Return witnesses in a table that was not checked; None if it does not hold finite numbers."""
+        try:
+            table = check_array(X, accept_sparse="csr", dtype=FLOATS)
+        except (TypeError, ValueError):
+            return None
+        if self.scale:
+            table = ColumnScaler.fit(table).transform(table)
+        return self._find_witnesses(table, given, judgement)
+
     def _find_witnesses(
-        self, table: Table, given: np.ndarray, judgement: Judgement, model: SubSVMClassifier
+        self, table: Table, given: np.ndarray, judgement: Judgement, precomputed: bool = False
     ) -> Witnesses | None:
         if self.n_witnesses == 0:
             return None
@@ -280,7 +356,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         worst = flagged[np.argsort(judgement.quality[flagged], kind="stable")]
         return find_witnesses(
             table, given, worst, judgement.suggested[worst], n_witnesses=self.n_witnesses,
-            precomputed=model.kernel == "precomputed",
+            precomputed=precomputed,
         )  # fmt: skip
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
@@ -309,7 +385,7 @@ def correct_labels(
     X: Any,
     y: Any,
     *,
-    estimator: SubSVMClassifier | None = None,
+    estimator: Any = None,
     scale: bool = True,
     rule: str = "posterior",
     action: str = "fix",
@@ -327,7 +403,7 @@ def correct_labels(
     Parameters
     ----------
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Finite numbers, in any units.
+        Finite numbers, in any units; for other estimators than SVMs whatever they take.
     y : array-like of shape (n_samples,)
         Labels: strings, whole numbers or booleans; None or NaN where a label is missing.
     estimator, scale, rule, action, max_error_rate, min_confidence, n_witnesses, certainty, n_jobs, \
@@ -354,11 +430,24 @@ random_state, verbose
     (True, False)
     >>> print(correction.reason[0])  # doctest: +ELLIPSIS
     fix: 100% of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.8..., above 0.5
+
+    Any classifier can judge, and probabilities that you already have, as for cleanlab:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_predict
+    >>> by_hand = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")
+    >>> for table, judge in ((X, LogisticRegression()), (by_hand, "probabilities")):
+    ...     with warnings.catch_warnings():
+    ...         warnings.simplefilter("ignore")
+    ...         correction = correct_labels(table, y, estimator=judge, random_state=0)
+    ...     bool(correction.changed[:60].mean() > 0.7), bool(correction.changed[60:].any())
+    (True, False)
+    (True, False)
     """
     corrector = LabelCorrector(
-        estimator, scale=scale, rule=rule, action=action, max_error_rate=max_error_rate, min_confidence=min_confidence,
-        n_witnesses=n_witnesses, certainty=certainty, n_jobs=n_jobs, random_state=random_state,
-        verbose=verbose,
+        estimator, scale=scale, rule=rule, action=action, max_error_rate=max_error_rate,
+        min_confidence=min_confidence, n_witnesses=n_witnesses, certainty=certainty, n_jobs=n_jobs,
+        random_state=random_state, verbose=verbose,
     )  # fmt: skip
     return corrector.fit(X, y, verified).correction_
 
@@ -437,10 +526,7 @@ def train_model(
         rows = table if whole else take_rows(table, pool, prepared.kernel)
         return Trained(prepared._fit_numbered(rows, classes, given[pool]))
     rows = table if whole else table[pool]
-    choice = choose_ensemble(
-        rows, given[pool], drawing.sizes, drawing.n_rows, seed=prepared["random_state"],
-        n_jobs=prepared.get("n_jobs"),
-    )  # fmt: skip
+    choice = choose_ensemble(rows, given[pool], drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"))
     model, second = (
         unfitted._fit_numbered(rows, classes, given[pool])
         for unfitted in (choice.make_model(**prepared), choice.make_second(**prepared))

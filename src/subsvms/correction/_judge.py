@@ -7,21 +7,20 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from subsvms._progress import announce, one_stage
-from subsvms._typing import Table
-from subsvms.correction._guards import Guards, check_changes
+from subsvms.correction._guards import CloserLook, Guards, check_changes
 from subsvms.correction._noise import FEWEST, estimate_noise, is_solvable, rank_evidence
 from subsvms.correction._rule import Judgement, Rule, Settings, apply_rule, learn_rule, limit_changes
 from subsvms.correction._words import (
     HARDLY_TOLD_APART,
+    UNCHECKED,
     UNEXPLAINED,
+    UNPREDICTED,
     format_contradicted,
     format_reversed,
     format_scarce,
 )
-from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
 
 # Shares of the labels of a table, and of a class, that the vote contradicts and above which a note warns.
@@ -50,61 +49,60 @@ class Assessment(NamedTuple):
 
 
 def judge_labels(
-    model: SubSVMClassifier,
-    X: Table,
+    classes: np.ndarray,
     given: np.ndarray,
     votes: Votes,
     settings: Settings,
     sizes: np.ndarray | None = None,
     *,
-    chosen: bool = False,
+    look: CloserLook | None,
+    judge: str | None = None,
 ) -> Assessment:
     """Judge every given label of a table, and propose labels for rows without one.
 
     Parameters
     ----------
-    model : SubSVMClassifier
-        The ensemble that voted, fitted.
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The table; the kernel matrix where the kernel is precomputed.
+    classes : ndarray of shape (n_classes,)
+        Their names.
     given : ndarray of int of shape (n_rows,)
         Class numbers; -1 for a row without a label.
     votes : Votes
-        Of SVMs that were not trained on the row.
+        Of SVMs that were not trained on the row, or of another judge.
     settings : Settings
     sizes : ndarray of int of shape (n_classes,), optional
         Rows of each class in the table, if these rows are a sample of it.
-    chosen : bool, default=False
-        Whether the ensemble predicts the labels best of several: then none that looks closer does better.
+    look : CloserLook or None
+        Checks changes; None if there is no table to look at.
+    judge : str, optional
+        Who judges, in words, if not SVMs.
     """
     announce("judging labels")
     judged = np.flatnonzero((given >= 0) & (votes.n_voters > 0))
-    noise = estimate_noise(votes.mean_value[judged], given[judged], model.classes_)
+    noise = estimate_noise(votes.mean_value[judged], given[judged], classes)
     second = None
     if votes.second is not None:
         simple = Votes(votes.counts, votes.second, (votes.n_voters > 0).astype(int))
-        simple_noise = estimate_noise(votes.second[judged], given[judged], model.classes_)
+        simple_noise = estimate_noise(votes.second[judged], given[judged], classes)
         second = learn_rule(simple, given, simple_noise, settings, sizes)
     rule = learn_rule(votes, given, noise, settings, sizes, second)
     free = apply_rule(rule, votes, given)
     judgement = limit_changes(free, given, settings.max_error_rate)
     guards = Guards()
     if settings.rule == "posterior":
-        seed = check_random_state(model.random_state).randint(2**31 - 1)
         with one_stage("checking that no change does harm"):
-            guards = check_changes(
-                model, X, given, votes, judgement, np.inf if chosen else noise.evidence.max(), seed=seed,
-                sampled=bool(rule.sizes.sum() > rule.seen.sum()),
-            )  # fmt: skip
+            sampled = bool(rule.sizes.sum() > rule.seen.sum())
+            guards = check_changes(look, given, votes, judgement, noise.evidence.max(), sampled=sampled)
     if guards.denied:
         rule = replace(rule, denied=True)
         ranked = replace(free, quality=rule.rank(votes, given, free.posterior))
         judgement = limit_changes(ranked, given, settings.max_error_rate)
-    notes = gather_notes(rule, votes, given)
+    notes = gather_notes(rule, votes, given, judge)
+    if look is None and settings.rule == "posterior" and judgement.flagged.any():
+        notes = (*notes, UNCHECKED)
     return Assessment(rule, guards, guards.apply(replace(judgement, notes=notes), given), notes)
 
 
-def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]:
+def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None = None) -> tuple[str, ...]:
     """Return what the user must know before using the result, a sentence or two per note."""
     noise, sizes = rule.noise, rule.sizes
     notes = [
@@ -113,7 +111,7 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]
         if seen < FEWEST
     ]
     if not noise.explained:
-        return (*notes, UNEXPLAINED)
+        return (*notes, UNEXPLAINED if judge is None else UNPREDICTED)
     if not is_solvable(noise.matrix):
         notes.append(HARDLY_TOLD_APART)
     judged = (given >= 0) & (votes.n_voters > 0)
@@ -122,14 +120,14 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray) -> tuple[str, ...]
         own = against[judged & (given == c)]
         share = np.mean(own) if rule.seen[c] >= FEWEST and len(own) else 0.0
         if share > OF_CLASS:
-            notes.append(format_contradicted(f"most rows labelled {str(name)!r} ({share:.0%})"))
+            notes.append(format_contradicted(f"most rows labelled {str(name)!r} ({share:.0%})", judge))
     if against.sum() > OF_TABLE * judged.sum():
-        notes.append(format_contradicted(f"{against.sum() / judged.sum():.0%} of all labels"))
+        notes.append(format_contradicted(f"{against.sum() / judged.sum():.0%} of all labels", judge))
     if len(sizes) == 2:
         values = votes.mean_value[judged]
         stretch = find_reversal(values[:, 1], given[judged] == 1, rule.expect_given(values)[:, 1])
         if stretch > 0:
-            notes.append(format_reversed(stretch))
+            notes.append(format_reversed(stretch, judge))
     return tuple(notes)
 
 

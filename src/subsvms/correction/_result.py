@@ -38,23 +38,27 @@ class Correction:
     judgement : Judgement
         Probabilities and suggestions, row by row.
     votes : Votes
-        Out-of-bag votes; for rows without a label, the votes of all SVMs.
+        Out-of-bag votes; for rows without a label, the votes of all SVMs. For another judge its
+        probabilities: as shares of the votes of one voter.
     noise : NoiseEstimate
         How often each class is given another label.
-    withstands : ndarray of int of shape (n_rows,)
-        Number of changed labels that the winner of the vote on this row certainly survives.
+    withstands : ndarray of int of shape (n_rows,) or None
+        Number of changed labels that the winner of the vote on this row certainly survives; None, and not
+        in the frame, for judges other than SVMs, about which nothing is proved.
     certainty : float
         Confidence of each of these certificates.
     settings : Settings
         What the user asked for.
     witnesses : Witnesses or None
-        Rows to compare the flagged rows with.
+        Rows to compare the flagged rows with; None if X does not hold finite numbers.
     verified : ndarray of int of shape (n_rows,) or None
         Class numbers that people decided; -1 elsewhere.
     style : FrameStyle
         The data frame library of the user's table.
     choice : Choice or None
         The SVMs that were chosen from the data, and what they were compared with; None if they were given.
+    judge : str or None
+        Who judged, in words, if not SVMs.
     """
 
     classes: np.ndarray
@@ -62,13 +66,14 @@ class Correction:
     judgement: Judgement
     votes: Votes
     noise: NoiseEstimate
-    withstands: np.ndarray
+    withstands: Any  # callers that work with SVMs only need not ask whether it is None
     certainty: float
     settings: Settings
     witnesses: Witnesses | None = None
     verified: np.ndarray | None = None
     style: FrameStyle = FrameStyle()
     choice: Choice | None = None
+    judge: str | None = None
 
     def __len__(self) -> int:
         return len(self.given)
@@ -164,7 +169,10 @@ class Correction:
 
     @property
     def vote_share(self) -> np.ndarray:
-        """Share of the SVMs that vote for the suggested label; NaN for a row that every SVM saw."""
+        """Share of the SVMs that vote for the suggested label; NaN for a row that every SVM saw.
+
+        For another judge it is the probability that the judge gives that label.
+        """
         return self.votes.share[np.arange(len(self)), self.judgement.suggested]
 
     @property
@@ -225,7 +233,7 @@ class Correction:
             self.judgement.halt[rows],
         )
         facts = zip(*(column.tolist() for column in columns), strict=True)
-        return [format_reason(self.settings, names, *row) for row in facts]
+        return [format_reason(self.settings, names, self.judge, *row) for row in facts]
 
     def to_frame(self, *, witnesses: bool = False) -> Any:
         """Return a data frame with a line for each row: pandas with the user's index, or polars.
@@ -240,7 +248,8 @@ class Correction:
         -------
         DataFrame
             Of the library of X or y; for arrays of pandas, or else polars. `withstands` is about the winner
-            of the vote, which is not `suggested_label` where the rule keeps a label against the vote.
+            of the vote, which is not `suggested_label` where the rule keeps a label against the vote; it is
+            left out if other judges than SVMs judged.
         """
         given = self.classes[self.given].astype(object)
         given[self.missing] = None
@@ -256,13 +265,17 @@ class Correction:
             "action": self.action,
             "reason": self.reason,
         }
+        if self.withstands is None:
+            del columns["withstands"]
         if witnesses:
             columns |= self._witness_columns()
         return build_frame(columns, self.style)
 
     def _witness_columns(self):
         if self.witnesses is None:
-            raise ValueError("This correction has no witnesses: correct with n_witnesses above 0.")
+            raise ValueError(
+                "This correction has no witnesses: correct with n_witnesses above 0 and finite numbers in X."
+            )
         columns = {}
         for name in ("supporting", "opposing"):
             lists: list[list] = [[] for _ in range(len(self))]

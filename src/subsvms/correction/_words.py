@@ -14,6 +14,10 @@ HALTS = {
     Halt.UNTESTED: "the sample has too few such changes to check them",
     Halt.VERIFIED: "a person decided",
 }
+JUDGES_HALTS = {  # the same, where a judge other than SVMs would be misrepresented
+    Halt.UNASKED: "every part of the judge was trained on this row, so none can judge it",
+    Halt.SUPPORTED: "the judge supports the label, and predicts labels too weakly to be overruled",
+}
 COARSE = (
     "SVMs that look closer, with more rows and a narrower kernel, predict the labels clearly better than the "
     "vote does: the classes are more intricate than the vote can see, so no label was changed. A larger "
@@ -30,25 +34,30 @@ UNEXPLAINED = (
     "label was changed. Check that X holds what the labels are based on, and that its features are scaled; "
     "noise may also have drowned out a rare class."
 )
+UNPREDICTED = (
+    "The probabilities do not predict the labels: they agree with them no better than chance, so no label "
+    "was changed. Check that X holds what the labels are based on, or, if X holds probabilities, the order "
+    "of its columns."
+)
+UNCHECKED = (
+    "Probabilities alone do not show whether the features distinguish the rows that change from those they "
+    "join, so this was not checked: look at some of these rows before you use the result."
+)
 HARDLY_TOLD_APART = "The labels are so noisy that they hardly distinguish the classes: no label was changed."
 BEYOND_HALF = (
-    "If more than half of the labels are wrong, the votes side with the wrong ones, and nothing in the table "
-    "can show it: look at some of these rows before you use the result."
+    "If more than half of the labels are wrong, whatever learns from them sides with the wrong ones, and "
+    "nothing in the table can show it: look at some of these rows before you use the result."
 )
 REVERSED = (
     "Either labels were changed along the border between the classes, or the border is more intricate than "
-    "the SVMs can see; the rule 'posterior' leaves such labels. If you know that the classes are well "
+    "was learned; the rule 'posterior' leaves such labels. If you know that the classes are well "
     "separated, use rule='majority' with max_error_rate."
 )
 
 
 def format_spared(n_rows: int, halt: Halt) -> str:
     """Return a note on labels that a guard kept."""
-    what = (
-        "1 label that the votes contradict was"
-        if n_rows == 1
-        else f"{n_rows} labels that the votes contradict were"
-    )
+    what = "1 label that looks wrong was" if n_rows == 1 else f"{n_rows} labels that look wrong were"
     return f"{what} kept: {SPARED[halt]}"
 
 
@@ -65,31 +74,46 @@ def format_scarce(name: str, seen: int, size: int) -> str:
     )
 
 
-def format_contradicted(labels: str) -> str:
+def format_contradicted(labels: str, judge: str | None = None) -> str:
     """Return a note on labels, in words, that the vote contradicts."""
-    return f"The vote contradicts {labels}. {BEYOND_HALF}"
+    who = "The vote" if judge is None else judge[0].upper() + judge[1:]
+    return f"{who} contradicts {labels}. {BEYOND_HALF}"
 
 
-def format_reversed(share: float) -> str:
+def format_reversed(share: float, judge: str | None = None) -> str:
     """Return a note on labels along the border between two classes, as a share of the rows."""
-    return f"Where the votes are divided, in {share:.0%} of the rows, labels run against them. {REVERSED}"
+    where, them = ("the votes are divided", "them") if judge is None else (f"{judge} is undecided", "it")
+    return f"Where {where}, in {share:.0%} of the rows, labels run against {them}. {REVERSED}"
 
 
-def format_vote(names: list[str], n_voters: int, winner: int, n_votes: int) -> str:
-    """Return how a vote went."""
+def format_vote(
+    names: list[str], n_voters: int, winner: int, n_votes: float, judge: str | None = None
+) -> str:
+    """Return how a vote went, or what another judge said.
+
+    Examples
+    --------
+    >>> format_vote(["'cat'", "'dog'"], 900, 0, 873)
+    "97% of 900 SVMs vote 'cat'"
+    >>> format_vote(["'cat'", "'dog'"], 1, 0, 0.97, "RandomForestClassifier")
+    "RandomForestClassifier gives 'cat' 97%"
+    """
     if n_voters == 0:
-        return "no SVM can judge it"
+        return "no SVM can judge it" if judge is None else f"{judge} cannot judge it"
+    if judge is not None:
+        return f"{judge} gives {names[winner]} {n_votes:.0%}"
     return f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"
 
 
 def format_reason(
     settings: Settings,
     names: list[str],
+    judge: str | None,
     given: int,
     compared: int,
     n_voters: int,
     winner: int,
-    n_votes: int,
+    n_votes: float,
     p_given: float,
     p_compared: float,
     action: str,
@@ -102,10 +126,14 @@ def format_reason(
     settings : Settings
     names : list of str
         Of the classes.
+    judge : str or None
+        Who judged, if not SVMs.
     given, compared : int
         Class numbers of the label (-1 without one), and of the class that speaks against it.
-    n_voters, winner, n_votes : int
-        SVMs that voted, the class with the most votes, and how many it has.
+    n_voters, winner : int
+        SVMs that voted, and the class with the most votes.
+    n_votes : float
+        How many it has; the probability that another judge gives it.
     p_given, p_compared : float
         Probabilities of the two classes.
     action : str
@@ -113,23 +141,27 @@ def format_reason(
     halt : int
         A `Halt`.
     """
-    vote = format_vote(names, n_voters, winner, n_votes)
+    vote = format_vote(names, n_voters, winner, n_votes, judge)
+    halts = HALTS if judge is None else HALTS | JUDGES_HALTS
     if action == "verified":
         return f"verified: a person decided; {vote}"
     if n_voters == 0:
-        return f"{action}: {HALTS[Halt.UNASKED]}"
+        return f"{action}: {halts[Halt.UNASKED]}"
     chance = f"probability of {names[compared]} is {p_compared:.3f}"
     if action == "missing":
         return f"missing: no label was given; {vote}; {chance}"
     least = settings.min_confidence
-    share = f", more than {least:g} of them" if least > 0.5 else ""
+    most, decide, of_them = "most votes", "decide", " of them"
+    if judge is not None:
+        most, decide, of_them = "the largest share", "decides", ""
+    share = f", more than {least:g}{of_them}" if least > 0.5 else ""
     if action != "keep":
-        limit = f"but most votes decide{share}" if settings.rule == "majority" else f"above {least:g}"
+        limit = f"but {most} {decide}{share}" if settings.rule == "majority" else f"above {least:g}"
         return f"{action}: {vote}, the label is {names[given]}; {chance}, {limit}"
     limit = f"a change needs more than {least:g} for {names[compared]}"
     if least < 0.5:
         limit += f" and more than for {names[given]}"
     if settings.rule == "majority":
-        limit = f"a change needs most votes for another label{share}"
+        limit = f"a change needs {most} for another label{share}"
     own = f"probability of {names[given]} is {p_given:.3f}"
-    return f"keep: {vote}; {own}, {chance}; {HALTS[Halt(halt)] if halt else limit}"
+    return f"keep: {vote}; {own}, {chance}; {halts[Halt(halt)] if halt else limit}"

@@ -101,6 +101,8 @@ class CertifiedCurveDisplay(Display):
         CertifiedCurveDisplay
             For all rows; a row without votes withstands nothing.
         """
+        if correction.withstands is None:
+            raise ValueError("This correction has no certificates: only votes of SVMs, the default, have.")
         return cls.from_predictions(correction.withstands, confidence=correction.certainty, ax=ax, **options)
 
     @classmethod

@@ -20,7 +20,7 @@ from subsvms.app.tables.table import LabelledTable
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._choice import Choice
 from subsvms.correction._corrector import train_model
-from subsvms.correction._guards import Guards
+from subsvms.correction._guards import Guards, SVMLook
 from subsvms.correction._judge import judge_labels
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Cutoff, Rule, Settings, apply_rule
@@ -247,14 +247,14 @@ def learn(
     votes = trained.collect_votes(X, np.where(in_pool, given, -1))
     pool_votes, votes = votes.take(pool), votes.take(sample)
     settings = Settings(options.rule, options.action, options.max_error_rate, options.min_confidence)
-    verdict = judge_labels(
-        model, X[sample], given[sample], votes, settings, drawing.sizes, chosen=choice is not None
-    )
+    look = SVMLook(model, X[sample], chosen=choice is not None)
+    verdict = judge_labels(labels.classes, given[sample], votes, settings, drawing.sizes, look=look)
     batches = BatchCorrector(
         options=options, labels=labels, features=made.transformer, decimal_comma=decimal_comma,
         voters=model.voters_, rule=verdict.rule, guards=verdict.guards, pool_rows=rows[pool],
-        pool_votes=pool_votes, second=None if second is None else second.voters_, pool_sizes=model.class_sizes_,
-        subset_size=model.subsets_.shape[1], choice=choice, capped=drawing.capped, groupings=groupings,
+        pool_votes=pool_votes, pool_sizes=model.class_sizes_, subset_size=model.subsets_.shape[1],
+        second=None if second is None else second.voters_, choice=choice, capped=drawing.capped,
+        groupings=groupings,
     )  # fmt: skip
     every = options.action == "weight" or options.by  # these need the votes on every row
     if choice is None and not every:

@@ -1,0 +1,292 @@
+"""Judges other than SVMs: any classifier, several of them, or probabilities that people already have.
+
+With p_c the out-of-sample probability of class c for a row, the value of class c is
+
+    u_c = mean over the other classes k of tanh((log p_c - log p_k) / 4),
+
+for two classes tanh(logit(p) / 4). Like the mean values of SVMs it lies between -1 and 1, and it spreads out
+the rows that p itself crowds together near 0 and 1, which is where noise shows. Each row has one voter, and
+the shares of its votes are the probabilities: so the noise, the rule and its limits are those of SVMs.
+
+Out-of-sample are the out-of-bag probabilities of a forest, or else those of cross-validation. Classes with
+fewer than `FEWEST` rows are not learned, since no label is changed from or to them. Their rows, and rows
+without a label, are judged by a classifier that is fitted to all others.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import _safe_split
+
+from subsvms._progress import announce
+from subsvms.correction._guards import CloserLook
+from subsvms.correction._noise import FEWEST
+from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._votes import Votes
+from subsvms.exceptions import InputError
+
+PROBABILITIES = "probabilities"  # in place of an estimator: X holds them
+FOLDS = 5
+LEAST = 1e-6  # probabilities are cut to [LEAST, 1 - LEAST]: no model is surer than that
+QUIET = (  # rows without out-of-bag probabilities are dealt with; threads were offered to all estimators
+    "Some inputs do not have OOB scores",
+    "invalid value encountered in divide",
+    "'n_jobs' has no effect",
+)
+SUM, ROUNDING = 1e-3, 1e-6  # by how much given probabilities may miss a sum of 1, and the range from 0 to 1
+
+
+class ClassifierLook(CloserLook):
+    """Judges rows with classifiers, and looks with the same ones at the rows that would change.
+
+    Parameters
+    ----------
+    estimators : list of estimators
+        Not fitted; their probabilities are averaged.
+    X : table that they take
+    classes : ndarray of shape (n_classes,)
+        Names of the classes.
+    seed : int
+        Of the folds.
+    """
+
+    def __init__(self, estimators: list, X: Any, classes: np.ndarray, seed: int):
+        super().__init__(seed)
+        self.estimators, self.X, self.classes = estimators, X, classes
+
+    def predict(self, given: np.ndarray) -> np.ndarray:
+        """Return out-of-sample probabilities of each row; NaN for a row that none can judge.
+
+        Parameters
+        ----------
+        given : ndarray of int of shape (n_rows,)
+            Class numbers; -1 for a row without a label.
+        """
+        return self._predict(self.X, given)
+
+    def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
+        """Return the out-of-sample probability of side 1."""
+        part, _ = _safe_split(self.estimators[0], self.X, None, rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to warn about was warned about in `predict`
+            return self._predict(part, side)[:, 1]
+
+    def _predict(self, X, given):
+        found = [predict_rows(one, X, given, self.classes, self.seed) for one in self.estimators]
+        known = sum(np.isfinite(p) for p in found)
+        return sum(np.nan_to_num(p) for p in found) / np.where(known > 0, known, np.nan)
+
+
+def prepare_estimators(estimator: Any, **own: Any) -> list:
+    """Return copies of one estimator or several, not fitted, with some parameters replaced.
+
+    Parameters
+    ----------
+    estimator : estimator or list of estimators
+    **own
+        Values of parameters, wherever an estimator or a part of it has one of this name.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> prepare_estimators(make_pipeline(RandomForestClassifier()), random_state=3)[0][-1].random_state
+    3
+    """
+    several = estimator if isinstance(estimator, list) else [estimator]
+    if not several:
+        raise InputError("estimator must be a classifier or a list of some, but the list is empty.")
+    prepared = []
+    for one in several:
+        if not hasattr(one, "predict_proba"):
+            name = type(one).__name__
+            raise TypeError(
+                f"estimator must be a classifier with predict_proba, not fitted, but {name} has none: wrap "
+                f"it, for example CalibratedClassifierCV({name}()), or leave it out for the default."
+            )
+        copy = clone(one)
+        last = {name: name.rpartition("__")[2] for name in copy.get_params()}
+        prepared.append(copy.set_params(**{name: own[end] for name, end in last.items() if end in own}))
+    return prepared
+
+
+def name_judge(estimator: Any) -> str:
+    """Return what to call a judge.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> name_judge(make_pipeline(StandardScaler(), LogisticRegression()))
+    'LogisticRegression'
+    """
+    if isinstance(estimator, str):
+        return "the table of probabilities"
+    if isinstance(estimator, list) and len(estimator) > 1:
+        return f"the mean of {len(estimator)} classifiers"
+    one = estimator[0] if isinstance(estimator, list) else estimator
+    return type(one[-1] if isinstance(one, Pipeline) else one).__name__
+
+
+def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray, seed: int) -> np.ndarray:
+    """Return probabilities of each class for each row, by classifiers that were not trained on the row.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted.
+    X : table that it takes
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label.
+    classes : ndarray of shape (n_classes,)
+        Names of the classes.
+    seed : int
+        Of the folds.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        NaN for a row that every tree of a forest was trained on.
+    """
+    sizes = np.bincount(given[given >= 0], minlength=len(classes))
+    learned = sizes >= (FEWEST if np.sum(sizes >= FEWEST) > 1 else 2)
+    if learned.sum() < 2:
+        raise InputError(
+            "y must hold at least two classes with two rows each for a classifier to judge them, but holds "
+            f"{int(learned.sum())}: give more rows."
+        )
+    rows = np.flatnonzero((given >= 0) & learned[given])
+    others = np.setdiff1d(np.arange(len(given)), rows)
+    names = classes[given]  # not numbers: class_weight may speak of names
+    p = np.zeros((len(given), len(classes)))
+
+    def fit(trained):
+        with warnings.catch_warnings():
+            for message in QUIET:
+                warnings.filterwarnings("ignore", message)
+            return clone(estimator).fit(*_safe_split(estimator, X, names, trained))
+
+    def fill(asked, model, found):
+        p[np.ix_(asked, np.searchsorted(classes, model.classes_))] = found
+
+    model = None
+    if can_leave_out(estimator):
+        announce("training the judge")
+        estimator = ask_out_of_bag(estimator)
+        model = fit(rows)
+        fill(rows, model, read_out_of_bag(model))
+        p[rows[~np.isclose(p[rows].sum(axis=1), 1.0)]] = np.nan  # forests give zeros where they have none
+    else:
+        n_folds = int(min(FOLDS, sizes[learned].min()))
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows, given[rows])
+        for fold, (train, test) in enumerate(folds):
+            announce("cross-validating the judge", fold, n_folds)
+            part = fit(rows[train])
+            asked, _ = _safe_split(estimator, X, None, rows[test], rows[train])
+            fill(rows[test], part, part.predict_proba(asked))
+    if len(others):
+        model = model or fit(rows)
+        asked, _ = _safe_split(estimator, X, None, others, rows)
+        fill(others, model, model.predict_proba(asked))
+    return p
+
+
+def can_leave_out(estimator: Any) -> bool:
+    """Return whether a classifier is a committee whose members do not see all rows.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import ExtraTreesClassifier
+    >>> can_leave_out(ExtraTreesClassifier()), can_leave_out(ExtraTreesClassifier(bootstrap=True))
+    (False, True)
+    """
+    if isinstance(estimator, SubSVMClassifier):
+        return True
+    params = estimator.get_params(deep=False)
+    return "oob_score" in params and bool(params.get("bootstrap")) and not params.get("warm_start")
+
+
+def ask_out_of_bag(estimator: Any) -> Any:
+    """Return a copy of a committee, not fitted, that computes out-of-bag probabilities."""
+    if isinstance(estimator, SubSVMClassifier):
+        return estimator
+    return clone(estimator).set_params(oob_score=estimator.get_params(deep=False)["oob_score"] or True)
+
+
+def read_out_of_bag(model: Any) -> np.ndarray:
+    """Return the out-of-bag probabilities of a committee; those of SVMs are shares of their votes."""
+    return model.oob_votes_.share if isinstance(model, SubSVMClassifier) else model.oob_decision_function_
+
+
+def check_probabilities(X: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return out-of-sample probabilities as an array, if that is what X holds.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_classes)
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    n_rows : int
+
+    Examples
+    --------
+    >>> check_probabilities([[0.1, 0.3]], np.array(["cat", "dog"]), 1)
+    Traceback (most recent call last):
+    subsvms.exceptions.InputError: X must hold out-of-sample probabilities, a column for each class in the \
+order 'cat', 'dog', but row 0 sums to 0.4: divide each row by its sum.
+    """
+    names = classes.tolist()
+    shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
+    expected = f"X must hold out-of-sample probabilities, a column for each class in the order {shown}"
+    columns = [str(name) for name in getattr(X, "columns", ())]
+    if columns != [str(name) for name in names] and sorted(columns) == sorted(str(name) for name in names):
+        raise InputError(f"{expected}, but its columns are in the order {', '.join(columns)}: reorder them.")
+    if sparse.issparse(X):
+        raise InputError(f"{expected}, but is a sparse matrix: use X.toarray().")
+    try:
+        p = np.array(X, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{expected}, but holds values that are not numbers.") from None
+    if p.shape != (n_rows, len(names)):
+        raise InputError(
+            f"{expected}, so of shape {(n_rows, len(names))}; got {p.shape}: leave out columns of classes "
+            "that y does not hold."
+        )
+    with np.errstate(invalid="ignore"):
+        sums = p.sum(axis=1)
+        outside = ~((p >= -ROUNDING) & (p <= 1 + ROUNDING)).all(axis=1)  # NaN and infinity, too
+        uneven = ~(np.abs(sums - 1) <= SUM)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InputError(f"{expected}, but row {row} holds {p[row].tolist()}: they must be from 0 to 1.")
+    if uneven.any():
+        row = int(np.argmax(uneven))
+        raise InputError(f"{expected}, but row {row} sums to {sums[row]:g}: divide each row by its sum.")
+    return p
+
+
+def make_votes(p: np.ndarray) -> Votes:
+    """Return probabilities in the form of votes of one voter; rows with NaN have no voter.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n_rows, n_classes)
+
+    Examples
+    --------
+    >>> make_votes(np.array([[0.9, 0.1], [0.5, 0.5]])).mean_value.round(2)
+    array([[ 0.5, -0.5],
+           [ 0. ,  0. ]])
+    """
+    known = np.isfinite(p).all(axis=1)
+    p = np.where(known[:, None], p, 0.0)
+    logs = np.log(np.clip(p, LEAST, 1 - LEAST))
+    n_others = p.shape[1] - 1
+    values = np.stack([np.tanh((logs[:, [c]] - logs) / 4).sum(axis=1) for c in range(n_others + 1)], axis=1)
+    return Votes(p, values / n_others, known.astype(int))

@@ -1,0 +1,322 @@
+"""Judges other than SVMs: any classifier, several of them, or probabilities."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import logit
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_blobs
+from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
+from subsvms.correction._guards import can_separate
+from subsvms.correction._judges import ClassifierLook, make_votes, predict_rows
+from subsvms.displays import CertifiedCurveDisplay
+from subsvms.exceptions import InputError, LabelNoiseWarning
+
+JUDGES = {
+    "forest": RandomForestClassifier(min_samples_leaf=5),  # with pure leaves a tree repeats wrong labels
+    "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
+    "boosting": HistGradientBoostingClassifier(max_iter=20),
+}
+
+
+def make_rows(seed, n=1200, centers=((0, 0), (3, 3)), rate=0.15):
+    X, clean = make_blobs(n, centers=centers, cluster_std=1.0, random_state=seed)
+    return X, clean, adversaries.uniform_flips(clean, error_rate=rate, random_state=seed).labels
+
+
+def correct(X, y, estimator, **params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)
+        return correct_labels(X, y, estimator=estimator, **{"random_state": 0} | params)
+
+
+class Counted(GaussianNB):
+    """Counts the fits of all copies."""
+
+    n_fits = 0
+
+    def fit(self, X, y):
+        Counted.n_fits += 1
+        return super().fit(X, y)
+
+
+class CountedForest(RandomForestClassifier):
+    n_fits = 0
+
+    def fit(self, X, y):
+        CountedForest.n_fits += 1
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_flips_are_corrected_and_clean_labels_stay(seed, name):
+    X, clean, given = make_rows(seed, n=2000)
+    correction = correct(X, given, JUDGES[name], random_state=seed)
+    assert np.sum(correction.labels != clean) < 0.75 * np.sum(given != clean)  # mostly less than a quarter
+    assert correct(X, clean, JUDGES[name], random_state=seed).changed.mean() <= 0.005
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_real_table_gets_no_worse(cancer, seed, name):
+    X, clean = cancer
+    given = adversaries.uniform_flips(clean, error_rate=0.15, random_state=seed).labels
+    correction = correct(X, given, JUDGES[name], random_state=seed)
+    assert np.sum(correction.labels != clean) <= np.sum(given != clean)
+    assert correct(X, clean, JUDGES[name], random_state=seed).changed.mean() <= 0.005
+
+
+def test_three_classes_are_corrected(seed):
+    X, clean, given = make_rows(seed, centers=((0, 0), (4, 0), (0, 4)))
+    correction = correct(X, np.array(["a", "b", "c"])[given], JUDGES["logistic"], random_state=seed)
+    assert np.sum(correction.labels != np.array(["a", "b", "c"])[clean]) < 0.5 * np.sum(given != clean)
+
+
+def test_values_are_the_mean_of_the_log_odds_against_each_other_class():
+    p = np.array([[0.2, 0.3, 0.5], [np.nan] * 3, [1.0, 0.0, 0.0]])
+    votes = make_votes(p)
+    by_hand = (np.tanh(np.log(0.2 / 0.3) / 4) + np.tanh(np.log(0.2 / 0.5) / 4)) / 2
+    assert votes.mean_value[0, 0] == pytest.approx(by_hand)
+    assert_allclose(votes.share[[0, 2]], p[[0, 2]])
+    assert_array_equal(votes.n_voters, [1, 0, 1])
+    assert np.isnan(votes.mean_value[1]).all() and np.isfinite(votes.mean_value[2]).all()
+    two = make_votes(np.array([[0.1, 0.9]]))
+    assert_allclose(two.mean_value, [[-np.tanh(logit(0.9) / 4), np.tanh(logit(0.9) / 4)]])
+
+
+def test_a_forest_is_judged_out_of_bag_and_others_in_folds():
+    X, clean, _ = make_rows(0, n=200)
+    for judge, n_fits in ((CountedForest(), 1), (Counted(), 5)):
+        type(judge).n_fits = 0
+        correction = correct(X, clean, judge)  # which changes nothing, so that nothing is looked at again
+        assert not correction.flagged.any() and type(judge).n_fits == n_fits
+    forest = RandomForestClassifier(oob_score=True, random_state=0).fit(X, clean)
+    assert_allclose(correct(X, clean, CountedForest()).votes.share, forest.oob_decision_function_)
+
+
+@pytest.mark.parametrize("judge", [RandomForestClassifier(3), BaggingClassifier(n_estimators=3)])
+def test_rows_that_every_tree_saw_keep_their_label(judge):
+    X, clean, given = make_rows(0, n=300)
+    correction = correct(X, given, judge)
+    unasked = correction.votes.n_voters == 0
+    assert 0 < unasked.sum() < 100 and not correction.flagged[unasked].any()
+    assert all("every part of the judge" in reason for reason in correction.explain(unasked))
+
+
+def test_given_probabilities_lead_to_the_same_labels(seed):
+    X, _, given = make_rows(seed)
+    inside = correct(X, given, LogisticRegression(), random_state=seed)
+    with pytest.warns(LabelNoiseWarning, match="Probabilities alone do not show"):
+        by_hand = correct_labels(inside.votes.share, given, estimator="probabilities")
+    assert_array_equal(inside.labels, by_hand.labels)
+    assert_array_equal(inside.label_quality, by_hand.label_quality)
+    assert by_hand.witnesses is None and inside.witnesses is not None
+
+
+def test_probabilities_of_several_are_averaged():
+    X, _, given = make_rows(0, n=300)
+    judges = [LogisticRegression(), RandomForestClassifier(30), SubSVMClassifier(n_estimators=50)]
+    alone = [correct(X, given, [judge]).votes.share for judge in judges]
+    together = correct(X, given, judges)
+    assert_allclose(together.votes.share, np.mean(alone, axis=0))
+    assert together.reason[0].partition(": ")[2].startswith("the mean of 3 classifiers gives")
+
+
+def test_a_pipeline_takes_a_data_frame_with_text(seed):
+    pandas = pytest.importorskip("pandas")
+    from sklearn.compose import make_column_transformer
+
+    rng = np.random.default_rng(seed)
+    clean = np.repeat(["cat", "dog"], 300)
+    words = {"cat": ["purrs", "miaows", "sleeps"], "dog": ["barks", "fetches", "sleeps"]}
+    text = [" ".join(rng.choice(words[name], 3)) for name in clean]
+    table = pandas.DataFrame({"text": text, "weight": rng.random(600)}, index=np.arange(600) + 5)
+    given = clean.copy()
+    wrong = rng.choice(600, 60, replace=False)
+    given[wrong] = np.where(clean[wrong] == "cat", "dog", "cat")
+    judge = make_pipeline(
+        make_column_transformer((CountVectorizer(), "text"), remainder="passthrough"), LogisticRegression()
+    )
+    correction = correct(table, given, judge)
+    assert np.sum(correction.labels != clean) < 60 and correction.witnesses is None
+    frame = correction.to_frame()
+    assert frame.index.tolist() == table.index.tolist() and "withstands" not in frame
+    assert frame["reason"].iloc[0].partition(": ")[2].startswith("LogisticRegression gives")
+    with pytest.raises(ValueError, match="no witnesses"):
+        correction.to_frame(witnesses=True)
+    alone = correct(text, given, make_pipeline(CountVectorizer(), LogisticRegression()))  # a list of texts
+    assert np.sum(alone.labels != clean) < 60
+
+
+@pytest.mark.parametrize("judge", [LogisticRegression(), RandomForestClassifier(30), "probabilities"])
+def test_missing_labels_are_filled_in(judge):
+    X, clean, given = make_rows(0, n=400)
+    gone = np.arange(0, 400, 7)
+    labels = [None if i % 7 == 0 else int(label) for i, label in enumerate(given)]
+    table = X
+    if judge == "probabilities":
+        table = predict_rows(LogisticRegression(), X, given, np.array([0, 1]), 0)
+    correction = correct(table, labels, judge)
+    assert_array_equal(np.flatnonzero(correction.missing), gone)
+    assert np.mean(correction.labels[gone] == clean[gone]) > 0.9
+    assert not correction.changed[gone].any() and (correction.votes.n_voters[gone] == 1).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("name", ["logistic", "forest"])
+def test_rare_classes_do_not_stop_the_others(n, name):
+    X, clean, given = make_rows(0)
+    labels = np.array(["a", "b"], dtype=object)[given]
+    labels[:n] = "typo"
+    correction = correct(X, labels, JUDGES[name])
+    assert any(f"'typo' has {n} labelled row" in note for note in correction.notes)
+    right = np.array(["a", "b"], dtype=object)[clean]
+    assert np.sum(correction.labels[n:] != right[n:]) < 0.7 * np.sum(labels[n:] != right[n:])
+    assert np.all(correction.labels[:n] == "typo")
+
+
+def test_a_few_rows_of_each_class_have_fewer_folds():
+    X = np.random.default_rng(0).random((6, 2))
+    assert not correct(X, [0, 1, 0, 1, 0, 1], Counted()).changed.any()
+    with pytest.raises(InputError, match="two classes with two rows each"):
+        correct(X, [0, 1, 1, 1, 1, 1], Counted())
+
+
+def test_changes_are_checked_by_the_judge_itself(seed):
+    """One side lies elsewhere; logistic regression sees that, and not where it lies on both sides."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(600, 3))
+    one, other = np.arange(300), np.arange(300, 600)
+    shifted, split = X.copy(), X.copy()
+    shifted[one, 0] += 1.5
+    split[one, 0] = 3 * np.sign(X[one, 0])
+    for table, judge, expected in (
+        (X, LogisticRegression(), False),
+        (shifted, LogisticRegression(), True),
+        (split, RandomForestClassifier(50, random_state=seed), True),
+    ):
+        look = ClassifierLook([judge], table, np.array(["a", "b", "c"]), seed)
+        assert can_separate(look, one, other) == expected
+
+
+def test_the_seed_and_threads_of_the_corrector_reach_all_parts():
+    X, _, given = make_rows(0, n=300)
+    judge = make_pipeline(StandardScaler(), RandomForestClassifier(20, random_state=5))
+    one, two = (correct(X, given, judge, random_state=1, n_jobs=n).votes.share for n in (1, 2))
+    assert_array_equal(one, two)
+    assert np.any(one != correct(X, given, judge, random_state=2).votes.share)
+    assert judge[-1].random_state == 5
+    correct(X, given, LogisticRegression(), n_jobs=2)  # which scikit-learn would warn about
+    forest = RandomForestClassifier(20, random_state=5)
+    kept = [correct(X, given, forest, random_state=None).votes.share for _ in range(2)]
+    assert_array_equal(*kept)
+
+
+def test_class_weights_are_given_by_class_name():
+    X, _, given = make_rows(0, n=300)
+    labels = np.array(["m", "b"])[given]
+    heavy = LogisticRegression(class_weight={"m": 20.0, "b": 1.0})
+    assert (correct(X, labels, heavy).votes.share - correct(X, labels, LogisticRegression()).votes.share)[
+        :, 1
+    ].min() > 0
+
+
+@pytest.mark.parametrize("kind", ["coo", "list", "precomputed"])
+def test_all_kinds_of_tables_work(kind):
+    X, clean, given = make_rows(0, n=400)
+    judge = LogisticRegression()
+    if kind == "precomputed":
+        X, judge = rbf_kernel(X), [SubSVMClassifier(n_estimators=100, kernel="precomputed")]
+    table = {"coo": sparse.coo_array, "list": np.ndarray.tolist, "precomputed": np.asarray}[kind](X)
+    correction = correct(table, given, judge)
+    assert np.sum(correction.labels != clean) < np.sum(given != clean)
+    assert len(correction.witnesses.rows) == correction.flagged.sum()
+
+
+def test_certificates_are_left_out():
+    X, _, given = make_rows(0, n=300)
+    correction = correct(X, given, LogisticRegression())
+    assert correction.withstands is None and "withstands" not in correction.to_frame()
+    with pytest.raises(ValueError, match="has no certificates"):
+        CertifiedCurveDisplay.from_correction(correction)
+
+
+@pytest.mark.parametrize("rule", ["posterior", "majority"])
+@pytest.mark.parametrize("judge", [LogisticRegression(), "probabilities"])
+def test_words_do_not_speak_of_svms(rule, judge):
+    X, _, given = make_rows(0, rate=0.4)
+    table = make_rows(0)[0] if judge != "probabilities" else np.eye(2)[given] * 0.6 + 0.2
+    correction = correct(table, given, judge, rule=rule, min_confidence=0.6)
+    words = " ".join((*correction.reason, *correction.notes))
+    assert "SVM" not in words and "vote" not in words
+
+
+def test_verified_labels_stand():
+    X, clean, given = make_rows(0, n=400)
+    verified = [int(label) if i < 40 else None for i, label in enumerate(clean)]
+    corrector = LabelCorrector(LogisticRegression(), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)
+        correction = corrector.fit(X, given, verified).correction_
+    assert_array_equal(correction.labels[:40], clean[:40])
+
+
+def test_nothing_of_an_earlier_fit_is_left():
+    X, _, given = make_rows(0, n=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)
+        corrector = LabelCorrector(random_state=0).fit(X, given)
+        assert hasattr(corrector, "model_") and hasattr(corrector, "scaler_")
+        corrector.set_params(estimator=LogisticRegression()).fit(X, given)
+    assert not hasattr(corrector, "model_") and not hasattr(corrector, "scaler_")
+    assert corrector.n_features_in_ == 2
+
+
+def test_a_judge_without_probabilities_is_refused(cancer):
+    X, y = cancer
+    with pytest.raises(TypeError, match=r"but LinearSVC has none: wrap it, .*CalibratedClassifierCV"):
+        correct(X, y, LinearSVC())
+    with pytest.raises(TypeError, match="LinearSVC has none"):
+        correct(X, y, [LogisticRegression(), LinearSVC()])
+    assert not correct(X, y, CalibratedClassifierCV(LinearSVC(), ensemble=False)).changed.any()
+    with pytest.raises(InputError, match="the list is empty"):
+        correct(X, y, [])
+    with pytest.raises(ValueError, match="estimator"):
+        correct(X, y, "forest")
+    with pytest.raises(InputError, match="X and y must have the same number of rows; got 569 and 9"):
+        correct(X, y[:9], LogisticRegression())
+
+
+@pytest.mark.parametrize(
+    "p, message",
+    [
+        ([0.5] * 4, r"so of shape \(4, 2\); got \(4,\)"),
+        ([[0.2, 0.3, 0.5]] * 4, r"so of shape \(4, 2\); got \(4, 3\): leave out columns"),
+        ([[0.5, 0.5]] * 3 + [[0.5, np.nan]], "row 3 holds .*from 0 to 1"),
+        ([[0.5, 0.5]] * 3 + [[1.5, -0.5]], "row 3 holds .*from 0 to 1"),
+        ([[0.5, 0.5]] * 3 + [[0.5, 0.4]], "row 3 sums to 0.9: divide each row by its sum"),
+        ([["a", "b"]] * 4, "not numbers"),
+        (sparse.csr_array(np.full((4, 2), 0.5)), "sparse matrix: use X.toarray"),
+    ],
+)
+def test_probabilities_are_checked_on_entry(p, message):
+    with pytest.raises(InputError, match=f"order 'cat', 'dog', .*{message}"):
+        correct(p, ["cat", "dog", "cat", "dog"], "probabilities")
+
+
+def test_columns_of_probabilities_in_another_order_are_refused():
+    pandas = pytest.importorskip("pandas")
+    p = pandas.DataFrame({"dog": [0.5] * 4, "cat": [0.5] * 4})
+    with pytest.raises(InputError, match="in the order dog, cat: reorder them"):
+        correct(p, ["cat", "dog", "cat", "dog"], "probabilities")
