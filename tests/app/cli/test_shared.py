@@ -102,12 +102,12 @@ def test_what_is_not_a_bug_is_a_sentence(monkeypatch, error, code, words):
     assert (result.output == "") == (words == "")
 
 
-def test_a_warning_is_a_sentence(monkeypatch):
-    monkeypatch.setattr("subsvms.app.cli.demo.run_demo", lambda *args: warnings.warn("Odd.", stacklevel=1))
+def test_a_warning_is_a_sentence(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        result = CliRunner().invoke(app, ["demo"])
-    assert result.exit_code == 0 and result.output == "subsvms: warning: Odd.\n"
+        with shared.errors_as_sentences():
+            warnings.warn("The features are odd.", stacklevel=1)
+    assert capsys.readouterr().err == "subsvms: warning: The features are odd.\n"
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, RecursionError])

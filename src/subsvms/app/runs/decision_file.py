@@ -109,7 +109,7 @@ class DecisionFile:
                 if file.read(len(HEADER)) not in (
                     b"",
                     HEADER,
-                ):  # SQLite takes very short files for empty ones
+                ):  # SQLite takes a short file for empty
                     raise self.damaged("not a SQLite database")
             self.connection = sqlite3.connect(path, timeout=30, check_same_thread=False, isolation_level=None)
             on_failure.callback(self.connection.close)
