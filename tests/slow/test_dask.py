@@ -122,7 +122,9 @@ def small_units(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(small_units, tmp_path_factory):
     place = tmp_path_factory.mktemp("expected") / "x"
-    call("correct", small_units, *COMMON, "--output", place)
+    done = start("subsvms", "correct", small_units, *COMMON, "--output", place)
+    assert done.wait(300) == 0, done.communicate()
+    done.communicate()
     return read_files(place)
 
 
