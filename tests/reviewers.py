@@ -1,13 +1,19 @@
 """A review page that is served, and people at browsers."""
 
 import os
+import queue
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 
+import pytest
+import uvicorn
+
+from subsvms.app.review import serve
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.names import DECISIONS
 
@@ -19,6 +25,10 @@ HOSTILE = [
     "<script>ran = 1</script>", "<img src=x onerror='ran = 1'>", '" onmouseover="ran = 1" x="', "x" * 5000,
     "several words " * 400, "{{ 7 * 7 }}", "\u202e\u0627\u0644 \U0001f642", "called back",
 ]  # fmt: skip
+SETTLED = (
+    "!document.body.classList.contains('busy') && (location.hash.match(/row=(\\d+)/)?.[1] ?? '') === "
+    "(document.querySelector('#issue p')?.textContent.match(/[\\d,]+/)[0].replaceAll(',', '') ?? '')"
+)
 WAIT = 15_000  # milliseconds; the machine may be busy
 
 
@@ -33,6 +43,22 @@ def serving(folder, port=9300):
             process.send_signal(signal.SIGCONT)
             process.terminate()
             process.wait(20)
+
+
+@contextmanager
+def serving_here(folder):
+    """Serve in a thread, which takes none of the seconds that a process of its own needs for imports."""
+    addresses, servers, real = queue.Queue(), [], uvicorn.Server
+    options = dict(port=9300, ready=lambda address, _: addresses.put(address))
+    thread = threading.Thread(target=serve, args=(folder,), kwargs=options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(uvicorn, "Server", lambda config: servers.append(real(config)) or servers[0])
+        thread.start()
+        address = addresses.get(timeout=60)
+    yield address
+    servers[0].should_exit = True
+    thread.join(20)
+    assert not thread.is_alive()
 
 
 def until(page, condition, *values):
@@ -78,8 +104,15 @@ class Reviewer:
             self.settle()
 
     def settle(self):
-        """Wait until a decision is stored and the next issue is shown."""
-        until(self.page, "!document.body.classList.contains('busy')")
+        """Wait until a decision is stored and the chosen issue, which the address names, is shown."""
+        until(self.page, SETTLED)
+
+    def narrow(self, name, value):
+        """Choose a value of the filter, and wait until its first row is shown."""
+        self.settle()
+        self.page.select_option(f"#{name}", value)
+        until(self.page, "words => location.hash.includes(words)", f"{name}={value}")
+        self.settle()
 
     def see(self, selector, words):
         """Wait until a part of the page contains these words."""

@@ -304,7 +304,7 @@ def read_rows(name, data, style=None):
         rows = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
         return rows, lines[0]
     if kind == "jsonl":
-        rows = [json.loads(line) for line in data.decode().splitlines()]
+        rows = [json.loads(line) for line in data.decode().split("\n") if line.strip()]
         return rows, list(rows[0])
     if kind == "libsvm":
         cells = [line.split(" ", 1) for line in data.decode().splitlines()]

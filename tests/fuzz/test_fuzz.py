@@ -1,4 +1,4 @@
-"""The fuzzer: a few hundred of its cases, a few kills, and faults that were planted for it to find.
+"""The fuzzer: the first of its cases, a few kills, and faults that were planted for it to find.
 
 All of it runs in other processes: one that is to be forked must not have threads, as those of pytest do.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-N_CASES = 150
+N_CASES = 60
 
 
 def run(module, *words):
@@ -34,7 +34,7 @@ def test_no_case_ends_with_a_fault_and_a_good_share_succeeds(tmp_path):
 
 @pytest.mark.slow
 def test_killed_at_any_moment_nothing_is_half_written_or_lost():
-    kills = {"correct": 4, "parts": 4, "apply": 4, "review": 2, "replace": 1, "rows": 500}
+    kills = {"correct": 3, "parts": 3, "apply": 2, "review": 2, "replace": 1, "rows": 500}
     ended = run("fuzz.kills", "--forked", *(f"--{name}={count}" for name, count in kills.items()))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert int(re.search(r"^review: .* (\d+) decisions acknowledged", ended.stdout, re.M)[1]) > 0

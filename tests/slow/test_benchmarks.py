@@ -22,9 +22,21 @@ here.main()
 """
 BLOBS = "lambda *_: load('made: blobs', None)"  # 600 rows
 SETTINGS = [  # module, words of its command line ({} is the folder), what makes it small, what it writes
-    ("decisions", "--seeds 1", "ATTACKS = {'clean': None}", "decisions.md"),
+    (
+        "decisions",
+        "--seeds 1",
+        "ATTACKS, whole, plain = {'clean': None}, load, LabelCorrector; from subsvms import SubSVMClassifier;"
+        "load = lambda *_: [part[::2] for part in whole('made: blobs', None)];"
+        "LabelCorrector = lambda **words: plain(SubSVMClassifier(n_estimators=100), **words)",
+        "decisions.md",
+    ),
     ("peak", "", "J, N_ROWS, N_BLOCKS, N_ROUNDS = 20, 300, 1, 10", None),
-    ("planning", "", "tables = lambda _: [('blobs', *load('made: blobs', None))]", "planning.md"),
+    (
+        "planning",
+        "",
+        "tables = lambda _: [('blobs', *(part[::3] for part in load('made: blobs', None)))]",
+        "planning.md",
+    ),
     ("quality", "--corruptions 1 --out {}/quality.csv --only 'made: blobs'", "", "quality.md"),
     ("review", "--clients 2 --seconds 0.5 --issues 200", "", "review.json"),
     ("scale", "rows", "ROWS, BLOCK = (3000,), 3000; EVERYWHERE = CASES = ('--svms 20',)", "scale.json"),

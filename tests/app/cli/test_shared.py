@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,14 @@ def test_what_is_not_a_bug_is_a_sentence(monkeypatch, error, code, words):
     result = CliRunner().invoke(app, ["demo"])
     assert result.exit_code == code and words in result.output and "Traceback" not in result.output
     assert (result.output == "") == (words == "")
+
+
+def test_a_warning_is_a_sentence(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        with shared.errors_as_sentences():
+            warnings.warn("The features are odd.", stacklevel=1)
+    assert capsys.readouterr().err == "subsvms: warning: The features are odd.\n"
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, RecursionError])

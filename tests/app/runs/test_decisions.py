@@ -391,6 +391,16 @@ def test_nothing_is_stored_that_could_not_be_read_again(run):
     book.close()
 
 
+@pytest.mark.parametrize("content", [b",", b"SQLite format 2", b"x" * 1000])
+def test_a_file_that_is_not_a_database_is_refused_and_stays(tmp_path, content):
+    """SQLite takes a file of one byte for an empty one, and would replace it."""
+    path = tmp_path / "decisions.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not a SQLite database"):
+        Decisions(path)
+    assert path.read_bytes() == content
+
+
 def test_an_empty_file_holds_no_decisions(tmp_path):
     path = tmp_path / "decisions.sqlite"
     assert not holds_decisions(path)

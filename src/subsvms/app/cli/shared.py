@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Annotated, Any
@@ -141,7 +142,9 @@ def errors_as_sentences() -> Iterator[None]:
     from subsvms.exceptions import InputError
 
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: print_error(f"warning: {message}")
+            yield
     except KeyboardInterrupt as stop:
         print_error(f"stopped; {stop}." if str(stop) else "stopped.")
         raise typer.Exit(130) from None

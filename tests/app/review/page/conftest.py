@@ -4,7 +4,7 @@ import os
 
 import pytest
 from loans import make_rows, write
-from reviewers import HOSTILE, Reviewer, serving
+from reviewers import HOSTILE, Reviewer, serving_here
 
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.names import DECISIONS
@@ -38,7 +38,7 @@ def folder(finished):
 @pytest.fixture
 def review(browser, folder):
     """Return a function that makes reviewers; at the end their pages are checked."""
-    with serving(folder) as (address, _):
+    with serving_here(folder) as address:
         reviewers = []
         yield lambda **options: reviewers.append(Reviewer(browser, address, **options)) or reviewers[-1]
         for reviewer in reviewers:

@@ -99,10 +99,10 @@ def test_arrows_and_j_move_through_the_list_and_its_pages(review):
 def test_filters_narrow_the_list_and_a_reload_keeps_them(review):
     ann = review()
     everything = total(ann)
-    ann.page.select_option("#given", "yes")
-    ann.page.select_option("#column", "colour")
+    ann.narrow("given", "yes")
+    ann.narrow("column", "colour")
     ann.page.wait_for_selector("#value:enabled")
-    ann.page.select_option("#value", "blue")
+    ann.narrow("value", "blue")
     ann.page.fill("#search", "BOB")
     until(
         ann.page,
@@ -126,16 +126,14 @@ def test_filters_narrow_the_list_and_a_reload_keeps_them(review):
 
 def test_sorting_by_row_sorts(review):
     ann = review()
-    ann.page.select_option("#sort", "row")
-    until(ann.page, "location.hash.includes('sort=row')")
+    ann.narrow("sort", "row")
     assert ann.rows == sorted(ann.rows)
 
 
 def test_all_rows_of_a_filter_are_decided_after_confirmation_and_undone_at_once(review, folder):
     ann = review()
     everything = total(ann)
-    ann.page.select_option("#given", "no")
-    until(ann.page, "location.hash.includes('given=no')")
+    ann.narrow("given", "no")
     n = total(ann)
     ann.page.click("#all summary")
     ann.page.click(f"text=Accept all {n}")
@@ -158,8 +156,7 @@ def test_all_rows_of_a_filter_are_decided_after_confirmation_and_undone_at_once(
 def test_another_label_can_be_given_to_one_row_or_to_all(review, folder):
     ann = review()
     everything = total(ann)
-    ann.page.select_option("#given", "yes")
-    until(ann.page, "location.hash.includes('given=yes')")
+    ann.narrow("given", "yes")
     ann.see("#issue h2", "yes → no")
     first = ann.rows[0]
     ann.settle()
@@ -218,7 +215,7 @@ def test_two_people_see_each_others_decisions(review, folder):
     bob.see("#counts", "1 of ")
     bob.page.wait_for_selector(f"[data-row='{first}']", state="detached")
     bob.press("k")  # Bob may still decide otherwise
-    ann.page.select_option("#status", "all")
+    ann.narrow("status", "all")
     ann.page.click(f"[data-row='{first}']")
     ann.see(".decision", "Bob kept the label")
     ann.see(f"[data-row='{first}'] .mark", "= kept by Bob")
@@ -234,14 +231,13 @@ def test_a_reload_keeps_decisions(review):
     ann.press("a")
     ann.page.reload()
     ann.see("#counts", "1 of ")
-    ann.page.select_option("#status", "decided")
+    ann.narrow("status", "decided")
     ann.see(f"[data-row='{first}'] .mark", "✓ accepted by Ann")
 
 
 def test_in_the_list_of_all_a_decision_leaves_a_mark_and_moves_on(review):
     ann = review()
-    ann.page.select_option("#status", "all")
-    until(ann.page, "location.hash.includes('status=all')")
+    ann.narrow("status", "all")
     first, second, third = ann.rows[:3]
     ann.page.click(f"[data-row='{second}']")
     ann.see("#issue", f"Row {second}:")
@@ -257,6 +253,7 @@ def test_in_the_list_of_all_a_decision_leaves_a_mark_and_moves_on(review):
 def test_rows_without_a_label_can_be_decided_but_not_kept(review, folder):
     ann = review()
     ann.page.goto(f"{ann.address}#row=21")
+    ann.see("#issue", "Row 21:")
     ann.see("#issue h2", "no label → ")
     ann.press("k")
     ann.see("#said.wrong", "This row has no label to keep.")
@@ -264,8 +261,8 @@ def test_rows_without_a_label_can_be_decided_but_not_kept(review, folder):
     ann.press("a")
     ann.see("#said", "Row 21: you accepted the suggestion")
     ann.see("#counts", "1 of ")
-    ann.page.select_option("#status", "all")
-    ann.page.select_option("#sort", "row")
+    ann.narrow("status", "all")
+    ann.narrow("sort", "row")
     ann.see("#lines", "no label → ")
     ann.press("s", "s")
     assert len(read_acts(folder)) == 3 == len(stored(folder))
