@@ -177,8 +177,8 @@ def write_report(path):
     auc = noisy.pivot_table(index=["group", "data"], columns="method", values="auc")
     seeds = ", ".join(map(str, sorted(lines["seed"].unique())))
     text = [
-        f"# Ordinary tables\n\n`python -m benchmarks.ordinary`, seeds {seeds}; {len(lines):,} runs, CPU seconds "
-        "of one thread.",
+        f"# Ordinary tables\n\n`python -m benchmarks.ordinary`, seeds {seeds}; {len(lines):,} runs, CPU "
+        "seconds of one thread.",
         "## By group\n\n" + as_markdown(main.reset_index()),
         "## Wrong labels left, mean over the kinds of noise\n\n" + as_markdown(left.reset_index()),
         "## Ranking (ROC AUC)\n\n" + as_markdown(auc.reset_index()),

@@ -30,6 +30,12 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "LabelCorrector = lambda **words: plain(SubSVMClassifier(n_estimators=100), **words)",
         "decisions.md",
     ),
+    (
+        "benchmarks.ordinary",
+        "--seeds 0 --only wine --methods subsvms --results {} --workers 1",
+        "KINDS = ('clean', 'uniform')",
+        "ordinary.md",
+    ),
     ("peak", "", "J, N_ROWS, N_BLOCKS, N_ROUNDS = 20, 300, 1, 10", None),
     (
         "planning",

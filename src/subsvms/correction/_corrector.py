@@ -1,12 +1,10 @@
 """The estimator that corrects labels, and the function that does it in one call."""
 
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
 from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -18,10 +16,9 @@ from subsvms._scaling import ColumnScaler
 from subsvms._typing import Table
 from subsvms._validation import FLOATS, check_table
 from subsvms.certificates import CONFIDENCE, count_withstood
-from subsvms.correction._choice import Choice, choose_ensemble
 from subsvms.correction._frames import FrameStyle, find_style, like_labels
 from subsvms.correction._guards import SVMLook
-from subsvms.correction._judge import Assessment, judge_labels
+from subsvms.correction._judge import judge_labels
 from subsvms.correction._judges import (
     PROBABILITIES,
     ClassifierLook,
@@ -31,14 +28,12 @@ from subsvms.correction._judges import (
     prepare_estimators,
 )
 from subsvms.correction._result import Correction
-from subsvms.correction._rule import Judgement, Settings, apply_rule, limit_changes
+from subsvms.correction._rule import Judgement, Settings
+from subsvms.correction._trained import spread_judgement, train_model
 from subsvms.correction._verified import apply_verified
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
-from subsvms.ensemble._pool import Drawing, draw_rows
-from subsvms.ensemble._rows import take_rows
-from subsvms.ensemble._sampling import subset_size
-from subsvms.ensemble._votes import Votes, count_votes
+from subsvms.ensemble._pool import draw_rows
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
 
@@ -466,90 +461,3 @@ def _number_labels(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     given = np.full(n_rows, -1)
     given[~missing] = labels
     return classes, given
-
-
-class Trained(NamedTuple):
-    """SVMs that vote on a table.
-
-    Attributes
-    ----------
-    model : SubSVMClassifier
-    choice : Choice or None
-        If the model was chosen from the data.
-    second : SubSVMClassifier or None
-        The second opinion, if the model was chosen.
-    """
-
-    model: SubSVMClassifier
-    choice: Choice | None = None
-    second: SubSVMClassifier | None = None
-
-    def collect_votes(self, table: Table, given: np.ndarray) -> Votes:
-        """Return the votes of both, as the function of this name does for one."""
-        votes = collect_votes(self.model, table, given)
-        if self.second is None:
-            return votes
-        values = collect_votes(self.second, table, given).mean_value
-        return replace(votes, second=np.nan_to_num(values))
-
-
-def train_model(
-    prepared: SubSVMClassifier | dict,
-    table: Table,
-    in_pool: np.ndarray,
-    given: np.ndarray,
-    classes: np.ndarray,
-    drawing: Drawing,
-) -> "Trained":
-    """Train an ensemble on the pool: the one that is given, or the best that is found.
-
-    Parameters
-    ----------
-    prepared : SubSVMClassifier or dict
-        Not fitted; or parameters of one that is still to be chosen.
-    table : ndarray or CSR matrix of shape (n_rows, n_features)
-    in_pool : ndarray of bool of shape (n_rows,)
-    given : ndarray of int of shape (n_rows,)
-        Class numbers.
-    classes : ndarray of shape (n_classes,)
-    drawing : Drawing
-
-    Returns
-    -------
-    Trained
-    """
-    pool = np.flatnonzero(in_pool)
-    whole = len(pool) == len(given)
-    if not isinstance(prepared, dict):
-        size = subset_size(prepared.subsample_size, drawing.n_rows, len(classes))
-        prepared.set_params(subsample_size=min(size, len(pool)))
-        rows = table if whole else take_rows(table, pool, prepared.kernel)
-        return Trained(prepared._fit_numbered(rows, classes, given[pool]))
-    rows = table if whole else table[pool]
-    choice = choose_ensemble(rows, given[pool], drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"))
-    model, second = (
-        unfitted._fit_numbered(rows, classes, given[pool])
-        for unfitted in (choice.make_model(**prepared), choice.make_second(**prepared))
-    )
-    return Trained(model, choice, second)
-
-
-def spread_judgement(verdict: Assessment, votes: Votes, given: np.ndarray, drawing: Drawing) -> Judgement:
-    """Return the judgement of all rows of a table, from what was learned from a sample."""
-    if len(verdict.judgement.flagged) == len(given):
-        return verdict.judgement
-    free = replace(apply_rule(verdict.rule, votes, given), notes=verdict.notes)
-    judgement = limit_changes(free, given, verdict.rule.settings.max_error_rate)
-    return verdict.guards.apply(judgement, given)
-
-
-def collect_votes(model: SubSVMClassifier, table: Table, given: np.ndarray) -> Votes:
-    """Return the out-of-bag votes on the training rows, and all votes on the others, whose `given` is -1."""
-    rows, others = np.flatnonzero(given >= 0), np.flatnonzero(given < 0)
-    if len(others) == 0:
-        return model.oob_votes_
-    asked = table[others]
-    if model.kernel == "precomputed":
-        asked = np.ascontiguousarray(asked[:, rows])
-    votes = count_votes(model.voters_, asked, n_jobs=effective_n_jobs(model.n_jobs))
-    return model.oob_votes_.join(votes).take(np.argsort(np.concatenate([rows, others])))

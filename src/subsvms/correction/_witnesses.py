@@ -15,6 +15,7 @@ from subsvms._columns import drop_empty
 from subsvms._typing import Table
 
 LARGEST_LIST = 2000  # suspicious rows, worst first, that get witnesses; time grows with them and the table
+SEARCHED = 20_000  # rows of a class; of more, evenly spaced ones are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,7 @@ def find_witnesses(
 
 
 def _nearest(X, asked, pool, n, precomputed):
+    pool = pool[:: -(-len(pool) // SEARCHED) or 1]
     n = min(n, len(pool))
     if n == 0:
         return [[] for _ in asked]

@@ -19,11 +19,11 @@ from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._choice import Choice
-from subsvms.correction._corrector import train_model
 from subsvms.correction._guards import Guards, SVMLook
 from subsvms.correction._judge import judge_labels
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Cutoff, Rule, Settings, apply_rule
+from subsvms.correction._trained import train_model
 from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._votes import Voters, Votes, count_votes
 

@@ -1,0 +1,104 @@
+"""Train SVMs on the pool of a table, let them vote on all rows, and judge all as the sample was judged."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from subsvms._typing import Table
+from subsvms.correction._choice import Choice, choose_ensemble
+from subsvms.correction._judge import Assessment
+from subsvms.correction._rule import Judgement, apply_rule, limit_changes
+from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._pool import Drawing
+from subsvms.ensemble._rows import take_rows
+from subsvms.ensemble._sampling import subset_size
+from subsvms.ensemble._votes import Votes, count_votes
+
+
+class Trained(NamedTuple):
+    """SVMs that vote on a table.
+
+    Attributes
+    ----------
+    model : SubSVMClassifier
+    choice : Choice or None
+        If the model was chosen from the data.
+    second : SubSVMClassifier or None
+        The second opinion, if the model was chosen.
+    """
+
+    model: SubSVMClassifier
+    choice: Choice | None = None
+    second: SubSVMClassifier | None = None
+
+    def collect_votes(self, table: Table, given: np.ndarray) -> Votes:
+        """Return the votes of both, as the function of this name does for one."""
+        votes = collect_votes(self.model, table, given)
+        if self.second is None:
+            return votes
+        values = collect_votes(self.second, table, given).mean_value
+        return replace(votes, second=np.nan_to_num(values))
+
+
+def train_model(
+    prepared: SubSVMClassifier | dict,
+    table: Table,
+    in_pool: np.ndarray,
+    given: np.ndarray,
+    classes: np.ndarray,
+    drawing: Drawing,
+) -> "Trained":
+    """Train an ensemble on the pool: the one that is given, or the best that is found.
+
+    Parameters
+    ----------
+    prepared : SubSVMClassifier or dict
+        Not fitted; or parameters of one that is still to be chosen.
+    table : ndarray or CSR matrix of shape (n_rows, n_features)
+    in_pool : ndarray of bool of shape (n_rows,)
+    given : ndarray of int of shape (n_rows,)
+        Class numbers.
+    classes : ndarray of shape (n_classes,)
+    drawing : Drawing
+
+    Returns
+    -------
+    Trained
+    """
+    pool = np.flatnonzero(in_pool)
+    whole = len(pool) == len(given)
+    if not isinstance(prepared, dict):
+        size = subset_size(prepared.subsample_size, drawing.n_rows, len(classes))
+        prepared.set_params(subsample_size=min(size, len(pool)))
+        rows = table if whole else take_rows(table, pool, prepared.kernel)
+        return Trained(prepared._fit_numbered(rows, classes, given[pool]))
+    rows = table if whole else table[pool]
+    choice = choose_ensemble(rows, given[pool], drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"))
+    model, second = (
+        unfitted._fit_numbered(rows, classes, given[pool])
+        for unfitted in (choice.make_model(**prepared), choice.make_second(**prepared))
+    )
+    return Trained(model, choice, second)
+
+
+def spread_judgement(verdict: Assessment, votes: Votes, given: np.ndarray, drawing: Drawing) -> Judgement:
+    """Return the judgement of all rows of a table, from what was learned from a sample."""
+    if len(verdict.judgement.flagged) == len(given):
+        return verdict.judgement
+    free = replace(apply_rule(verdict.rule, votes, given), notes=verdict.notes)
+    judgement = limit_changes(free, given, verdict.rule.settings.max_error_rate)
+    return verdict.guards.apply(judgement, given)
+
+
+def collect_votes(model: SubSVMClassifier, table: Table, given: np.ndarray) -> Votes:
+    """Return the out-of-bag votes on the training rows, and all votes on the others, whose `given` is -1."""
+    rows, others = np.flatnonzero(given >= 0), np.flatnonzero(given < 0)
+    if len(others) == 0:
+        return model.oob_votes_
+    asked = table[others]
+    if model.kernel == "precomputed":
+        asked = np.ascontiguousarray(asked[:, rows])
+    votes = count_votes(model.voters_, asked, n_jobs=effective_n_jobs(model.n_jobs))
+    return model.oob_votes_.join(votes).take(np.argsort(np.concatenate([rows, others])))
