@@ -63,7 +63,8 @@ def judge_words(case, ending):
     if warning:
         faults.append(f"warning: {warning[0][:200]}")
     if ending.code == 2 and "Usage: subsvms" not in ending.stderr:
-        sentences = [line for line in ending.stderr.splitlines() if line.startswith("subsvms: ")]
+        said = [line for line in ending.stderr.splitlines() if line.startswith("subsvms: ")]
+        sentences = [line for line in said if not line.startswith("subsvms: warning: ")]
         if len(sentences) != 1 or ending.stderr.splitlines()[-1] != sentences[0]:
             faults.append(f"sentence: {ending.stderr[-200:]!r}")
         elif not sentences[0].endswith((".", "?")) or len(sentences[0]) > MAX_SENTENCE:
@@ -96,7 +97,8 @@ def judge_files(case, ending, before, after):
             continue
         if ".unfinished" in name and "continue" in ending.stderr:
             continue
-        if LEFT.search(name) or not done or not is_output(case, name):
+        hidden = LEFT.search(name.removeprefix(".") if case.table.main.startswith(".") else name)
+        if hidden or not done or not is_output(case, name):
             faults.append(f"left behind: {name}")
     return [fault for fault in sorted(faults) if not fault.startswith(tuple(f"{one}/" for one in faults))]
 
