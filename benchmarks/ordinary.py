@@ -179,9 +179,9 @@ def write_report(path):
     text = [
         f"# Ordinary tables\n\n`python -m benchmarks.ordinary`, seeds {seeds}; {len(lines):,} runs, CPU "
         "seconds of one thread.",
-        "## By group\n\n" + as_markdown(main.reset_index()),
-        "## Wrong labels left, mean over the kinds of noise\n\n" + as_markdown(left.reset_index()),
-        "## Ranking (ROC AUC)\n\n" + as_markdown(auc.reset_index()),
+        "## By group\n\n" + "\n".join(as_markdown(main.reset_index())),
+        "## Wrong labels left, mean over the kinds of noise\n\n" + "\n".join(as_markdown(left.reset_index())),
+        "## Ranking (ROC AUC)\n\n" + "\n".join(as_markdown(auc.reset_index())),
     ]
     (path.with_suffix(".md")).write_text("\n\n".join(text) + "\n", encoding="utf-8")
 

@@ -22,7 +22,7 @@ from subsvms._typing import Table
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 
-WIDTHS = (0.5, 2.0, 8.0)  # gamma times the mean squared distance
+WIDTHS = (0.1, 0.5, 2.0, 8.0)  # gamma times the mean squared distance
 SIZES = (1, 4, 16)  # times the paper's
 MIDDLE = 4  # the size at which widths are compared
 C = 10.0

@@ -52,7 +52,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     estimator : SubSVMClassifier, classifier, list of classifiers or "probabilities", default=None
         Who judges, not fitted. By default SVMs are chosen that predict the given labels best: how many rows
         each is trained on, and the width of the kernel; see `correction_.choice`. The paper's are
-        `SubSVMClassifier()`.
+        `SubSVMClassifier()`, the default of the rule "majority".
 
         Any other classifier with `predict_proba`, or a pipeline, judges rows that it was not trained on:
         out of bag if it is a forest or bagging with bootstrap, else in 5-fold cross-validation. The
@@ -321,7 +321,11 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     def _prepare(self, seed: int) -> SubSVMClassifier | dict:
         """Return the estimator to train, not fitted; or what a chosen one has in common with it."""
         own = self._own_params(seed)
-        return own if self.estimator is None else clone(self.estimator).set_params(**own)
+        if self.estimator is None and self.rule == "posterior":
+            return own
+        # The majority of SVMs that fit the labels well would follow the wrong ones: the paper's are small.
+        model = SubSVMClassifier() if self.estimator is None else clone(self.estimator)
+        return model.set_params(**own)
 
     def _certify(self, votes, given, model, pooled):
         if model.class_weight == "balanced":  # then every SVM depends on the sizes of the classes
@@ -421,10 +425,10 @@ random_state, verbose
     >>> y = clean.copy()
     >>> y[:60] = "dog"  # a tenth of the table, a fifth of the cats
     >>> correction = correct_labels(X, y, random_state=0)
-    >>> bool(correction.changed[:60].mean() > 0.7), bool(correction.changed[60:].any())
+    >>> bool(correction.changed[:60].mean() > 0.6), bool(correction.changed[60:].any())
     (True, False)
     >>> print(correction.reason[0])  # doctest: +ELLIPSIS
-    fix: 100% of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.8..., above 0.5
+    fix: 100% of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.7..., above 0.5
 
     Any classifier can judge, and probabilities that you already have, as for cleanlab:
 
