@@ -66,7 +66,7 @@ class Recipe:
         if self.meaning.kind == "text":
             return coded
         missing = find_missing_values(values)
-        with np.errstate(over="ignore"):  # numbers that are too large are clipped
+        with np.errstate(over="ignore", invalid="ignore"):  # too large ones are clipped, NaN becomes 0
             scaled = np.clip((_as_numbers(values) - self.center) * self.scale, -1.0, 1.0)
         numbers = [np.where(missing, 0.0, scaled), *[missing / np.sqrt(2.0)] * self.marks_missing]
         return [*(number.astype(CODE)[:, None] for number in numbers), *coded]
