@@ -50,13 +50,13 @@ class Candidate:
         gamma times the mean squared distance of two rows.
     gamma : float
     log_loss : float
-        Mean log loss of the given labels; NaN before it is measured.
+        Mean log loss of the given labels.
     """
 
     subset_size: int
     width: float
     gamma: float
-    log_loss: float = np.nan
+    log_loss: float
 
     @property
     def breadth(self) -> str:

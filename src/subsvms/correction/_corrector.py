@@ -19,7 +19,7 @@ from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._frames import FrameStyle, find_style, like_labels
 from subsvms.correction._guards import SVMLook
 from subsvms.correction._judge import judge_labels
-from subsvms.correction._judges import (
+from subsvms.correction._other_judges import (
     PROBABILITIES,
     ClassifierLook,
     check_probabilities,
@@ -252,25 +252,14 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         verdict = judge_labels(
             classes, given[sample], votes.take(sample), self.settings, drawing.sizes, look=look
         )
-        judgement = spread_judgement(verdict, votes, given, drawing)
-        if verified is not None:
-            judgement = apply_verified(judgement, given, decided, self.settings)
-        self.classes_ = classes
-        self.correction_ = Correction(
-            classes=classes,
-            given=given,
-            judgement=judgement,
-            votes=votes,
-            noise=verdict.rule.noise,
+        judgement = self._verify(spread_judgement(verdict, votes, given), given, verified, decided)
+        return self._conclude(
+            classes, given, verdict, judgement, votes=votes,
             withstands=self._certify(votes, np.where(in_pool, given, -1), model, drawing.capped),
-            certainty=self.certainty,
-            settings=self.settings,
             witnesses=self._find_witnesses(table, given, judgement, model.kernel == "precomputed"),
-            style=style or FrameStyle(),
-            verified=None if verified is None else decided,
+            style=style or FrameStyle(), verified=None if verified is None else decided,
             choice=trained.choice,
-        )
-        return self
+        )  # fmt: skip
 
     def _fit_judged(self, X, classes, given, verified, style):
         """Judge labels by probabilities: those in X, or those of classifiers that take X as it is."""
@@ -287,24 +276,25 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
         votes, judge = make_votes(p), name_judge(self.estimator)
         verdict = judge_labels(classes, given, votes, self.settings, look=look, judge=judge)
-        judgement = verdict.judgement
-        if verified is not None:
-            judgement = apply_verified(judgement, given, decided, self.settings)
+        judgement = self._verify(verdict.judgement, given, verified, decided)
+        return self._conclude(
+            classes, given, verdict, judgement, votes=votes, withstands=None, style=style, judge=judge,
+            witnesses=None if look is None else self._find_numeric_witnesses(X, given, judgement),
+            verified=None if verified is None else decided,
+        )  # fmt: skip
+
+    def _verify(self, judgement, given, verified, decided):
+        """Return the judgement after what people verified, if they did."""
+        return judgement if verified is None else apply_verified(judgement, given, decided, self.settings)
+
+    def _conclude(self, classes, given, verdict, judgement, **more):
+        """Keep what was found."""
         self.classes_ = classes
         self.correction_ = Correction(
-            classes=classes,
-            given=given,
-            judgement=judgement,
-            votes=votes,
-            noise=verdict.rule.noise,
-            withstands=None,
-            certainty=self.certainty,
-            settings=self.settings,
-            witnesses=None if look is None else self._find_numeric_witnesses(X, given, judgement),
-            style=style,
-            verified=None if verified is None else decided,
-            judge=judge,
-        )
+            classes=classes, given=given, judgement=judgement, noise=verdict.rule.noise,
+            certainty=self.certainty, settings=self.settings, **more,
+        )  # fmt: skip
+        return self
 
     def _seed(self) -> int:
         """Return one seed for everything: a whole number itself, or one that is drawn."""
@@ -432,6 +422,7 @@ random_state, verbose
 
     Any classifier can judge, and probabilities that you already have, as for cleanlab:
 
+    >>> import warnings
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_val_predict
     >>> by_hand = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")

@@ -49,7 +49,7 @@ def train_model(
     given: np.ndarray,
     classes: np.ndarray,
     drawing: Drawing,
-) -> "Trained":
+) -> Trained:
     """Train an ensemble on the pool: the one that is given, or the best that is found.
 
     Parameters
@@ -83,7 +83,7 @@ def train_model(
     return Trained(model, choice, second)
 
 
-def spread_judgement(verdict: Assessment, votes: Votes, given: np.ndarray, drawing: Drawing) -> Judgement:
+def spread_judgement(verdict: Assessment, votes: Votes, given: np.ndarray) -> Judgement:
     """Return the judgement of all rows of a table, from what was learned from a sample."""
     if len(verdict.judgement.flagged) == len(given):
         return verdict.judgement

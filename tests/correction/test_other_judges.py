@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
 from subsvms.correction._guards import can_separate
-from subsvms.correction._judges import ClassifierLook, make_votes, predict_rows
+from subsvms.correction._other_judges import ClassifierLook, make_votes, predict_rows
 from subsvms.displays import CertifiedCurveDisplay
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
