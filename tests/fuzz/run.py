@@ -102,6 +102,12 @@ def compare_again(case, place, before, after):
     return [] if first == second else ["not repeatable: the second run wrote other bytes"]
 
 
+def count_endings(outcomes):
+    """Say how many cases ended in each way."""
+    totals = Counter(one.outcome for one in outcomes)
+    return ", ".join(f"{totals[outcome]} {outcome}" for outcome in OUTCOMES)
+
+
 def print_counts(outcomes):
     """Print how many cases ended in which way, by command, kind of file and damage."""
     for key in ("command", "kind", "damage"):
@@ -111,11 +117,10 @@ def print_counts(outcomes):
         print(f"\n{key:28}" + "".join(f"{name:>9}" for name in OUTCOMES))
         for name in sorted(counts):
             print(f"{name:28}" + "".join(f"{counts[name][outcome]:9}" for outcome in OUTCOMES))
-    totals = Counter(one.outcome for one in outcomes)
-    print(f"{'all':28}" + "".join(f"{totals[outcome]:9}" for outcome in OUTCOMES))
+    print(f"\n{len(outcomes)} cases: {count_endings(outcomes)}")
     kinds = Counter(fault.split(":")[0] for one in outcomes for fault in one.faults)
     seconds = sum(one.seconds for one in outcomes)
-    print(f"\n{seconds / len(outcomes):.2f} s of one core a case")
+    print(f"{seconds / len(outcomes):.2f} s of one core a case")
     print("faults: " + (", ".join(f"{kind} {count}" for kind, count in kinds.most_common()) or "none"))
 
 
@@ -196,7 +201,7 @@ def main():
             for fault in map(ascii, one.faults):
                 print(f"{options.seed}:{one.number}  {one.kind}, {one.damage}  {fault}", flush=True)
             if len(outcomes) % 1000 == 0:
-                print(f"{len(outcomes)} cases", flush=True)
+                print(f"{len(outcomes)} cases: {count_endings(outcomes)}", flush=True)
     print_counts(outcomes)
     sys.exit(any(one.faults for one in outcomes))
 
