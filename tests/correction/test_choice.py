@@ -36,7 +36,7 @@ def test_one_of_few_candidates_is_chosen_that_is_as_good_as_the_best():
     X, y = make_moons(600, noise=0.2, random_state=0)
     choice = choose(X, y)
     assert choice.chosen.log_loss <= min(candidate.log_loss for candidate in choice.candidates) + 0.01
-    assert len(choice.candidates) == len(WIDTHS) + len(SIZES) - 1
+    assert len(choice.candidates) == len(WIDTHS) + len(SIZES) - 2
     assert f"SVMs of {choice.chosen.subset_size} rows" in str(choice)
 
 

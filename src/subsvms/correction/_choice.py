@@ -7,8 +7,8 @@ labels: out-of-bag values, calibrated by isotonic regression in folds. No clean 
 
 A thousand rows and more are enough to compare. First the width is chosen, as gamma times the mean squared
 distance of two rows, then the size, as a multiple of the paper's; more complex SVMs must be clearly better.
-All candidates share the distances; SVMs of larger subsets are fewer. C is fixed: with C = 10 the best size
-and width do as well as with the best of three C.
+Two widths are tried, then the one beside the better. All candidates share the distances; SVMs of larger
+subsets are fewer. C is fixed: with C = 10 the best size and width do as well as with the best of three C.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,7 @@ from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 
 WIDTHS = (0.1, 0.5, 2.0, 8.0)  # gamma times the mean squared distance
-SIZES = (1, 4, 16)  # times the paper's
-MIDDLE = 4  # the size at which widths are compared
+SIZES = (1, 4, 16)  # times the paper's; widths are compared at the middle one
 C = 10.0
 ROWS = 1500  # to compare candidates on
 TRIED, FEWEST_TRIED = 8_000, 6  # draws in all subsets of a candidate; SVMs
@@ -157,7 +156,7 @@ def choose_ensemble(
             )  # fmt: skip
             if width not in cached:
                 cached[width] = np.exp(distances * (-width / mean))
-            with one_stage("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 1):
+            with one_stage("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 2):
                 model._fit_numbered(cached[width], np.arange(len(sizes)), compared)
             values = np.nan_to_num(model.oob_votes_.mean_value)
             loss = losses[width, factor] = measure_losses(values, compared, weight, folds)
@@ -166,8 +165,15 @@ def choose_ensemble(
             found[width, factor] = Candidate(size, width, width / mean, log_loss)
         return losses[width, factor]
 
-    width = WIDTHS[pick_first([measure(width, MIDDLE) for width in WIDTHS], weight)]
-    factor = SIZES[pick_first([measure(width, factor) for factor in SIZES], weight)]
+    def pick(*candidates):
+        """Return the first that is not clearly worse than the best."""
+        return candidates[pick_first([measure(*candidate) for candidate in candidates], weight)]
+
+    widest, wide, narrow, narrowest = WIDTHS
+    _, middle, _ = SIZES
+    towards = widest if pick((wide, middle), (narrow, middle)) == (wide, middle) else narrowest
+    width, _ = pick(*((width, middle) for width in sorted({towards, wide, narrow})))
+    _, factor = pick(*((width, factor) for factor in SIZES))
     chosen = found[width, factor]
     n_svms = int(np.clip(max(DRAWS, SPARE / n_rows) / chosen.subset_size, FEWEST_SVMS, MOST_SVMS))
     return Choice(chosen, tuple(found.values()), n_svms)

@@ -23,7 +23,17 @@ from sklearn.utils.extmath import row_norms
 from subsvms._columns import drop_empty, find_places
 from subsvms._threads import run_pieces
 from subsvms._typing import OnProgress, Table
-from subsvms.ensemble._rows import POLY, PRECOMPUTED, RBF, Kernel, Rows, cut_huge, gather_rows, take_lists
+from subsvms.ensemble._rows import (
+    PAD,
+    POLY,
+    PRECOMPUTED,
+    RBF,
+    Kernel,
+    Rows,
+    cut_huge,
+    gather_rows,
+    take_lists,
+)
 from subsvms.ensemble._solver import Solution
 
 LANES = 128  # rows in a block; 32 are half as fast, 64 and 256 differ less than repeated timings do
@@ -321,11 +331,11 @@ class Booth:
 
     def __init__(self, voters, lanes, n_subsets):
         dtype, n_classes = voters.intercept.dtype, len(voters.order)
-        n_lines = (voters.rows or voters.lists).n_columns
+        n_lines = -(-(voters.rows or voters.lists).n_columns // PAD) * PAD
         self.voters = voters
         self.table = np.zeros((n_lines, lanes), dtype)
         self.norms = np.zeros(lanes, dtype)
-        n_kernel = voters.lists.n_columns if voters.rows else 0
+        n_kernel = -(-voters.lists.n_columns // 4) * 4 if voters.rows else 0  # the loops take four at a time
         self.kernels = np.empty((n_kernel, lanes), dtype)
         self.everyone = np.ones(lanes, np.int32)
         self.counted = np.empty((n_subsets, lanes), np.int32)

@@ -137,6 +137,14 @@ def test_files_that_are_no_decisions_are_refused(folder, tmp_path):
             import_decisions(folder, tmp_path / name)
 
 
+def test_a_date_beyond_those_of_python_beside_the_decisions_does_not_matter(desk, folder, tmp_path):
+    row = int(desk.rows[0])
+    late = pa.array([2**62], pa.timestamp("us"))
+    frame = pa.table({"row": [row], "label": [desk.classes[0]], "when": late})
+    parquet.write_table(frame, tmp_path / "back.parquet")
+    assert import_decisions(folder, tmp_path / "back.parquet").n_decisions == 1
+
+
 def test_an_import_says_how_many_decisions_it_replaces(desk, folder, tmp_path):
     rows = desk.rows[desk.flagged][:2].tolist()
     desk.decide_many([Act([desk.settle(row, "keep", None) for row in rows], "Ann")])

@@ -18,6 +18,7 @@ from typing import Any
 from subsvms.app.review.desk import Desk, format_count
 from subsvms.app.runs.decisions import NAME_CHARACTERS, Act, check_name
 from subsvms.app.runs.outputs import as_cell
+from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import show, write_content
 from subsvms.app.tables.table import find_free
 from subsvms.exceptions import TableError
@@ -215,7 +216,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         if path.suffix.lower() in (".parquet", ".pq"):
             from pyarrow import parquet
 
-            lines = parquet.read_table(path).to_pylist()
+            frame = parquet.read_table(path)
+            cells = zip(*map(list_values, frame.columns), strict=True)
+            lines = [dict(zip(frame.column_names, line, strict=True)) for line in cells]
         elif path.suffix.lower() == ".csv":
             with path.open(newline="", encoding="utf-8-sig") as file:
                 lines = list(csv.DictReader(file))

@@ -8,7 +8,7 @@ row gets the same bits alone as among a million.
 
 import numpy as np
 
-from subsvms.ensemble._compiled.loops import compiled, inner, to_kernel, weighted_sum
+from subsvms.ensemble._compiled.loops import compiled, four_sums, inner, to_kernel, weighted_sum
 from subsvms.ensemble._rows import HUGE
 
 START = np.int64(0)  # a literal 0 has a type of its own, so functions that take it would be compiled twice
@@ -57,11 +57,20 @@ def clear_sparse(pointer, line, first, last, table):
 
 @compiled
 def kernel_block(rows, kernel, table, norms, out):
-    """Fill out[p, b] with the kernel between training row p and row b of the block."""
-    n_lanes = table.shape[1]
-    for p in range(rows.norm.shape[0]):
-        weighted_sum(table, rows.column, rows.value, rows.pointer[p], rows.pointer[p + 1], START, out[p])
-        to_kernel(kernel, rows.norm[p], norms, START, n_lanes, out[p])
+    """Fill out[p, b] with the kernel between training row p and row b of the block.
+
+    The table has a multiple of `PAD` lines, and `out` a multiple of four.
+    """
+    n_rows, n_lanes, begin = rows.norm.shape[0], table.shape[1], rows.pointer
+    for p in range(0, n_rows, 4):
+        end = min(p + 4, n_rows)
+        if rows.full:  # the last row fills up the last four, so that all are computed alike
+            q, r, s = begin[min(p + 1, end - 1)], begin[min(p + 2, end - 1)], begin[end - 1]
+            four_sums(table, rows.value, begin[p], q, r, s, out[p], out[p + 1], out[p + 2], out[p + 3])
+        for i in range(p, end):
+            if not rows.full:
+                weighted_sum(table, rows.column, rows.value, begin[i], begin[i + 1], START, out[i])
+            to_kernel(kernel, rows.norm[i], norms, START, n_lanes, out[i])
 
 
 @inner
