@@ -110,7 +110,7 @@ def corrupt(X, y, kind, seed):
         n_classes = y.max() + 1
         rates = np.where(np.arange(n_classes) == 0, 0.2, 0.05)
         T = rates[:, None] / (n_classes - 1) * (1 - np.eye(n_classes)) + np.diag(1 - rates)
-        return adversaries.class_conditional_flips(y, transition=T, random_state=seed).labels
+        return adversaries.class_conditional_flips(y, T, random_state=seed).labels
     if kind == "boundary":
         return adversaries.boundary_flips(X, y, error_rate=0.1).labels
     if kind.startswith("directed"):

@@ -39,7 +39,8 @@ from sklearn.preprocessing import minmax_scale
 from subsvms import LabelCorrector, adversaries
 
 # Private, because users cannot give the rule the true noise matrix
-from subsvms.correction._rule import Settings, apply_rule, learn_rule, limit_changes
+from subsvms.correction._noise_curve import integrate_curve
+from subsvms.correction._rule import Rule, Settings, apply_rule, limit_changes
 from subsvms.exceptions import LabelNoiseWarning
 
 RESULTS = Path(__file__).parent / "results"
@@ -156,11 +157,15 @@ def score(X, clean, given, seed):
     seconds = time.perf_counter() - began
     counted = confusion_matrix(clean, given, normalize="true")
     known = replace(correction.noise, matrix=counted, evidence=np.full(len(counted), np.inf))
+    if known.curve is not None:
+        u = correction.votes.mean_value[:, 1]
+        known = replace(known, curve=integrate_curve(u, given == 1, rates=1.0 - np.diag(counted)))
     wrong = given != clean
 
     def left(noise, **settings):
         asked = Settings(**settings)
-        free = apply_rule(learn_rule(correction.votes, given, noise, asked), correction.votes, given)
+        sizes = np.bincount(given)
+        free = apply_rule(Rule(noise, sizes, sizes, asked), correction.votes, given)
         judgement = limit_changes(free, given, asked.max_error_rate)
         return np.mean(np.where(judgement.flagged, judgement.suggested, given) != clean)
 

@@ -3,15 +3,22 @@
 import numpy as np
 
 from subsvms.correction._noise import NoiseEstimate
+from subsvms.correction._noise_curve import integrate_curve
+from subsvms.correction._rule import Rule, Settings
 from subsvms.ensemble import Votes
 
 
-def make_noise(matrix, evidence=50.0):
+def make_rule(votes, labels, matrix, settings=None, evidence=50.0):
+    """The rule for two classes if the noise were known."""
     matrix = np.asarray(matrix, dtype=float)
-    k = len(matrix)
-    return NoiseEstimate(
-        np.arange(k), matrix, np.zeros((k, 2)), np.full(k, 1 / k), np.zeros(2), np.full(k, evidence)
-    )
+    asked = votes.n_voters > 0
+    curve = integrate_curve(votes.mean_value[asked, 1], labels[asked] == 1, rates=1.0 - np.diag(matrix))
+    noise = NoiseEstimate(
+        np.arange(2), matrix, curve.rate_interval, np.full(2, 0.5), np.zeros(2), np.full(2, evidence),
+        curve=curve,
+    )  # fmt: skip
+    sizes = np.bincount(labels, minlength=2)
+    return Rule(noise, sizes, sizes, settings or Settings())
 
 
 def make_votes(u, n_voters=1000):

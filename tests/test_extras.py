@@ -48,7 +48,7 @@ import subsvms
 from subsvms import *
 
 X, clean = datasets.make_separable_gaussians(200, random_state=0)
-attack = adversaries.uniform_flips(clean, random_state=0)
+attack = adversaries.uniform_flips(clean, random_state=1)
 correction = correct_labels(X, attack.labels, random_state=0)
 assert (correction.labels != clean).sum() < attack.flipped.sum()
 classifier = SubSVMClassifier(n_estimators=50, random_state=0).fit(X, attack.labels)

@@ -9,8 +9,8 @@ from sklearn.preprocessing import minmax_scale
 
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms.correction._noise import estimate_noise
-from subsvms.correction._noise_curve import LIFT
 from subsvms.correction._noise_softmax import (
+    LIFT,
     Softmax,
     climb,
     fit_noise,

@@ -29,7 +29,7 @@ from subsvms.correction._other_judges import (
 )
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Judgement, Settings
-from subsvms.correction._trained import spread_judgement, train_model
+from subsvms.correction._trained import collect_votes, spread_judgement, train_model
 from subsvms.correction._verified import apply_verified
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
@@ -247,7 +247,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
 
-        votes = trained.collect_votes(table, np.where(in_pool, given, -1))
+        votes = collect_votes(model, table, np.where(in_pool, given, -1))
         look = SVMLook(model, table[sample], chosen=trained.choice is not None)
         verdict = judge_labels(
             classes, given[sample], votes.take(sample), self.settings, drawing.sizes, look=look
@@ -418,7 +418,7 @@ random_state, verbose
     >>> bool(correction.changed[:60].mean() > 0.6), bool(correction.changed[60:].any())
     (True, False)
     >>> print(correction.reason[0])  # doctest: +ELLIPSIS
-    fix: 100% of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.7..., above 0.5
+    fix: 100% of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.9..., above 0.5
 
     Any classifier can judge, and probabilities that you already have, as for cleanlab:
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.isotonic import IsotonicRegression
 
 from subsvms._progress import announce, one_stage
 from subsvms.correction._guards import CloserLook, Guards, check_changes
 from subsvms.correction._noise import FEWEST, estimate_noise, is_solvable, rank_evidence
-from subsvms.correction._rule import Judgement, Rule, Settings, apply_rule, learn_rule, limit_changes
+from subsvms.correction._rule import Judgement, Rule, Settings, apply_rule, limit_changes
 from subsvms.correction._words import (
     HARDLY_TOLD_APART,
     UNCHECKED,
@@ -79,12 +80,8 @@ def judge_labels(
     announce("judging labels")
     judged = np.flatnonzero((given >= 0) & (votes.n_voters > 0))
     noise = estimate_noise(votes.mean_value[judged], given[judged], classes)
-    second = None
-    if votes.second is not None:
-        simple = Votes(votes.counts, votes.second, (votes.n_voters > 0).astype(int))
-        simple_noise = estimate_noise(votes.second[judged], given[judged], classes)
-        second = learn_rule(simple, given, simple_noise, settings, sizes)
-    rule = learn_rule(votes, given, noise, settings, sizes, second)
+    seen = np.bincount(given[given >= 0], minlength=len(classes))
+    rule = Rule(noise, seen if sizes is None else sizes, seen, settings)
     free = apply_rule(rule, votes, given)
     judgement = limit_changes(free, given, settings.max_error_rate)
     guards = Guards()
@@ -124,14 +121,13 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None 
     if against.sum() > OF_TABLE * judged.sum():
         notes.append(format_contradicted(f"{against.sum() / judged.sum():.0%} of all labels", judge))
     if len(sizes) == 2:
-        values = votes.mean_value[judged]
-        stretch = find_reversal(values[:, 1], given[judged] == 1, rule.expect_given(values)[:, 1])
+        stretch = find_reversal(votes.mean_value[judged, 1], given[judged] == 1)
         if stretch > 0:
             notes.append(format_reversed(stretch, judge))
     return tuple(notes)
 
 
-def find_reversal(u: np.ndarray, is_given: np.ndarray, eta: np.ndarray) -> float:
+def find_reversal(u: np.ndarray, is_given: np.ndarray) -> float:
     """Return the share of rows in a stretch around u = 0 along which labels run against the votes, or 0.
 
     Isotonic regression is flat where the labels fall while u grows. A flat step that spans zero, with ranks
@@ -143,17 +139,16 @@ def find_reversal(u: np.ndarray, is_given: np.ndarray, eta: np.ndarray) -> float
         Mean values of the second of two classes.
     is_given : ndarray of bool of shape (n_rows,)
         Whether the row is given this class.
-    eta : ndarray of shape (n_rows,)
 
     Examples
     --------
-    >>> from sklearn.isotonic import IsotonicRegression
     >>> u = np.linspace(-1, 1, 400)
     >>> is_given = (u > 0) != (abs(u) < 0.2)  # flipped near the border
-    >>> find_reversal(u, is_given, IsotonicRegression().fit(u, is_given).predict(u))
+    >>> find_reversal(u, is_given)
     0.2
     """
     low, high = DIVIDED
+    eta = IsotonicRegression().fit_transform(u, is_given)
     middle = eta[np.argmin(np.abs(u))]
     step = np.flatnonzero(np.isclose(eta, middle))
     if u[step].min() > low or u[step].max() < high or len(step) < STRETCH * len(u):

@@ -5,34 +5,10 @@ row let u be its out-of-bag mean value for class c, and q(u) = P(true c | u). Th
 
     eta(u) = P(given c | u) = f_c + (1 - e_c - f_c) q(u),    f_c = P(given c | true class is another).
 
-Without assumptions noise cannot be distinguished from classes that overlap by nature, since only eta can be
-observed. We make two. One is usual: q increases with u. The other is our own: **bounded lift**. No value of u
-makes a class more than `LIFT` times as likely, in odds against its largest rival, as it is in the whole
-table. Without it a rare class is in danger: the rows that look most like it are seldom pure even if every
-label is right, and their impurity, read as noise, changes right labels. (On clean w2a, 3 % positive, a fifth
-of the surest rows are negative.) With it the surest rows of a rare class may be impure, and those of a common
-class may not.
-
-The same votes are analysed in two ways.
-
-- *Curve* (the four-parameter logistic of Barton and Lord, ETS 1981, which is logistic regression with label
-  noise as in Bootkrajang and Kaban, ECML 2012): q is a logistic function of u with bounded lift, and e_c, f_c
-  and q maximise the likelihood of the given labels.
-- *Extreme rows* (mixture proportion estimation: Blanchard, Lee and Scott, JMLR 2010; Scott, AISTATS 2015).
-  Of the k rows with the largest u at most a share f_c + (1 - e_c - f_c) q_max is given c, where the odds of
-  q_max are the largest that bounded lift allows; the lowest rows give a second such equation. k is the one
-  with the largest lower confidence limit of that share. The limits of the share at this k give limits of e_c
-  if the lift is reached, and the curve's e_c is kept between them, because q need not be logistic; but it is
-  raised only where the likelihood rejects e_c = 0, that is, overlap alone, which does not reach such a lift.
-  A rate that is too high does harm, and one that is too low only leaves wrong labels: so in any case it is
-  moved by a share `CAUTION` of the way to its lower limit.
-
-This is for two classes. With three or more, `_noise_softmax` looks at all of them at once; their rates are
-moved by `CAUTION` as well.
-
-The estimate errs on the side of less noise where the classes are purer than bounded lift allows. The upper
-end of an interval does not need that assumption: 1 - e_c is at least the share of c among the surest rows.
-The lower end comes from the profile likelihood of the curve.
+Only eta can be observed, so noise and classes that overlap by nature can look alike. Two classes are judged
+by `_noise_curve`, which assumes little about q and averages over all that it might be. With three or more,
+`_noise_softmax` looks at all classes at once; a rate that is too high does harm there, and one that is too
+low only leaves wrong labels, so rates are moved by a share `CAUTION` of the way to their lower limits.
 """
 
 from dataclasses import dataclass
@@ -40,12 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm, rankdata
 
-from subsvms._intervals import lower_limit, upper_limit
-from subsvms.correction._noise_curve import HIGHEST, LEVEL, LIFT, bin_values, fit_curve, profile_limit
+from subsvms._intervals import lower_limit
+from subsvms.correction._noise_curve import LEVEL, Curve, integrate_curve
 from subsvms.correction._noise_softmax import Softmax, fit_noise, least_scale, lower_rates, thin
+from subsvms.correction._posterior import compute_posterior
 
 FIRST, GROWTH = 10, 1.5  # numbers k of extreme rows: 10, 15, 22, ...; each further k is a chance for a fluke
-CHOOSE, READ = 0.999, 0.9  # confidence that chooses k, and that of the limits read there
+CHOOSE = 0.999  # confidence that chooses k
 CHANCE = 0.005  # that random labels pass for explained; the measured share is close to it
 CAUTION = 0.2  # with 0.1 some small noisy tables are still harmed; with 0.4 many wrong labels stay
 FEWEST = 5  # rows of a class; no share can be estimated from fewer
@@ -69,6 +46,8 @@ class NoiseEstimate:
         Error rates with all class rates at the lower and at the upper ends of their intervals.
     evidence : ndarray of shape (n_classes,)
         Standard deviations by which the votes predict the labels better than chance.
+    curve : Curve or None
+        With two classes, what is known about each row.
     softmax : Softmax or None
         With three or more classes, the probability of each true class.
     """
@@ -79,7 +58,22 @@ class NoiseEstimate:
     shares: np.ndarray
     error_rate_interval: np.ndarray
     evidence: np.ndarray
+    curve: Curve | None = None
     softmax: Softmax | None = None
+
+    def expect(self, values: np.ndarray) -> np.ndarray:
+        """Return q, the probability of each true class whatever label is given, from mean values."""
+        if self.curve is not None:
+            return self.curve.expect(values[:, 1])
+        if self.softmax is not None:
+            return self.softmax.shares(values)
+        return np.tile(self.shares, (len(values), 1))
+
+    def judge(self, values: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """Return the probability of each true class; `given` is -1 for a row without a label."""
+        if self.curve is not None:
+            return self.curve.judge(values[:, 1], given)
+        return compute_posterior(self.expect(values), self.matrix, given)
 
     @property
     def rates(self) -> np.ndarray:
@@ -155,20 +149,14 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
         return NoiseEstimate(classes, np.eye(n_classes), nothing, shares, np.array([0.0, 1.0]), evidence)
     if n_classes > 2:
         return estimate_several(mean_value, given, classes, evidence)
-    matrix, interval = np.eye(n_classes), np.tile([0.0, 1.0], (n_classes, 1))
-    for c in np.flatnonzero((counts >= FEWEST) & (counts < counts.sum())).tolist():
-        u, is_given = mean_value[:, c], given == c
-        odds = counts[c] / np.delete(counts, c).max()
-        bins = bin_values(u, is_given, odds)
-        curve = fit_curve(bins)
-        low = profile_limit(bins, curve)
-        least, most_likely = extreme_rates(u, is_given, odds)
-        rate = float(np.clip(curve.e, least if low > 0 else 0.0, most_likely))
-        rate -= CAUTION * (rate - min(low, rate))
-        interval[c] = min(low, rate), max(highest_rate(u, is_given), rate)
-        matrix[c] = rate
-        matrix[c, c] = 1.0 - rate
-    return conclude(classes, counts, matrix, interval, evidence)
+    if counts.min() < FEWEST:
+        return conclude(classes, counts, np.eye(2), np.tile([0.0, 1.0], (2, 1)), evidence)
+    curve = integrate_curve(mean_value[:, 1], given == 1)
+    shares = curve.expect(mean_value[:, 1]).mean(axis=0)
+    matrix = np.stack([[1.0 - curve.rates[0], curve.rates[0]], [curve.rates[1], 1.0 - curve.rates[1]]])
+    return NoiseEstimate(
+        classes, matrix, curve.rate_interval, shares, curve.error_rate_interval, evidence, curve=curve
+    )
 
 
 def estimate_several(
@@ -209,7 +197,7 @@ def conclude(
     shares = true_shares(given_shares, matrix)
     known = np.where((counts >= FEWEST)[:, None], interval, (1.0 - np.diag(matrix))[:, None])
     errors = [error_rate_at(given_shares, matrix, rates) for rates in known.T]
-    return NoiseEstimate(classes, matrix, interval, shares, np.array(errors), evidence, softmax)
+    return NoiseEstimate(classes, matrix, interval, shares, np.array(errors), evidence, softmax=softmax)
 
 
 def highest_rate(u: np.ndarray, is_given: np.ndarray) -> float:
@@ -270,44 +258,6 @@ def top_rows(u: np.ndarray, is_given: np.ndarray) -> np.ndarray:
     sizes = extreme_sizes(len(u))
     counts = np.cumsum(is_given[order])[sizes - 1]
     return order[: sizes[np.argmax(lower_limit(counts, sizes, CHOOSE))]]
-
-
-def extreme_rates(u: np.ndarray, is_given: np.ndarray, odds: float) -> tuple[float, float]:
-    """Return the lower and upper limit of e_c that the extreme rows imply if they reach the full lift.
-
-    With p_top and p_bottom the shares of given c among the highest, and of given another among the lowest
-    rows, and q_top, q_bottom the largest such shares of true labels that bounded lift allows,
-
-        p_top = f + (1 - e - f) q_top    and    p_bottom = e + (1 - e - f) q_bottom.
-
-    Parameters
-    ----------
-    u : ndarray of shape (n_rows,)
-    is_given : ndarray of bool of shape (n_rows,)
-    odds : float
-        Of the class against its largest rival, in the table.
-
-    Examples
-    --------
-    >>> u = np.linspace(-1, 1, 1000)
-    >>> is_given = u > 0
-    >>> is_given[::4] = False  # a quarter of the class is given another label
-    >>> low, high = extreme_rates(u, is_given, 1.0)
-    >>> 0.2 < low < 0.25 < high < 0.35
-    True
-    """
-    sides = ((is_given, top_rows(u, is_given)), (~is_given, top_rows(-u, ~is_given)))
-    hits, sizes = np.array([(np.sum(label[rows]), len(rows)) for label, rows in sides]).T
-    among_all = is_given.mean() / (1.0 - is_given.mean())
-    q_top, q_bottom = LIFT * odds / (1.0 + LIFT * odds), LIFT / (LIFT + among_all)
-
-    def solve(p_top, p_bottom):
-        spread = (p_top + p_bottom - 1.0) / (q_top + q_bottom - 1.0)
-        f = p_top - spread * q_top
-        return float(np.clip(1.0 - spread - f, 0.0, HIGHEST))
-
-    low = solve(*upper_limit(hits, sizes, READ))
-    return low, max(low, solve(*lower_limit(hits, sizes, READ)))
 
 
 def true_shares(given_shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:

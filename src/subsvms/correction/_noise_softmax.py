@@ -4,7 +4,7 @@ For a row with out-of-bag mean values u, of which u_w is the largest,
 
     P(true c | u) = q_c = pi_c l_c / sum_d pi_d l_d,    l_c = floor + (1 - floor) exp(a (u_c - u_w)),
 
-a softmax with bounded lift (`_noise`): floor = 1 / (LIFT (K - 1)), so that unanimous votes leave the K - 1
+a softmax with bounded lift: floor = 1 / (LIFT (K - 1)), so that unanimous votes leave the K - 1
 other classes together as much as they leave the other of two. Labels are noisy by class: P(given d | u) =
 (q T)_d. The slope a, the weights pi and the noise maximise the likelihood of the given labels (robust
 logistic regression: Bootkrajang and Kaban, ECML 2012; one curve for each class, as with two, would ignore
@@ -36,8 +36,11 @@ from scipy.optimize import minimize
 from scipy.stats import chi2
 
 from subsvms._intervals import halve_to_limit
-from subsvms.correction._noise_curve import HIGHEST, LEVEL, LIFT, MINIMISER
+from subsvms.correction._noise_curve import LEVEL
 
+LIFT = 100.0  # times as likely, in odds, as in the table: no vote says more
+MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on four numbers
+HIGHEST = 0.98  # the largest rate that is considered
 FREER = 0.99  # confidence that noise is not blind; LEVEL is that of any noise at all, as for two classes
 DIRECTED_LIMIT, SURE = 0.3, 0.9  # see above
 LARGEST_TABLE = 400_000  # values that are fitted; with 200 classes more would take minutes
@@ -137,7 +140,8 @@ def fit_noise(values: np.ndarray, given: np.ndarray) -> Fit:
 def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
     """Return the least share of the fitted rates that the likelihood does not reject; one-sided.
 
-    As in `_noise_curve.profile_limit`: slope and weights are fitted again for each share.
+    Twice the difference of the log likelihoods is compared with the quantile of chi-square with one degree
+    of freedom (Wilks, 1938). Slope and weights are fitted again for each share.
     """
     allowed = fit.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
     if fit.rates.max() == 0.0 or climb(values, given, fit.spread, None).loss <= allowed:

@@ -16,10 +16,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
 from subsvms.correction._noise import FEWEST, NoiseEstimate
-from subsvms.correction._posterior import calibrate, compute_posterior, rank_quality
+from subsvms.correction._posterior import rank_quality
 from subsvms.ensemble._votes import Votes, pick_best
 
 WEAK = 5.0  # standard deviations of evidence below which a vote for the given label is not overruled
@@ -98,8 +97,6 @@ class Rule:
 
     Attributes
     ----------
-    curves : tuple of IsotonicRegression
-        For each class P(given c | u_c); none where `noise` has a softmax.
     noise : NoiseEstimate
     sizes : ndarray of int of shape (n_classes,)
         Rows of the table that are given each class.
@@ -107,76 +104,23 @@ class Rule:
         How many of them the rule was learned from.
     settings : Settings
     denied : bool
-        Whether a guard contradicts the noise estimate: then ranks rely on it less.
-    second : Rule or None
-        What was learned from a second opinion, if there is one.
+        Whether a guard contradicts the noise estimate: then ranks do not rely on it.
     """
 
-    curves: tuple[IsotonicRegression, ...]
     noise: NoiseEstimate
     sizes: np.ndarray
     seen: np.ndarray
     settings: Settings
     denied: bool = False
-    second: "Rule | None" = None
-
-    def expect_given(self, values: np.ndarray) -> np.ndarray:
-        """Return P(given c | u) for two classes, or q, P(true c | u), for more, from mean values."""
-        if self.noise.softmax is None:
-            return calibrate(self.curves, values)
-        return self.noise.softmax.shares(values)
 
     def rank(self, votes: Votes, given: np.ndarray, posterior: np.ndarray) -> np.ndarray:
-        """Return how credible each given label is; `posterior` is that of `apply_rule`.
-
-        SVMs that predict the given labels better also learn noise that depends on the row, and rank it worse;
-        simple SVMs rank that better, and other noise worse. The mean of both ranks both well.
-        """
+        """Return how credible each given label is; `posterior` is that of `apply_rule`."""
         asked = votes.n_voters > 0
         values = np.where(asked[:, None], votes.mean_value, 0.0)
-        quality = rank_quality(
-            values, self.expect_given(values), self.noise.matrix, posterior, given,
-            solved=self.noise.softmax is not None, denied=self.denied,
-        )  # fmt: skip
+        q, matrix = self.noise.expect(values), self.noise.matrix
+        quality = rank_quality(values, q, matrix, posterior, given, denied=self.denied)
         quality[(given >= 0) & ~asked] = 1.0
-        if self.second is None or votes.second is None:
-            return quality
-        other = Votes(votes.counts, votes.second, asked.astype(int))
-        return (quality + apply_rule(self.second, other, given).quality) / 2
-
-
-def learn_rule(
-    votes: Votes,
-    given: np.ndarray,
-    noise: NoiseEstimate,
-    settings: Settings,
-    sizes: np.ndarray | None = None,
-    second: Rule | None = None,
-) -> Rule:
-    """Learn how votes and given labels are related.
-
-    Parameters
-    ----------
-    votes : Votes
-        Out-of-bag for rows of the training table.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
-    noise : NoiseEstimate
-    settings : Settings
-    sizes : ndarray of int of shape (n_classes,), optional
-        Rows of each class in the table, if these rows are a sample of it.
-    second : Rule, optional
-        What was learned from the second opinion.
-    """
-    used = (votes.n_voters > 0) & (given >= 0)
-    curves = tuple(
-        IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(
-            votes.mean_value[used, c], given[used] == c
-        )
-        for c in range(len(noise.classes) if noise.softmax is None else 0)
-    )
-    seen = np.bincount(given[given >= 0], minlength=len(noise.classes))
-    return Rule(curves, noise, seen if sizes is None else sizes, seen, settings, second=second)
+        return quality
 
 
 def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
@@ -200,8 +144,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     asked = votes.n_voters > 0
     known = given >= 0
     values = np.where(asked[:, None], votes.mean_value, 0.0)
-    solved = noise.softmax is not None
-    posterior = compute_posterior(rule.expect_given(values), noise.matrix, given, solved=solved)
+    posterior = noise.judge(values, given)
     posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
 
     scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else posterior, 0.0)

@@ -25,21 +25,10 @@ class Trained(NamedTuple):
     model : SubSVMClassifier
     choice : Choice or None
         If the model was chosen from the data.
-    second : SubSVMClassifier or None
-        The second opinion, if the model was chosen.
     """
 
     model: SubSVMClassifier
     choice: Choice | None = None
-    second: SubSVMClassifier | None = None
-
-    def collect_votes(self, table: Table, given: np.ndarray) -> Votes:
-        """Return the votes of both, as the function of this name does for one."""
-        votes = collect_votes(self.model, table, given)
-        if self.second is None:
-            return votes
-        values = collect_votes(self.second, table, given).mean_value
-        return replace(votes, second=np.nan_to_num(values))
 
 
 def train_model(
@@ -76,11 +65,7 @@ def train_model(
         return Trained(prepared._fit_numbered(rows, classes, given[pool]))
     rows = table if whole else table[pool]
     choice = choose_ensemble(rows, given[pool], drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"))
-    model, second = (
-        unfitted._fit_numbered(rows, classes, given[pool])
-        for unfitted in (choice.make_model(**prepared), choice.make_second(**prepared))
-    )
-    return Trained(model, choice, second)
+    return Trained(choice.make_model(**prepared)._fit_numbered(rows, classes, given[pool]), choice)
 
 
 def spread_judgement(verdict: Assessment, votes: Votes, given: np.ndarray) -> Judgement:

@@ -54,19 +54,16 @@ class Votes:
         Sums of the values that the SVMs give each class.
     n_voters : ndarray of int of shape (n_rows,)
         Number of SVMs that voted.
-    second : ndarray of float of shape (n_rows, n_classes) or None
-        Mean values of other SVMs, a second opinion that only ranks depend on.
     """
 
     counts: np.ndarray
     sums: np.ndarray
     n_voters: np.ndarray
-    second: np.ndarray | None = None
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays that there are, by name."""
-        return {name: array for name, array in vars(self).items() if array is not None}
+        """The arrays by name."""
+        return dict(vars(self))
 
     def __add__(self, other: "Votes") -> "Votes":
         return Votes(self.counts + other.counts, self.sums + other.sums, self.n_voters + other.n_voters)

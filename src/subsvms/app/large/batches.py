@@ -23,7 +23,7 @@ from subsvms.correction._guards import Guards, SVMLook
 from subsvms.correction._judge import judge_labels
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Cutoff, Rule, Settings, apply_rule
-from subsvms.correction._trained import train_model
+from subsvms.correction._trained import collect_votes, train_model
 from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._votes import Voters, Votes, count_votes
 
@@ -50,8 +50,6 @@ class BatchCorrector:
     pool_sizes : ndarray of int of shape (n_classes,)
         Rows of each class in the pool.
     subset_size : int
-    second : Voters or None
-        SVMs of the second opinion.
     choice : Choice or None
         As in `Correction`.
     capped : bool
@@ -74,7 +72,6 @@ class BatchCorrector:
     pool_votes: Votes
     pool_sizes: np.ndarray
     subset_size: int
-    second: Voters | None
     choice: Choice | None
     capped: bool
     groupings: tuple[Grouping, ...] = ()
@@ -121,8 +118,6 @@ class BatchCorrector:
             votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs)
         else:
             votes = count_votes(self.voters, X, n_jobs=n_jobs)
-        if self.second is not None:
-            votes = replace(votes, second=count_votes(self.second, X, n_jobs=n_jobs).mean_value)
         places, found = self.find_in_pool(rows)
         for name, own in votes.arrays.items():
             own[found] = self.pool_votes.arrays[name][places]
@@ -243,8 +238,8 @@ def learn(
     X = made.transformer.transform(wrap_columns(columns, labels.column, decimal_comma))
 
     trained = train_model(prepare_estimator(options, n_jobs), X, in_pool, given, labels.classes, drawing)
-    model, choice, second = trained
-    votes = trained.collect_votes(X, np.where(in_pool, given, -1))
+    model, choice = trained
+    votes = collect_votes(model, X, np.where(in_pool, given, -1))
     pool_votes, votes = votes.take(pool), votes.take(sample)
     settings = Settings(options.rule, options.action, options.max_error_rate, options.min_confidence)
     look = SVMLook(model, X[sample], chosen=choice is not None)
@@ -253,8 +248,7 @@ def learn(
         options=options, labels=labels, features=made.transformer, decimal_comma=decimal_comma,
         voters=model.voters_, rule=verdict.rule, guards=verdict.guards, pool_rows=rows[pool],
         pool_votes=pool_votes, pool_sizes=model.class_sizes_, subset_size=model.subsets_.shape[1],
-        second=None if second is None else second.voters_, choice=choice, capped=drawing.capped,
-        groupings=groupings,
+        choice=choice, capped=drawing.capped, groupings=groupings,
     )  # fmt: skip
     every = options.action == "weight" or options.by  # these need the votes on every row
     if choice is None and not every:

@@ -1,0 +1,121 @@
+"""The integrated curve, against plain sampling and data whose truth is known."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from subsvms.correction import _noise_curve
+from subsvms.correction._noise_curve import bin_values, compute_q, integrate_curve
+
+
+def draw(seed, n=2000, slope=8.0, offset=0.0, rates=(0.1, 0.3)):
+    """Return u, given and true labels of a table that follows the model."""
+    rng = np.random.default_rng(seed)
+    u = rng.uniform(-1, 1, n)
+    true = rng.random(n) < expit(offset + slope * u)
+    wrong = rng.random(n) < np.where(true, rates[1], rates[0])
+    return u, true ^ wrong, true
+
+
+def sample_plainly(u, is_given, n_draws=300_000, seed=0):
+    """Draw curves from the prior, weigh each by its likelihood; a slow reference for the grid."""
+    rng = np.random.default_rng(seed)
+    bins = bin_values(u, is_given)
+    lifts = rng.normal(*_noise_curve.LIFT, (2, n_draws))
+    inside = ((lifts > _noise_curve.WIDEST[0][0]) & (lifts < _noise_curve.WIDEST[0][1])).all(axis=0)
+    scale = 1.0 - (1.0 - _noise_curve.HIGHEST) ** _noise_curve.FEW
+    e, f = 1.0 - (1.0 - scale * rng.random((2, n_draws))) ** (1.0 / _noise_curve.FEW)
+    e, f = (np.where(rng.random(n_draws) < _noise_curve.NONE, 0.0, rate) for rate in (e, f))
+    possible = (e + f < _noise_curve.TOGETHER) & inside
+    lifts, e, f = np.exp(lifts[:, possible]), e[possible], f[possible]
+    q = expit(bins.logit - lifts[1] + lifts.sum(axis=0) * bins.place[:, None])
+    eta = np.clip(f + (1 - e - f) * q, 1e-9, 1 - 1e-9)
+    fit = bins.n_given @ np.log(eta) + (bins.n_rows - bins.n_given) @ np.log1p(-eta)
+    weight = np.exp(fit - fit.max())
+    weight /= weight.sum()
+    wrong = e * q / (e * q + (1 - f) * (1 - q))
+    return bins, np.array([weight @ f, weight @ e]), wrong @ weight
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.0), (0.1, 0.3)])
+def test_the_grid_agrees_with_plain_sampling_from_the_prior(rates):
+    u, is_given, _ = draw(0, n=300, slope=5.0, rates=rates)
+    curve = integrate_curve(u, is_given)
+    bins, expected, wrong = sample_plainly(u, is_given)
+    assert_allclose(curve.rates, expected, atol=0.01)
+    assert_allclose(curve.p_wrong[0], wrong, atol=0.03)
+    assert_allclose(curve.place, bins.place)
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.0), (0.05, 0.05), (0.0, 0.4), (0.2, 0.3)])
+def test_rates_are_found(seed, rates):
+    u, is_given, _ = draw(seed, n=6000, rates=rates)
+    curve = integrate_curve(u, is_given)
+    assert_allclose(curve.rates, rates, atol=0.05)
+    assert np.all((curve.rate_interval[:, 0] <= curve.rates) & (curve.rates <= curve.rate_interval[:, 1]))
+
+
+def test_a_finer_grid_changes_little(seed, monkeypatch):
+    u, is_given, _ = draw(seed, n=5000)
+    coarse = integrate_curve(u, is_given)
+    monkeypatch.setattr(_noise_curve, "N_POINTS", 15)
+    fine = integrate_curve(u, is_given)
+    assert_allclose(coarse.rates, fine.rates, atol=0.005)
+    assert_allclose(coarse.p_wrong, fine.p_wrong, atol=0.03)
+    assert_allclose(coarse.rate_interval, fine.rate_interval, atol=0.01)
+
+
+def test_probabilities_hold_what_they_promise():
+    """Of the labels that are thought wrong with some probability, that share is wrong."""
+    stated, wrong = [], []
+    for seed in range(20):
+        u, is_given, true = draw(seed, n=1000, slope=6.0, rates=(0.1, 0.2))
+        judged = integrate_curve(u, is_given).judge(u, is_given.astype(int))
+        stated.append(judged[np.arange(1000), 1 - is_given])
+        wrong.append(true != is_given)
+    stated, wrong = np.concatenate(stated), np.concatenate(wrong)
+    for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 0.7), (0.7, 1.0)):
+        inside = (stated >= low) & (stated < high)
+        assert wrong[inside].mean() == pytest.approx(stated[inside].mean(), abs=0.08)
+
+
+def test_swapping_the_classes_swaps_everything(seed):
+    u, is_given, _ = draw(seed, n=800, offset=1.0)
+    there, back = integrate_curve(u, is_given), integrate_curve(-u, ~is_given)
+    assert_allclose(there.rates, back.rates[::-1], atol=1e-6)
+    assert_allclose(there.judge(u, is_given * 1), back.judge(-u, 1 - is_given)[:, ::-1], atol=1e-3)
+
+
+def test_known_rates_are_used():
+    u, is_given, _ = draw(0, rates=(0.1, 0.3))
+    curve = integrate_curve(u, is_given, rates=np.array([0.05, 0.2]))
+    assert_allclose(curve.rates, [0.05, 0.2])
+
+
+def test_the_surest_rows_of_a_rare_class_may_be_impure():
+    """Half of the rows that look most like it are of the other class by nature."""
+    rng = np.random.default_rng(0)
+    u = rng.uniform(-1, 1, 4000)
+    true = rng.random(4000) < expit(-5.0 + 5.0 * u)
+    judged = integrate_curve(u, true).judge(u, true.astype(int))
+    assert np.mean(judged[np.arange(4000), 1 - true] > 0.5) < 0.005
+
+
+def test_a_row_without_a_label_is_judged_by_its_value_alone():
+    u, is_given, _ = draw(0)
+    curve = integrate_curve(u, is_given)
+    assert_allclose(curve.judge(u[:5], np.full(5, -1)), curve.expect(u[:5]))
+
+
+@pytest.mark.parametrize("n", [10, 11, 50])
+def test_tiny_and_constant_tables_have_a_curve(n):
+    for u in (np.zeros(n), np.arange(n) / n):
+        curve = integrate_curve(u, np.arange(n) % 2 == 0)
+        assert np.isfinite(curve.p_wrong).all() and (curve.rates <= 0.7).all()
+
+
+def test_the_curve_rises_from_bottom_to_top():
+    q = compute_q(np.linspace(0, 1, 5), np.array([2.0, 3.0]), np.array([-3.0]))
+    assert_allclose(q[:, 0, [0, -1]], expit([[-3.0, 2.0], [-3.0, 3.0]]))
+    assert np.all(np.diff(q, axis=-1) > 0)
