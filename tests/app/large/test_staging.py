@@ -67,6 +67,12 @@ def test_text_that_cannot_be_read_is_named(tmp_path, staged, data, message):
         stage_files([path], "csv", staged, label="label")
 
 
+def test_a_separator_is_one_plain_character(tmp_path, staged):
+    (tmp_path / "t.csv").write_text("a,label\n1,x\n")
+    with pytest.raises(TableError, match="The separator must be one character"):
+        stage_files([tmp_path / "t.csv"], "csv", staged, label="label", separator="\n")
+
+
 def test_what_does_not_fit_is_refused(tmp_path, staged):
     paths = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv.xz")]
     for path, text in zip(paths, ("a,label\n1,x\n", "b,label\n1,x\n", ""), strict=True):

@@ -12,7 +12,7 @@ from subsvms._progress import announce
 from subsvms.app.large.sources import UNIT_ROWS
 from subsvms.app.tables.arrow import check_values, use_plain_types
 from subsvms.app.tables.compression import COMPRESSIONS
-from subsvms.app.tables.csv_text import choose_separator, read_header, text_options
+from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options
 from subsvms.app.tables.encodings import BYTE_ORDER_MARKS, check_encoding
 from subsvms.app.tables.files import check_names, first_sentence
 from subsvms.exceptions import TableError
@@ -157,7 +157,7 @@ def _open_text(path, name, format, label, encoding, separator) -> tuple[str, Ite
         head = stream.read(HEADER_BYTES)
     if not head.strip():
         raise TableError(f"{name} is empty: it must contain a table.")
-    separator = separator or choose_separator(head, label, "\t" if format == "tsv" else ",")
+    separator = check_separator(separator) or choose_separator(head, label, "\t" if format == "tsv" else ",")
     names, _, body = read_header(head, separator)
     if names is None or body >= HEADER_BYTES:
         raise TableError(f"{name} has a first line that never ends, or a quote that is never closed.")

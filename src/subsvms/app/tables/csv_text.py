@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from subsvms.app.tables.files import check_names, find_line, open_for_arrow
+from subsvms.app.tables.files import check_names, find_line, open_for_arrow, show
 from subsvms.app.tables.text import TableText, format_cells
 from subsvms.exceptions import TableError
 
@@ -96,10 +96,7 @@ def read_csv(
     >>> text.cells
     [b'"a, b"']
     """
-    if separator is None:
-        separator = choose_separator(data, label, first_choice)
-    elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
-        raise TableError(f"The separator must be one character, such as ',' or ';'; got {separator!r}.")
+    separator = check_separator(separator) or choose_separator(data, label, first_choice)
     names, ends, body = read_header(data, separator)
     if names is None:
         raise TableError(f"{name} opens a quote in its first line that is never closed: close it.")
@@ -114,6 +111,13 @@ def read_csv(
     if len(columns) != len(rows):  # although the two readers follow the same grammar
         raise TableError(f"{name} has rows that can be read in two ways: quote its cells and save it again.")
     return columns.rename_columns(names), text
+
+
+def check_separator(separator: str | None) -> str | None:
+    """Return the separator that was asked for, if it can be one."""
+    if separator and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n'):
+        raise TableError(f"The separator must be one character, such as ',' or ';'; got {show(separator)}.")
+    return separator
 
 
 def choose_separator(data: bytes, label: str | None, first_choice: str = ",") -> str:

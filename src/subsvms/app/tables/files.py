@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ SUFFIXES = {suffix: format for format, suffixes in FORMATS.items() for suffix in
 STARTS = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather"}  # the last: Arrow streams
 UNSUPPORTED = {b"PK\x03\x04": "a ZIP archive or an Excel file", b"\xd0\xcf\x11\xe0": "an old Excel file"}
 SVMLIGHT_LINE = re.compile(rb"\s*+[^\s:#]++(?:[ \t]++\w++:[-+.\deEinfa]++)++\s*+(?:#.*)?$")
-MAX_SHOWN = 20  # columns named in a message
+MAX_SHOWN = 240  # characters of the columns named in a message
 MAX_LENGTH = 60  # characters of a name or label in a message
 
 
@@ -106,9 +107,10 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
             "column its own name."
         )
     if label is not None and label not in names:
-        shown = ", ".join(show(one) for one in names[:MAX_SHOWN])
-        more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
-        found = f"its columns are {shown}{more}" if names else "it has no columns"
+        shown = list(map(show, names))
+        fitting = sum(length < MAX_SHOWN for length in accumulate(len(one) + 2 for one in shown))
+        more = f" and {len(names) - fitting} more" if fitting < len(names) else ""
+        found = f"its columns are {', '.join(shown[:fitting])}{more}" if names else "it has no columns"
         raise TableError(f"{name} has no column {show(label)}: {found}{suggest(label, names) or '.'}")
 
 
