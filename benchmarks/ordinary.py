@@ -6,7 +6,7 @@
 Four groups of tables: the 13 LIBSVM sets of the paper (SUBSVMS_DATA), scikit-learn's own, made ones that are
 not linear, and tables with real noise (SUBSVMS_REAL_NOISE). The first three get clean labels, uniform flips
 of 10 %, flips of 20 % of one class and 5 % of the others, directed flips of half of the smallest class, and
-flips nearest the border. Tables of more than `MOST` rows are sampled, but for two made ones. One line
+flips nearest the border. Tables of more than `MOST` rows are sampled, but for the two in `LARGE`. One line
 per run is appended to benchmarks/results/ordinary.csv; the tables go to benchmarks/results/ordinary.md.
 """
 
@@ -48,7 +48,7 @@ CLUSTERS = {  # rows, columns, informative, clusters of each class
     "clusters, 20,000": (20_000, 20, 10, 2),
     "clusters, 50,000": (50_000, 20, 10, 3),
 }
-LARGE = ("clusters, 20,000", "clusters, 50,000")  # not sampled, and without SVC, which takes minutes
+LARGE = ("clusters, 20,000", "clusters, 50,000")  # not sampled; clean and uniform only, and no SVC: minutes
 MADE = (*CLUSTERS, "moons", "rings", "shells", "friedman 1", "friedman 2", "categories")
 SKLEARN = ("breast cancer", "digits", "wine")
 MANY = ("digits", "wine", "shells")  # more than two classes
@@ -150,7 +150,7 @@ def run(job):
 
 
 def list_jobs(seeds):
-    """Return (group, data, kind, seed, method) of every run, cheap tables first."""
+    """Return (group, data, kind, seed, method) of every run, seed after seed."""
     sets = sorted(FEATURES) if "SUBSVMS_DATA" in os.environ else []
     folder = os.environ.get("SUBSVMS_REAL_NOISE")
     real = sorted(path.stem for path in Path(folder).glob("*.npz")) if folder else []

@@ -157,9 +157,10 @@ def score(X, clean, given, seed):
     seconds = time.perf_counter() - began
     counted = confusion_matrix(clean, given, normalize="true")
     known = replace(correction.noise, matrix=counted, evidence=np.full(len(counted), np.inf))
-    if known.curve is not None:
-        u = correction.votes.mean_value[:, 1]
-        known = replace(known, curve=integrate_curve(u, given == 1, rates=1.0 - np.diag(counted)))
+    if len(counted) == 2:
+        asked = correction.votes.n_voters > 0
+        u, is_given = correction.votes.mean_value[asked, 1], given[asked] == 1
+        known = replace(known, curve=integrate_curve(u, is_given, rates=1.0 - np.diag(counted)))
     wrong = given != clean
 
     def left(noise, **settings):

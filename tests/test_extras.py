@@ -47,8 +47,8 @@ def test_the_library_works_alone(tmp_path):
 import subsvms
 from subsvms import *
 
-X, clean = datasets.make_separable_gaussians(200, random_state=0)
-attack = adversaries.uniform_flips(clean, random_state=1)
+X, clean = datasets.make_separable_gaussians(600, random_state=0)
+attack = adversaries.uniform_flips(clean, random_state=0)
 correction = correct_labels(X, attack.labels, random_state=0)
 assert (correction.labels != clean).sum() < attack.flipped.sum()
 classifier = SubSVMClassifier(n_estimators=50, random_state=0).fit(X, attack.labels)

@@ -22,9 +22,9 @@ def sample_plainly(u, is_given, n_draws=300_000, seed=0):
     """Draw curves from the prior, weigh each by its likelihood; a slow reference for the grid."""
     rng = np.random.default_rng(seed)
     bins = bin_values(u, is_given)
-    lifts = rng.normal(*_noise_curve.LIFT, (2, n_draws))
+    lifts = rng.normal(*_noise_curve.LOG_LIFT, (2, n_draws))
     inside = ((lifts > _noise_curve.WIDEST[0][0]) & (lifts < _noise_curve.WIDEST[0][1])).all(axis=0)
-    scale = 1.0 - (1.0 - _noise_curve.HIGHEST) ** _noise_curve.FEW
+    scale = 1.0 - (1.0 - _noise_curve.LARGEST) ** _noise_curve.FEW
     e, f = 1.0 - (1.0 - scale * rng.random((2, n_draws))) ** (1.0 / _noise_curve.FEW)
     e, f = (np.where(rng.random(n_draws) < _noise_curve.NONE, 0.0, rate) for rate in (e, f))
     possible = (e + f < _noise_curve.TOGETHER) & inside
@@ -34,7 +34,7 @@ def sample_plainly(u, is_given, n_draws=300_000, seed=0):
     fit = bins.n_given @ np.log(eta) + (bins.n_rows - bins.n_given) @ np.log1p(-eta)
     weight = np.exp(fit - fit.max())
     weight /= weight.sum()
-    wrong = e * q / (e * q + (1 - f) * (1 - q))
+    wrong = [e * q / (e * q + (1 - f) * (1 - q)), f * (1 - q) / (f * (1 - q) + (1 - e) * q)]
     return bins, np.array([weight @ f, weight @ e]), wrong @ weight
 
 
@@ -44,7 +44,7 @@ def test_the_grid_agrees_with_plain_sampling_from_the_prior(rates):
     curve = integrate_curve(u, is_given)
     bins, expected, wrong = sample_plainly(u, is_given)
     assert_allclose(curve.rates, expected, atol=0.01)
-    assert_allclose(curve.p_wrong[0], wrong, atol=0.03)
+    assert_allclose(curve.p_wrong, wrong, atol=0.03)
     assert_allclose(curve.place, bins.place)
 
 
@@ -87,10 +87,23 @@ def test_swapping_the_classes_swaps_everything(seed):
     assert_allclose(there.judge(u, is_given * 1), back.judge(-u, 1 - is_given)[:, ::-1], atol=1e-3)
 
 
+@pytest.mark.parametrize("rare", [0, 1])
+@pytest.mark.parametrize("share", [0.01, 0.003])
+def test_a_rare_class_that_is_far_from_the_other_has_finite_probabilities(rare, share):
+    rng = np.random.default_rng(0)
+    is_rare = rng.random(5000) < share
+    u = np.where(is_rare, 0.9, -0.9) + rng.normal(0, 0.05, 5000)
+    curve = integrate_curve(u, is_rare) if rare else integrate_curve(-u, ~is_rare)
+    assert np.isfinite(curve.p_wrong).all() and curve.p_wrong.min() >= 0
+    low, high = curve.error_rate_interval
+    assert 0 <= low <= high < 0.01
+
+
 def test_known_rates_are_used():
     u, is_given, _ = draw(0, rates=(0.1, 0.3))
     curve = integrate_curve(u, is_given, rates=np.array([0.05, 0.2]))
     assert_allclose(curve.rates, [0.05, 0.2])
+    assert_allclose(curve.rate_interval, [[0.05, 0.05], [0.2, 0.2]])
 
 
 def test_the_surest_rows_of_a_rare_class_may_be_impure():
@@ -112,7 +125,7 @@ def test_a_row_without_a_label_is_judged_by_its_value_alone():
 def test_tiny_and_constant_tables_have_a_curve(n):
     for u in (np.zeros(n), np.arange(n) / n):
         curve = integrate_curve(u, np.arange(n) % 2 == 0)
-        assert np.isfinite(curve.p_wrong).all() and (curve.rates <= 0.7).all()
+        assert np.isfinite(curve.p_wrong).all() and (curve.rates <= _noise_curve.LARGEST).all()
 
 
 def test_the_curve_rises_from_bottom_to_top():

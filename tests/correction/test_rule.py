@@ -21,10 +21,10 @@ def judge(votes, labels, matrix, settings, **more):
 
 def test_the_posterior_rule_leaves_fewer_wrong_labels_than_given_and_than_the_majority(seed):
     votes, labels, true, _ = make_table(seed)
-    noise = [[0.9, 0.1], [0.3, 0.7]]
+    matrix = [[0.9, 0.1], [0.3, 0.7]]
     left = {}
     for rule in ("posterior", "majority"):
-        judgement = judge(votes, labels, noise, Settings(rule=rule))
+        judgement = judge(votes, labels, matrix, Settings(rule=rule))
         left[rule] = np.mean(np.where(judgement.flagged, judgement.suggested, labels) != true)
     assert left["posterior"] < np.mean(labels != true) / 2
     assert left["posterior"] <= left["majority"] + 0.01
@@ -39,9 +39,9 @@ def test_the_majority_rule_is_the_vote(seed):
 
 def test_asking_for_more_confidence_flags_a_subset_of_the_rows(seed):
     votes, labels, _, _ = make_table(seed)
-    noise = [[0.9, 0.1], [0.3, 0.7]]
+    matrix = [[0.9, 0.1], [0.3, 0.7]]
     flagged = [
-        judge(votes, labels, noise, Settings(rule=rule, min_confidence=c)).flagged
+        judge(votes, labels, matrix, Settings(rule=rule, min_confidence=c)).flagged
         for rule in ("posterior", "majority")
         for c in (0.5, 0.8, 0.95)
     ]
@@ -53,10 +53,10 @@ def test_asking_for_more_confidence_flags_a_subset_of_the_rows(seed):
 @pytest.mark.parametrize("rule", ["posterior", "majority"])
 def test_no_more_rows_are_flagged_than_the_largest_error_rate_allows(seed, rule):
     votes, labels, _, _ = make_table(seed)
-    noise = [[0.9, 0.1], [0.3, 0.7]]
-    free = judge(votes, labels, noise, Settings(rule=rule))
+    matrix = [[0.9, 0.1], [0.3, 0.7]]
+    free = judge(votes, labels, matrix, Settings(rule=rule))
     for rate in (0.0, 0.01, 0.05):
-        capped = judge(votes, labels, noise, Settings(rule=rule, max_error_rate=rate))
+        capped = judge(votes, labels, matrix, Settings(rule=rule, max_error_rate=rate))
         assert capped.flagged.sum() == int(rate * len(labels))
         assert np.all(free.flagged | ~capped.flagged)
         sure = votes.share if rule == "majority" else free.posterior

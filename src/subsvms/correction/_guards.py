@@ -29,7 +29,7 @@ from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._votes import Votes
 
-N_SVMS, SUBSET = 40, 300  # for the tests: enough to rank, and five times the rows of the vote's SVMs
+N_SVMS, SUBSET = 40, 300  # for the tests: enough to rank, and five times the rows of the paper's SVMs
 LARGEST_SIDE = 1000  # rows
 APART = 3.0  # standard deviations above chance
 # Area under the ROC curve; right changes still differ a little, as some of those rows are not of class b.

@@ -6,12 +6,12 @@ row let u be its out-of-bag mean value for class c, and q(u) = P(true c | u). Th
     eta(u) = P(given c | u) = f_c + (1 - e_c - f_c) q(u),    f_c = P(given c | true class is another).
 
 Only eta can be observed, so noise and classes that overlap by nature can look alike. Two classes are judged
-by `_noise_curve`, which assumes little about q and averages over all that it might be. With three or more,
-`_noise_softmax` looks at all classes at once; a rate that is too high does harm there, and one that is too
-low only leaves wrong labels, so rates are moved by a share `CAUTION` of the way to their lower limits.
+by `_noise_curve`, which takes q for a logistic curve and averages over all that it might be. With three or
+more, `_noise_softmax` looks at all classes at once; a rate that is too high does harm there, and one that is
+too low only leaves wrong labels, so rates are moved by a share `CAUTION` of the way to their lower limits.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import norm, rankdata
@@ -39,11 +39,13 @@ class NoiseEstimate:
     matrix : ndarray of shape (n_classes, n_classes)
         T, the probability that a row of the true class (row of T) is given a label (column of T).
     rate_interval : ndarray of shape (n_classes, 2)
-        Interval of each class's rate, 1 - the diagonal; each end with confidence 0.95.
+        Interval of each class's rate, 1 - the diagonal; each end with confidence 0.95 (credible limits, for
+        two classes).
     shares : ndarray of shape (n_classes,)
         Shares of the true classes in the table.
     error_rate_interval : ndarray of shape (2,)
-        Error rates with all class rates at the lower and at the upper ends of their intervals.
+        Of the share of all labels that are wrong. For three classes or more: with all class rates at the
+        lower and at the upper ends of their intervals.
     evidence : ndarray of shape (n_classes,)
         Standard deviations by which the votes predict the labels better than chance.
     curve : Curve or None
@@ -73,6 +75,9 @@ class NoiseEstimate:
         """Return the probability of each true class; `given` is -1 for a row without a label."""
         if self.curve is not None:
             return self.curve.judge(values[:, 1], given)
+        if not is_solvable(self.matrix):  # given labels hardly say anything about true ones: leave them
+            sure = np.eye(len(self.matrix))[np.maximum(given, 0)]
+            return np.where((given >= 0)[:, None], sure, self.expect(values))
         return compute_posterior(self.expect(values), self.matrix, given)
 
     @property
@@ -149,8 +154,9 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
         return NoiseEstimate(classes, np.eye(n_classes), nothing, shares, np.array([0.0, 1.0]), evidence)
     if n_classes > 2:
         return estimate_several(mean_value, given, classes, evidence)
-    if counts.min() < FEWEST:
-        return conclude(classes, counts, np.eye(2), np.tile([0.0, 1.0], (2, 1)), evidence)
+    if counts.min() < FEWEST:  # no rate can be estimated: labels stand, and votes judge rows without one
+        unknown = conclude(classes, counts, np.eye(2), np.tile([0.0, 1.0], (2, 1)), evidence)
+        return replace(unknown, curve=integrate_curve(mean_value[:, 1], given == 1, rates=np.zeros(2)))
     curve = integrate_curve(mean_value[:, 1], given == 1)
     shares = curve.expect(mean_value[:, 1]).mean(axis=0)
     matrix = np.stack([[1.0 - curve.rates[0], curve.rates[0]], [curve.rates[1], 1.0 - curve.rates[1]]])
@@ -270,27 +276,11 @@ def true_shares(given_shares: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """
     if not is_solvable(matrix):
         return given_shares
-    return cut_to_shares(given_shares @ np.linalg.inv(matrix))
+    shares = np.maximum(given_shares @ np.linalg.inv(matrix), 0.0)
+    return shares / shares.sum()
 
 
 def is_solvable(matrix: np.ndarray) -> bool:
     """Return whether each label is clearly likelier for its own class than for others, so that T inverts."""
-    return least_lead(matrix) > SOLVABLE
-
-
-def least_lead(matrix: np.ndarray) -> float:
-    """Return the least amount by which a label is likelier for its own class than for any other.
-
-    Examples
-    --------
-    >>> round(least_lead(np.array([[0.9, 0.1], [0.3, 0.7]])), 9)
-    0.6
-    """
     others = np.where(np.eye(len(matrix), dtype=bool), -np.inf, matrix)
-    return float(np.min(np.diag(matrix) - others.max(axis=0)))
-
-
-def cut_to_shares(values: np.ndarray) -> np.ndarray:
-    """Return values cut to be at least zero and to add up to one along the last axis."""
-    values = np.maximum(values, 0.0)
-    return values / values.sum(axis=-1, keepdims=True)
+    return bool(np.min(np.diag(matrix) - others.max(axis=0)) > SOLVABLE)

@@ -11,34 +11,35 @@ and Lord, ETS 1981).
 
 Noise and natural overlap of the classes can look alike: then the likelihood is flat, and its maximum may lie
 anywhere. So nothing is maximised. Every curve counts with its probability, likelihood times prior, and
-whatever is asked is the mean over all curves: the probability that a label is wrong, the rates, their
-intervals. The prior: a rate is zero with probability `NONE`, else it has density (1 - e)^(`FEW` - 1) up to
-`HIGHEST`, and e + f < `TOGETHER`; top and bottom are the log odds of the table plus and minus a log lift,
-whose own logarithm is normal with mean and standard deviation `LIFT`. (Curves that also bend either way left
-as many wrong labels on 300 tables, and took three times as long.)
+whatever is asked is averaged over all curves: the probability that a label is wrong, and the rates.
+Intervals are quantiles. The prior: a rate is zero with probability `NONE`, else it has density
+(1 - e)^(`FEW` - 1) up to `LARGEST`, and e + f < `TOGETHER`; top and bottom are the log odds of the table plus
+and minus a log lift, whose own logarithm is normal with mean and standard deviation `LOG_LIFT`. (Curves that
+also bend either way left as many wrong labels on 300 tables, and took three times as long.)
 
 The four numbers are taken from a grid, which zooms in: first a share of the likelihood is used, so that no
 peak is missed between the points, then all of it on the part of the grid that matters.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-NONE = 0.2
-FEW = 4.0
-HIGHEST, TOGETHER = 0.7, 0.8
-LIFT = (np.log(5.0), 0.7)
+NONE = 0.2  # many tables have a class without noise; 0.1 leaves as many wrong labels, 0.5 leaves more
+FEW = 4.0  # half of the rates that are not zero lie below 0.16; 2 leaves as many, and harms more tables
+LARGEST, TOGETHER = 0.7, 0.8  # beyond, labels hardly distinguish the classes
+LOG_LIFT = (np.log(5.0), 0.7)  # of clean tables of all kinds: 1.5 to 30, mostly 3 to 9
 LEVEL = 0.95  # of each end of an interval
 
 N_POINTS = 11  # of the grid along each axis
 N_BINS = 24  # of equal width, and as many of equal numbers of rows
 ENDS = (0.002, 0.998)  # quantiles of u; the curve is flat beyond them
-ZOOM, FIRST = 8.0, 1200  # factor between the shares of the likelihood; rows that the first is worth, at most
+ZOOM = 8.0  # factor between the shares of the likelihood
+FIRST_ROWS = 1200  # that the first share is worth, at most
 NEGLIGIBLE = 2e-3  # probability, as a share of the largest, beyond which the grid ends
-WIDEST = ((-1.0, 3.6), (-1.0, 3.6), (0.0, HIGHEST), (0.0, HIGHEST))  # logarithms of log lifts, and rates
+WIDEST = ((-1.0, 3.6), (-1.0, 3.6), (0.0, LARGEST), (0.0, LARGEST))  # logarithms of log lifts, and rates
 
 
 class Bins(NamedTuple):
@@ -79,8 +80,11 @@ class Curve:
     p_wrong : ndarray of shape (2, n_places)
         Probability that the given label is wrong, if it is the first class, and if it is the second.
     rates : ndarray of shape (2,)
+        Of the first class (f), and of the second (e).
     rate_interval : ndarray of shape (2, 2)
+        Their limits.
     error_rate_interval : ndarray of shape (2,)
+        Limits of the share of wrong labels.
     """
 
     ends: tuple[float, float]
@@ -99,8 +103,8 @@ class Curve:
     def judge(self, u: np.ndarray, given: np.ndarray) -> np.ndarray:
         """Return the probability of both true classes; `given` is -1 for a row without a label."""
         places = find_places(u, self.ends)
-        wrong = np.where(given == 1, *(np.interp(places, self.place, p) for p in self.p_wrong[::-1]))
-        second = np.where(given == 1, 1.0 - wrong, wrong)
+        if_first, if_second = (np.interp(places, self.place, p) for p in self.p_wrong)
+        second = np.where(given == 1, 1.0 - if_second, if_first)
         return np.where((given < 0)[:, None], self.expect(u), np.stack([1.0 - second, second], axis=1))
 
 
@@ -146,11 +150,12 @@ def integrate_curve(u: np.ndarray, is_given: np.ndarray, *, rates: np.ndarray | 
     """
     bins, box = bin_values(u, is_given), WIDEST
     shares = [1.0]
-    while shares[0] * len(u) > FIRST:
+    while shares[0] * len(u) > FIRST_ROWS:
         shares.insert(0, shares[0] / ZOOM)
     for share in shares:
         box = zoom_in(weigh_curves(bins, box, rates, share), box)
-    return average_curves(bins, weigh_curves(bins, box, rates), box)
+    curve = average_curves(bins, weigh_curves(bins, box, rates), box)
+    return curve if rates is None else replace(curve, rate_interval=np.repeat(rates[:, None], 2, axis=1))
 
 
 def weigh_curves(bins: Bins, box: tuple, rates: np.ndarray | None = None, share: float = 1.0) -> Grid:
@@ -162,10 +167,10 @@ def weigh_curves(bins: Bins, box: tuple, rates: np.ndarray | None = None, share:
         if number >= 2 and rates is not None:
             points, log_mass = rates[[3 - number]], np.zeros(1)
         elif number < 2:
-            log_mass = np.log(width) - ((points - LIFT[0]) / LIFT[1]) ** 2 / 2.0
+            log_mass = -(((points - LOG_LIFT[0]) / LOG_LIFT[1]) ** 2) / 2.0
             points = np.exp(points)
         else:
-            mass = FEW * (1.0 - points) ** (FEW - 1.0) * width / (1.0 - (1.0 - HIGHEST) ** FEW)
+            mass = FEW * (1.0 - points) ** (FEW - 1.0) * width / (1.0 - (1.0 - LARGEST) ** FEW)
             points, log_mass = np.append(0.0, points), np.log(np.append(NONE, (1.0 - NONE) * mass))
         axes.append(points)
         log_prior = log_prior[..., None] + log_mass
@@ -184,7 +189,8 @@ def weigh_curves(bins: Bins, box: tuple, rates: np.ndarray | None = None, share:
 
 def compute_q(place: np.ndarray, top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
     """Return q at these places, for all log odds of both ends: shape (n_tops, n_bottoms, n_places)."""
-    return expit(bottom[:, None] + (top[:, None, None] - bottom[:, None]) * place)
+    q = expit(bottom[:, None] + (top[:, None, None] - bottom[:, None]) * place)
+    return np.clip(q, 1e-12, 1.0 - 1e-12)  # no class is ever impossible: else 0 / 0 where there is no noise
 
 
 def zoom_in(grid: Grid, box: tuple) -> tuple:
@@ -217,11 +223,15 @@ def average_curves(bins: Bins, grid: Grid, box: tuple) -> Curve:
     rates = np.array([weight @ f, weight @ e])
     marginal = (grid.weight.sum(axis=axes) for axes in ((0, 1, 2), (0, 1, 3)))
     limits = np.stack([find_limits(mass, *box[3 - c]) for c, mass in enumerate(marginal)])
-    limits[:, 1] = np.maximum(limits[:, 1], rates)  # a mean can be larger, if nearly all of it is zero
     return Curve(
-        bins.ends, bins.place, weight @ q, p_wrong, rates, limits,
-        errors[order[np.minimum(reached, len(order) - 1)]],
+        bins.ends, bins.place, weight @ q, p_wrong, rates, widen(limits, rates),
+        widen(errors[order[np.minimum(reached, len(order) - 1)]], weight @ errors),
     )  # fmt: skip
+
+
+def widen(limits: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Return intervals that contain the mean: it can lie outside if nearly all rates are zero."""
+    return np.stack([np.minimum(limits[..., 0], mean), np.maximum(limits[..., 1], mean)], axis=-1)
 
 
 def find_limits(mass: np.ndarray, low: float, high: float) -> np.ndarray:

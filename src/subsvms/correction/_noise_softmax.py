@@ -4,11 +4,11 @@ For a row with out-of-bag mean values u, of which u_w is the largest,
 
     P(true c | u) = q_c = pi_c l_c / sum_d pi_d l_d,    l_c = floor + (1 - floor) exp(a (u_c - u_w)),
 
-a softmax with bounded lift: floor = 1 / (LIFT (K - 1)), so that unanimous votes leave the K - 1
-other classes together as much as they leave the other of two. Labels are noisy by class: P(given d | u) =
+a softmax with bounded lift: floor = 1 / (LIFT (K - 1)), so that unanimous votes leave the K - 1 other
+classes together a share of about 1 / LIFT, however many they are. Labels are noisy by class: P(given d | u) =
 (q T)_d. The slope a, the weights pi and the noise maximise the likelihood of the given labels (robust
-logistic regression: Bootkrajang and Kaban, ECML 2012; one curve for each class, as with two, would ignore
-that several classes exclude each other). These kinds of noise are tried:
+logistic regression: Bootkrajang and Kaban, ECML 2012; one curve for each class would ignore that classes
+exclude each other). These kinds of noise are tried:
 
 - none;
 - *blind*: labels of all classes are wrong at one rate, and every other class is equally likely;
@@ -39,9 +39,9 @@ from subsvms._intervals import halve_to_limit
 from subsvms.correction._noise_curve import LEVEL
 
 LIFT = 100.0  # times as likely, in odds, as in the table: no vote says more
-MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on four numbers
+MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on so few numbers
 HIGHEST = 0.98  # the largest rate that is considered
-FREER = 0.99  # confidence that noise is not blind; LEVEL is that of any noise at all, as for two classes
+FREER = 0.99  # confidence that noise is not blind; LEVEL is that of any noise at all
 DIRECTED_LIMIT, SURE = 0.3, 0.9  # see above
 LARGEST_TABLE = 400_000  # values that are fitted; with 200 classes more would take minutes
 STEEPEST, FLATTEST = np.exp(6.0), np.exp(-1.0)  # slopes: the former is a step, the latter says nothing

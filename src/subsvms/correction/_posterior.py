@@ -50,11 +50,11 @@ def rank_quality(
 ) -> np.ndarray:
     """Return how credible each given label is: its probability, averaged over two beliefs about the noise.
 
-    One belief is that the noise is as the rule thinks. The other is that in each class at least a share
-    `UNKNOWN` is given any other label, because noise may depend on what the rule does not look at. So a label
-    that the votes contradict also ranks low in a class that seems free of noise, where the first belief alone
-    calls every label right. If a guard contradicts the rule, only the second belief counts, with this share
-    in every class.
+    One belief is that the noise is as the rule thinks. The other is that at least a share `UNKNOWN` of each
+    class is given another label, all of them equally likely, because noise may depend on what the rule does
+    not look at. So a label that the votes contradict also ranks low in a class that seems free of noise,
+    where the first belief alone calls every label right. If a guard contradicts the rule, only the second
+    belief counts, with this share in every class.
 
     Parameters
     ----------

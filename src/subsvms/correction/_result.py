@@ -118,8 +118,8 @@ class Correction:
     def label_quality(self) -> np.ndarray:
         """How credible the given label is, from 0 to 1, to rank labels by; NaN without one.
 
-        About the probability that the label is right, if no class is certain to be free of noise; where a
-        guard contradicts the noise estimate, it relies more on the votes.
+        Its probability, averaged with what it would be if at least a fifth of each class were wrong; where a
+        guard contradicts the noise estimate, only the latter counts.
         """
         return self.judgement.quality
 

@@ -104,7 +104,7 @@ class Rule:
         How many of them the rule was learned from.
     settings : Settings
     denied : bool
-        Whether a guard contradicts the noise estimate: then ranks do not rely on it.
+        Whether a guard contradicts the noise estimate: then ranks do not rely on its rates.
     """
 
     noise: NoiseEstimate

@@ -22,6 +22,7 @@ ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
 COLUMNS_SHOWN = 40  # of a row
 CHARACTERS_SHOWN = 300  # of a value
+UNSEEN = 0.001  # an error rate below this is shown as none
 RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "skrub", "pyarrow", "pandas")
 
 
@@ -385,10 +386,11 @@ def format_result(summary: Summary) -> list[str]:
             f"The columns do not explain the labels of {summary.label!r}, so how many of the {labelled} "
             "labels are wrong cannot be estimated."
         ]
-    elif summary.error_rate == 0.0:
+    elif summary.error_rate < UNSEEN:
+        most = percent(max(high, UNSEEN))
         words = [
-            f"No noise was detected in the {labelled} labels; up to {percent(high)} of them could still be "
-            "wrong, or more if wrong labels depend on a column that is used."
+            f"No noise was detected in the {labelled} labels; up to {most} of them could still be wrong, or "
+            "more if wrong labels depend on a column that is used."
         ]
     else:
         rate = percent(summary.error_rate)

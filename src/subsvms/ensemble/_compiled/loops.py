@@ -94,10 +94,7 @@ def weighted_sum(table, line, weight, first, last, lane, out):
         w4, w5, w6, w7 = weight[k + 4], weight[k + 5], weight[k + 6], weight[k + 7]
         for b in range(lane, n_lanes):
             total = out[b] + w0 * table[i0, b] + w1 * table[i1, b] + w2 * table[i2, b] + w3 * table[i3, b]
-            total += w4 * table[i4, b]
-            total += w5 * table[i5, b]
-            total += w6 * table[i6, b]
-            out[b] = total + w7 * table[i7, b]
+            out[b] = total + w4 * table[i4, b] + w5 * table[i5, b] + w6 * table[i6, b] + w7 * table[i7, b]
 
 
 @inner
@@ -110,16 +107,16 @@ def four_sums(table, weight, k0, k1, k2, k3, out0, out1, out2, out3):
     for b in range(n_lanes):
         out0[b], out1[b], out2[b], out3[b] = 0.0, 0.0, 0.0, 0.0
     for i in range(0, table.shape[0], 4):
-        a0, a1, a2, a3 = weight[k0 + i], weight[k0 + i + 1], weight[k0 + i + 2], weight[k0 + i + 3]
-        b0, b1, b2, b3 = weight[k1 + i], weight[k1 + i + 1], weight[k1 + i + 2], weight[k1 + i + 3]
-        c0, c1, c2, c3 = weight[k2 + i], weight[k2 + i + 1], weight[k2 + i + 2], weight[k2 + i + 3]
-        d0, d1, d2, d3 = weight[k3 + i], weight[k3 + i + 1], weight[k3 + i + 2], weight[k3 + i + 3]
+        s0, s1, s2, s3 = weight[k0 + i], weight[k0 + i + 1], weight[k0 + i + 2], weight[k0 + i + 3]
+        t0, t1, t2, t3 = weight[k1 + i], weight[k1 + i + 1], weight[k1 + i + 2], weight[k1 + i + 3]
+        v0, v1, v2, v3 = weight[k2 + i], weight[k2 + i + 1], weight[k2 + i + 2], weight[k2 + i + 3]
+        w0, w1, w2, w3 = weight[k3 + i], weight[k3 + i + 1], weight[k3 + i + 2], weight[k3 + i + 3]
         for b in range(n_lanes):
             x0, x1, x2, x3 = table[i, b], table[i + 1, b], table[i + 2, b], table[i + 3, b]
-            out0[b] = out0[b] + a0 * x0 + a1 * x1 + a2 * x2 + a3 * x3
-            out1[b] = out1[b] + b0 * x0 + b1 * x1 + b2 * x2 + b3 * x3
-            out2[b] = out2[b] + c0 * x0 + c1 * x1 + c2 * x2 + c3 * x3
-            out3[b] = out3[b] + d0 * x0 + d1 * x1 + d2 * x2 + d3 * x3
+            out0[b] = out0[b] + s0 * x0 + s1 * x1 + s2 * x2 + s3 * x3
+            out1[b] = out1[b] + t0 * x0 + t1 * x1 + t2 * x2 + t3 * x3
+            out2[b] = out2[b] + v0 * x0 + v1 * x1 + v2 * x2 + v3 * x3
+            out3[b] = out3[b] + w0 * x0 + w1 * x1 + w2 * x2 + w3 * x3
 
 
 @inner
