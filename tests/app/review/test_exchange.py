@@ -137,6 +137,14 @@ def test_files_that_are_no_decisions_are_refused(folder, tmp_path):
             import_decisions(folder, tmp_path / name)
 
 
+def test_an_import_without_a_name_leaves_an_empty_file_of_decisions_as_it_is(folder, tmp_path):
+    (folder / "decisions.sqlite").write_bytes(b"")
+    (tmp_path / "back.csv").write_text("row,label\n")
+    with pytest.raises(TableError, match="A name must have"):
+        import_decisions(folder, tmp_path / "back.csv", who="")
+    assert (folder / "decisions.sqlite").read_bytes() == b""
+
+
 def test_a_date_beyond_those_of_python_beside_the_decisions_does_not_matter(desk, folder, tmp_path):
     row = int(desk.rows[0])
     late = pa.array([2**62], pa.timestamp("us"))

@@ -156,10 +156,9 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     who : str, optional
         Who decided, where the file does not say.
     """
-    desk = Desk(folder)
+    unnamed, lines = check_name(who if who is not None else UNNAMED), read_lines(Path(path))
+    desk = Desk(folder)  # after what may be refused: it writes tables into an empty file of decisions
     try:
-        lines = read_lines(Path(path))
-        unnamed = check_name(who if who is not None else UNNAMED)
         spelled = spell_classes(desk)
         acts: list[tuple[dict[int, tuple], str]] = []  # of one person each, in the order of the file
         skipped = 0
