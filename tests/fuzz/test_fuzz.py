@@ -27,7 +27,8 @@ def run(module, *words):
 def test_no_case_ends_with_a_fault_and_a_good_share_succeeds(tmp_path):
     ended = run("fuzz.run", "--cases", N_CASES, "--failed", tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    done, refused, faulty = map(int, re.search(r"^all +(\d+) +(\d+) +(\d+)$", ended.stdout, re.M).groups())
+    counts = re.search(r"^\d+ cases: (\d+) done, (\d+) refused, (\d+) faulty$", ended.stdout, re.M)
+    done, refused, faulty = map(int, counts.groups())
     assert done + refused == N_CASES and faulty == 0
     assert min(done, refused) > N_CASES / 4
 
