@@ -7,15 +7,16 @@ labels: out-of-bag values, calibrated by isotonic regression in folds. No clean 
 
 A thousand rows and more are enough to compare. First the width is chosen, as gamma times the mean squared
 distance of two rows, then the size, as a multiple of the paper's; more complex SVMs must be clearly better.
-Two widths are tried, then the one beside the better. All candidates share the distances; SVMs of larger
-subsets are fewer. C is fixed: with C = 10 the best size and width do as well as with the best of three C.
+Two widths are tried, then the one beside the better; the largest size only where the middle one is far better
+than the smallest. Subsets are drawn from all rows, so that large ones are as different as they will be. C is
+fixed: with C = 10 the best size and width do as well as with the best of three C.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from sklearn.metrics import euclidean_distances
+from sklearn.utils.extmath import row_norms
 
 from subsvms._progress import one_stage
 from subsvms._typing import Table
@@ -26,8 +27,9 @@ WIDTHS = (0.1, 0.5, 2.0, 8.0)  # gamma times the mean squared distance
 SIZES = (1, 4, 16)  # times the paper's; widths are compared at the middle one
 C = 10.0
 ROWS = 1500  # to compare candidates on
-TRIED, FEWEST_TRIED = 8_000, 6  # draws in all subsets of a candidate; SVMs
+TRIED, FEWEST_TRIED = 8_000, 20  # draws in all subsets of a candidate; SVMs
 CLEARLY = 0.5  # standard errors by which more complex SVMs must be better
+FAR = 2.0  # the same, of the middle size over the smallest, for the largest to be tried
 DRAWS, SPARE = 25_000, 100_000_000  # for the vote; SPARE / rows if that is more, so that seeds matter less
 FEWEST_SVMS, MOST_SVMS = 40, 1000
 TOLERANCE = 0.1  # of the SVMs: their values are then within 0.005 of the exact ones, for half of the steps
@@ -125,50 +127,48 @@ def choose_ensemble(
     """
     rng = np.random.default_rng(SEED)
     rows = pick_rows(labels, rng)
-    compared = labels[rows]
-    weight = (sizes / np.bincount(compared, minlength=len(sizes)))[compared]
-    distances = euclidean_distances(X[rows], squared=True)
-    mean = float(distances.mean()) or 1.0
+    asked = labels[rows]
+    weight = (sizes / np.bincount(asked, minlength=len(sizes)))[asked]
+    mean = mean_squared_distance(X[rows]) or 1.0
     folds = rng.permutation(len(rows)) % FOLDS
     paper = subset_size("log_squared", n_rows, len(sizes))
     found: dict[tuple, Candidate] = {}
     losses: dict[tuple, np.ndarray] = {}
-    cached: dict[float, np.ndarray] = {}
 
     def measure(width, factor):
         """Return the log loss of each row; each candidate is tried once."""
         if (width, factor) not in found:
-            drawn = max(min(factor * paper, len(rows) // 2), 2)
+            size = max(min(factor * paper, len(labels) // 2), 2)
             model = SubSVMClassifier(
-                kernel="precomputed", n_estimators=max(TRIED // drawn, FEWEST_TRIED), subsample_size=drawn,
+                n_estimators=max(TRIED // size, FEWEST_TRIED), subsample_size=size, gamma=width / mean,
                 C=C, tol=TOLERANCE, random_state=SEED, n_jobs=n_jobs,
             )  # fmt: skip
-            if width not in cached:
-                cached[width] = np.exp(distances * (-width / mean))
             with one_stage("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 2):
-                model._fit_numbered(cached[width], np.arange(len(sizes)), compared)
+                model._fit_numbered(X, np.arange(len(sizes)), labels, rows)
             values = np.nan_to_num(model.oob_votes_.mean_value)
-            loss = losses[width, factor] = measure_losses(values, compared, weight, folds)
-            size = max(min(factor * paper, len(labels) // 2), 2)
+            loss = losses[width, factor] = measure_losses(values, asked, weight, folds)
             log_loss = float(np.average(loss, weights=weight))
             found[width, factor] = Candidate(size, width, width / mean, log_loss)
         return losses[width, factor]
 
-    def pick(*candidates):
-        """Return the first that is not clearly worse than the best."""
-        return candidates[pick_first([measure(*candidate) for candidate in candidates], weight)]
+    def pick(*candidates, margin=CLEARLY):
+        """Return the first that is not worse than the best by the margin."""
+        return candidates[pick_first([measure(*candidate) for candidate in candidates], weight, margin)]
 
     widest, wide, narrow, narrowest = WIDTHS
-    _, middle, _ = SIZES
+    small, middle, large = SIZES
     towards = widest if pick((wide, middle), (narrow, middle)) == (wide, middle) else narrowest
     width, _ = pick(*((width, middle) for width in sorted({towards, wide, narrow})))
-    _, factor = pick(*((width, factor) for factor in SIZES))
+    sizes_tried = (width, small), (width, middle)
+    if pick(*sizes_tried, margin=FAR) == (width, middle):
+        sizes_tried = (width, middle), (width, large)
+    _, factor = pick(*sizes_tried)
     chosen = found[width, factor]
     n_svms = int(np.clip(max(DRAWS, SPARE / n_rows) / chosen.subset_size, FEWEST_SVMS, MOST_SVMS))
     return Choice(chosen, tuple(found.values()), n_svms)
 
 
-def pick_first(losses: list[np.ndarray], weight: np.ndarray) -> int:
+def pick_first(losses: list[np.ndarray], weight: np.ndarray, margin: float) -> int:
     """Return the first candidate that is not clearly worse than the best.
 
     Parameters
@@ -176,13 +176,15 @@ def pick_first(losses: list[np.ndarray], weight: np.ndarray) -> int:
     losses : list of ndarray of shape (n_rows,)
         Of each row, for candidates from simple to complex.
     weight : ndarray of shape (n_rows,)
+    margin : float
+        Standard errors by which a candidate must be worse to be clearly so.
 
     Examples
     --------
     >>> simple, gain = np.ones(100), np.tile([0.1, -0.095], 50)
-    >>> pick_first([simple, simple - gain], np.ones(100))  # better by less than chance would
+    >>> pick_first([simple, simple - gain], np.ones(100), 0.5)  # better by less than chance would
     0
-    >>> pick_first([simple, simple - gain - 0.1], np.ones(100))
+    >>> pick_first([simple, simple - gain - 0.1], np.ones(100), 0.5)
     1
     """
     share = weight / weight.sum()
@@ -190,9 +192,21 @@ def pick_first(losses: list[np.ndarray], weight: np.ndarray) -> int:
     for number, loss in enumerate(losses):
         worse = loss - best
         error = np.sqrt(np.sum((share * (worse - share @ worse)) ** 2))
-        if share @ worse <= CLEARLY * error:
+        if share @ worse <= margin * error:
             return number
     raise AssertionError("the best is not worse than itself")
+
+
+def mean_squared_distance(X: Table) -> float:
+    """Return the mean squared distance of two rows, which is twice the sum of the columns' variances.
+
+    Examples
+    --------
+    >>> mean_squared_distance(np.array([[0.0], [2.0]]))  # 0, 4, 4, 0
+    2.0
+    """
+    centre = np.asarray(X.mean(axis=0)).ravel()
+    return max(2.0 * float(row_norms(X, squared=True).mean() - centre @ centre), 0.0)
 
 
 def pick_rows(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -212,8 +212,10 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self._fit_numbered(table, *check_labels(y, table.shape[0]))
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def _fit_numbered(self, table: Table, classes: np.ndarray, labels: np.ndarray) -> "SubSVMClassifier":
-        """Fit to what `check_table` and `check_labels` returned."""
+    def _fit_numbered(
+        self, table: Table, classes: np.ndarray, labels: np.ndarray, asked: np.ndarray | None = None
+    ) -> "SubSVMClassifier":
+        """Fit to what `check_table` and `check_labels` returned; vote on all rows, or on those asked for."""
         self.n_features_in_ = table.shape[1]
         problem = pose_problem(self, table, classes, labels)
         size = subset_size(self.subsample_size, len(labels), len(classes))
@@ -227,7 +229,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         sizes = np.bincount(labels)
         voters = gather_voters(table, solution, sizes, problem.kernel)
         _, oob_votes = count_training_votes(
-            voters, table, subsets, n_jobs=n_jobs, on_progress=progress.stage("voting on rows")
+            voters, table, subsets, asked, n_jobs=n_jobs, on_progress=progress.stage("voting on rows")
         )
 
         binary = len(classes) == 2
@@ -238,7 +240,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.duality_gap_ = solution.duality_gap[:, 0] if binary else solution.duality_gap
         self.n_iter_ = max(int(solution.n_iter.max()), 1)
         self.oob_votes_ = oob_votes
-        self.oob_winners_ = oob_votes.winners(sizes, given=labels)
+        self.oob_winners_ = oob_votes.winners(sizes, given=labels if asked is None else labels[asked])
         self.class_sizes_ = sizes
         self.voters_ = voters
         progress.end()

@@ -259,6 +259,7 @@ def count_training_votes(
     voters: Voters,
     X: Table,
     subsets: np.ndarray,
+    asked: np.ndarray | None = None,
     *,
     n_jobs: int = 1,
     lanes: int | None = None,
@@ -273,6 +274,8 @@ def count_training_votes(
         The training table.
     subsets : ndarray of int of shape (n_subsets, size)
         The rows that each SVM saw.
+    asked : ndarray of int, optional
+        Rows to vote on; all by default.
     n_jobs, lanes, on_progress
         As in `count_votes`.
 
@@ -280,7 +283,9 @@ def count_training_votes(
     -------
     votes, oob_votes : Votes
     """
-    bags = find_bags(subsets, X.shape[0])
+    bags = find_bags(subsets, X.shape[0], asked)
+    if asked is not None:
+        X = X[asked]
     return _fill_votes(voters, X, bags, len(subsets), n_jobs, lanes, on_progress)
 
 
@@ -315,11 +320,15 @@ def lanes_for(voters: Voters) -> int:
     return int(np.clip(fitting // 8 * 8, 8, LANES))
 
 
-def find_bags(subsets: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the subsets that contain each row, as (pointer, subset numbers)."""
+def find_bags(
+    subsets: np.ndarray, n_rows: int, asked: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the subsets that contain each row, or each that is asked for, as (pointer, subset numbers)."""
     holders = np.repeat(np.arange(len(subsets)), subsets.shape[1])
     ones = np.ones(subsets.size, dtype=np.int8)
     bags = sparse.csr_array((ones, (subsets.ravel(), holders)), shape=(n_rows, len(subsets)))
+    if asked is not None:
+        bags = bags[asked]
     return bags.indptr.astype(np.int64), bags.indices.astype(np.int64)
 
 
