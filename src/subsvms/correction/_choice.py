@@ -25,6 +25,7 @@ from subsvms.ensemble._sampling import subset_size
 
 WIDTHS = (0.1, 0.5, 2.0, 8.0)  # gamma times the mean squared distance
 SIZES = (1, 4, 16)  # times the paper's; widths are compared at the middle one
+LARGEST = 2000  # rows of a subset; with many classes more would take minutes
 C = 10.0
 ROWS = 1500  # to compare candidates on
 TRIED, FEWEST_TRIED = 8_000, 20  # draws in all subsets of a candidate; SVMs
@@ -138,7 +139,7 @@ def choose_ensemble(
     def measure(width, factor):
         """Return the log loss of each row; each candidate is tried once."""
         if (width, factor) not in found:
-            size = max(min(factor * paper, len(labels) // 2), 2)
+            size = max(min(factor * paper, LARGEST, len(labels) // 2), 2)
             model = SubSVMClassifier(
                 n_estimators=max(TRIED // size, FEWEST_TRIED), subsample_size=size, gamma=width / mean,
                 C=C, tol=TOLERANCE, random_state=SEED, n_jobs=n_jobs,

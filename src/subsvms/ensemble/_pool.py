@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-POOL_SIZE = 10_000  # P for large tables: see docs/scale.md
+POOL_SIZE = 9_000  # P for large tables: see docs/scale.md
 KERNELS = 800_000_000  # P times rows up to which a larger pool costs only seconds
 SAMPLE = 4  # times P
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
@@ -110,7 +110,7 @@ def choose_pool_size(n_rows: int) -> int:
     Examples
     --------
     >>> [choose_pool_size(n) for n in (20_000, 50_000, 1_000_000)]
-    [40000, 16000, 10000]
+    [40000, 16000, 9000]
     """
     return max(POOL_SIZE, KERNELS // max(n_rows, 1))
 

@@ -95,7 +95,7 @@ def correct(
     ] = None,
     pool_size: Annotated[
         int | None,
-        typer.Option(help="In parts: train SVMs on at most this many rows; by default 10,000 or more."),
+        typer.Option(help="In parts: train SVMs on at most this many rows; by default 9,000 or more."),
     ] = None,
     early_exit: Annotated[
         float | None,
