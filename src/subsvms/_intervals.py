@@ -1,12 +1,8 @@
-"""Confidence limits: exact for a share (Clopper and Pearson, Biometrika 1934), others by bisection."""
-
-from collections.abc import Callable
+"""Exact confidence limits of a share (Clopper and Pearson, Biometrika 1934)."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
-
-N_HALVINGS = 7  # they leave a hundredth of the interval, which is precise enough
 
 
 def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
@@ -30,20 +26,3 @@ def upper_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
     0.99
     """
     return 1.0 - lower_limit(np.asarray(n) - np.asarray(k), n, confidence)
-
-
-def halve_to_limit(is_allowed: Callable[[float], bool], allowed: float, refused: float = 0.0) -> float:
-    """Bisect between a value that is allowed and one that is not; return the last one that is allowed.
-
-    Examples
-    --------
-    >>> round(halve_to_limit(lambda rate: rate > 0.3, allowed=1.0), 1)
-    0.3
-    """
-    for _ in range(N_HALVINGS):
-        middle = (allowed + refused) / 2.0
-        if is_allowed(middle):
-            allowed = middle
-        else:
-            refused = middle
-    return allowed

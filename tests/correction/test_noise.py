@@ -10,11 +10,8 @@ from scipy.stats import mannwhitneyu
 from subsvms.correction._noise import (
     estimate_noise,
     evidence_needed,
-    extreme_sizes,
     is_solvable,
     rank_evidence,
-    top_rows,
-    true_shares,
 )
 
 
@@ -109,12 +106,10 @@ def test_where_the_labels_of_several_classes_went_is_estimated(seed):
     n, n_classes = 6000, 4
     true = rng.integers(n_classes, size=n)
     values = np.clip(rng.normal(1.2 * np.eye(n_classes)[true] - 0.6, 0.2), -1, 1)
-    matrix = np.eye(n_classes)
-    matrix[0] = 0.6, 0.3, 0.1, 0.0
+    matrix = np.stack([np.roll([0.7, 0.2, 0.1, 0.0], c) for c in range(n_classes)])
     labels = np.array([rng.choice(n_classes, p=matrix[t]) for t in true])
     noise = estimate_noise(values, labels, np.arange(n_classes))
-    assert_allclose(noise.matrix, matrix, atol=0.12)
-    assert noise.matrix[0, 1] > 2 * noise.matrix[0, 2] > 0
+    assert_allclose(noise.matrix, matrix, atol=0.05)
     assert_allclose(noise.matrix.sum(axis=1), 1.0)
     assert_allclose(noise.shares, np.bincount(true) / n, atol=0.06)
 
@@ -128,30 +123,10 @@ def test_evidence_is_the_statistic_of_mann_and_whitney(seed):
     assert norm.sf(rank_evidence(u, is_given)) == pytest.approx(p, rel=1e-6)
 
 
-def test_sizes_of_the_extremes_grow_and_end_with_the_table():
-    for n in (1, 9, 10, 11, 1000, 12345):
-        sizes = extreme_sizes(n)
-        assert sizes[-1] == n and np.all(np.diff(sizes) > 0) and sizes[0] == min(n, 10)
-
-
-def test_top_rows_are_those_with_the_largest_value():
-    u = np.random.default_rng(0).uniform(-1, 1, 500)
-    top = top_rows(u, u > 0.2)
-    assert set(top) == set(np.argsort(-u)[: len(top)])
-
-
-def test_true_shares_are_solved_from_given_shares(seed):
-    rng = np.random.default_rng(seed)
-    matrix = rng.dirichlet(np.ones(4), 4) * 0.4 + 0.6 * np.eye(4)
-    shares = rng.dirichlet(np.ones(4))
-    assert_allclose(true_shares(shares @ matrix, matrix), shares, atol=1e-9)
-
-
 def test_a_matrix_that_does_not_tell_classes_apart_is_not_solved():
     assert is_solvable(np.eye(3))
     assert not is_solvable(np.full((2, 2), 0.5))
     assert not is_solvable(np.array([[0.4, 0.6], [0.6, 0.4]]))
-    assert true_shares(np.array([0.3, 0.7]), np.full((2, 2), 0.5)).tolist() == [0.3, 0.7]
 
 
 def test_the_error_rate_lies_in_its_interval_also_without_noise(seed):

@@ -1,58 +1,61 @@
-"""Estimate the noise of three or more classes from the votes, and the probability of each class.
+"""The noise of three or more classes: a softmax and a noise matrix, averaged over all that they might be.
 
 For a row with out-of-bag mean values u, of which u_w is the largest,
 
-    P(true c | u) = q_c = pi_c l_c / sum_d pi_d l_d,    l_c = floor + (1 - floor) exp(a (u_c - u_w)),
+    P(true c | u) = q_c = pi_c l_c / sum_d pi_d l_d,    l_c = floor + (1 - floor) exp(a_c (u_c - u_w)),
 
 a softmax with bounded lift: floor = 1 / (LIFT (K - 1)), so that unanimous votes leave the K - 1 other
 classes together a share of about 1 / LIFT, however many they are. Labels are noisy by class: P(given d | u) =
-(q T)_d. The slope a, the weights pi and the noise maximise the likelihood of the given labels (robust
-logistic regression: Bootkrajang and Kaban, ECML 2012; one curve for each class would ignore that classes
-exclude each other). These kinds of noise are tried:
+(q T)_d. Classes overlap by nature, some more than others: each has a slope a_c of its own, so that overlap
+need not pass for noise. These kinds of noise are considered, all equally likely beforehand:
 
 - none;
-- *blind*: labels of all classes are wrong at one rate, and every other class is equally likely;
-- *directed*: one rate, but wrong labels go where those of the surest rows went, which takes K (K - 2) shares;
-- *uneven*: each class has its own rate (K - 1 more), and every other class is equally likely; where that can
-  be believed, also with the directions of the surest rows.
+- *shared*: labels of all classes are wrong at one rate, and every other class is equally likely;
+- *own*: each class has its own rate, and every other class is equally likely;
+- *directed*: one rate, but the wrong labels of each class prefer some of the others;
+- *one way*: some labels of one class are given as one other class, and no other label is wrong. Overlap of
+  two classes looks like this, too, so it is considered only where both are apart: their rows are on average
+  `SURE` of their class.
 
-Noise is charged the quantile of chi-square at which a likelihood ratio is significant (Wilks, 1938):
-one-sided, at `LEVEL`, for its rate, and at `FREER` for each parameter that blind noise does not have.
-(Directions are read off, not fitted, so for them this is a guide.) The kind with the best likelihood after
-these charges is believed.
+The prior: a rate has density (1 - e)^(`FEW` - 1), as that of two classes; directions follow a Dirichlet
+distribution, which is sparse; log a_c is normal around the log of one of `SLOPES`, and log pi_c around the
+log of the class's share of the given labels, with the standard deviations in `SPREAD`.
 
-Classes also overlap by nature, with their neighbours, and some more than others. Overlap does not look like
-one rate for all classes, but it can look like separate rates and directions. So blind noise is believed if it
-explains at least half of what uneven noise would; directed noise up to the rate `DIRECTED_LIMIT`; and uneven
-noise if the classes hardly overlap, that is, if with it rows are on average `SURE` of their class. These
-limits were set on tables whose classes overlap (benchmarks/several.py): without them a tenth of the right
-labels, or more, are thought wrong.
+Each kind, with each of the slopes, is an explanation of the labels. It is fitted by variational Bayes
+(Attias, UAI 1999): with responsibilities r_c proportional to q_c exp(E log T[c, given]), the rates have
+beta, the directions Dirichlet posteriors; slopes and weights climb. That also bounds the explanation's
+evidence from below, which charges it for every number that it leaves free. Whatever is asked is averaged over
+the explanations, each weighed by its evidence.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.stats import chi2
+from scipy.special import betainc, digamma, gammaln
 
-from subsvms._intervals import halve_to_limit
-from subsvms.correction._noise_curve import LEVEL
+from subsvms.correction._noise_curve import FEW, LEVEL
+from subsvms.correction._posterior import IMPOSSIBLE, compute_posterior
 
 LIFT = 100.0  # times as likely, in odds, as in the table: no vote says more
-MINIMISER = "TNC"  # as good and as fast here as L-BFGS-B, whose BLAS threads spin on so few numbers
-HIGHEST = 0.98  # the largest rate that is considered
-FREER = 0.99  # confidence that noise is not blind; LEVEL is that of any noise at all
-DIRECTED_LIMIT, SURE = 0.3, 0.9  # see above
-LARGEST_TABLE = 400_000  # values that are fitted; with 200 classes more would take minutes
-STEEPEST, FLATTEST = np.exp(6.0), np.exp(-1.0)  # slopes: the former is a step, the latter says nothing
-FARTHEST = 2.0  # log weight of a class, from the log of its share of the given labels
-STARTS = ((10.0, 0.1), (10.0, 0.4), (3.0, 0.1))  # slope and rates from which the likelihood is climbed
+SLOPES = (4.0, 8.0, 16.0)  # of the softmax
+SPREAD = np.array(
+    [[0.5], [0.3]]
+)  # of log slopes; of log weights, where 0.5 misses noise of classes far apart
+DIRECTIONS = 0.1  # of the Dirichlet prior: small, so that few directions are expected
+SURE = 0.85  # see above; on 285 tables 0.8 harms four more, and 0.9 finds less
+
+LARGEST_TABLE, FEWEST_ROWS = 100_000, 10  # values that are fitted, or so many rows for each class
+N_STEPS, STEP = 100, 0.7  # at most; STEP damps those of slopes and weights
+SETTLED = 0.01  # change of the bound, in nats, at which an explanation is fitted
+NEGLIGIBLE = 1e-3  # probability of an explanation that is left out
 
 
 class Softmax(NamedTuple):
     """P(true c | u)."""
 
-    slope: float
+    slopes: np.ndarray  # (n_classes,)
     weights: np.ndarray  # (n_classes,), which add up to one
 
     def shares(self, values: np.ndarray) -> np.ndarray:
@@ -60,50 +63,117 @@ class Softmax(NamedTuple):
 
         Examples
         --------
-        >>> Softmax(10.0, np.ones(3) / 3).shares(np.array([[0.5, 0.1, -0.6], [0.1, 0.1, -0.2]])).round(3)
+        >>> softmax = Softmax(np.full(3, 10.0), np.ones(3) / 3)
+        >>> softmax.shares(np.array([[0.5, 0.1, -0.6], [0.1, 0.1, -0.2]])).round(3)
         array([[0.973, 0.023, 0.005],
                [0.487, 0.487, 0.027]])
         """
-        lifts, _ = lift(values - values.max(axis=1, keepdims=True), self.slope)
-        joint = lifts * self.weights
+        joint = self.weights * lift(values - values.max(axis=1, keepdims=True), self.slopes)[0]
         return joint / joint.sum(axis=1, keepdims=True)
 
 
-class Fit(NamedTuple):
-    """A softmax, the noise that goes with it, and how badly they fit."""
+class Kind(NamedTuple):
+    """A kind of noise."""
 
-    softmax: Softmax
-    rates: np.ndarray  # (n_classes,)
-    spread: np.ndarray  # (n_classes, n_classes), where wrong labels of each class go
-    loss: float  # negative log likelihood
+    group: np.ndarray  # (n_classes,), number of each class's rate; -1 if no label of the class is wrong
+    spread: np.ndarray | None  # (n_classes, n_classes), where wrong labels go; None if that is to be learned
+    cost: float = 0.0  # logarithm of how many such kinds there are
+    pair: tuple[int, ...] = ()  # classes that must be apart
+
+
+class Noise(NamedTuple):
+    """What is known about the noise, for a kind."""
+
+    log_matrix: np.ndarray  # (n_classes, n_classes), expected log T
+    divergence: float  # of posterior from prior
+    counts: np.ndarray  # (n_classes, 2), of the beta posteriors: wrong and right
+    spread: np.ndarray  # (n_classes, n_classes)
+
+    @property
+    def rates(self) -> np.ndarray:
+        return self.counts[:, 0] / self.counts.sum(axis=1)
 
     @property
     def matrix(self) -> np.ndarray:
         """T, P(given column | true row)."""
-        return mix(self.rates, self.spread)
+        return np.diag(1.0 - self.rates) + self.rates[:, None] * self.spread
 
 
-def mix(rates: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Return T for rates and directions."""
-    return np.diag(1.0 - rates) + rates[:, None] * spread
+class Explanation(NamedTuple):
+    """One way in which the labels may have come about."""
+
+    softmax: Softmax
+    matrix: np.ndarray  # (n_classes, n_classes), T
+    counts: np.ndarray  # (n_classes, 2), of beta distributions as wide as what is known about the rates
+    shares: np.ndarray  # (n_classes,), of the true classes
+    evidence: float  # logarithm
 
 
-def lift(behind: np.ndarray, slope: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return l, and its derivative by log slope; `behind` is u_c - u_w."""
-    floor = 1.0 / (LIFT * (behind.shape[1] - 1))
-    steep = (1.0 - floor) * np.exp(slope * behind)
-    return floor + steep, slope * behind * steep
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """What is known about the noise of several classes, averaged over the explanations.
+
+    Attributes
+    ----------
+    explanations : tuple of Explanation
+    weight : ndarray of shape (n_explanations,)
+        How probable each is.
+    """
+
+    explanations: tuple[Explanation, ...]
+    weight: np.ndarray
+
+    def average(self, terms: Iterable[np.ndarray]) -> np.ndarray:
+        """Return the mean of one term for each explanation."""
+        first, *others = (weight * term for weight, term in zip(self.weight, terms, strict=True))
+        return sum(others, first)
+
+    def expect(self, values: np.ndarray) -> np.ndarray:
+        """Return the probability of each true class, whatever label is given."""
+        return self.average(one.softmax.shares(values) for one in self.explanations)
+
+    def judge(self, values: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """Return the probability of each true class; `given` is -1 for a row without a label."""
+        return self.average(
+            compute_posterior(one.softmax.shares(values), one.matrix, given) for one in self.explanations
+        )
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """T, the mean over the explanations."""
+        return self.average(one.matrix for one in self.explanations)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Shares of the true classes."""
+        return self.average(one.shares for one in self.explanations)
+
+    @property
+    def rate_interval(self) -> np.ndarray:
+        """Limits of each class's rate; shape (n_classes, 2)."""
+        return np.array([self._limit(c) for c in range(len(self.shares))])
+
+    @property
+    def error_rate_interval(self) -> np.ndarray:
+        """Limits of the share of wrong labels."""
+        return np.array(self._limit(None))
+
+    def _limit(self, c):
+        """Return the limits of the rate of class c, or of all classes together."""
+        counts = [pool_rates(one) if c is None else one.counts[c] for one in self.explanations]
+        low, high = find_limits(np.array(counts), self.weight)
+        return low, min(high + 1.0 / LIFT, 1.0)  # what the softmax leaves to other classes may be noise
 
 
-def fit_noise(values: np.ndarray, given: np.ndarray) -> Fit:
-    """Return the noise that explains the given labels best, and the softmax.
+def integrate_softmax(values: np.ndarray, given: np.ndarray) -> Mixture:
+    """Return what labels and votes say about the noise of several classes.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_classes)
         Out-of-bag mean values.
     given : ndarray of int of shape (n_rows,)
-        Class numbers.
+        Class numbers; every class has rows.
 
     Examples
     --------
@@ -111,161 +181,237 @@ def fit_noise(values: np.ndarray, given: np.ndarray) -> Fit:
     >>> true = rng.integers(4, size=2000)
     >>> values = np.clip(rng.normal(0.8 * np.eye(4)[true] - 0.6, 0.2), -1, 1)
     >>> given = np.where(rng.random(2000) < 0.2, (true + rng.integers(1, 4, 2000)) % 4, true)
-    >>> fit_noise(values, given).rates.round(1)
+    >>> (1 - np.diag(integrate_softmax(values, given).matrix)).round(1)
     array([0.2, 0.2, 0.2, 0.2])
-    >>> fit_noise(values, true).rates
+    >>> (1 - np.diag(integrate_softmax(values, true).matrix)).round(1)
     array([0., 0., 0., 0.])
     """
+    values, given = thin(values, given)
+    order = np.argsort(given, kind="stable")
+    values, given = values[order], given[order]
     n_classes = values.shape[1]
-    evenly = (1.0 - np.eye(n_classes)) / (n_classes - 1)
-    followed = follow_surest(values, given)
-    one, own = np.zeros(n_classes, int), np.arange(n_classes)
-    none = climb(values, given, evenly, None)
-    blind, directed = (climb(values, given, spread, one) for spread in (evenly, followed))
-    uneven = climb(values, given, evenly, own)
-    blind_cost = chi2.ppf(2.0 * LEVEL - 1.0, 1)  # one-sided: no rate is less than zero
-    n_rates, n_ways = n_classes - 1, n_classes * (n_classes - 2)
-    found = [(none, 0.0)]
-    if none.loss - blind.loss >= blind.loss - uneven.loss:
-        found.append((blind, blind_cost))
-    if n_ways > 0 and directed.rates[0] <= DIRECTED_LIMIT:
-        found.append((directed, blind_cost + chi2.ppf(FREER, n_ways)))
-    if uneven.softmax.shares(values).max(axis=1).mean() >= SURE:
-        found.append((uneven, blind_cost + chi2.ppf(FREER, n_rates)))
-        both = climb(values, given, followed, own)
-        found.append((both, blind_cost + chi2.ppf(FREER, n_rates + n_ways)))
-    return min(found, key=lambda pair: 2.0 * pair[0].loss + pair[1])[0]
-
-
-def least_scale(values: np.ndarray, given: np.ndarray, fit: Fit) -> float:
-    """Return the least share of the fitted rates that the likelihood does not reject; one-sided.
-
-    Twice the difference of the log likelihoods is compared with the quantile of chi-square with one degree
-    of freedom (Wilks, 1938). Slope and weights are fitted again for each share.
-    """
-    allowed = fit.loss + chi2.ppf(2.0 * LEVEL - 1.0, 1) / 2.0
-    if fit.rates.max() == 0.0 or climb(values, given, fit.spread, None).loss <= allowed:
-        return 0.0
-
-    def is_allowed(share):
-        return lower_rates(values, given, fit, share).loss <= allowed
-
-    return halve_to_limit(is_allowed, 1.0)
-
-
-def lower_rates(values: np.ndarray, given: np.ndarray, fit: Fit, share: float) -> Fit:
-    """Return a fit with this share of the rates, and the softmax that goes with them."""
-    return climb(values, given, fit.spread, None, fixed=share * fit.rates, start=fit)
+    even = (1.0 - np.eye(n_classes)) / (n_classes - 1)
+    nothing, one, own = np.full(n_classes, -1), np.zeros(n_classes, int), np.arange(n_classes)
+    found = []
+    for slope in SLOPES:
+        none = explain(values, given, slope, Kind(nothing, even))
+        kinds = [Kind(one, even), Kind(own, even), Kind(one, None)]
+        kinds.append(find_way(none.softmax.shares(values), given))
+        found.append(none)
+        for kind in kinds:
+            explanation = explain(values, given, slope, kind)
+            if are_apart(explanation.softmax.shares(values), kind.pair):
+                found.append(explanation)
+    evidence = np.array([explanation.evidence for explanation in found])
+    weight = np.exp(evidence - evidence.max())
+    kept = np.flatnonzero(weight > NEGLIGIBLE * weight.sum())
+    return Mixture(tuple(found[i] for i in kept), weight[kept] / weight[kept].sum())
 
 
 def thin(values: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return evenly spaced rows, with `LARGEST_TABLE` values at most, or less than a row more."""
-    step = max(-(-values.size // LARGEST_TABLE), 1)
-    return values[::step], given[::step]
+    """Return evenly spaced rows of each class, so that about as many values are left as are fitted."""
+    n_rows, n_classes = values.shape
+    most = max(LARGEST_TABLE // n_classes, FEWEST_ROWS * n_classes)
+    if n_rows <= most:
+        return values, given
+    order = np.argsort(given, kind="stable")
+    place = np.arange(n_rows) - np.searchsorted(given[order], given[order])  # within the class
+    counts = np.bincount(given)[given[order]]
+    quota = np.maximum(counts * most // n_rows, np.minimum(counts, FEWEST_ROWS))
+    kept = np.sort(order[(place + 1) * quota // counts > place * quota // counts])
+    return values[kept], given[kept]
 
 
-def follow_surest(values: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return where wrong labels go: as in the surer half of the rows whose votes each class has won.
+def explain(values: np.ndarray, given: np.ndarray, slope: float, kind: Kind) -> Explanation:
+    """Fit a kind of noise; the rows are sorted by their labels."""
+    n_classes = values.shape[1]
+    behind = values - values.max(axis=1, keepdims=True)
+    counts = np.bincount(given, minlength=n_classes).astype(float)
+    starts = np.cumsum(counts).astype(int) - counts.astype(int)
+    start = np.stack([np.full(n_classes, np.log(slope)), np.log(counts / counts.sum())])
+    place = start.copy()  # log slopes and log weights
+    lifts, by_slope = lift(behind, np.exp(place[0]))
+    won = np.eye(n_classes)[np.argmax(lifts * np.exp(place[1]), axis=1)]
+    noise = weigh_noise(np.add.reduceat(won, starts).T, kind)
+    bound = -np.inf
+    for _ in range(N_STEPS):
+        q = lifts * np.exp(place[1])
+        q /= q.sum(axis=1, keepdims=True)
+        r = q * np.exp(noise.log_matrix).T[given]
+        total = np.maximum(r.sum(axis=1, keepdims=True), IMPOSSIBLE**2)
+        r /= total
+        before = bound
+        bound = float(np.log(total).sum() - np.sum(((place - start) / SPREAD) ** 2) / 2.0)
+        bound -= noise.divergence + kind.cost
+        doubt = q * (1.0 - q)
+        curvature = np.stack([(doubt * by_slope**2).sum(axis=0), doubt.sum(axis=0)]) + 1.0 / SPREAD**2
+        noise = weigh_noise(np.add.reduceat(r, starts).T, kind)
+        if abs(bound - before) < SETTLED:
+            break
+        rise = np.stack([((r - q) * by_slope).sum(axis=0), (r - q).sum(axis=0)])
+        place += STEP * np.clip((rise - (place - start) / SPREAD**2) / curvature, -SPREAD, SPREAD)
+        lifts, by_slope = lift(behind, np.exp(place[0]))
+    evidence = bound - float(np.log(curvature * SPREAD**2).sum()) / 2.0  # as by Laplace
+    weights = np.exp(place[1])
+    softmax = Softmax(np.exp(place[0]), weights / weights.sum())
+    return Explanation(softmax, noise.matrix, loosen(noise, kind, q, given), q.mean(axis=0), evidence)
+
+
+def lift(behind: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return l, and the derivative of log l by log slope; `behind` is u_c - u_w."""
+    floor = 1.0 / (LIFT * (behind.shape[1] - 1))
+    steep = (1.0 - floor) * np.exp(slopes * behind)
+    return floor + steep, slopes * behind * steep / (floor + steep)
+
+
+def weigh_noise(counts: np.ndarray, kind: Kind) -> Noise:
+    """Return what expected counts of (true, given) say about the noise."""
+    n_classes = len(counts)
+    other = ~np.eye(n_classes, dtype=bool)
+    noisy = np.flatnonzero(kind.group >= 0)
+    of_rate = kind.group[noisy]
+    wrong, right = np.where(other, counts, 0.0).sum(axis=1), np.diag(counts)
+    log_matrix, beta = np.where(other, np.log(IMPOSSIBLE), 0.0), np.tile([0.0, 1.0], (n_classes, 1))
+    if len(noisy) == 0:
+        return Noise(log_matrix, 0.0, beta, np.zeros_like(counts))
+    prior = np.array([1.0, FEW])
+    rates = prior + np.stack([np.bincount(of_rate, weights=part[noisy]) for part in (wrong, right)], axis=1)
+    divergence = float(diverge(rates, np.broadcast_to(prior, rates.shape)).sum())
+    spread, log_spread = kind.spread, None
+    if spread is None:
+        ways = DIRECTIONS + counts[other].reshape(n_classes, n_classes - 1)
+        divergence += float(diverge(ways, np.full_like(ways, DIRECTIONS)).sum())
+        spread, log_spread = np.zeros_like(counts), np.zeros_like(counts)
+        spread[other] = (ways / ways.sum(axis=1, keepdims=True)).ravel()
+        log_spread[other] = expect_logs(ways).ravel()
+    else:
+        log_spread = np.log(np.maximum(spread, IMPOSSIBLE))
+    log_rates = expect_logs(rates)[of_rate]
+    log_matrix[noisy] = np.where(other[noisy], log_rates[:, :1] + log_spread[noisy], log_rates[:, 1:])
+    beta[noisy] = rates[of_rate]
+    return Noise(log_matrix, divergence, beta, spread)
+
+
+def expect_logs(counts: np.ndarray) -> np.ndarray:
+    """Return the expected logs of the shares under Dirichlet distributions, one in each row."""
+    return digamma(counts) - digamma(counts.sum(axis=1, keepdims=True))
+
+
+def diverge(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Return the divergence of Kullback and Leibler of Dirichlet distributions from others, row by row."""
+    scale = gammaln(counts.sum(axis=1)) - gammaln(prior.sum(axis=1))
+    scale -= (gammaln(counts) - gammaln(prior)).sum(axis=1)
+    return scale + ((counts - prior) * expect_logs(counts)).sum(axis=1)
+
+
+def find_way(q: np.ndarray, given: np.ndarray) -> Kind:
+    """Return the kind in which labels of one class are given as one other, the likeliest such pair.
+
+    For true class c and label d the likelihood gains at least, at the best of some rates e,
+    sum log(1 + e q_c / q_d) over the rows given d, plus n_c log(1 - e).
+    """
+    n_classes = q.shape[1]
+    rates = np.array([0.03, 0.1, 0.2, 0.3, 0.5, 0.7])
+    gain = (
+        np.bincount(given, minlength=n_classes)[:, None, None] * np.log1p(-rates)
+        + np.zeros(n_classes)[:, None]
+    )
+    for d in range(n_classes):
+        ratio = q[given == d] / q[given == d, d][:, None]
+        for number, rate in enumerate(rates):
+            gain[:, d, number] += np.log1p(rate * ratio).sum(axis=0)
+        gain[d, d] = -np.inf
+    c, d = divmod(int(np.argmax(gain.max(axis=2))), n_classes)
+    group, spread = np.full(n_classes, -1), np.zeros((n_classes, n_classes))
+    group[c], spread[c, d] = 0, 1.0
+    return Kind(group, spread, float(np.log(n_classes * (n_classes - 1))), (c, d))
+
+
+def are_apart(q: np.ndarray, classes: tuple[int, ...]) -> bool:
+    """Return whether rows of each of these classes are on average sure of it."""
+    winner, surest = q.argmax(axis=1), q.max(axis=1)
+    return all(surest[winner == c].sum() >= SURE * max(np.sum(winner == c), 1) for c in classes)
+
+
+def loosen(noise: Noise, kind: Kind, q: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return the beta counts of rates, reduced to what the labels say without knowing the true classes.
+
+    The responsibilities are taken for known while rates are fitted, so the posteriors are too narrow. Those
+    returned have the same means, and the variance that follows from Fisher's information, sum (d log P(given)
+    / d rate)^2.
+    """
+    n_classes, matrix = q.shape[1], noise.matrix
+    score = q * (noise.spread - np.eye(n_classes)).T[given]
+    score /= np.maximum((q * matrix.T[given]).sum(axis=1, keepdims=True), IMPOSSIBLE)
+    counts = noise.counts.copy()
+    for number in np.unique(kind.group[kind.group >= 0]):
+        members = kind.group == number
+        wrong, right = counts[members][0]
+        mean = wrong / (wrong + right)
+        known = mean * (1.0 - mean) * np.sum(score[:, members].sum(axis=1) ** 2) - 1.0
+        counts[members] *= np.clip(known, 1.0 + FEW, wrong + right) / (wrong + right)
+    return counts
+
+
+def pool_rates(explanation: Explanation) -> np.ndarray:
+    """Return beta counts of the share of all wrong labels: its mean, and its variance if rates are apart."""
+    wrong, total = explanation.counts[:, 0], explanation.counts.sum(axis=1)
+    rates, shares = wrong / total, explanation.shares
+    mean = float(shares @ rates)
+    if mean <= 0.0:
+        return np.array([0.0, 1.0])
+    deviation = shares * np.sqrt(rates * (1.0 - rates) / (total + 1.0))
+    shared = len(np.unique(explanation.counts, axis=0)) == 1
+    variance = deviation.sum() ** 2 if shared else np.sum(deviation**2)
+    known = max(mean * (1.0 - mean) / variance - 1.0, 1.0)
+    return known * np.array([mean, 1.0 - mean])
+
+
+def find_limits(counts: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Return the limits of a rate that has one of several beta distributions; counts (0, 1) stand for zero.
 
     Examples
     --------
-    >>> values = np.array([[0.9, 0.0, 0.0], [0.8, 0.0, 0.0], [0.1, 0.0, 0.0]])
-    >>> follow_surest(values, np.array([0, 1, 2]))[0]  # the third row does not count; one is spread evenly
-    array([0.  , 0.75, 0.25])
+    >>> low, high = find_limits(np.array([[0.0, 1.0], [20.0, 80.0]]), np.array([0.5, 0.5]))
+    >>> low, round(high, 2)
+    (0.0, 0.25)
     """
-    n_classes = values.shape[1]
-    ordered = np.sort(values, axis=1)
-    lead, winner = ordered[:, -1] - ordered[:, -2], values.argmax(axis=1)
-    counts = (1.0 - np.eye(n_classes)) / (n_classes - 1)
-    for c in np.unique(winner):
-        own = np.flatnonzero(winner == c)
-        surer = own[lead[own] >= np.median(lead[own])]
-        counts[c] += np.bincount(given[surer], minlength=n_classes)
-    np.fill_diagonal(counts, 0.0)
-    return counts / counts.sum(axis=1, keepdims=True)
+    points = np.linspace(0.0, 1.0, 2001)
+    limits = []
+    for of_prior, level in ((1.0, 1.0 - LEVEL), (0.0, LEVEL)):  # its one wrong label is no evidence of noise
+        reached = np.zeros(len(points))
+        for (wrong, right), share in zip(counts, weight, strict=True):
+            reached += share * (betainc(wrong - of_prior, right, points) if wrong > of_prior else 1.0)
+        place = int(np.searchsorted(reached, level))
+        limits.append(float(points[min(place, len(points) - 1)]))
+    mean = float(weight @ (counts[:, 0] / counts.sum(axis=1)))
+    return min(limits[0], mean), max(limits[1], mean)
 
 
-def climb(
-    values: np.ndarray,
-    given: np.ndarray,
-    spread: np.ndarray,
-    group: np.ndarray | None,
-    *,
-    fixed: np.ndarray | None = None,
-    start: Fit | None = None,
-) -> Fit:
-    """Return the fit of greatest likelihood.
+def embed(mixture: Mixture, classes: np.ndarray, counts: np.ndarray) -> Mixture:
+    """Return the mixture for all classes of a table, of which only some were learned about.
 
     Parameters
     ----------
-    values, given
-        As in `fit_noise`.
-    spread : ndarray of shape (n_classes, n_classes)
-    group : ndarray of int of shape (n_classes,) or None
-        Number of each class's rate; with None the rates are `fixed`.
-    fixed : ndarray of shape (n_classes,), optional
-        Zero by default.
-    start : Fit, optional
-        A fit nearby, for fixed rates; `STARTS` by default.
+    mixture : Mixture
+    classes : ndarray of int
+        The classes that it is about; labels of the others are left alone.
+    counts : ndarray of int of shape (n_classes,)
+        Rows given each class.
     """
-    n_classes = values.shape[1]
-    behind = values - values.max(axis=1, keepdims=True)
-    counts = np.bincount(given, minlength=n_classes) + 1.0
-    log_shares = np.log(counts / counts[0])[1:]  # the weight of the first class is one, for now
-    n_rates = 0 if group is None else int(group.max()) + 1
-    rates = np.zeros(n_classes) if fixed is None else fixed
-    limits = [(np.log(FLATTEST), np.log(STEEPEST))]
-    limits += [(center - FARTHEST, center + FARTHEST) for center in log_shares]
-    limits += [(0.0, HIGHEST)] * n_rates
-    if start is None:
-        points = [
-            np.concatenate([[np.log(slope)], log_shares, np.full(n_rates, rate)])
-            for slope, rate in (STARTS if n_rates else STARTS[::2])
-        ]
-    else:
-        weights = start.softmax.weights
-        points = [np.concatenate([[np.log(start.softmax.slope)], np.log(weights[1:] / weights[0])])]
-    best = None
-    for point in points:
-        inside = np.clip(point, *np.transpose(limits))
-        result = minimize(
-            measure_loss, inside, args=(behind, given, spread, group, rates),
-            jac=True, bounds=limits, method=MINIMISER,
-        )  # fmt: skip
-        if best is None or result.fun < best.fun:
-            best = result
-    assert best is not None
-    weights = np.exp(np.concatenate([[0.0], best.x[1:n_classes]]))
-    if group is not None:
-        rates = best.x[n_classes:][group]
-    softmax = Softmax(float(np.exp(best.x[0])), weights / weights.sum())
-    return Fit(softmax, rates, spread, float(best.fun * len(given)))
+    if len(classes) == len(counts):
+        return mixture
+    return Mixture(tuple(_embed(one, classes, counts) for one in mixture.explanations), mixture.weight)
 
 
-def measure_loss(
-    point: np.ndarray,
-    behind: np.ndarray,
-    given: np.ndarray,
-    spread: np.ndarray,
-    group: np.ndarray | None,
-    rates: np.ndarray,
-) -> tuple[float, np.ndarray]:
-    """Return the mean negative log likelihood of (log slope, log weights, rates), and its slope.
-
-    With joint_c = q_c T[c, g], eta = sum_c joint_c and r = joint / eta, the derivative of log eta by the
-    logarithm of pi_c l_c is r_c - q_c.
-    """
-    n_rows, n_classes = behind.shape
-    if group is not None:
-        rates = point[n_classes:][group]
-    lifts, by_slope = lift(behind, np.exp(point[0]))
-    q = lifts * np.exp(np.concatenate([[0.0], point[1:n_classes]]))
-    q /= q.sum(axis=1, keepdims=True)
-    joint = q * mix(rates, spread).T[given]
-    eta = np.maximum(joint.sum(axis=1), 1e-12)
-    surplus = joint / eta[:, None] - q
-    slopes = [[np.sum(surplus * by_slope / lifts)], surplus.sum(axis=0)[1:]]
-    if group is not None:
-        by_rate = ((spread - np.eye(n_classes)).T[given] * q / eta[:, None]).sum(axis=0)
-        slopes.append(np.bincount(group, weights=by_rate))
-    return -float(np.log(eta).mean()), -np.concatenate(slopes) / n_rows
+def _embed(explanation: Explanation, classes: np.ndarray, counts: np.ndarray) -> Explanation:
+    n_classes = len(counts)
+    shares = (counts + 1.0) / (counts + 1.0).sum()
+    weights, slopes, true_shares = shares.copy(), np.full(n_classes, SLOPES[1]), shares.copy()
+    matrix, beta = np.eye(n_classes), np.tile([0.0, 1.0], (n_classes, 1))
+    slopes[classes] = explanation.softmax.slopes
+    weights[classes] = explanation.softmax.weights * shares[classes].sum()
+    true_shares[classes] = explanation.shares * shares[classes].sum()
+    matrix[np.ix_(classes, classes)] = explanation.matrix
+    beta[classes] = explanation.counts
+    return Explanation(Softmax(slopes, weights), matrix, beta, true_shares, explanation.evidence)
