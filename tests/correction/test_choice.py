@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.preprocessing import minmax_scale
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
-from subsvms.correction._choice import FOLDS, SIZES, WIDTHS, choose_ensemble, measure_losses, pick_rows
+from subsvms.correction._choice import FOLDS, WIDTHS, choose_ensemble, measure_losses, pick_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
 
@@ -23,7 +23,7 @@ def test_losses_are_those_of_isotonic_regression_in_folds():
     labels = rng.integers(2, size=500)
     u = np.clip(rng.normal(labels - 0.5, 1), -1, 1)
     folds = rng.integers(FOLDS, size=500)
-    found = measure_losses(np.stack([-u, u], axis=1), labels, np.ones(500), folds)
+    found = measure_losses(np.stack([-u, u], axis=1), labels, np.ones(500), folds, np.array([0.5, 0.5]))
     p = np.empty(500)
     for fold in range(FOLDS):
         test = folds == fold
@@ -36,7 +36,7 @@ def test_one_of_few_candidates_is_chosen_that_is_as_good_as_the_best():
     X, y = make_moons(600, noise=0.2, random_state=0)
     choice = choose(X, y)
     assert choice.chosen.log_loss <= min(candidate.log_loss for candidate in choice.candidates) + 0.01
-    assert len(choice.candidates) <= len(WIDTHS) + len(SIZES) - 2
+    assert len(choice.candidates) in (4, 5)
     assert f"SVMs of {choice.chosen.subset_size} rows" in str(choice)
 
 
@@ -73,6 +73,14 @@ def test_rare_classes_are_compared_with_all_their_rows_and_count_as_often_as_the
     assert np.bincount(labels[rows]).tolist() == [750, 300]
     X = np.random.default_rng(0).normal(size=(len(labels), 2)) + labels[:, None]
     assert choose(X, labels).chosen.log_loss < 0.05  # guessing gives 0.037, balanced classes about 0.6
+
+
+def test_subsets_that_take_all_rows_of_a_rare_class_are_not_chosen():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(2000, 5)), np.repeat([0, 1], [1980, 20])  # which nothing predicts
+    small, *others = sorted(choose(X, labels).candidates, key=lambda one: one.subset_size)
+    assert all(one.log_loss > small.log_loss - 0.005 for one in others)
+    assert choose(X, labels).chosen.subset_size < 100
 
 
 def test_neither_seed_nor_threads_change_the_choice():

@@ -16,6 +16,7 @@ from subsvms.correction._noise_softmax import (
     Softmax,
     diverge,
     explain,
+    find_floor,
     find_way,
     integrate_softmax,
     lift,
@@ -98,12 +99,12 @@ def test_without_bounds_shares_are_those_of_a_plain_softmax(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     values, weights = rng.uniform(-1, 1, (50, 3)), rng.dirichlet(np.ones(3))
     expected = softmax(5.0 * values + np.log(weights), axis=1)
-    assert_allclose(Softmax(np.full(3, 5.0), weights).shares(values), expected, rtol=1e-6)
+    assert_allclose(Softmax(np.full(3, 5.0), weights, find_floor(3)).shares(values), expected, rtol=1e-6)
 
 
 def test_no_votes_lift_a_class_more_than_is_allowed():
     values = np.array([[1.0, -1.0, -1.0]])
-    q = Softmax(np.full(3, 1e3), np.array([0.2, 0.3, 0.5])).shares(values)[0]
+    q = Softmax(np.full(3, 1e3), np.array([0.2, 0.3, 0.5]), find_floor(3)).shares(values)[0]
     assert q[0] / (1 - q[0]) == pytest.approx(LIFT * 2 * 0.2 / 0.8)
 
 
@@ -111,8 +112,8 @@ def test_the_derivative_of_the_lift_is_that_of_its_logarithm(seed):
     rng = np.random.default_rng(seed)
     behind, slopes = -rng.uniform(0, 2, (50, 3)), rng.uniform(1, 20, 3)
     step = 1e-6
-    (before, _), (after, _) = (lift(behind, slopes * np.exp(sign * step)) for sign in (-1, 1))
-    assert_allclose(lift(behind, slopes)[1], np.log(after / before) / (2 * step), atol=1e-5)
+    (before, _), (after, _) = (lift(behind, slopes * np.exp(sign * step), 0.01) for sign in (-1, 1))
+    assert_allclose(lift(behind, slopes, 0.01)[1], np.log(after / before) / (2 * step), atol=1e-5)
 
 
 def test_divergence_is_the_expected_log_ratio_of_the_densities(seed):
@@ -187,7 +188,27 @@ def test_many_classes_are_fitted_from_fewer_rows(monkeypatch):
     true = np.append(rng.integers(40, size=5000), np.full(7, 40))
     values = rng.normal(0.8 * np.eye(41)[true] - 0.6, 0.1)
     given = np.where(rng.random(len(true)) < 0.1, rng.integers(41, size=len(true)), true)
-    fewer = thin(values, given)
-    assert len(fewer[1]) == pytest.approx(41 * FEWEST_ROWS, abs=50)  # more than 10,000 / 41
-    assert np.bincount(fewer[1]).min() >= FEWEST_ROWS
-    assert 0.05 < 1 - np.diag(integrate_softmax(values, given).matrix).mean() < 0.15
+    kept = thin(values, given)
+    assert len(kept) == pytest.approx(41 * FEWEST_ROWS, abs=50)  # more than 10,000 / 41
+    assert np.bincount(given[kept]).min() >= FEWEST_ROWS
+    mixture = integrate_softmax(values, given)
+    assert 0.05 < 1 - np.diag(mixture.matrix).mean() < 0.15
+    assert mixture.shares[40] < 0.01  # more of its rows were fitted than of others'
+    shuffled = np.random.default_rng(1).permutation(len(given))
+    assert_allclose(integrate_softmax(values[shuffled], given[shuffled]).matrix, mixture.matrix, atol=1e-9)
+
+
+def test_a_class_of_few_rows_does_not_narrow_the_interval_of_the_error_rate():
+    values, given, _ = make_votes(0, 0.2, n=600)
+    interval = estimate_noise(values, given, np.arange(N_CLASSES)).error_rate_interval
+    more = np.column_stack([np.vstack([values, values[:4]]), np.full(604, -1.0)])
+    labels = np.append(given, np.full(4, N_CLASSES))
+    assert_allclose(
+        estimate_noise(more, labels, np.arange(N_CLASSES + 1)).error_rate_interval, interval, atol=0.01
+    )
+
+
+def test_separate_classes_without_noise_are_all_treated_alike():
+    given = np.repeat([0, 1, 2], 5)
+    matrix = integrate_softmax(2.0 * np.eye(3)[given] - 1.0, given).matrix
+    assert_allclose(np.diag(matrix), matrix[0, 0], atol=1e-9)

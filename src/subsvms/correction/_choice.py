@@ -15,6 +15,7 @@ fixed: with C = 10 the best size and width do as well as with the best of three 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import isotonic_regression
 from sklearn.utils.extmath import row_norms
 
@@ -136,35 +137,34 @@ def choose_ensemble(
     found: dict[tuple, Candidate] = {}
     losses: dict[tuple, np.ndarray] = {}
 
-    def measure(width, factor):
+    def measure(width, size):
         """Return the log loss of each row; each candidate is tried once."""
-        if (width, factor) not in found:
-            size = max(min(factor * paper, LARGEST, len(labels) // 2), 2)
+        if (width, size) not in found:
             model = SubSVMClassifier(
                 n_estimators=max(TRIED // size, FEWEST_TRIED), subsample_size=size, gamma=width / mean,
                 C=C, tol=TOLERANCE, random_state=SEED, n_jobs=n_jobs,
             )  # fmt: skip
             with one_stage("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 2):
                 model._fit_numbered(X, np.arange(len(sizes)), labels, rows)
-            values = np.nan_to_num(model.oob_votes_.mean_value)
-            loss = losses[width, factor] = measure_losses(values, asked, weight, folds)
+            loss = losses[width, size] = measure_losses(
+                model.oob_votes_.mean_value, asked, weight, folds, shares=sizes / sizes.sum()
+            )
             log_loss = float(np.average(loss, weights=weight))
-            found[width, factor] = Candidate(size, width, width / mean, log_loss)
-        return losses[width, factor]
+            found[width, size] = Candidate(size, width, width / mean, log_loss)
+        return losses[width, size]
 
     def pick(*candidates, margin=CLEARLY):
         """Return the first that is not worse than the best by the margin."""
         return candidates[pick_first([measure(*candidate) for candidate in candidates], weight, margin)]
 
     widest, wide, narrow, narrowest = WIDTHS
-    small, middle, large = SIZES
+    small, middle, large = (max(min(factor * paper, LARGEST, len(labels) // 2), 2) for factor in SIZES)
     towards = widest if pick((wide, middle), (narrow, middle)) == (wide, middle) else narrowest
     width, _ = pick(*((width, middle) for width in sorted({towards, wide, narrow})))
     sizes_tried = (width, small), (width, middle)
     if pick(*sizes_tried, margin=FAR) == (width, middle):
         sizes_tried = (width, middle), (width, large)
-    _, factor = pick(*sizes_tried)
-    chosen = found[width, factor]
+    chosen = found[pick(*sizes_tried)]
     n_svms = int(np.clip(max(DRAWS, SPARE / n_rows) / chosen.subset_size, FEWEST_SVMS, MOST_SVMS))
     return Choice(chosen, tuple(found.values()), n_svms)
 
@@ -206,8 +206,10 @@ def mean_squared_distance(X: Table) -> float:
     >>> mean_squared_distance(np.array([[0.0], [2.0]]))  # 0, 4, 4, 0
     2.0
     """
-    centre = np.asarray(X.mean(axis=0)).ravel()
-    return max(2.0 * float(row_norms(X, squared=True).mean() - centre @ centre), 0.0)
+    if not sparse.issparse(X):
+        return 2.0 * float(np.var(X, axis=0, dtype=np.float64).sum())
+    centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    return max(2.0 * float(row_norms(X, squared=True).mean(dtype=np.float64) - centre @ centre), 0.0)
 
 
 def pick_rows(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -219,26 +221,36 @@ def pick_rows(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def measure_losses(
-    values: np.ndarray, labels: np.ndarray, weight: np.ndarray, folds: np.ndarray
+    values: np.ndarray, labels: np.ndarray, weight: np.ndarray, folds: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
     """Return the log loss of each label, with probabilities learned from the other folds.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_classes)
-        Out-of-bag mean values.
+        Out-of-bag mean values; NaN for a row that all SVMs were trained on: nothing but the shares of the
+        classes predicts its label, so subsets that leave a rare class without votes are not chosen.
     labels : ndarray of int of shape (n_rows,)
         Class numbers.
     weight : ndarray of shape (n_rows,)
         How many rows of the table each row stands for.
     folds : ndarray of int of shape (n_rows,)
+    shares : ndarray of shape (n_classes,)
+        Of the classes in the table.
     """
     n_classes = values.shape[1]
-    p = np.empty_like(values)
+    judged = np.isfinite(values[:, 0])
+    p = np.tile(shares, (len(labels), 1))
+    whole = np.bincount(labels, weights=weight, minlength=n_classes)
+    heard = np.bincount(labels[judged], weights=weight[judged], minlength=n_classes)
+    weight = weight * (whole / np.maximum(heard, 1e-9))[labels]  # whether a row has votes must say nothing
+    learned = np.flatnonzero(heard)
+    if n_classes == 2:
+        learned = learned[1:]  # one curve is enough
     for fold in np.unique(folds):
-        test = folds == fold
-        for c in range(1 if n_classes == 2 else 0, n_classes):
-            p[test, c] = calibrate(values[~test, c], labels[~test] == c, weight[~test], values[test, c])
+        test, others = judged & (folds == fold), judged & (folds != fold)
+        for c in learned if others.any() else ():
+            p[test, c] = calibrate(values[others, c], labels[others] == c, weight[others], values[test, c])
     if n_classes == 2:
         p[:, 0] = 1.0 - p[:, 1]
     p = np.clip(p, LEAST, 1.0)

@@ -5,9 +5,8 @@ row let u be its out-of-bag mean value for class c, and q(u) = P(true c | u). Th
 
     eta(u) = P(given c | u) = f_c + (1 - e_c - f_c) q(u),    f_c = P(given c | true class is another).
 
-Only eta can be observed, so noise and classes that overlap by nature can look alike. Nothing is maximised:
-whatever is asked is averaged over all that the noise might be, by `_noise_curve` for two classes and by
-`_noise_softmax` for more.
+Only eta can be observed, so noise and classes that overlap by nature can look alike. So whatever is asked is
+averaged over what the noise might be, by `_noise_curve` for two classes and by `_noise_softmax` for more.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from subsvms.correction._noise_softmax import Mixture, embed, integrate_softmax
 
 CHANCE = 0.005  # that random labels pass for explained; the measured share is close to it
 FEWEST = 5  # rows of a class; no share can be estimated from fewer
-SOLVABLE = 0.2  # least difference in a column of T, 1 - e_1 - e_2 for two classes, at which labels are used
+SOLVABLE = 0.2  # least difference in a column of T at which labels are used
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +32,7 @@ class NoiseEstimate:
     matrix : ndarray of shape (n_classes, n_classes)
         T, the probability that a row of the true class (row of T) is given a label (column of T).
     rate_interval : ndarray of shape (n_classes, 2)
-        Credible limits of each class's rate, 1 - the diagonal; each end holds with probability 0.95.
+        Credible limits of each class's rate, 1 - the diagonal; each end holds with probability 0.95 or more.
     shares : ndarray of shape (n_classes,)
         Shares of the true classes in the table.
     error_rate_interval : ndarray of shape (2,)
@@ -69,7 +68,7 @@ class NoiseEstimate:
             return self.curve.judge(values[:, 1], given)
         if self.mixture is not None and is_solvable(self.matrix):
             return self.mixture.judge(values, given)
-        # Given labels hardly say anything about true ones: leave them.
+        # Nothing is known, or given labels hardly say anything about true ones: leave them.
         sure = np.eye(len(self.matrix))[np.maximum(given, 0)]
         return np.where((given >= 0)[:, None], sure, self.expect(values))
 
@@ -163,11 +162,11 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
     used = np.isin(given, large)
     learned = integrate_softmax(mean_value[np.ix_(used, large)], np.searchsorted(large, given[used]))
     mixture = embed(learned, large, counts)
-    interval = np.where((counts >= FEWEST)[:, None], mixture.rate_interval, unknown)
+    unknown[large] = mixture.rate_interval[large]
     return NoiseEstimate(
         classes,
         mixture.matrix,
-        interval,
+        unknown,
         mixture.shares,
         mixture.error_rate_interval,
         evidence,

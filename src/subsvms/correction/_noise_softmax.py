@@ -1,4 +1,4 @@
-"""The noise of three or more classes: a softmax and a noise matrix, averaged over all that they might be.
+"""The noise of three or more classes: a softmax and a noise matrix, averaged over kinds of noise.
 
 For a row with out-of-bag mean values u, of which u_w is the largest,
 
@@ -23,9 +23,9 @@ log of the class's share of the given labels, with the standard deviations in `S
 
 Each kind, with each of the slopes, is an explanation of the labels. It is fitted by variational Bayes
 (Attias, UAI 1999): with responsibilities r_c proportional to q_c exp(E log T[c, given]), the rates have
-beta, the directions Dirichlet posteriors; slopes and weights climb. That also bounds the explanation's
-evidence from below, which charges it for every number that it leaves free. Whatever is asked is averaged over
-the explanations, each weighed by its evidence.
+beta, the directions Dirichlet posteriors; slopes and weights climb. That also approximates the explanation's
+evidence, which charges it for every number that it leaves free. Whatever is asked is averaged over the
+explanations, each weighed by its evidence.
 """
 
 from collections.abc import Iterable
@@ -35,14 +35,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc, digamma, gammaln
 
-from subsvms.correction._noise_curve import FEW, LEVEL
+from subsvms.correction._noise_curve import FEW, LEVEL, widen
 from subsvms.correction._posterior import IMPOSSIBLE, compute_posterior
 
 LIFT = 100.0  # times as likely, in odds, as in the table: no vote says more
 SLOPES = (4.0, 8.0, 16.0)  # of the softmax
 SPREAD = np.array(
     [[0.5], [0.3]]
-)  # of log slopes; of log weights, where 0.5 misses noise of classes far apart
+)  # of log slopes; of log weights: 0.5 misses noise where classes are far apart
 DIRECTIONS = 0.1  # of the Dirichlet prior: small, so that few directions are expected
 SURE = 0.85  # see above; on 285 tables 0.8 harms four more, and 0.9 finds less
 
@@ -57,18 +57,20 @@ class Softmax(NamedTuple):
 
     slopes: np.ndarray  # (n_classes,)
     weights: np.ndarray  # (n_classes,), which add up to one
+    floor: float  # of the lifts
 
     def shares(self, values: np.ndarray) -> np.ndarray:
         """Return the probability of each class, from mean values of shape (n_rows, n_classes).
 
         Examples
         --------
-        >>> softmax = Softmax(np.full(3, 10.0), np.ones(3) / 3)
+        >>> softmax = Softmax(np.full(3, 10.0), np.ones(3) / 3, find_floor(3))
         >>> softmax.shares(np.array([[0.5, 0.1, -0.6], [0.1, 0.1, -0.2]])).round(3)
         array([[0.973, 0.023, 0.005],
                [0.487, 0.487, 0.027]])
         """
-        joint = self.weights * lift(values - values.max(axis=1, keepdims=True), self.slopes)[0]
+        behind = values - values.max(axis=1, keepdims=True)
+        joint = self.weights * lift(behind, self.slopes, self.floor)[0]
         return joint / joint.sum(axis=1, keepdims=True)
 
 
@@ -105,6 +107,7 @@ class Explanation(NamedTuple):
     softmax: Softmax
     matrix: np.ndarray  # (n_classes, n_classes), T
     counts: np.ndarray  # (n_classes, 2), of beta distributions as wide as what is known about the rates
+    pooled: np.ndarray  # (2,), the same for the share of wrong labels in the table
     shares: np.ndarray  # (n_classes,), of the true classes
     evidence: float  # logarithm
 
@@ -151,16 +154,16 @@ class Mixture:
     @property
     def rate_interval(self) -> np.ndarray:
         """Limits of each class's rate; shape (n_classes, 2)."""
-        return np.array([self._limit(c) for c in range(len(self.shares))])
+        n_classes = len(self.explanations[0].shares)
+        return np.array([self._limit([one.counts[c] for one in self.explanations]) for c in range(n_classes)])
 
     @property
     def error_rate_interval(self) -> np.ndarray:
         """Limits of the share of wrong labels."""
-        return np.array(self._limit(None))
+        return np.array(self._limit([one.pooled for one in self.explanations]))
 
-    def _limit(self, c):
-        """Return the limits of the rate of class c, or of all classes together."""
-        counts = [pool_rates(one) if c is None else one.counts[c] for one in self.explanations]
+    def _limit(self, counts):
+        """Return the limits of a rate, from its beta counts in each explanation."""
         low, high = find_limits(np.array(counts), self.weight)
         return low, min(high + 1.0 / LIFT, 1.0)  # what the softmax leaves to other classes may be noise
 
@@ -186,51 +189,67 @@ def integrate_softmax(values: np.ndarray, given: np.ndarray) -> Mixture:
     >>> (1 - np.diag(integrate_softmax(values, true).matrix)).round(1)
     array([0., 0., 0., 0.])
     """
-    values, given = thin(values, given)
-    order = np.argsort(given, kind="stable")
-    values, given = values[order], given[order]
     n_classes = values.shape[1]
+    kept = thin(values, given)
+    whole, fitted = (np.bincount(labels, minlength=n_classes) for labels in (given, given[kept]))
+    values, given = values[kept], given[kept]
     even = (1.0 - np.eye(n_classes)) / (n_classes - 1)
-    nothing, one, own = np.full(n_classes, -1), np.zeros(n_classes, int), np.arange(n_classes)
+    no_rate, one_rate, own_rates = np.full(n_classes, -1), np.zeros(n_classes, int), np.arange(n_classes)
+    kinds = [Kind(one_rate, even), Kind(own_rates, even)]
+    if n_classes > 2:
+        kinds.append(Kind(one_rate, None))
     found = []
     for slope in SLOPES:
-        none = explain(values, given, slope, Kind(nothing, even))
-        kinds = [Kind(one, even), Kind(own, even), Kind(one, None)]
-        kinds.append(find_way(none.softmax.shares(values), given))
+        none = explain(values, given, slope, Kind(no_rate, even))
         found.append(none)
-        for kind in kinds:
-            explanation = explain(values, given, slope, kind)
-            if are_apart(explanation.softmax.shares(values), kind.pair):
+        found += [explain(values, given, slope, kind) for kind in kinds]
+        way = find_way(none.softmax.shares(values), given)
+        if way is not None:
+            explanation = explain(values, given, slope, way)
+            if are_apart(explanation.softmax.shares(values), way.pair):
                 found.append(explanation)
     evidence = np.array([explanation.evidence for explanation in found])
+    assert np.isfinite(evidence).all()
     weight = np.exp(evidence - evidence.max())
-    kept = np.flatnonzero(weight > NEGLIGIBLE * weight.sum())
-    return Mixture(tuple(found[i] for i in kept), weight[kept] / weight[kept].sum())
+    likely = np.flatnonzero(weight > NEGLIGIBLE * weight.sum())
+    factor = (whole / whole.sum()) / (fitted / fitted.sum())
+    mixture = tuple(reweigh(found[i], factor) for i in likely)
+    return Mixture(mixture, weight[likely] / weight[likely].sum())
 
 
-def thin(values: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return evenly spaced rows of each class, so that about as many values are left as are fitted."""
+def thin(values: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return rows to fit, sorted by their labels: evenly spaced ones of each class, if there are too many.
+
+    Within a class rows are ordered by their values, so that the order of the table does not matter.
+    """
     n_rows, n_classes = values.shape
+    order = np.lexsort((values[np.arange(n_rows), given], given))
     most = max(LARGEST_TABLE // n_classes, FEWEST_ROWS * n_classes)
     if n_rows <= most:
-        return values, given
-    order = np.argsort(given, kind="stable")
+        return order
     place = np.arange(n_rows) - np.searchsorted(given[order], given[order])  # within the class
     counts = np.bincount(given)[given[order]]
     quota = np.maximum(counts * most // n_rows, np.minimum(counts, FEWEST_ROWS))
-    kept = np.sort(order[(place + 1) * quota // counts > place * quota // counts])
-    return values[kept], given[kept]
+    before, after = ((step * quota + counts // 2) // counts for step in (place, place + 1))  # middles
+    return order[after > before]
+
+
+def reweigh(explanation: Explanation, factor: np.ndarray) -> Explanation:
+    """Return an explanation of the table from one of fitted rows; classes occur `factor` times as often."""
+    softmax = explanation.softmax
+    weights, shares = (part * factor / (part @ factor) for part in (softmax.weights, explanation.shares))
+    return explanation._replace(softmax=softmax._replace(weights=weights), shares=shares)
 
 
 def explain(values: np.ndarray, given: np.ndarray, slope: float, kind: Kind) -> Explanation:
     """Fit a kind of noise; the rows are sorted by their labels."""
-    n_classes = values.shape[1]
+    n_classes, floor = values.shape[1], find_floor(values.shape[1])
     behind = values - values.max(axis=1, keepdims=True)
     counts = np.bincount(given, minlength=n_classes).astype(float)
     starts = np.cumsum(counts).astype(int) - counts.astype(int)
     start = np.stack([np.full(n_classes, np.log(slope)), np.log(counts / counts.sum())])
     place = start.copy()  # log slopes and log weights
-    lifts, by_slope = lift(behind, np.exp(place[0]))
+    lifts, by_slope = lift(behind, np.exp(place[0]), floor)
     won = np.eye(n_classes)[np.argmax(lifts * np.exp(place[1]), axis=1)]
     noise = weigh_noise(np.add.reduceat(won, starts).T, kind)
     bound = -np.inf
@@ -250,16 +269,21 @@ def explain(values: np.ndarray, given: np.ndarray, slope: float, kind: Kind) -> 
             break
         rise = np.stack([((r - q) * by_slope).sum(axis=0), (r - q).sum(axis=0)])
         place += STEP * np.clip((rise - (place - start) / SPREAD**2) / curvature, -SPREAD, SPREAD)
-        lifts, by_slope = lift(behind, np.exp(place[0]))
+        lifts, by_slope = lift(behind, np.exp(place[0]), floor)
     evidence = bound - float(np.log(curvature * SPREAD**2).sum()) / 2.0  # as by Laplace
     weights = np.exp(place[1])
-    softmax = Softmax(np.exp(place[0]), weights / weights.sum())
-    return Explanation(softmax, noise.matrix, loosen(noise, kind, q, given), q.mean(axis=0), evidence)
+    softmax = Softmax(np.exp(place[0]), weights / weights.sum(), floor)
+    shares, loose = q.mean(axis=0), loosen(noise, kind, q, given)
+    return Explanation(softmax, noise.matrix, loose, pool_rates(loose, shares, kind), shares, evidence)
 
 
-def lift(behind: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def find_floor(n_classes: int) -> float:
+    """Return the least lift."""
+    return 1.0 / (LIFT * (n_classes - 1))
+
+
+def lift(behind: np.ndarray, slopes: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
     """Return l, and the derivative of log l by log slope; `behind` is u_c - u_w."""
-    floor = 1.0 / (LIFT * (behind.shape[1] - 1))
     steep = (1.0 - floor) * np.exp(slopes * behind)
     return floor + steep, slopes * behind * steep / (floor + steep)
 
@@ -277,7 +301,7 @@ def weigh_noise(counts: np.ndarray, kind: Kind) -> Noise:
     prior = np.array([1.0, FEW])
     rates = prior + np.stack([np.bincount(of_rate, weights=part[noisy]) for part in (wrong, right)], axis=1)
     divergence = float(diverge(rates, np.broadcast_to(prior, rates.shape)).sum())
-    spread, log_spread = kind.spread, None
+    spread = kind.spread
     if spread is None:
         ways = DIRECTIONS + counts[other].reshape(n_classes, n_classes - 1)
         divergence += float(diverge(ways, np.full_like(ways, DIRECTIONS)).sum())
@@ -304,31 +328,32 @@ def diverge(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
     return scale + ((counts - prior) * expect_logs(counts)).sum(axis=1)
 
 
-def find_way(q: np.ndarray, given: np.ndarray) -> Kind:
-    """Return the kind in which labels of one class are given as one other, the likeliest such pair.
+def find_way(q: np.ndarray, given: np.ndarray) -> Kind | None:
+    """Return the kind in which labels of one class are given as one other, the likeliest such pair, if any.
 
     For true class c and label d the likelihood gains at least, at the best of some rates e,
     sum log(1 + e q_c / q_d) over the rows given d, plus n_c log(1 - e).
     """
     n_classes = q.shape[1]
-    rates = np.array([0.03, 0.1, 0.2, 0.3, 0.5, 0.7])
-    gain = (
-        np.bincount(given, minlength=n_classes)[:, None, None] * np.log1p(-rates)
-        + np.zeros(n_classes)[:, None]
-    )
+    rates = np.array([0.03, 0.1, 0.2, 0.3, 0.5, 0.7])  # near enough: the pair is what matters
+    n_rows = np.bincount(given, minlength=n_classes)
+    gain = np.tile((n_rows[:, None] * np.log1p(-rates))[:, None], (1, n_classes, 1))
     for d in range(n_classes):
         ratio = q[given == d] / q[given == d, d][:, None]
         for number, rate in enumerate(rates):
             gain[:, d, number] += np.log1p(rate * ratio).sum(axis=0)
         gain[d, d] = -np.inf
-    c, d = divmod(int(np.argmax(gain.max(axis=2))), n_classes)
+    best = gain.max(axis=2)
+    if best.max() <= 0.0:
+        return None
+    c, d = divmod(int(np.argmax(best)), n_classes)
     group, spread = np.full(n_classes, -1), np.zeros((n_classes, n_classes))
     group[c], spread[c, d] = 0, 1.0
     return Kind(group, spread, float(np.log(n_classes * (n_classes - 1))), (c, d))
 
 
 def are_apart(q: np.ndarray, classes: tuple[int, ...]) -> bool:
-    """Return whether rows of each of these classes are on average sure of it."""
+    """Return whether the rows that each of these classes wins are on average sure of it."""
     winner, surest = q.argmax(axis=1), q.max(axis=1)
     return all(surest[winner == c].sum() >= SURE * max(np.sum(winner == c), 1) for c in classes)
 
@@ -353,16 +378,16 @@ def loosen(noise: Noise, kind: Kind, q: np.ndarray, given: np.ndarray) -> np.nda
     return counts
 
 
-def pool_rates(explanation: Explanation) -> np.ndarray:
-    """Return beta counts of the share of all wrong labels: its mean, and its variance if rates are apart."""
-    wrong, total = explanation.counts[:, 0], explanation.counts.sum(axis=1)
-    rates, shares = wrong / total, explanation.shares
+def pool_rates(counts: np.ndarray, shares: np.ndarray, kind: Kind) -> np.ndarray:
+    """Return beta counts of the share of wrong labels in the table; its variance adds those of the rates."""
+    total = counts.sum(axis=1)
+    rates = counts[:, 0] / total
     mean = float(shares @ rates)
     if mean <= 0.0:
         return np.array([0.0, 1.0])
+    noisy = kind.group >= 0
     deviation = shares * np.sqrt(rates * (1.0 - rates) / (total + 1.0))
-    shared = len(np.unique(explanation.counts, axis=0)) == 1
-    variance = deviation.sum() ** 2 if shared else np.sum(deviation**2)
+    variance = np.sum(np.bincount(kind.group[noisy], weights=deviation[noisy]) ** 2)
     known = max(mean * (1.0 - mean) / variance - 1.0, 1.0)
     return known * np.array([mean, 1.0 - mean])
 
@@ -384,8 +409,8 @@ def find_limits(counts: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
             reached += share * (betainc(wrong - of_prior, right, points) if wrong > of_prior else 1.0)
         place = int(np.searchsorted(reached, level))
         limits.append(float(points[min(place, len(points) - 1)]))
-    mean = float(weight @ (counts[:, 0] / counts.sum(axis=1)))
-    return min(limits[0], mean), max(limits[1], mean)
+    low, high = widen(np.array(limits), weight @ (counts[:, 0] / counts.sum(axis=1)))
+    return float(low), float(high)
 
 
 def embed(mixture: Mixture, classes: np.ndarray, counts: np.ndarray) -> Mixture:
@@ -414,4 +439,5 @@ def _embed(explanation: Explanation, classes: np.ndarray, counts: np.ndarray) ->
     true_shares[classes] = explanation.shares * shares[classes].sum()
     matrix[np.ix_(classes, classes)] = explanation.matrix
     beta[classes] = explanation.counts
-    return Explanation(Softmax(slopes, weights), matrix, beta, true_shares, explanation.evidence)
+    softmax = Softmax(slopes, weights, explanation.softmax.floor)
+    return explanation._replace(softmax=softmax, matrix=matrix, counts=beta, shares=true_shares)
