@@ -177,8 +177,10 @@ def write_report(path):
     clean = cells[cells["kind"] == "clean"]
     main = noisy.groupby(["group", "method"])[["given", "left", "auc", "seconds"]].mean()
     ours = noisy[noisy["method"] == "subsvms"].set_index(["group", "data", "kind"])[["left", "auc"]]
-    beside = noisy.join(ours, on=["group", "data", "kind"], rsuffix=" of subsvms there")
-    main = main.join(beside.groupby(["group", "method"])[[f"{key} of subsvms there" for key in ours]].mean())
+    ours = ours.rename(columns=lambda key: f"{key} of subsvms there")
+    beside = noisy.join(ours, on=["group", "data", "kind"])
+    main = main.join(beside.groupby(["group", "method"])[list(ours)].mean())
+    main["runs"] = lines.groupby(["group", "method"]).size()
     main["clean labels changed"] = clean.groupby(["group", "method"])["changed"].mean()
     main["worst"] = clean.groupby(["group", "method"])["changed"].max()
     cells["harmed"] = cells["left"] > cells["given"] + HARM
@@ -187,8 +189,8 @@ def write_report(path):
     auc = noisy.pivot_table(index=["group", "data"], columns="method", values="auc")
     seeds = ", ".join(map(str, sorted(lines["seed"].unique())))
     text = [
-        f"# Ordinary tables\n\n`python -m benchmarks.ordinary`, seeds {seeds}; {len(lines):,} runs, CPU "
-        "seconds of one thread.",
+        f"# Ordinary tables\n\n`python -m benchmarks.ordinary`, seeds {seeds}, which no choice saw; "
+        f"{len(lines):,} runs, CPU seconds of one thread.",
         "## By group\n\n" + "\n".join(as_markdown(main.reset_index())),
         "## Wrong labels left, mean over the kinds of noise\n\n" + "\n".join(as_markdown(left.reset_index())),
         "## Ranking (ROC AUC)\n\n" + "\n".join(as_markdown(auc.reset_index())),
