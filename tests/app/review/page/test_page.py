@@ -91,7 +91,7 @@ def test_arrows_and_j_move_through_the_list_and_its_pages(review):
     assert not set(rows) & set(ann.rows)
     ann.press("ArrowUp")
     ann.see("#issue", f"Row {rows[-1]}:")
-    ann.page.fill("#page", "2")
+    ann.page.fill("#page", str(-(-total(ann) // len(rows))))  # the last
     ann.page.keyboard.press("Enter")
     until(ann.page, "document.getElementById('page-on').disabled")
 
