@@ -1,12 +1,13 @@
 """Measure the correction of three or more classes, above all where they overlap by nature.
 
-    python benchmarks/several.py --name after --data-dir FOLDER --seeds 1     # ten minutes on one core
+    python benchmarks/several.py --name after --data-dir FOLDER --seeds 1     # half an hour on one core
     python benchmarks/several.py --tables                                     # write results/several.md
 
 Data: iris, wine, digits and synthetic tables; and tables whose classes are the values of one attribute of a1a
 (a census) or mushrooms, to be predicted from the other attributes: no label is wrong, and many classes
-overlap. The numbers of `correction/_noise_softmax.py` were chosen with seed 0; report others. Any name but
-"after" stands for another version of the code: run this file there. Finished runs are not repeated.
+overlap. The numbers of `correction/_noise_mixture.py` and `_noise_softmax.py` were chosen with seed 0;
+report others. Any name but "after" stands for another version of the code: run this file there. Finished
+runs are not repeated.
 """
 
 import argparse

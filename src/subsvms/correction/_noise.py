@@ -6,7 +6,7 @@ row let u be its out-of-bag mean value for class c, and q(u) = P(true c | u). Th
     eta(u) = P(given c | u) = f_c + (1 - e_c - f_c) q(u),    f_c = P(given c | true class is another).
 
 Only eta can be observed, so noise and classes that overlap by nature can look alike. So whatever is asked is
-averaged over what the noise might be, by `_noise_curve` for two classes and by `_noise_softmax` for more.
+averaged over what the noise might be, by `_noise_curve` for two classes and by `_noise_mixture` for more.
 """
 
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import norm, rankdata
 
 from subsvms.correction._noise_curve import Curve, integrate_curve
-from subsvms.correction._noise_softmax import Mixture, embed, integrate_softmax
+from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
 
 CHANCE = 0.005  # that random labels pass for explained; the measured share is close to it
 FEWEST = 5  # rows of a class; no share can be estimated from fewer
@@ -160,18 +160,13 @@ def estimate_noise(mean_value: np.ndarray, given: np.ndarray, classes: np.ndarra
     if len(large) < 2:
         return nothing
     used = np.isin(given, large)
-    learned = integrate_softmax(mean_value[np.ix_(used, large)], np.searchsorted(large, given[used]))
+    learned = integrate_kinds(mean_value[np.ix_(used, large)], np.searchsorted(large, given[used]))
     mixture = embed(learned, large, counts)
     unknown[large] = mixture.rate_interval[large]
     return NoiseEstimate(
-        classes,
-        mixture.matrix,
-        unknown,
-        mixture.shares,
-        mixture.error_rate_interval,
-        evidence,
+        classes, mixture.matrix, unknown, mixture.shares, mixture.error_rate_interval, evidence,
         mixture=mixture,
-    )
+    )  # fmt: skip
 
 
 def evidence_needed(n_classes: int) -> float:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-POOL_SIZE = 9_000  # P for large tables: see docs/scale.md
+POOL_SIZE = 9_000  # P for large tables; the votes on a row take time in proportion to it (docs/scale.md)
 KERNELS = 800_000_000  # P times rows up to which a larger pool costs only seconds
 SAMPLE = 4  # times P
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
