@@ -170,7 +170,7 @@ def score(X, clean, given, seed):
         judgement = limit_changes(free, given, asked.max_error_rate)
         return np.mean(np.where(judgement.flagged, judgement.suggested, given) != clean)
 
-    raw = correction.votes.share[np.arange(len(given)), given]
+    raw = np.nan_to_num(correction.votes.share[np.arange(len(given)), given], nan=1.0)  # nobody can judge it
     return {
         "given": np.mean(wrong),
         "majority": left(known, rule="majority"),

@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
-from subsvms.correction._guards import can_separate
 from subsvms.correction._other_judges import ClassifierLook, make_votes, predict_rows
+from subsvms.correction._overlap import Sides, compare_sides
 from subsvms.displays import CertifiedCurveDisplay
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
@@ -114,13 +114,13 @@ def test_rows_that_every_tree_saw_keep_their_label(judge):
     assert all("every part of the judge" in reason for reason in correction.explain(unasked))
 
 
-def test_given_probabilities_lead_to_the_same_labels(seed):
+def test_given_probabilities_lead_to_nearly_the_same_labels(seed):
     X, _, given = make_rows(seed)
     inside = correct(X, given, LogisticRegression(), random_state=seed)
     with pytest.warns(LabelNoiseWarning, match="Probabilities alone do not show"):
         by_hand = correct_labels(inside.votes.share, given, estimator="probabilities")
-    assert_array_equal(inside.labels, by_hand.labels)
-    assert_array_equal(inside.label_quality, by_hand.label_quality)
+    assert np.mean(inside.labels != by_hand.labels) < 0.005  # without features there is no check for overlap
+    assert_allclose(inside.label_quality, by_hand.label_quality, atol=0.02)
     assert by_hand.witnesses is None and inside.witnesses is not None
 
 
@@ -207,7 +207,7 @@ def test_changes_are_checked_by_the_judge_itself(seed):
         (split, RandomForestClassifier(50, random_state=seed), True),
     ):
         look = ClassifierLook([judge], table, np.array(["a", "b", "c"]), seed)
-        assert can_separate(look, one, other) == expected
+        assert (compare_sides(look, Sides(one, other, 0.5)) < 1e-3) == expected
 
 
 def test_the_seed_and_threads_of_the_corrector_reach_all_parts():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judged_votes import make_rule, make_table, make_votes
-from numpy.testing import assert_array_equal
+from judged_votes import make_rule, make_table
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
-from subsvms.correction._rule import Halt, Judgement, Settings, apply_rule, limit_changes
+from subsvms.correction._rule import Halt, Judgement, Overlap, Settings, apply_rule, limit_changes
 from subsvms.ensemble import Votes
 
 
@@ -98,25 +98,40 @@ def test_a_contradicted_label_ranks_low_in_a_class_thought_free_of_noise(seed):
     assert quality[np.argsort(u)[-3:]].max() < np.median(quality[divided])
 
 
-def test_where_noise_is_denied_ranks_rely_more_on_votes_and_posteriors_stay(seed):
+def test_where_overlap_is_certain_labels_stand_and_ranks_rely_more_on_votes(seed):
     """Rates that are wrong: no label of class 1 was lost, and those of class 0 that became 1 are hidden."""
     votes, labels, true, _ = make_table(seed, rates=(0.2, 0.0))
     rule = make_rule(votes, labels, [[1.0, 0.0], [0.4, 0.6]])
-    believed, denied = (apply_rule(replace(rule, denied=told), votes, labels) for told in (False, True))
-    assert_array_equal(believed.posterior, denied.posterior)
-    assert_array_equal(believed.flagged, denied.flagged)
-    areas = [roc_auc_score(labels != true, -judgement.quality) for judgement in (believed, denied)]
+    found = Overlap(np.ones(2), np.zeros(2, dtype=bool))
+    by_noise, by_overlap = (apply_rule(replace(rule, overlap=one), votes, labels) for one in (None, found))
+    assert by_noise.flagged.any() and not by_overlap.flagged.any()
+    assert_array_equal(by_overlap.posterior, np.eye(2)[labels])
+    assert_array_equal(by_overlap.halt == Halt.TOLD_APART, by_noise.flagged)
+    areas = [roc_auc_score(labels != true, -judgement.quality) for judgement in (by_noise, by_overlap)]
     assert areas[0] < 0.7 < areas[1]
 
 
+def test_overlap_takes_probability_from_the_class_that_rows_would_join(seed):
+    votes, labels, _, _ = make_table(seed, rates=(0.1, 0.1))
+    rule = make_rule(votes, labels, [[0.9, 0.1], [0.1, 0.9]])
+    some = Overlap(np.array([0.0, 0.25]), np.zeros(2, dtype=bool))
+    whole, part = (apply_rule(replace(rule, overlap=one), votes, labels) for one in (None, some))
+    assert_array_equal(part.posterior[labels == 1], whole.posterior[labels == 1])
+    assert_allclose(part.posterior[labels == 0, 1], 0.75 * whole.posterior[labels == 0, 1])
+    assert_allclose(part.posterior.sum(axis=1), 1.0)
+    assert not np.any(part.halt)  # labels that are kept are just probable
+    untested = Overlap(np.array([0.0, 1.0]), np.array([False, True]))
+    kept = apply_rule(replace(rule, overlap=untested), votes, labels)
+    assert_array_equal(kept.halt == Halt.UNTESTED, whole.flagged & (labels == 0))
+
+
 @pytest.mark.parametrize("rate", [0.3, 0.36, 0.395])
-@pytest.mark.parametrize("denied", [False, True])
-def test_ranks_make_sense_under_heavy_noise(rate, denied):
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_ranks_make_sense_under_heavy_noise(rate, weight):
     votes, labels, true, _ = make_table(0, rates=(rate, rate))
     rule = make_rule(votes, labels, [[1 - rate, rate], [rate, 1 - rate]])
-    judgement = apply_rule(replace(rule, denied=denied), votes, labels)
-    assert judgement.flagged.any()
-    assert denied or judgement.quality[judgement.flagged].max() < 0.51
+    overlap = Overlap(np.full(2, weight), np.zeros(2, dtype=bool))
+    judgement = apply_rule(replace(rule, overlap=overlap), votes, labels)
     assert roc_auc_score(labels != true, -judgement.quality) > 0.9
 
 
@@ -127,22 +142,6 @@ def test_rows_that_no_svm_can_judge_keep_their_labels():
     judgement = judge(Votes(counts, sums, n_voters), labels, [[0.9, 0.1], [0.3, 0.7]], Settings())
     assert not judgement.flagged[:50].any() and judgement.flagged[50:].any()
     assert np.all(judgement.quality[:50] == 1)
-
-
-def test_votes_for_a_label_are_overruled_only_if_they_predict_labels_well():
-    """All of class 1 is thought wrong, so a posterior changes even labels that most SVMs support."""
-    rng = np.random.default_rng(0)
-    u = rng.uniform(-0.4, 0.4, 1000)
-    labels = (rng.random(1000) < 0.2 + 0.2 * u).astype(int)
-    matrix = [[0.65, 0.35], [0.0, 1.0]]
-    strong, weak = (
-        judge(make_votes(u), labels, matrix, Settings(), evidence=evidence) for evidence in (50.0, 4.0)
-    )
-    supported = np.where(labels == 1, u > -5e-4, u < 5e-4)  # ties included: 1000 SVMs vote
-    assert np.any(strong.flagged & supported)
-    assert_array_equal(weak.flagged, strong.flagged & ~supported)
-    assert set(weak.halt[strong.flagged & supported]) == {Halt.SUPPORTED}
-    assert_array_equal(weak.suggested[supported], labels[supported])
 
 
 def test_a_class_with_few_rows_is_left_alone():

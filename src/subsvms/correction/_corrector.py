@@ -16,9 +16,9 @@ from subsvms._scaling import ColumnScaler
 from subsvms._typing import Table
 from subsvms._validation import FLOATS, check_table
 from subsvms.certificates import CONFIDENCE, count_withstood
+from subsvms.correction._duplicates import find_contradictory
 from subsvms.correction._frames import FrameStyle, find_style, like_labels
-from subsvms.correction._guards import SVMLook
-from subsvms.correction._judge import judge_labels
+from subsvms.correction._judge import judge_labels, settle
 from subsvms.correction._other_judges import (
     PROBABILITIES,
     ClassifierLook,
@@ -27,9 +27,10 @@ from subsvms.correction._other_judges import (
     name_judge,
     prepare_estimators,
 )
+from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Judgement, Settings
-from subsvms.correction._trained import collect_votes, spread_judgement, train_model
+from subsvms.correction._trained import collect_votes, train_model
 from subsvms.correction._verified import apply_verified
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
@@ -248,11 +249,14 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             model.feature_names_in_ = self.feature_names_in_
 
         votes = collect_votes(model, table, np.where(in_pool, given, -1))
-        look = SVMLook(model, table[sample], chosen=trained.choice is not None)
+        contradictory = np.zeros(len(given), dtype=bool)
+        contradictory[in_pool] = find_contradictory(table[in_pool], given[in_pool])
         verdict = judge_labels(
-            classes, given[sample], votes.take(sample), self.settings, drawing.sizes, look=look
-        )
-        judgement = self._verify(spread_judgement(verdict, votes, given), given, verified, decided)
+            classes, given[sample], votes.take(sample), self.settings, drawing.sizes,
+            look=SVMLook(model, table[sample]), contradictory=contradictory[sample],
+        )  # fmt: skip
+        judgement = settle(verdict.rule, votes, given, verdict.notes, contradictory)
+        judgement = self._verify(judgement, given, verified, decided)
         return self._conclude(
             classes, given, verdict, judgement, votes=votes,
             withstands=self._certify(votes, np.where(in_pool, given, -1), model, drawing.capped),
@@ -275,11 +279,15 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             p = look.predict(given)
         validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
         votes, judge = make_votes(p), name_judge(self.estimator)
-        verdict = judge_labels(classes, given, votes, self.settings, look=look, judge=judge)
+        numbers = None if look is None else read_numbers(X)
+        verdict = judge_labels(
+            classes, given, votes, self.settings, look=look, judge=judge,
+            contradictory=None if numbers is None else find_contradictory(numbers, given),
+        )  # fmt: skip
         judgement = self._verify(verdict.judgement, given, verified, decided)
         return self._conclude(
             classes, given, verdict, judgement, votes=votes, withstands=None, style=style, judge=judge,
-            witnesses=None if look is None else self._find_numeric_witnesses(X, given, judgement),
+            witnesses=None if numbers is None else self._find_scaled_witnesses(numbers, given, judgement),
             verified=None if verified is None else decided,
         )  # fmt: skip
 
@@ -325,12 +333,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             confidence=self.certainty, pooled=pooled,
         )  # fmt: skip
 
-    def _find_numeric_witnesses(self, X, given, judgement):
-        """Return witnesses in a table that was not checked; None if it does not hold finite numbers."""
-        try:
-            table = check_array(X, accept_sparse="csr", dtype=FLOATS)
-        except (TypeError, ValueError):
-            return None
+    def _find_scaled_witnesses(self, table, given, judgement):
         if self.scale:
             table = ColumnScaler.fit(table).transform(table)
         return self._find_witnesses(table, given, judgement)
@@ -440,6 +443,14 @@ random_state, verbose
         random_state=random_state, verbose=verbose,
     )  # fmt: skip
     return corrector.fit(X, y, verified).correction_
+
+
+def read_numbers(X: Any) -> Table | None:
+    """Return a table that was not checked; None if it does not hold finite numbers."""
+    try:
+        return check_array(X, accept_sparse="csr", dtype=FLOATS)
+    except (TypeError, ValueError):
+        return None
 
 
 def _number_labels(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:

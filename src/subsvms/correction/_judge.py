@@ -1,7 +1,4 @@
-"""From votes to a judgement of a whole table: the noise, the rule that follows from it, and its guards.
-
-Labels are judged once. Where a guard contradicts the noise estimate, they are only ranked again.
-"""
+"""From votes to a judgement of a whole table: the noise, the overlap of classes, and the rule from both."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -10,17 +7,27 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from subsvms._progress import announce, one_stage
-from subsvms.correction._guards import CloserLook, Guards, check_changes
 from subsvms.correction._noise import FEWEST, estimate_noise, is_solvable, rank_evidence
-from subsvms.correction._rule import Judgement, Rule, Settings, apply_rule, limit_changes
+from subsvms.correction._overlap import CloserLook, find_overlap
+from subsvms.correction._rule import (
+    Halt,
+    Judgement,
+    Rule,
+    Settings,
+    apply_rule,
+    keep_labels,
+    limit_changes,
+)
 from subsvms.correction._words import (
     HARDLY_TOLD_APART,
+    SPARED,
     UNCHECKED,
     UNEXPLAINED,
     UNPREDICTED,
     format_contradicted,
     format_reversed,
     format_scarce,
+    format_spared,
 )
 from subsvms.ensemble._votes import Votes
 
@@ -36,15 +43,13 @@ class Assessment(NamedTuple):
     Attributes
     ----------
     rule : Rule
-    guards : Guards
     judgement : Judgement
         Of these rows.
     notes : tuple of str
-        On the votes, without those of the guards.
+        On the votes, without those on labels that were kept.
     """
 
     rule: Rule
-    guards: Guards
     judgement: Judgement
     notes: tuple[str, ...]
 
@@ -58,6 +63,7 @@ def judge_labels(
     *,
     look: CloserLook | None,
     judge: str | None = None,
+    contradictory: np.ndarray | None = None,
 ) -> Assessment:
     """Judge every given label of a table, and propose labels for rows without one.
 
@@ -76,27 +82,48 @@ def judge_labels(
         Checks changes; None if there is no table to look at.
     judge : str, optional
         Who judges, in words, if not SVMs.
+    contradictory : ndarray of bool of shape (n_rows,), optional
+        Rows of `find_contradictory`: nothing is learned from them.
     """
     announce("judging labels")
-    judged = np.flatnonzero((given >= 0) & (votes.n_voters > 0))
+    useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
+    judged = np.flatnonzero((given >= 0) & (votes.n_voters > 0) & ~useless)
     noise = estimate_noise(votes.mean_value[judged], given[judged], classes)
     seen = np.bincount(given[given >= 0], minlength=len(classes))
     rule = Rule(noise, seen if sizes is None else sizes, seen, settings)
-    free = apply_rule(rule, votes, given)
-    judgement = limit_changes(free, given, settings.max_error_rate)
-    guards = Guards()
-    if settings.rule == "posterior":
+    by_noise = keep_labels(apply_rule(rule, votes, given), given, useless, Halt.DUPLICATE)
+    if settings.rule == "posterior" and by_noise.flagged.any():
         with one_stage("checking that no change does harm"):
             sampled = bool(rule.sizes.sum() > rule.seen.sum())
-            guards = check_changes(look, given, votes, judgement, noise.evidence.max(), sampled=sampled)
-    if guards.denied:
-        rule = replace(rule, denied=True)
-        ranked = replace(free, quality=rule.rank(votes, given, free.posterior))
-        judgement = limit_changes(ranked, given, settings.max_error_rate)
+            rule = replace(rule, overlap=find_overlap(look, given, votes, by_noise, sampled=sampled))
     notes = gather_notes(rule, votes, given, judge)
-    if look is None and settings.rule == "posterior" and judgement.flagged.any():
+    if look is None and settings.rule == "posterior" and by_noise.flagged.any():
         notes = (*notes, UNCHECKED)
-    return Assessment(rule, guards, guards.apply(replace(judgement, notes=notes), given), notes)
+    return Assessment(rule, settle(rule, votes, given, notes, useless), notes)
+
+
+def settle(
+    rule: Rule, votes: Votes, given: np.ndarray, notes: tuple[str, ...], contradictory: np.ndarray
+) -> Judgement:
+    """Return the judgement of all rows of a table: the rule, what stops it, and notes on the votes and that.
+
+    Parameters
+    ----------
+    rule : Rule
+    votes, given, contradictory
+        As in `judge_labels`.
+    notes : tuple of str
+        On the votes.
+    """
+    judgement = keep_labels(apply_rule(rule, votes, given), given, contradictory, Halt.DUPLICATE)
+    judgement = limit_changes(judgement, given, rule.settings.max_error_rate)
+    return replace(judgement, notes=(*notes, *note_kept(judgement.halt)))
+
+
+def note_kept(halt: np.ndarray) -> list[str]:
+    """Return notes on the labels that something other than the rule kept, a sentence for each reason."""
+    counts = {reason: int(np.sum(halt == reason)) for reason in SPARED}
+    return [format_spared(n_rows, reason) for reason, n_rows in counts.items() if n_rows]
 
 
 def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None = None) -> tuple[str, ...]:

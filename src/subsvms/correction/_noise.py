@@ -17,7 +17,7 @@ from scipy.stats import norm, rankdata
 from subsvms.correction._noise_curve import Curve, integrate_curve
 from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
 
-CHANCE = 0.005  # that random labels pass for explained; the measured share is close to it
+CHANCE = 0.001  # that random labels pass for explained; the measured share is close to it
 FEWEST = 5  # rows of a class; no share can be estimated from fewer
 SOLVABLE = 0.2  # least difference in a column of T at which labels are used
 

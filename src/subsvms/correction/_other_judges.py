@@ -24,8 +24,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 
 from subsvms._progress import announce
-from subsvms.correction._guards import CloserLook
 from subsvms.correction._noise import FEWEST
+from subsvms.correction._overlap import CloserLook
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import InputError

@@ -8,7 +8,8 @@ For a row let q_c = P(true c | votes), T the noise matrix and g the given label.
 import numpy as np
 
 IMPOSSIBLE = 1e-12  # a probability; what rests on a smaller one rests on rounding errors
-UNKNOWN = 0.2  # rate of the noise that the rule may not know; half of the rank rests on it
+UNKNOWN = 0.2  # rate of the noise that the rule may not know
+UNSEEN = 0.5  # weight of that noise in a rank, where nothing speaks for overlap
 TIES = 1e-3  # share of the rank that is the mean value itself, so that every row has its own
 
 
@@ -40,47 +41,41 @@ def compute_posterior(q: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> n
 
 
 def rank_quality(
-    values: np.ndarray,
-    q: np.ndarray,
-    matrix: np.ndarray,
-    posterior: np.ndarray,
-    given: np.ndarray,
-    *,
-    denied: bool = False,
+    values: np.ndarray, q: np.ndarray, posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray
 ) -> np.ndarray:
     """Return how credible each given label is: its probability, averaged over two beliefs about the noise.
 
-    One belief is that the noise is as the rule thinks. The other is that at least a share `UNKNOWN` of each
-    class is given another label, all of them equally likely, because noise may depend on what the rule does
-    not look at. So a label that the votes contradict also ranks low in a class that seems free of noise,
-    where the first belief alone calls every label right. If a guard contradicts the rule, only the second
-    belief counts, with this share in every class.
+    One belief is that the noise is as the rule thinks. The other is that a share `UNKNOWN` of each class is
+    given another label, all of them equally likely, because noise may depend on what the rule does not look
+    at. So a label that the votes contradict also ranks low in a class that seems free of noise, where the
+    first belief alone calls every label right. The second has the weight `UNSEEN`; the more overlap
+    explains what the rule would change, the more.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_classes)
         Mean values.
-    q, matrix, given
+    q, given
         As in `compute_posterior`.
     posterior : ndarray of shape (n_rows, n_classes)
         What the rule thinks: the first belief.
-    denied : bool
-        Whether a guard has shown that the labels do not follow this noise.
+    overlap : ndarray of shape (n_classes,)
+        Weight of overlap, for rows that would join each class.
 
     Examples
     --------
     >>> values = np.array([[0.6, -0.6], [0.6, -0.6], [-0.8, 0.8]])
     >>> q = np.array([[0.9, 0.1], [0.9, 0.1], [0.05, 0.95]])
     >>> given = np.array([0, 1, 1])
-    >>> rank_quality(values, q, np.eye(2), np.eye(2)[given], given).round(2)  # the rule finds no noise
+    >>> rank_quality(values, q, np.eye(2)[given], given, np.zeros(2)).round(2)  # the rule finds no noise
     array([0.99, 0.65, 0.99])
     """
-    evenly = UNKNOWN / (len(matrix) - 1)
-    spread = np.full(matrix.shape, evenly) + (1.0 - UNKNOWN - evenly) * np.eye(len(matrix))
-    if not denied:
-        spread = np.where(np.diag(matrix)[:, None] > 1.0 - UNKNOWN, spread, matrix)
-    other = compute_posterior(q, spread, given)
-    mixed = other if denied else (posterior + other) / 2.0
-    mixed = (1.0 - TIES) * mixed + TIES * (1.0 + values) / 2.0
-    quality = mixed[np.arange(len(given)), np.maximum(given, 0)]
+    n_classes = q.shape[1]
+    evenly = UNKNOWN / (n_classes - 1)
+    spread = np.full((n_classes, n_classes), evenly) + (1.0 - UNKNOWN - evenly) * np.eye(n_classes)
+    unseen = UNSEEN + (1.0 - UNSEEN) * overlap
+    mixed = (1.0 - unseen) * posterior + unseen * compute_posterior(q, spread, given)
+    rows, own = np.arange(len(given)), np.maximum(given, 0)
+    mixed[rows, own] = 0.0
+    quality = (1.0 - TIES) * (1.0 - mixed.sum(axis=1)) + TIES * (1.0 + values[rows, own]) / 2.0
     return np.where(given >= 0, quality, np.nan)

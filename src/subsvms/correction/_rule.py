@@ -6,9 +6,12 @@ most out-of-bag votes. It needs no estimate, but counts rare and common classes 
 
 Some things stop either rule (`Halt`). A row that every SVM was trained on keeps its label: none of them can
 judge it. No label is changed from or to a class with fewer than `FEWEST` rows. If the votes do not predict
-the labels, nothing changes; if they do so only weakly, no label that most SVMs support changes, because the
-rates are then too uncertain to overrule them. `max_error_rate` is the largest share of labels to change,
-surest first. The rule "posterior" also keeps the labels that `_guards` finds reason to keep.
+the labels, nothing changes. Rows with equal features and different labels keep them where duplicates were
+dropped (`_duplicates`). `max_error_rate` is the largest share of labels to change, surest first.
+
+The rule "posterior" takes overlap of the classes into account (`_overlap`): let o_b be the probability that
+rows that would join class b belong where they are. Then P(true b) is multiplied by 1 - o_b, and the rest goes
+to the given label.
 """
 
 from dataclasses import dataclass, replace
@@ -21,8 +24,6 @@ from subsvms.correction._noise import FEWEST, NoiseEstimate
 from subsvms.correction._posterior import rank_quality
 from subsvms.ensemble._votes import Votes, pick_best
 
-WEAK = 5.0  # standard deviations of evidence below which a vote for the given label is not overruled
-
 
 class Halt(IntEnum):
     """What kept a label, if it was not the rule itself; `_words` has the reasons in words."""
@@ -31,12 +32,11 @@ class Halt(IntEnum):
     UNASKED = 1
     UNEXPLAINED = 2
     SMALL = 3
-    SUPPORTED = 4
     CAPPED = 5
-    COARSE = 6
     TOLD_APART = 7
     UNTESTED = 8
     VERIFIED = 9
+    DUPLICATE = 10
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,21 @@ class Judgement:
     notes: tuple[str, ...] = ()
 
 
+class Overlap(NamedTuple):
+    """How far overlap of the classes explains what noise alone would change.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (n_classes,)
+        For rows that would join each class.
+    untested : ndarray of bool of shape (n_classes,)
+        Whether too few rows of the sample would join the class for a test; their weight is one.
+    """
+
+    weight: np.ndarray
+    untested: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Rule:
     """What was learned from the votes on a table, or on a sample of it: it judges any row of that table.
@@ -103,24 +118,15 @@ class Rule:
     seen : ndarray of int of shape (n_classes,)
         How many of them the rule was learned from.
     settings : Settings
-    denied : bool
-        Whether a guard contradicts the noise estimate: then ranks do not rely on its rates.
+    overlap : Overlap or None
+        None if nothing is known of it.
     """
 
     noise: NoiseEstimate
     sizes: np.ndarray
     seen: np.ndarray
     settings: Settings
-    denied: bool = False
-
-    def rank(self, votes: Votes, given: np.ndarray, posterior: np.ndarray) -> np.ndarray:
-        """Return how credible each given label is; `posterior` is that of `apply_rule`."""
-        asked = votes.n_voters > 0
-        values = np.where(asked[:, None], votes.mean_value, 0.0)
-        q, matrix = self.noise.expect(values), self.noise.matrix
-        quality = rank_quality(values, q, matrix, posterior, given, denied=self.denied)
-        quality[(given >= 0) & ~asked] = 1.0
-        return quality
+    overlap: Overlap | None = None
 
 
 def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
@@ -141,36 +147,65 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     """
     noise, sizes, settings = rule.noise, rule.sizes, rule.settings
     n_classes = len(noise.classes)
+    overlap = rule.overlap or Overlap(np.zeros(n_classes), np.zeros(n_classes, dtype=bool))
     asked = votes.n_voters > 0
     known = given >= 0
     values = np.where(asked[:, None], votes.mean_value, 0.0)
-    posterior = noise.judge(values, given)
-    posterior[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
+    by_noise = noise.judge(values, given)
+    by_noise[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
+    posterior = make_room(by_noise, given, overlap.weight)
 
-    scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else posterior, 0.0)
-    best = pick_best(scores, sizes, given)
-    others = np.where(np.arange(n_classes) == given[:, None], -1.0, scores)
-    score = scores[np.arange(len(given)), best]
-    firm = score > settings.min_confidence
-    if settings.rule == "majority" and settings.min_confidence <= 0.5:
-        firm[:] = True  # the winner need not have half of the votes
-    wanted = known & asked & (best != given) & firm
+    def choose(probability):
+        """Return the best class of each row, what it rests on, and whether that is enough for a change."""
+        scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else probability, 0.0)
+        best = pick_best(scores, sizes, given)
+        score = scores[np.arange(len(given)), best]
+        firm = score > settings.min_confidence
+        if settings.rule == "majority" and settings.min_confidence <= 0.5:
+            firm[:] = True  # the winner need not have half of the votes
+        return scores, best, score, known & asked & (best != given) & firm
+
+    _, joined, _, by_noise_alone = choose(by_noise)
+    scores, best, score, wanted = choose(posterior)
+    spared = by_noise_alone & ~wanted & (overlap.weight[joined] > 0.5)  # else the label is just probable
     small = rule.seen < FEWEST
-    unexplained = np.full(len(given), not noise.explained)
-    supported = wanted & (votes.winners(sizes, given) == given) & (noise.evidence.max() < WEAK)
-    conditions = [~asked, unexplained, small[given] | small[best], supported]
-    halts = [np.int8(halt) for halt in (Halt.UNASKED, Halt.UNEXPLAINED, Halt.SMALL, Halt.SUPPORTED)]
-    halt = np.select(conditions, halts, np.int8(Halt.NONE))
+    halts = {
+        Halt.UNASKED: ~asked,
+        Halt.UNEXPLAINED: np.full(len(given), not noise.explained),
+        Halt.SMALL: small[given] | small[joined],
+        Halt.UNTESTED: spared & overlap.untested[joined],
+        Halt.TOLD_APART: spared,
+    }
+    halt = np.select(list(halts.values()), [np.int8(reason) for reason in halts], np.int8(Halt.NONE))
     flagged = wanted & (halt == Halt.NONE)
+    others = np.where(np.arange(n_classes) == given[:, None], -1.0, scores)
+    quality = rank_quality(values, noise.expect(values), by_noise, given, overlap.weight)
     return Judgement(
         posterior=posterior,
         suggested=np.where(flagged | ~known, best, given),
         flagged=flagged,
         rival=pick_best(others, sizes),
         score=score,
-        quality=rule.rank(votes, given, posterior),
+        quality=np.where(known & ~asked, 1.0, quality),
         halt=halt,
     )
+
+
+def make_room(posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray) -> np.ndarray:
+    """Return the probability of each class where overlap explains part of what noise would.
+
+    Examples
+    --------
+    >>> make_room(np.array([[0.1, 0.9], [0.2, 0.8]]), np.array([0, -1]), np.array([0.0, 0.5]))
+    array([[0.55, 0.45],
+           [0.2 , 0.8 ]])
+    """
+    rows = np.flatnonzero(given >= 0)
+    roomy = posterior.copy()
+    roomy[rows] *= 1.0 - overlap
+    roomy[rows, given[rows]] = 0.0
+    roomy[rows, given[rows]] = 1.0 - roomy[rows].sum(axis=1)
+    return roomy
 
 
 def keep_labels(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: Halt) -> Judgement:

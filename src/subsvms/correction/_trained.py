@@ -1,6 +1,5 @@
-"""Train SVMs on the pool of a table, let them vote on all rows, and judge all as the sample was judged."""
+"""Train SVMs on the pool of a table, and let them vote on all rows."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +7,6 @@ from joblib import effective_n_jobs
 
 from subsvms._typing import Table
 from subsvms.correction._choice import Choice, choose_ensemble
-from subsvms.correction._judge import Assessment
-from subsvms.correction._rule import Judgement, apply_rule, limit_changes
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._rows import take_rows
@@ -66,15 +63,6 @@ def train_model(
     rows = table if whole else table[pool]
     choice = choose_ensemble(rows, given[pool], drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"))
     return Trained(choice.make_model(**prepared)._fit_numbered(rows, classes, given[pool]), choice)
-
-
-def spread_judgement(verdict: Assessment, votes: Votes, given: np.ndarray) -> Judgement:
-    """Return the judgement of all rows of a table, from what was learned from a sample."""
-    if len(verdict.judgement.flagged) == len(given):
-        return verdict.judgement
-    free = replace(apply_rule(verdict.rule, votes, given), notes=verdict.notes)
-    judgement = limit_changes(free, given, verdict.rule.settings.max_error_rate)
-    return verdict.guards.apply(judgement, given)
 
 
 def collect_votes(model: SubSVMClassifier, table: Table, given: np.ndarray) -> Votes:

@@ -7,27 +7,23 @@ HALTS = {
     Halt.UNASKED: "every SVM was trained on this row, so none of them can judge it",
     Halt.UNEXPLAINED: "the features do not predict the labels, so none is changed",
     Halt.SMALL: f"a class with fewer than {FEWEST} rows is left alone",
-    Halt.SUPPORTED: "most SVMs support the label, and they predict labels too weakly to be overruled",
     Halt.CAPPED: "max_error_rate allows no more changes",
-    Halt.COARSE: "SVMs that look closer predict the labels better than these votes, so none is changed",
     Halt.TOLD_APART: "the features tell this row from those it would join",
     Halt.UNTESTED: "the sample has too few such changes to check them",
     Halt.VERIFIED: "a person decided",
+    Halt.DUPLICATE: "another row has the same features and another label, and duplicates were dropped",
 }
 JUDGES_HALTS = {  # the same, where a judge other than SVMs would be misrepresented
     Halt.UNASKED: "every part of the judge was trained on this row, so none can judge it",
-    Halt.SUPPORTED: "the judge supports the label, and predicts labels too weakly to be overruled",
 }
-COARSE = (
-    "SVMs that look closer, with more rows and a narrower kernel, predict the labels clearly better than the "
-    "vote does: the classes are more intricate than the vote can see, so no label was changed. A larger "
-    "gamma, a larger subsample_size or better features may help."
-)
-SPARED = {  # why a guard kept a whole group of labels
-    Halt.TOLD_APART: "the features distinguish their rows from those they would join, so the classes overlap "
-    "there, and the labels need not be wrong.",
-    Halt.UNTESTED: "the sample that everything is learned from has too few such changes to check them; a "
-    "larger pool (pool_size) has more.",
+SPARED = {  # why a whole group of labels was kept
+    Halt.TOLD_APART: "labels that look wrong were kept: the features distinguish their rows from those they "
+    "would join, so the classes overlap there, and the labels need not be wrong.",
+    Halt.UNTESTED: "labels that look wrong were kept: the sample that everything is learned from has too few "
+    "such changes to check them; a larger pool (pool_size) has more.",
+    Halt.DUPLICATE: "rows share their features with a row of another label, and none with a row of the same "
+    "label: duplicates were probably dropped with the label included. Nothing can be learned from "
+    "such rows, so their labels were kept; drop duplicates by the features alone, or keep all rows.",
 }
 UNEXPLAINED = (
     "The features do not predict the labels: out-of-bag votes agree with them no better than chance, so no "
@@ -56,9 +52,11 @@ REVERSED = (
 
 
 def format_spared(n_rows: int, halt: Halt) -> str:
-    """Return a note on labels that a guard kept."""
-    what = "1 label that looks wrong was" if n_rows == 1 else f"{n_rows} labels that look wrong were"
-    return f"{what} kept: {SPARED[halt]}"
+    """Return a note on labels that were kept for a reason other than the rule."""
+    words = SPARED[halt]
+    if n_rows == 1:
+        words = words.replace("labels that look wrong were", "label that looks wrong was", 1)
+    return f"{n_rows} {words}"
 
 
 def format_scarce(name: str, seen: int, size: int) -> str:

@@ -19,10 +19,11 @@ from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._choice import Choice
-from subsvms.correction._guards import Guards, SVMLook
+from subsvms.correction._duplicates import find_contradictory
 from subsvms.correction._judge import judge_labels
+from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
-from subsvms.correction._rule import Cutoff, Rule, Settings, apply_rule
+from subsvms.correction._rule import Cutoff, Halt, Rule, Settings, apply_rule, keep_labels
 from subsvms.correction._trained import collect_votes, train_model
 from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._votes import Voters, Votes, count_votes
@@ -42,11 +43,12 @@ class BatchCorrector:
     voters : Voters
         The trained SVMs.
     rule : Rule
-    guards : Guards
     pool_rows : ndarray of int of shape (n_pool,)
         Numbers of the rows that SVMs were trained on, sorted.
     pool_votes : Votes
         On these rows, of the SVMs that were not trained on them.
+    contradictory : ndarray of bool of shape (n_pool,)
+        Which of these rows keep their labels, by `find_contradictory`.
     pool_sizes : ndarray of int of shape (n_classes,)
         Rows of each class in the pool.
     subset_size : int
@@ -67,9 +69,9 @@ class BatchCorrector:
     decimal_comma: bool
     voters: Voters
     rule: Rule
-    guards: Guards
     pool_rows: np.ndarray
     pool_votes: Votes
+    contradictory: np.ndarray
     pool_sizes: np.ndarray
     subset_size: int
     choice: Choice | None
@@ -133,12 +135,13 @@ class BatchCorrector:
 
     def judge_votes(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
         """Judge labels on which votes have been counted; parameters as in `count_votes`."""
-        judgement = apply_rule(self.rule, votes, given)
+        places, found = self.find_in_pool(rows)
+        contradictory = np.zeros(len(given), dtype=bool)
+        contradictory[found] = self.contradictory[places]
+        judgement = keep_labels(apply_rule(self.rule, votes, given), given, contradictory, Halt.DUPLICATE)
         if self.cutoff is not None and rows is not None:
             judgement = self.cutoff.apply(judgement, rows)
-        judgement = self.guards.apply(judgement, given)
         trained = np.full(len(given), -1)
-        _, found = self.find_in_pool(rows)
         trained[found] = given[found]
         withstands = count_withstood(votes, self.pool_sizes, trained, self.subset_size, pooled=self.capped)
         return Correction(
@@ -177,7 +180,7 @@ class Learned:
     rows : ndarray of int of shape (n_sample,)
         Numbers of the sample's rows.
     notes : tuple of str
-        On the votes, without those of the guards.
+        On the votes, without those on labels that were kept.
     """
 
     corrector: BatchCorrector
@@ -242,12 +245,16 @@ def learn(
     votes = collect_votes(model, X, np.where(in_pool, given, -1))
     pool_votes, votes = votes.take(pool), votes.take(sample)
     settings = Settings(options.rule, options.action, options.max_error_rate, options.min_confidence)
-    look = SVMLook(model, X[sample], chosen=choice is not None)
-    verdict = judge_labels(labels.classes, given[sample], votes, settings, drawing.sizes, look=look)
+    contradictory = np.zeros(len(given), dtype=bool)
+    contradictory[pool] = find_contradictory(X[pool], given[pool])
+    verdict = judge_labels(
+        labels.classes, given[sample], votes, settings, drawing.sizes, look=SVMLook(model, X[sample]),
+        contradictory=contradictory[sample],
+    )  # fmt: skip
     batches = BatchCorrector(
         options=options, labels=labels, features=made.transformer, decimal_comma=decimal_comma,
-        voters=model.voters_, rule=verdict.rule, guards=verdict.guards, pool_rows=rows[pool],
-        pool_votes=pool_votes, pool_sizes=model.class_sizes_, subset_size=model.subsets_.shape[1],
+        voters=model.voters_, rule=verdict.rule, pool_rows=rows[pool], pool_votes=pool_votes,
+        contradictory=contradictory[pool], pool_sizes=model.class_sizes_, subset_size=model.subsets_.shape[1],
         choice=choice, capped=drawing.capped, groupings=groupings,
     )  # fmt: skip
     every = options.action == "weight" or options.by  # these need the votes on every row

@@ -287,10 +287,9 @@ def summarise_parts(
 
 
 def list_notes(run: Run, notes: tuple[str, ...]) -> list[str]:
-    """Return the notes on the labels of a whole table: those on the votes, then those of the guards."""
+    """Return the notes on the labels of a whole table: those on the votes, then those on labels kept."""
     spared = [format_spared(n_rows, Halt[name]) for name, n_rows in run.tally.spared.items() if n_rows]
-    of_guards = [note for note in run.correction.notes if note not in notes and not spared]
-    return [*notes, *spared, *of_guards]
+    return [*notes, *spared]
 
 
 def write_folder(finding: Finding, run: Run, summary: Summary, place: Path, folder: Path, base: Path) -> None:

@@ -1,0 +1,63 @@
+"""Rows with equal features and different labels, in tables from which duplicates were dropped.
+
+Whoever drops duplicates with the label among the columns leaves of each group of equal rows one row for every
+label that occurred, however often. Then such rows contradict each other, nothing is left of how often, and
+each looks wrong to SVMs that were trained on the other. Their labels say nothing about noise.
+
+Where duplicates were not dropped, there are also equal rows with equal labels. So tables without any are how
+such a loss is recognised.
+"""
+
+from collections import defaultdict
+from itertools import pairwise
+
+import numpy as np
+from scipy import sparse
+
+from subsvms._typing import Table
+from subsvms.correction._noise import FEWEST
+
+
+def find_contradictory(X: Table, given: np.ndarray) -> np.ndarray:
+    """Return which rows have an equal row with another label, if duplicates were dropped; else none.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 for a row without a label, which contradicts none.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_rows,)
+
+    Examples
+    --------
+    >>> X = np.repeat(np.arange(8.0), 2)[:, None]
+    >>> find_contradictory(X, np.tile([0, 1], 8)).all(), find_contradictory(X, np.zeros(16, int)).any()
+    (np.True_, np.False_)
+    """
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for row, content in enumerate(read_contents(X)):
+        if given[row] >= 0:
+            groups[content].append(row)
+    contradictory = np.zeros(len(given), dtype=bool)
+    n_groups = 0
+    for rows in groups.values():
+        if len(rows) == 1:
+            continue
+        if len(set(given[rows].tolist())) < len(rows):  # equal in features and label: none were dropped
+            return np.zeros(len(given), dtype=bool)
+        contradictory[rows] = True
+        n_groups += 1
+    return contradictory & (n_groups >= FEWEST)
+
+
+def read_contents(X: Table) -> list[bytes]:
+    """Return the content of each row, the same for equal rows."""
+    if sparse.issparse(X):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        return [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in pairwise(X.indptr)]
+    return [row.tobytes() for row in np.ascontiguousarray(X) + 0.0]  # -0.0 becomes 0.0

@@ -1,0 +1,164 @@
+"""Distinguish wrong labels from classes that overlap in a way that the votes do not see.
+
+Noise by class depends on nothing but the class: given the true class, the label is independent of the
+features. So among rows with similar votes, those that are *given* class b and those that are given another
+label but are truly b follow the same distribution, and no classifier can tell them apart. If one can, the
+votes were too coarse, and the labels follow the features there.
+
+This is a classifier two-sample test (Lopez-Paz and Oquab, ICLR 2017). Its classifier is again an ensemble,
+trained on these rows alone and with larger subsets, so that it looks closer than the vote did (other judges
+look with the classifier itself); its statistic is the area A under the ROC curve of its out-of-sample values.
+Some rows on both sides are not truly b: let m and m' be their shares by the posterior. If all of these could
+be told apart from all others, and nothing else could, the area would be
+
+    A_0 = 1/2 + (1 - (1 - m)(1 - m')) / 2.
+
+So A_0 is the largest area that noise explains, and p the chance that it leads to A or more. The weight of
+overlap is `LEVEL` / (`LEVEL` + p): it is small for any ordinary p, one half where p = `LEVEL`, and the
+probability that a row is truly b is multiplied by the rest (`_rule`). Nothing is switched.
+"""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from subsvms._typing import Table
+from subsvms.correction._noise import FEWEST, rank_evidence
+from subsvms.correction._rule import Judgement, Overlap
+from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._rows import take_rows
+from subsvms.ensemble._votes import Votes
+
+LEVEL = 0.01  # a chance at which noise and overlap weigh the same
+N_SVMS, SUBSET = 40, 300  # for the test: enough to rank, and five times the rows of the paper's SVMs
+LARGEST_SIDE = 1000  # rows
+
+
+class Sides(NamedTuple):
+    """Rows that are compared."""
+
+    joining: np.ndarray  # row numbers: flagged, and thought to be of a class
+    there: np.ndarray  # row numbers: given this class, with votes like theirs
+    largest: float  # area that noise explains
+
+
+class CloserLook:
+    """Looks at the rows of a table more closely than the votes did.
+
+    Parameters
+    ----------
+    seed : int
+    """
+
+    def __init__(self, seed: int):
+        self.seed = seed
+
+    def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
+        """Return out-of-sample values, larger for rows that look like side 1; NaN for a row without one.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (n_rows,)
+            Row numbers.
+        side : ndarray of int of shape (n_rows,)
+            0 or 1.
+        """
+        raise NotImplementedError
+
+
+class SVMLook(CloserLook):
+    """Looks with SVMs like those that voted, but with larger subsets.
+
+    Parameters
+    ----------
+    model : SubSVMClassifier
+        The ensemble that voted.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        The table; the kernel matrix where the kernel is precomputed.
+    """
+
+    def __init__(self, model: SubSVMClassifier, X: Table):
+        super().__init__(check_random_state(model.random_state).randint(2**31 - 1))
+        self.model, self.X = model, X
+
+    def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
+        """Return out-of-bag values of SVMs that are trained on these rows."""
+        closer = clone(self.model).set_params(
+            n_estimators=N_SVMS,
+            subsample_size=min(len(rows) // 2, SUBSET),
+            sampling_bias=0.5,
+            class_weight=None,
+            gamma="scale",
+            random_state=self.seed,
+            verbose=0,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an SVM that stops early can still rank rows
+            X = take_rows(self.X, rows, self.model.kernel)
+            return closer.fit(X, side).oob_votes_.mean_value[:, 1]
+
+
+def find_overlap(
+    look: CloserLook | None,
+    given: np.ndarray,
+    votes: Votes,
+    judgement: Judgement,
+    *,
+    sampled: bool = False,
+) -> Overlap:
+    """Return how far overlap explains what a judgement would change.
+
+    Parameters
+    ----------
+    look : CloserLook or None
+        None if there is no table to look at.
+    given, votes
+        As in `judge_labels`.
+    judgement : Judgement
+        What noise alone would change.
+    sampled : bool, default=False
+        Whether these rows are a sample of a table. Changes that are too few in the sample to be tested may
+        be thousands in the table; those labels are kept.
+    """
+    n_classes = votes.counts.shape[1]
+    moves = np.bincount(judgement.suggested[judgement.flagged], minlength=n_classes)
+    untested = moves < FEWEST if sampled else np.zeros(n_classes, dtype=bool)
+    weight = untested.astype(float)
+    if look is not None:
+        for b in np.flatnonzero(moves >= FEWEST).tolist():
+            sides = find_sides(given, votes.mean_value[:, b], judgement, b)
+            p = compare_sides(look, sides) if len(sides.there) >= FEWEST else 0.0  # nothing to compare with
+            weight[b] = LEVEL / (LEVEL + p)
+    return Overlap(weight, untested)
+
+
+def find_sides(given: np.ndarray, values: np.ndarray, judgement: Judgement, b: int) -> Sides:
+    """Return the rows to compare for class b; `values` are the mean values of its votes."""
+    p_b = judgement.posterior[:, b]
+    joining = np.flatnonzero(judgement.flagged & (judgement.suggested == b))
+    alike = values >= values[joining].min()
+    there = np.flatnonzero((given == b) & ~judgement.flagged & alike)
+    truly = [p_b[rows].mean() if len(rows) else 1.0 for rows in (joining, there)]
+    return Sides(joining, there, 1.0 - truly[0] * truly[1] / 2.0)
+
+
+def compare_sides(look: CloserLook, sides: Sides) -> float:
+    """Return the chance that noise alone separates the two sides as well as the closer look does."""
+    rng = np.random.default_rng(look.seed)
+    parts = [
+        rows if len(rows) <= LARGEST_SIDE else rng.choice(rows, LARGEST_SIDE, replace=False)
+        for rows in (sides.joining, sides.there)
+    ]
+    side = np.repeat([1, 0], [len(rows) for rows in parts])
+    values = look.separate(np.concatenate(parts), side)
+    asked = np.isfinite(values)
+    n_joining, n_there = np.sum(side[asked] == 1), np.sum(side[asked] == 0)
+    if n_joining * n_there == 0:
+        return 1.0
+    deviation = np.sqrt((n_joining + n_there + 1) / (12.0 * n_joining * n_there))  # of the area, by chance
+    excess = rank_evidence(values[asked], side[asked] == 1) - (sides.largest - 0.5) / deviation
+    return float(norm.sf(excess))

@@ -1,0 +1,57 @@
+"""Rows with equal features and different labels."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from subsvms import correct_labels
+from subsvms.correction._duplicates import find_contradictory
+
+
+def make_table(seed, n=400):
+    """Rows of integers, many of them equal, and labels that follow them with a chance of one in ten."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 6, (n, 3)).astype(float)
+    clean = (X.sum(axis=1) > 7.5).astype(int)
+    return X, np.where(rng.random(n) < 0.1, 1 - clean, clean)
+
+
+def drop_duplicates(X, y):
+    _, rows = np.unique(np.column_stack([X, y]), axis=0, return_index=True)
+    return X[np.sort(rows)], y[np.sort(rows)]
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_pairs_are_found_after_duplicates_were_dropped(seed, kind):
+    X, y = make_table(seed)
+    table = sparse.csr_array if kind == "csr" else np.asarray
+    assert not find_contradictory(table(X), y).any()  # equal rows that agree: nothing was dropped
+    X, y = drop_duplicates(X, y)
+    found = find_contradictory(table(X), y)
+    slow = [any((X[j] == X[i]).all() and y[j] != y[i] for j in range(len(y))) for i in range(len(y))]
+    assert found.tolist() == slow and found.sum() >= 10
+
+
+def test_signed_zeros_are_equal_and_missing_labels_contradict_none():
+    X = np.repeat(np.arange(6.0), 2)[:, None] * np.tile([-1.0, 1.0], 6)[:, None]
+    X[2:] = np.abs(X[2:])
+    y = np.tile([0, 1], 6)
+    assert find_contradictory(X, y).all()
+    y[1] = -1
+    assert find_contradictory(X, y).tolist() == [False, False, *[True] * 10]
+
+
+def test_few_pairs_may_be_an_accident():
+    X, y = np.repeat(np.arange(4.0), 2)[:, None], np.tile([0, 1], 4)
+    assert not find_contradictory(X, y).any()
+
+
+@pytest.mark.parametrize("judge", [None, LogisticRegression()])
+def test_such_labels_are_kept_and_said(seed, judge):
+    X, y = drop_duplicates(*make_table(seed))
+    with pytest.warns(UserWarning, match="rows share their features with a row of another label"):
+        correction = correct_labels(X, y, estimator=judge, random_state=seed)
+    twins = find_contradictory(X, y)
+    assert not correction.changed[twins].any()
+    assert "same features" in correction.explain(int(np.flatnonzero(twins)[0]))
