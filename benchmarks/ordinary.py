@@ -198,6 +198,28 @@ def write_report(path):
     (path.with_suffix(".md")).write_text("\n\n".join(text) + "\n", encoding="utf-8")
 
 
+def read_seeds(words):
+    """Return the seeds that a word stands for: one, or first-last."""
+    first, _, last = words.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def run_missing(run, jobs, path, columns, workers):
+    """Append the line of each job that the file does not have; the first columns of a line are its job."""
+    done = set()
+    if path.exists() and jobs:
+        with path.open(encoding="utf-8") as file:
+            done = {tuple(line[key] for key in columns[: len(jobs[0])]) for line in csv.DictReader(file)}
+    todo = [job for job in jobs if tuple(map(str, job)) not in done]
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        if not file.tell():
+            writer.writeheader()
+        for line in Parallel(workers, return_as="generator_unordered")(map(delayed(run), todo)):
+            writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in line.items()})
+            file.flush()
+
+
 def main(words=None):
     """Run what is missing, or write the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -210,26 +232,12 @@ def main(words=None):
     args = parser.parse_args(words)
     path = args.results / "ordinary.csv"
     if not args.report:
-        first, _, last = args.seeds.partition("-")
-        seeds = range(int(first), int(last or first) + 1)
-        done = set()
-        if path.exists():
-            with path.open(encoding="utf-8") as file:
-                done = {tuple(line[key] for key in COLUMNS[:5]) for line in csv.DictReader(file)}
-        todo = [
+        jobs = [
             job
-            for job in list_jobs(seeds)
-            if tuple(map(str, job)) not in done
-            and job[4] in args.methods
-            and (not args.only or job[1] in args.only)
+            for job in list_jobs(read_seeds(args.seeds))
+            if job[4] in args.methods and (not args.only or job[1] in args.only)
         ]
-        with path.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            if not done:
-                writer.writeheader()
-            for line in Parallel(args.workers, return_as="generator_unordered")(map(delayed(run), todo)):
-                writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in line.items()})
-                file.flush()
+        run_missing(run, jobs, path, COLUMNS, args.workers)
     write_report(path)
 
 

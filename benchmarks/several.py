@@ -1,7 +1,7 @@
 """Measure the correction of three or more classes, above all where they overlap by nature.
 
-    python benchmarks/several.py --name after --data-dir FOLDER --seeds 1     # half an hour on one core
-    python benchmarks/several.py --tables                                     # write results/several.md
+    python -m benchmarks.several --name after --data-dir FOLDER --seeds 1     # half an hour on one core
+    python -m benchmarks.several --tables                                     # write results/several.md
 
 Data: iris, wine, digits and synthetic tables; and tables whose classes are the values of one attribute of a1a
 (a census) or mushrooms, to be predicted from the other attributes: no label is wrong, and many classes
@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from quality import append_line, load
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.preprocessing import minmax_scale
 
+from benchmarks.quality import append_line, load
 from subsvms import adversaries, correct_labels
 
 RESULTS = Path(__file__).parent / "results"
@@ -156,7 +156,7 @@ def write_tables():
     text = [
         "# Three classes and more",
         "",
-        "Made by `python benchmarks/several.py`; see there. Shares of wrong labels, means over runs; a run",
+        "Made by `python -m benchmarks.several`; see there. Shares of wrong labels, means over runs; a run",
         f"is harmed if the share of wrong labels grows by more than {HARM}.",
         "",
     ]

@@ -58,7 +58,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "BLOCK, SHAPES, compare_exits = 600, [(5, 200, 20, 'rbf')], lambda kernel: {'kernel': kernel}",
         "scale_cost.json",
     ),
-    ("several", "", "list_tables, CASES = lambda _: ['iris'], [('uniform', 0.1)]", "several.md"),
+    ("benchmarks.several", "", "list_tables, CASES = lambda _: ['iris'], [('uniform', 0.1)]", "several.md"),
     (
         "speed",
         "--svms 50 --times 1 --out {}/speed.json",
