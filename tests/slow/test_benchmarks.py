@@ -23,6 +23,24 @@ here.main()
 BLOBS = "lambda *_: load('made: blobs', None)"  # 600 rows
 SETTINGS = [  # module, words of its command line ({} is the folder), what makes it small, what it writes
     (
+        "benchmarks.calibration",
+        "reliability --seeds 0 --only wine iris --results {} --workers 1",
+        "ordinary.KINDS, several.CASES = ('clean', 'uniform'), (('uniform', 0.1),)",
+        "calibration_reliability.png",
+    ),
+    (
+        "benchmarks.calibration",
+        "intervals --seeds 0 --results {} --workers 1",
+        "GAUSSIANS = {'two': (200, 4, 5.0, (0.5, 0.5)), 'three': (200, 4, 5.0, (0.4, 0.3, 0.3))}",
+        "calibration.md",
+    ),
+    (
+        "benchmarks.calibration",
+        "smoothness --seeds 0 --results {} --workers 1",
+        "RATES, TABLES = (0.0, 0.1), {'breast cancer': TABLES['breast cancer']}",
+        "calibration_smoothness.png",
+    ),
+    (
         "decisions",
         "--seeds 1",
         "ATTACKS, whole, plain = {'clean': None}, load, LabelCorrector; from subsvms import SubSVMClassifier;"
