@@ -191,7 +191,7 @@ def report_reliability(path):
 
 def draw_reliability(lines, path):
     """Draw the share of right labels against what was stated, a line for each group."""
-    figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.9), layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.4), layout="constrained")
     xlabels = ("confidence of changed labels", "label_quality of all labels")
     colours = {group: f"C{i}" for i, group in enumerate(sorted(set(lines["group"])))}
     for measure, axes, xlabel in zip(BINS, panels, xlabels, strict=True):
@@ -332,7 +332,7 @@ def list_smoothness(seeds):
 def list_steps(lines):
     """Return the largest steps of each table and seed between neighbouring rates."""
     rows = []
-    for (name, seed), part in lines.sort_values("rate").groupby(["data", "seed"], sort=False):
+    for (name, seed), part in lines.sort_values("rate").groupby(["data", "seed"]):
         steps, added = np.diff(part["changed"]), np.diff(part["flipped"])
         beyond = np.maximum(
             steps - added, -steps
@@ -370,7 +370,7 @@ def draw_smoothness(lines, path):
     """Draw changed labels against flipped ones, a line for each seed, and dashed those that were right."""
     names = list(dict.fromkeys(lines["data"]))
     figure, panels = plt.subplots(
-        1, len(names), figsize=(3.6 * len(names), 3.6), layout="constrained", squeeze=False
+        1, len(names), figsize=(2.9 * len(names), 2.9), layout="constrained", squeeze=False
     )
     for name, axes in zip(names, panels[0], strict=True):
         own = lines[lines["data"] == name].sort_values("rate")
