@@ -143,10 +143,15 @@ def run(job):
         warnings.simplefilter("ignore")
         labels, quality = METHODS[method](X, given, seed)
     seconds = time.process_time() - began
+    measures = score(clean, given, known, labels, quality)
+    return dict(zip(COLUMNS, (*job, *measures, round(seconds, 2)), strict=True))
+
+
+def score(clean, given, known, labels, quality):
+    """Return the wrong labels before and after, the labels changed, and the AUC of the ranking."""
     wrong = (given != clean)[known]
     auc = roc_auc_score(wrong, -quality[known]) if wrong.any() and not wrong.all() else np.nan
-    left, changed = np.mean((labels != clean)[known]), np.mean(labels != given)
-    return dict(zip(COLUMNS, (*job, np.mean(wrong), left, changed, auc, round(seconds, 2)), strict=True))
+    return np.mean(wrong), np.mean((labels != clean)[known]), np.mean(labels != given), auc
 
 
 def list_jobs(seeds):
@@ -167,6 +172,26 @@ def list_jobs(seeds):
         for method in METHODS
         if cell[1] not in LARGE or (cell[2] in ("clean", "uniform") and method != "cleanlab, SVC")
     ]
+
+
+def find_done(path, columns):
+    """Return the runs that a CSV file has: tuples of the words in these columns."""
+    if not path.exists():
+        return set()
+    with path.open(encoding="utf-8") as file:
+        return {tuple(line[key] for key in columns) for line in csv.DictReader(file)}
+
+
+def append_lines(path, columns, lines):
+    """Append each line to a CSV file as soon as it is there, numbers with five digits."""
+    fresh = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        if fresh:
+            writer.writeheader()
+        for line in lines:
+            writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in line.items()})
+            file.flush()
 
 
 def write_report(path):
@@ -206,18 +231,9 @@ def read_seeds(words):
 
 def run_missing(run, jobs, path, columns, workers):
     """Append the line of each job that the file does not have; the first columns of a line are its job."""
-    done = set()
-    if path.exists() and jobs:
-        with path.open(encoding="utf-8") as file:
-            done = {tuple(line[key] for key in columns[: len(jobs[0])]) for line in csv.DictReader(file)}
+    done = find_done(path, columns[: len(jobs[0])]) if jobs else set()
     todo = [job for job in jobs if tuple(map(str, job)) not in done]
-    with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        if not file.tell():
-            writer.writeheader()
-        for line in Parallel(workers, return_as="generator_unordered")(map(delayed(run), todo)):
-            writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in line.items()})
-            file.flush()
+    append_lines(path, columns, Parallel(workers, return_as="generator_unordered")(map(delayed(run), todo)))
 
 
 def main(words=None):
