@@ -63,6 +63,12 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
     ),
     ("quality", "--corruptions 1 --out {}/quality.csv --only 'made: blobs'", "", "quality.md"),
     ("review", "--clients 2 --seconds 0.5 --issues 200", "", "review.json"),
+    (
+        "benchmarks.same_probabilities",
+        "--seeds 0 --only iris 'breast cancer' --judges 'logistic regression' --cache {}/cache --results {}",
+        "KINDS, ONE_CLASS, MOST = ('clean', 'uniform'), ONE_CLASS[:1], 150",
+        "same_probabilities.md",
+    ),
     ("scale", "rows", "ROWS, BLOCK = (3000,), 3000; EVERYWHERE = CASES = ('--svms 20',)", "scale.json"),
     (
         "scale",
