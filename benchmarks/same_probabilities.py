@@ -33,7 +33,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_te
 from sklearn.svm import SVC
 
 from benchmarks import ordinary, several
-from benchmarks.ordinary import HARM, append_lines, find_done, parse_seeds, score
+from benchmarks.ordinary import HARM, append_lines, find_done, read_seeds, score
 from benchmarks.peers.methods import N_FOLDS
 from benchmarks.peers.tables import as_markdown
 from subsvms import LabelCorrector
@@ -221,7 +221,7 @@ def main(words=None):
         if args.cache:
             args.cache.mkdir(parents=True, exist_ok=True)
         done = find_done(path, COLUMNS[:6])
-        cells = list_cells(parse_seeds(args.seeds))
+        cells = list_cells(read_seeds(args.seeds))
         jobs = [
             (*cell, judge) for cell in cells for judge in args.judges if not args.only or cell[1] in args.only
         ]
