@@ -24,7 +24,7 @@ def sample_plainly(u, is_given, n_draws=300_000, seed=0):
     bins = bin_values(u, is_given)
     lifts = rng.normal(*_noise_curve.LOG_LIFT, (2, n_draws))
     inside = ((lifts > _noise_curve.WIDEST[0][0]) & (lifts < _noise_curve.WIDEST[0][1])).all(axis=0)
-    scale = 1.0 - (1.0 - _noise_curve.LARGEST) ** _noise_curve.FEW
+    scale = 1.0 - (1.0 - _noise_curve.TOGETHER) ** _noise_curve.FEW
     e, f = 1.0 - (1.0 - scale * rng.random((2, n_draws))) ** (1.0 / _noise_curve.FEW)
     e, f = (np.where(rng.random(n_draws) < _noise_curve.NONE, 0.0, rate) for rate in (e, f))
     possible = (e + f < _noise_curve.TOGETHER) & inside
@@ -125,7 +125,7 @@ def test_a_row_without_a_label_is_judged_by_its_value_alone():
 def test_tiny_and_constant_tables_have_a_curve(n):
     for u in (np.zeros(n), np.arange(n) / n):
         curve = integrate_curve(u, np.arange(n) % 2 == 0)
-        assert np.isfinite(curve.p_wrong).all() and (curve.rates <= _noise_curve.LARGEST).all()
+        assert np.isfinite(curve.p_wrong).all() and (curve.rates <= _noise_curve.TOGETHER).all()
 
 
 def test_the_curve_rises_from_bottom_to_top():

@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm, rankdata
 
-from subsvms.correction._noise_curve import Curve, integrate_curve
+from subsvms.correction._noise_curve import TOGETHER, Curve, integrate_curve
 from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
 
 CHANCE = 0.001  # that random labels pass for explained; the measured share is close to it
 FEWEST = 5  # rows of a class; no share can be estimated from fewer
-SOLVABLE = 0.2  # least difference in a column of T at which labels are used
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,4 +196,4 @@ def rank_evidence(u: np.ndarray, is_given: np.ndarray) -> float:
 def is_solvable(matrix: np.ndarray) -> bool:
     """Return whether each label is clearly likelier for its own class than for others, so that T inverts."""
     others = np.where(np.eye(len(matrix), dtype=bool), -np.inf, matrix)
-    return bool(np.min(np.diag(matrix) - others.max(axis=0)) > SOLVABLE)
+    return bool(np.min(np.diag(matrix) - others.max(axis=0)) > 1.0 - TOGETHER)

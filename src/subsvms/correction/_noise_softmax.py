@@ -23,10 +23,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from subsvms.correction._noise_curve import FEW
+from subsvms.correction._noise_curve import FEW, LOG_LIFT
 from subsvms.correction._posterior import IMPOSSIBLE
 
-LIFT = 100.0  # times as likely, in odds, as in the table: no vote says more
+LIFT = float(
+    np.exp(np.exp(LOG_LIFT[0]))
+)  # in odds, of unanimous votes: as is usual for two classes, about 150
 # Standard deviations of log slopes, and of log weights: with 0.5, weights can hide the noise of a class.
 SPREAD = np.array([[0.5], [0.3]])
 DIRECTIONS = 0.1  # of the Dirichlet prior: small, so that few directions are expected
@@ -49,8 +51,8 @@ class Softmax(NamedTuple):
         --------
         >>> softmax = Softmax(np.full(3, 10.0), np.ones(3) / 3, find_floor(3))
         >>> softmax.shares(np.array([[0.5, 0.1, -0.6], [0.1, 0.1, -0.2]])).round(3)
-        array([[0.973, 0.023, 0.005],
-               [0.487, 0.487, 0.027]])
+        array([[0.976, 0.021, 0.003],
+               [0.487, 0.487, 0.026]])
         """
         behind = values - values.max(axis=1, keepdims=True)
         joint = self.weights * lift(behind, self.slopes, self.floor)[0]
