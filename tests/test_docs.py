@@ -1,9 +1,12 @@
 """The code on the pages in docs/ runs, and their pictures can be drawn again."""
 
 import doctest
+import importlib
+import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -15,6 +18,16 @@ def test_the_code_on_a_page_gives_the_results_shown(page, monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
     found = doctest.testfile(str(page), module_relative=False)
     assert found.attempted > 0 and found.failed == 0
+
+
+def test_the_numbers_of_the_rule_are_those_of_the_code():
+    text = (DOCS / "the_rule.md").read_text()
+    listed = re.findall(r"`(_\w+)\.([A-Z_]+)` (?:\| |\()([\d., ]+)(?: \||\))", text)
+    assert 12 < len(listed) < 16  # with two for the rank alone
+    for module, name, value in listed:
+        number = getattr(importlib.import_module(f"subsvms.correction.{module}"), name)
+        shown = [float(part) for part in value.split(", ")]
+        assert np.ravel(number).round(2 if "," in value else 9).tolist() == shown, name
 
 
 @pytest.mark.slow

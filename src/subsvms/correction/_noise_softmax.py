@@ -28,7 +28,7 @@ from subsvms.correction._posterior import IMPOSSIBLE
 
 LIFT = float(
     np.exp(np.exp(LOG_LIFT[0]))
-)  # in odds, of unanimous votes: as is usual for two classes, about 150
+)  # in odds, of unanimous votes: as usual with two classes
 # Standard deviations of log slopes, and of log weights: with 0.5, weights can hide the noise of a class.
 SPREAD = np.array([[0.5], [0.3]])
 DIRECTIONS = 0.1  # of the Dirichlet prior: small, so that few directions are expected
