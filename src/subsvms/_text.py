@@ -2,6 +2,9 @@
 
 import reprlib
 
+WIDE = 0.25  # an interval of a rate that is wider says too little for the middle of it to be named
+UNKNOWN = "not known"
+
 
 def is_text(value: str) -> bool:
     r"""Return whether text can be written as UTF-8: it cannot if it contains an unpaired surrogate.
@@ -27,3 +30,59 @@ def format_value(value: object) -> str:
     '[0, 1, 2, 3, 4, 5, ...]'
     """
     return " ".join(reprlib.repr(value).split())
+
+
+# Shares and rates
+
+
+def is_rate_known(low: float, high: float) -> bool:
+    """Return whether an estimated rate may be named: only if its interval is not too wide.
+
+    Where nothing can be estimated the interval goes from 0 to 1. Terminal, report and library ask here.
+
+    Examples
+    --------
+    >>> is_rate_known(0.02, 0.05), is_rate_known(0.0, 0.5)
+    (True, False)
+    """
+    return high - low <= WIDE
+
+
+def format_percent(share: float) -> str:
+    """Return a share in per cent, with a decimal where it matters; only 0 and 1 become 0 % and 100 %.
+
+    Examples
+    --------
+    >>> [format_percent(share) for share in (0, 0.0001, 0.031, 0.93, 0.9999, 1)]
+    ['0 %', '< 0.1 %', '3.1 %', '93 %', '> 99.9 %', '100 %']
+    """
+    if share <= 0 or share >= 1:
+        return f"{100 * share:.0f} %"
+    if share < 0.001 or share > 0.999:
+        return "< 0.1 %" if share < 0.5 else "> 99.9 %"
+    decimals = 1 if share < 0.0995 or share > 0.99 else 0
+    return f"{100 * share:.{decimals}f} %"
+
+
+def format_interval(low: float, high: float) -> str:
+    """Return an interval of shares.
+
+    Examples
+    --------
+    >>> format_interval(0.02, 0.05)
+    '2.0 to 5.0 %'
+    """
+    return f"{format_percent(low).removesuffix(' %')} to {format_percent(high)}"
+
+
+def format_rate(rate: float, low: float, high: float) -> str:
+    """Return an estimated rate and its interval; the rate only if it is known.
+
+    Examples
+    --------
+    >>> format_rate(0.031, 0.02, 0.05), format_rate(0.0, 0.0, 0.5), format_rate(0.0, 0.0, 1.0)
+    ('3.1 % (2.0 to 5.0 %)', 'not known (0 to 50 %)', 'not known')
+    """
+    if high - low >= 1:
+        return UNKNOWN
+    return f"{format_percent(rate) if is_rate_known(low, high) else UNKNOWN} ({format_interval(low, high)})"

@@ -159,4 +159,14 @@ def test_labels_that_hardly_say_anything_are_left_as_they_are():
 def test_an_estimate_can_be_printed():
     u, given, _ = make_votes(0, rates=(0.0, 0.3))
     text = str(estimate(u, given))
-    assert "of the labels are thought wrong" in text and "of true 'yes'" in text
+    assert "Wrong labels, estimated: " in text and "of true 'yes'" in text and "thought" not in text
+
+
+def test_a_rate_with_a_wide_interval_is_not_named():
+    u, given, _ = make_votes(0, rates=(0.0, 0.3))
+    noise = replace(estimate(u, given), rate_interval=np.array([[0.0, 0.5], [0.28, 0.33]]))
+    _, first, second = str(noise).splitlines()
+    assert first.endswith(": not known (0 to 50 %)") and second.endswith(" % (28 to 33 %)")
+    assert "not known" not in second
+    unknown = estimate(np.random.default_rng(0).uniform(-1, 1, len(given)), given)
+    assert [line.partition(": ")[2] for line in str(unknown).splitlines()] == ["not known"] * 3

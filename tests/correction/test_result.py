@@ -6,6 +6,7 @@ from corrections import attacked, make_corrector, quick, quietly
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
+from subsvms._text import format_interval
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
 
@@ -85,7 +86,23 @@ def test_a_correction_can_be_printed_compared_and_hashed(cancer):
     assert "labels flagged" in repr(correction) and "estimated error rate" in repr(correction)
     assert correction == correction and correction != quick(X, y) and hash(correction)
     rng = np.random.default_rng(0)
-    assert "rate unknown" in repr(quietly(rng.random((200, 3)), rng.integers(2, size=200)))
+    assert "error rate not known" in repr(quietly(rng.random((200, 3)), rng.integers(2, size=200)))
+
+
+def test_printed_it_says_how_many_changes_are_expected_to_be_right(cancer):
+    X, y = cancer
+    given = attacked(y, 0)
+    correction = quick(X, given)
+    right = correction.confidence[correction.changed].sum()
+    low, high = correction.noise.error_rate_interval
+    assert f"{correction.changed.sum()} changed, about {right:.0f} rightly" in repr(correction)
+    assert f" % ({format_interval(low, high)}))" in repr(correction)
+    assert "rightly" not in repr(quick(X, y)) and "rightly" not in repr(quick(X, given, rule="majority"))
+    decided = np.where(correction.changed, 1 - given, -1).astype(object)
+    decided[decided == -1] = None
+    settled = quietly(X, given, verified=decided)
+    n = settled.changed.sum()
+    assert n >= correction.changed.sum() and f"{n} changed, about {n} rightly" in repr(settled)
 
 
 def test_one_row_or_some_can_be_explained(corrected):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm, rankdata
 
+from subsvms._text import format_rate
 from subsvms.correction._noise_curve import TOGETHER, Curve, integrate_curve
 from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
 
@@ -103,10 +104,9 @@ class NoiseEstimate:
         return bool(self.evidence.max() >= evidence_needed(len(self.classes)))
 
     def __str__(self) -> str:
-        low, high = self.error_rate_interval
-        lines = [f"{self.error_rate:.1%} of the labels are thought wrong ({low:.1%} to {high:.1%})"]
-        for name, rate, (low, high) in zip(self.classes, self.rates, self.rate_interval, strict=True):
-            lines.append(f"  of true {str(name)!r}: {rate:.1%} ({low:.1%} to {high:.1%})")
+        lines = [f"Wrong labels, estimated: {format_rate(self.error_rate, *self.error_rate_interval)}"]
+        for name, rate, limits in zip(self.classes, self.rates, self.rate_interval, strict=True):
+            lines.append(f"  of true {str(name)!r}: {format_rate(rate, *limits)}")
         return "\n".join(lines)
 
 

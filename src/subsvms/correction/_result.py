@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._text import format_rate
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, name_rows
@@ -79,9 +80,20 @@ class Correction:
         return len(self.given)
 
     def __repr__(self) -> str:
-        flagged, n = int(self.flagged.sum()), int((self.given >= 0).sum())
-        rate = f"estimated error rate {self.noise.error_rate:.3f}" if self.noise.explained else "rate unknown"
-        return f"Correction({flagged} of {n} labels flagged, {int(self.changed.sum())} changed, {rate})"
+        flagged, n, changed = self.flagged.sum(), np.sum(self.given >= 0), self.changed.sum()
+        # A plain vote gives no probabilities to add up.
+        right = f", about {self._expect_right():.0f} rightly" if changed and not self._is_plain_vote else ""
+        rate = format_rate(self.noise.error_rate, *self.noise.error_rate_interval)
+        found = f"{flagged} of {n} labels flagged, {changed} changed{right}"
+        return f"Correction({found}, estimated error rate {rate})"
+
+    @property
+    def _is_plain_vote(self):
+        return self.settings.rule == "majority"
+
+    def _expect_right(self):
+        """Return how many changes are expected to be right; those that people decided are."""
+        return float(np.where(self.decided, 1.0, self.confidence)[self.changed].sum())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -119,7 +131,9 @@ class Correction:
         """How credible the given label is, from 0 to 1, to rank labels by; NaN without one.
 
         Its probability, averaged with what it would be if at least a fifth of each class were wrong; where a
-        guard contradicts the noise estimate, only the latter counts.
+        guard contradicts the noise estimate, only the latter counts. So it also averages over noise that the
+        rule does not know of: quality and confidence of a row do not add up to one, even with two classes.
+        `(1 - label_quality[rows]).sum()` is how many of these labels are expected to be wrong.
         """
         return self.judgement.quality
 
@@ -177,8 +191,11 @@ class Correction:
 
     @property
     def confidence(self) -> np.ndarray:
-        """Probability of the suggested label; with the rule "majority", its share of the votes."""
-        if self.settings.rule == "majority":
+        """Probability of the suggested label; with the rule "majority", its share of the votes.
+
+        It is what the rule goes by, and takes the noise to be as estimated; `label_quality` does not.
+        """
+        if self._is_plain_vote:
             return self.vote_share
         return self.judgement.posterior[np.arange(len(self)), self.judgement.suggested]
 
