@@ -4,6 +4,9 @@ import numpy as np
 from judged_votes import make_rule, make_table
 
 from subsvms.correction._judge import gather_notes
+from subsvms.correction._noise import NoiseEstimate
+from subsvms.correction._rule import Rule, Settings
+from subsvms.ensemble import Votes
 
 
 def find_notes(votes, labels, matrix, **more):
@@ -48,3 +51,23 @@ def test_uniform_flips_are_not_mistaken_for_flips_near_the_border(seed):
     votes, labels, _, _ = make_table(seed, rates=(0.2, 0.2))
     notes = find_notes(votes, labels, [[0.8, 0.2], [0.2, 0.8]])
     assert not any("run against" in note for note in notes)
+
+
+def test_many_classes_give_one_note_that_names_five():
+    """Nine classes have two rows each; of eleven others, all rows of six are contradicted."""
+    given = np.concatenate([np.repeat(np.arange(9), 2), np.repeat(np.arange(9, 20), 40)])
+    winners = np.where((given >= 9) & (given < 15), given + 5, given)
+    counts = 100 * np.eye(20, dtype=int)[winners]
+    votes = Votes(counts, 2.0 * counts - 100, np.full(len(given), 100))
+    matrix, sizes = np.eye(20), np.bincount(given)
+    noise = NoiseEstimate(
+        np.array([f"c{i}" for i in range(20)]), matrix, np.zeros((20, 2)), sizes / len(given), np.zeros(2),
+        np.full(20, 50.0),
+    )  # fmt: skip
+    scarce, contradicted = gather_notes(Rule(noise, sizes, sizes, Settings()), votes, given)
+    assert scarce.startswith("9 classes have fewer than 5 labelled rows, 'c0' (2), ") and "c5" not in scarce
+    assert "'c4' (2) and 4 more: " in scarce
+    assert "most rows labelled 'c9' (100%), " in contradicted and "c14" not in contradicted
+    assert "'c13' (100%) and 1 more, and 52% of all labels." in contradicted
+    pooled, _ = gather_notes(Rule(noise, np.maximum(sizes, 10), sizes, Settings()), votes, given)
+    assert "in the sample" in pooled and "'c4' (2 of 10) and 4 more: " in pooled

@@ -3,6 +3,9 @@
 import pytest
 from corrections import attacked, quick
 
+from subsvms.correction._rule import Halt, Settings
+from subsvms.correction._words import KEEPERS, SPARED, format_keeper
+
 
 def test_reasons_name_vote_probability_and_threshold(cancer):
     pytest.importorskip("pandas")
@@ -18,3 +21,10 @@ def test_reasons_name_vote_probability_and_threshold(cancer):
     majority = quick(X, given, rule="majority", min_confidence=0.8).to_frame()
     assert majority["reason"].str.contains("most votes").all()
     assert majority["reason"].str.contains("more than 0.8 of them").all()
+
+
+def test_what_kept_a_label_is_named():
+    named = {halt: format_keeper(halt, Settings(min_confidence=0.8)) for halt in Halt}
+    assert named[Halt.NONE] == "min_confidence 0.8" and named[Halt.CAPPED] == "max_error_rate"
+    assert set(SPARED) <= set(KEEPERS)
+    assert format_keeper(Halt.NONE, Settings(rule="majority")) == "the plain vote"

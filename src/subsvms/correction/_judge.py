@@ -129,24 +129,23 @@ def note_kept(halt: np.ndarray) -> list[str]:
 def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None = None) -> tuple[str, ...]:
     """Return what the user must know before using the result, a sentence or two per note."""
     noise, sizes = rule.noise, rule.sizes
-    notes = [
-        format_scarce(str(name), int(seen), int(size))
-        for name, seen, size in zip(noise.classes, rule.seen, sizes, strict=True)
-        if seen < FEWEST
-    ]
+    counted = zip(map(str, noise.classes), rule.seen.tolist(), sizes.tolist(), strict=True)
+    notes = format_scarce([(name, seen, size) for name, seen, size in counted if seen < FEWEST])
     if not noise.explained:
         return (*notes, UNEXPLAINED if judge is None else UNPREDICTED)
     if not is_solvable(noise.matrix):
         notes.append(HARDLY_TOLD_APART)
     judged = (given >= 0) & (votes.n_voters > 0)
     against = judged & (votes.winners(sizes, given) != given)
+    contradicted = []
     for c, name in enumerate(noise.classes):
         own = against[judged & (given == c)]
         share = np.mean(own) if rule.seen[c] >= FEWEST and len(own) else 0.0
         if share > OF_CLASS:
-            notes.append(format_contradicted(f"most rows labelled {str(name)!r} ({share:.0%})", judge))
-    if against.sum() > OF_TABLE * judged.sum():
-        notes.append(format_contradicted(f"{against.sum() / judged.sum():.0%} of all labels", judge))
+            contradicted.append(f"{str(name)!r} ({share:.0%})")
+    whole = against.sum() / max(judged.sum(), 1)
+    if contradicted or whole > OF_TABLE:
+        notes.append(format_contradicted(contradicted, whole if whole > OF_TABLE else None, judge))
     if len(sizes) == 2:
         stretch = find_reversal(votes.mean_value[judged, 1], given[judged] == 1)
         if stretch > 0:

@@ -1,8 +1,11 @@
 """What a correction says in words: why a label was kept or changed, and what the user must know."""
 
+from collections.abc import Sequence
+
 from subsvms.correction._noise import FEWEST
 from subsvms.correction._rule import Halt, Settings
 
+NAMED = 5  # classes in a note; the others are counted
 HALTS = {
     Halt.UNASKED: "every SVM was trained on this row, so none of them can judge it",
     Halt.UNEXPLAINED: "the features do not predict the labels, so none is changed",
@@ -15,6 +18,13 @@ HALTS = {
 }
 JUDGES_HALTS = {  # the same, where a judge other than SVMs would be misrepresented
     Halt.UNASKED: "every part of the judge was trained on this row, so none can judge it",
+}
+KEEPERS = {  # the same, in a list of what kept how many labels; where nothing halts it, the rule's threshold
+    Halt.SMALL: f"a class with fewer than {FEWEST} rows",
+    Halt.CAPPED: "max_error_rate",
+    Halt.TOLD_APART: "features that tell rows apart",
+    Halt.UNTESTED: "changes too few to be checked",
+    Halt.DUPLICATE: "an equal row with another label",
 }
 SPARED = {  # why a whole group of labels was kept
     Halt.TOLD_APART: "labels that look wrong were kept: the features distinguish their rows from those they "
@@ -59,23 +69,76 @@ def format_spared(n_rows: int, halt: Halt) -> str:
     return f"{n_rows} {words}"
 
 
-def format_scarce(name: str, seen: int, size: int) -> str:
-    """Return a note on a class with too few rows to be judged."""
-    if seen < size:
+def format_keeper(halt: Halt, settings: Settings) -> str:
+    """Return what kept a label although another is more probable, in a few words."""
+    if halt == Halt.NONE:
         return (
-            f"Class {name!r} has {size} labelled rows, but only {seen} in the sample that everything is "
-            "learned from: no label was changed from or to it; a larger pool (pool_size) has more."
+            "the plain vote" if settings.rule == "majority" else f"min_confidence {settings.min_confidence:g}"
         )
-    return (
-        f"Class {name!r} has {size} labelled row{'' if size == 1 else 's'}; with fewer than {FEWEST} its "
-        "noise cannot be estimated, so no label was changed from or to it."
-    )
+    return KEEPERS.get(halt, "a safety check")
 
 
-def format_contradicted(labels: str, judge: str | None = None) -> str:
-    """Return a note on labels, in words, that the vote contradicts."""
+def name_some(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are.
+
+    Examples
+    --------
+    >>> name_some(["'a'"]), name_some(["'a'", "'b'"]), name_some(list("abcdefg"))
+    ("'a'", "'a' and 'b'", 'a, b, c, d, e and 2 more')
+    """
+    *others, last = names if len(names) <= NAMED else [*names[:NAMED], f"{len(names) - NAMED} more"]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def format_scarce(classes: Sequence[tuple[str, int, int]]) -> list[str]:
+    """Return notes on classes with too few rows to be judged: one on small ones, one on those hardly seen.
+
+    Parameters
+    ----------
+    classes : sequence of (str, int, int)
+        Name of each, rows of it that are learned from, and all rows of it.
+    """
+    small = [(name, size) for name, seen, size in classes if seen >= size]
+    hardly = [(name, f"{seen} of {size}") for name, seen, size in classes if seen < size]
+    notes = []
+    if len(small) == 1:
+        ((name, size),) = small
+        notes.append(
+            f"Class {name!r} has {size} labelled row{'' if size == 1 else 's'}; with fewer than {FEWEST} its "
+            "noise cannot be estimated, so no label was changed from or to it."
+        )
+    elif small:
+        named = name_some([f"{name!r} ({size})" for name, size in small])
+        notes.append(
+            f"{len(small)} classes have fewer than {FEWEST} labelled rows, {named}: their noise cannot be "
+            "estimated, so no label was changed from or to them."
+        )
+    if hardly:
+        what, them = ("Class", "it") if len(hardly) == 1 else (f"{len(hardly)} classes", "them")
+        named = name_some([f"{name!r} ({seen})" for name, seen in hardly])
+        notes.append(
+            f"{what} with too few labelled rows in the sample that everything is learned from, {named}: no "
+            f"label was changed from or to {them}; a larger pool (pool_size) has more."
+        )
+    return notes
+
+
+def format_contradicted(classes: Sequence[str], share: float | None, judge: str | None = None) -> str:
+    """Return a note on labels that the vote contradicts.
+
+    Parameters
+    ----------
+    classes : sequence of str
+        Classes, in words, of whose rows it contradicts most.
+    share : float or None
+        Of all labels, if that is too large.
+    judge : str, optional
+        Who judged, if not SVMs.
+    """
     who = "The vote" if judge is None else judge[0].upper() + judge[1:]
-    return f"{who} contradicts {labels}. {BEYOND_HALF}"
+    labels = [f"most rows labelled {name_some(classes)}"] if classes else []
+    labels += [] if share is None else [f"{share:.0%} of all labels"]
+    return f"{who} contradicts {', and '.join(labels)}. {BEYOND_HALF}"
 
 
 def format_reversed(share: float, judge: str | None = None) -> str:

@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.run import correct_table
+from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.ensemble import _pool
 
@@ -71,6 +72,7 @@ def judge_twice(folder, work, options):
     listed = whole.to_table(run.table).to_pydict()
     n_doubtful = len(finding.doubtful)  # labels that nothing changes; they have a file of their own
     assert finding.n_issues == len(whole) and len(issues["row"]) == len(whole) - n_doubtful
+    assert finding.n_labels == whole.n_labels and finding.doubt == add_doubt(run.correction, whole.rows)
     order = [i for i in np.argsort(listed["row"]) if listed["row"][i] in set(issues["row"])]
     for name in set(listed) - {"supporting", "opposing"}:
         assert issues[name] == [listed[name][i] for i in order], name
@@ -117,7 +119,7 @@ def test_a_class_with_few_rows_in_the_sample_is_left_alone(tmp_path):
     where = write_files(set_labels(columns, labels), tmp_path / "big")
     learned, _, (corrected, _) = correct_in_parts(where, tmp_path / "work", pool_size=100)
     assert corrected["label"] == labels
-    assert any("'rare' has 10 labelled rows, but only 2 in the sample" in note for note in learned.notes)
+    assert any("in the sample" in note and "'rare' (2 of 10)" in note for note in learned.notes)
 
 
 def test_labels_keep_their_type(tmp_path):
