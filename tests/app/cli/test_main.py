@@ -125,3 +125,16 @@ def test_dates_that_python_does_not_have_do_not_stop_a_run(tmp_path):
     parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
     done = run("correct", str(tmp_path / "t.parquet"), "--label", "y", "--svms", "20")
     assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    "words", ["correct no.csv --label y", "predict m no.csv", "corrupt 'no-*.csv' --label y"]
+)
+def test_a_file_that_is_not_there_is_refused_before_anything_heavy_is_loaded(words, tmp_path):
+    code = (
+        f"import shlex, sys; sys.argv[1:] = shlex.split({words!r})\nfrom subsvms.__main__ import main\n"
+        "try: main()\nexcept SystemExit: print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert "no" in done.stderr and "check its name and folder" in done.stderr
+    assert not set(done.stdout.split()) & {"numpy", "scipy", "sklearn", "numba", "pyarrow", "jinja2"}

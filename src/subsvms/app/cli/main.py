@@ -116,6 +116,12 @@ def correct(
 
     Creates a folder with the corrected table, the issues, a report and a record. FILE is never changed.
     """
+    where: str | list[str] = ""
+    column = ""
+    if from_run is None:  # before the imports, which take seconds
+        where, column = check_file_and_label(file, label)
+        check_there(where)
+
     from joblib import effective_n_jobs
     from rich.console import Console
 
@@ -124,14 +130,12 @@ def correct(
     from subsvms.app.runs.job import do_job, read_verified, repeat_options
     from subsvms.app.runs.options import Options
 
-    where: str | list[str]
     expected = base = None
     if from_run is not None:
         refuse_other_settings(context, {"from_run", *NO_SETTINGS})
         where, options, features, expected = repeat_options(from_run)
         base = None if expected.base is None else Path(expected.base)
     else:
-        where, column = check_file_and_label(file, label)
         verified: tuple = ()
         if decisions is not None:
             verified, expected = read_verified(decisions, column)
@@ -226,6 +230,14 @@ def check_file_and_label(file: str | None, label: str | None) -> tuple[str, str]
     return file, label
 
 
+def check_there(file: str) -> None:
+    """Raise an error if there is no such file or folder, and no file that matches such a pattern."""
+    from subsvms.app.tables.files import find_files
+
+    if not Path(file).is_dir():  # what a folder must hold is for those to say who read it
+        find_files(file)
+
+
 @app.command(epilog="Example: subsvms predict loans.model.safetensors new_loans.csv")
 def predict(
     model: Annotated[Path, typer.Argument(help="File that subsvms correct --save-model wrote.")],
@@ -247,6 +259,8 @@ def predict(
 
     Writes a copy of FILE with the predicted label and the share of the SVMs that vote for it.
     """
+    check_there(file)
+
     from subsvms.app.runs.model import predict_file
 
     reading = {"format": format, "encoding": encoding, "separator": separator}
@@ -305,6 +319,8 @@ def corrupt(
 
     The attacks boundary, surest and greedy use no seed.
     """
+    check_there(file)
+
     from subsvms.app.cli.corrupt import corrupt_file, parse_matrix
 
     done = corrupt_file(
