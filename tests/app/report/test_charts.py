@@ -94,6 +94,19 @@ def test_charts_that_would_show_nothing_are_left_out(correction):
     fragile = replace(correction, withstands=np.zeros(len(correction), dtype=int))
     assert list(draw_charts(many)) == list(draw_charts(unexplained)) == ["votes", "certified"]
     assert list(draw_charts(fragile)) == ["noise", "votes"]
+    fragile.withstands[:3] = 1  # fewer than one in a hundred
+    assert list(draw_charts(fragile)) == ["noise", "votes"]
+    wide = np.array([[0.0, 0.5], [0.1, 0.6]])
+    vague = replace(correction, noise=replace(correction.noise, rate_interval=wide))
+    assert list(draw_charts(vague)) == ["votes", "certified"]
+
+
+def test_the_matrix_has_question_marks_where_a_rate_is_not_known(correction):
+    wide = np.array([[0.0, 0.1], [0.0, 0.5]])
+    half = replace(correction, noise=replace(correction.noise, rate_interval=wide))
+    svg = draw_charts(half)["noise"]
+    assert svg.count(">?<") == 2 and len(re.findall(r">[\d.]+\xa0%<", svg)) == 2
+    assert "Of true &#39;yes&#39;, it is not known how many keep their label." in svg
 
 
 def test_flagged_rows_without_a_threshold_are_marked_a_few_hundred_times_at_most():

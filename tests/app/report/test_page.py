@@ -54,7 +54,9 @@ def make_summary(**changes):
         "rows": 32561, "labelled": 32561, "missing": 3, "features": 123, "columns_used": 14,
         "rule": "posterior", "action": "fix", "flagged": 812, "changed": 812, "held_back": 31,
         "error_rate": 0.031, "error_rate_interval": [0.02, 0.05], "explained": True,
-        "expected_precision": 0.93,
+        "expected_precision": 0.93, "kept_by": [["min_confidence 0.8", 30], ["max_error_rate", 1]],
+        "listing": "Of the 843 labels listed, about 700 are expected to be wrong.",
+        "certified": {"share": 0.9, "most": 3},
         "words": ["About 3.1 % of the labels look wrong.", "812 were changed."],
         "notes": ["The votes contradict a third of the labels."],
         "next": ["Look at the rows below.", "Use corrected.csv."],
@@ -100,7 +102,8 @@ def test_the_page_has_the_order_that_a_reader_needs(charts):
         "Wrong labels by class", "Which labels are mixed up", "How the SVMs voted",
         "Which SVMs voted", "These fit.", "216narrow0.1230.310", "864 (chosen)narrow0.1230.300",
         "How many changes the verdicts withstand", "Where the wrong labels come from", "By annotator",
-        "Rows to look at first", "The 12 most suspicious of 812 rows.", "Row 0", "Very likely: the",
+        "Rows to look at first", "The 12 most suspicious of 812 rows.",
+        "about 700 are expected to be wrong. Rows are counted from 1", "Row 0", "Very likely: the",
         "fix: 97% of 947 SVMs", "For the record", "a1b2", "2026-11-15 12:00 UTC",
     ]  # fmt: skip
     place = 0
@@ -289,6 +292,45 @@ def test_labels_that_the_votes_do_not_explain_have_no_rates():
     assert "The columns do not explain the labels, so none was changed." in text
     assert "there is no estimate of which are mixed up" in text
     assert "Mislabelled" not in text
+
+
+def test_a_rate_that_is_not_known_has_no_number_and_no_bar():
+    known, unknown = make_summary()["classes"]
+    unknown |= {"rate": None, "rate_high": 0.5, "estimated_wrong": None}
+    html = render_report(make_summary(classes=[known, unknown], error_rate=None, groups=[]), {})
+    assert html.count('class="span"') == 1
+    text = plain_text(html)
+    assert "not known 2.0 to 5.0 %" in text and "not known0 to 50 %" in text.replace("known 0", "known0")
+    assert "on a scale from 0 to 2.0 %. Where the interval is too wide" in text
+    text = plain_text(render_report(make_summary(classes=[unknown, unknown]), {}))
+    assert "How often each class is given another label is not known" in text
+    assert "0 to 50 %" not in plain_text(render_report(make_summary(classes=[known]), {}))
+
+
+def test_what_held_labels_back_is_named():
+    text = plain_text(render_report(make_summary(), {}))
+    assert "the given one was kept by min_confidence 0.8 (30), max_error_rate (1)" in text
+    text = plain_text(render_report(make_summary(kept_by=[["max_error_rate", 31]]), {}))
+    assert "the given one was kept by max_error_rate" in text and "(31)" not in text
+
+
+def test_certificates_are_explained_with_a_number_of_their_chart(charts):
+    for most, words in (
+        (1, "withstands 1 keeps its winner whichever further label, or whole row,"),
+        (3, "withstands 3 keeps its winner whichever 3 further labels, or whole rows,"),
+        (90, "withstands 4 keeps its winner whichever 4 further labels, or whole rows,"),
+    ):
+        certified = {"share": 0.9, "most": most}
+        assert words in plain_text(render_report(make_summary(certified=certified), charts))
+
+
+def test_without_certificates_a_sentence_says_so_and_why():
+    certified = {"share": 0.0, "most": 0}
+    text = plain_text(render_report(make_summary(certified=certified), {}))
+    assert "No verdict is certain to stand if one more label is changed." in text
+    assert "see 864 rows each, more than the paper's 54" in text and "keeps its winner" not in text
+    text = plain_text(render_report(make_summary(certified={"share": 0.004, "most": 2}), {}))
+    assert "Only 0.4 % of the verdicts are certain to stand" in text and "surest withstands 2" in text
 
 
 def test_the_verdict_says_what_was_done():

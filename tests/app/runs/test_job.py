@@ -12,6 +12,7 @@ from loans import call, make_rows, read, write
 from typer.testing import CliRunner
 from web_pages import plain_text
 
+from subsvms._text import format_interval
 from subsvms.app.cli.main import app
 from subsvms.app.runs import job
 
@@ -42,8 +43,22 @@ def test_one_command_leaves_a_folder_with_fewer_wrong_labels(finished):
     labels, given = ([row.pop("default") for row in rows] for rows in (corrected, original))
     assert corrected == original
     assert np.sum(labels != finished.clean) < np.sum(given != finished.clean) / 3
-    for words in ("500 rows", "look wrong", "corrected.csv", "report.html", "'id' never repeats"):
+    for words in ("500 rows", "estimated to be wrong", "corrected.csv", "report.html", "'id' never repeats"):
         assert words in " ".join(finished.output.split())
+
+
+def test_terminal_and_report_say_the_same_in_the_same_words(finished):
+    output, page = (
+        " ".join(finished.output.split()),
+        plain_text((finished.folder / "report.html").read_text()),
+    )
+    found = json.loads((finished.folder / "run.json").read_text())["found"]
+    interval = format_interval(*found["error_rate_interval"])
+    assert f"({interval})" in output and f"({interval})" in page and f"% {interval}" in page
+    assert found["listing"] in output and page.count(found["listing"]) == 2
+    n_listed = len(read(finished.folder / "issues.csv"))
+    assert found["n_worst"] == n_listed == found["n_labels"] + found["missing"]
+    assert "rows count from 1" in output and "Rows are counted from 1" in page
 
 
 def test_issues_come_worst_first_and_name_their_rows(finished):
@@ -139,11 +154,12 @@ def test_the_svms_that_voted_are_named_in_terminal_record_and_report(loans, tmp_
     tried = found["chosen"]["candidates"]
     (chosen,) = [one for one in tried if one["chosen"]]
     assert len(tried) > 3 and f"log loss {chosen['log_loss']:.3f}, others" in found["chosen"]["words"]
-    assert found["chosen"]["words"].startswith(f"SVMs of {chosen['subset_size']} rows with a ")
+    voted = f"{found['chosen']['n_estimators']} SVMs voted, each trained on {chosen['subset_size']} rows. "
+    assert found["chosen"]["words"].replace(",", "").startswith(voted)
     assert (found["chosen"]["subset_size"], found["chosen"]["gamma"]) == (
         chosen["subset_size"], pytest.approx(chosen["gamma"])
     )  # fmt: skip
-    assert found["given"]["words"].startswith("50 SVMs of 33 rows voted: options set them")
+    assert found["given"]["words"].startswith("50 SVMs voted, each trained on 33 rows: options set")
     assert found["given"]["candidates"] == [] and found["given"]["paper_size"] == 33
 
 

@@ -1,16 +1,20 @@
 """The summary of a run: plain values, none too long, and nothing claimed that is not known."""
 
 import json
+import re
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 from loans import make_rows, write
 
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.summary import CHARACTERS_SHOWN, describe_worst, summarise
+from subsvms.app.runs.summary import CHARACTERS_SHOWN, bound_wrong, describe_worst, summarise
+from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
+from subsvms.correction._rule import Halt
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +44,54 @@ def test_the_plain_vote_claims_no_probability(table):
     summary = summarise(run, [], 0)
     assert summary.changed > 0 and summary.expected_precision is None
     assert "gives no probabilities" in " ".join(summary.words)
+
+
+def test_the_labels_listed_are_counted_and_so_are_those_expected_to_be_wrong(table):
+    for options in (Options("default"), Options("default", min_confidence=0.9)):
+        run = correct_table(table, replace(options, n_estimators=200))
+        issues, correction = find_issues(run.correction, run.features.X), run.correction
+        doubt = add_doubt(correction, issues.rows)
+        summary = summarise(run, [], len(issues), n_labels=issues.n_labels, doubt=doubt)
+        counts = {what: int(count) for count, what in re.findall(r"(\d+) (flag|held|most)", summary.listing)}
+        assert summary.flagged and counts["flag"] == summary.flagged
+        assert counts.get("held", 0) == summary.held_back and sum(counts.values()) == summary.n_labels
+        expected = np.sum(1 - correction.label_quality[issues.rows])
+        assert summary.expected_wrong == pytest.approx(expected, abs=1e-6)
+        assert f"about {expected:.0f} are expected to be wrong" in " ".join(summary.words)
+
+
+def test_what_kept_a_label_is_said(table):
+    """Without a limit or a guard, it is not said that one of them kept a label."""
+    run = correct_table(table, Options("default", n_estimators=200, min_confidence=0.97))
+    words = " ".join(summarise(run, [], 0).words)
+    assert run.tally.held_back and "but min_confidence 0.97 kept the given one." in words
+    limited = Options("default", n_estimators=200, min_confidence=0.9, max_error_rate=0.01)
+    run = correct_table(table, limited)
+    halts = run.correction.judgement.halt[run.correction.held_back].tolist()
+    by_confidence, by_limit = halts.count(Halt.NONE), halts.count(Halt.CAPPED)
+    assert run.tally.held_back == by_confidence + by_limit and by_confidence and by_limit
+    words = " ".join(summarise(run, [], 0).words)
+    assert f"{by_confidence} by min_confidence 0.9, {by_limit} by max_error_rate." in words
+
+
+def test_a_rate_is_not_named_beside_a_wide_interval(table):
+    run = correct_table(table, Options("default", n_estimators=50))
+    noise = replace(
+        run.correction.noise, error_rate_interval=np.array([0.0, 0.5]),
+        rate_interval=np.array([[0.0, 0.02], [0.0, 0.9]]),
+    )  # fmt: skip
+    summary = summarise(replace(run, correction=replace(run.correction, noise=noise)), [], 0)
+    assert summary.error_rate is None and summary.error_rate_interval == [0.0, 0.5]
+    assert "is not known: anything from 0 to 50 % would fit" in summary.words[0]
+    first, second = summary.classes
+    assert first["rate"] is not None and second["rate"] is None
+    assert first["estimated_wrong"] is None and second["estimated_wrong"] is not None  # each from the other
+    nothing = replace(noise, rate_interval=np.array([[0.0, 0.02], [0.0, 1.0]]))
+    assert np.array_equal(bound_wrong(nothing, run.tally.given)[1], [0.0, 1.0])
+
+
+def test_it_says_how_many_svms_voted_and_of_how_many_rows(table):
+    for options in (Options("default"), Options("default", n_estimators=50)):
+        run = correct_table(table, options)
+        model, words = run.model, summarise(run, [], 0).ensemble["words"]
+        assert f"{model.n_estimators:,} SVMs voted, each trained on {model.subsets_.shape[1]} rows" in words

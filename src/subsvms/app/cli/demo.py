@@ -10,6 +10,7 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
 
+from subsvms._text import format_rate
 from subsvms.adversaries import directed_flips
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.exceptions import InputError, LabelNoiseWarning
@@ -28,8 +29,8 @@ class Demo:
         The classes.
     clean, given, proposed : ndarray of int of shape (n_rows,)
         Labels as they were, after the attack, and after the correction.
-    estimate : float
-        Share of wrong labels, estimated from the given ones.
+    estimate : str
+        Share of wrong labels, estimated from the given ones, and its interval.
     seconds : float
     """
 
@@ -40,7 +41,7 @@ class Demo:
     clean: np.ndarray
     given: np.ndarray
     proposed: np.ndarray
-    estimate: float
+    estimate: str
     seconds: float
 
 
@@ -82,7 +83,7 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
         clean=clean,
         given=attack.labels,
         proposed=correction.labels,
-        estimate=correction.noise.error_rate,
+        estimate=format_rate(correction.noise.error_rate, *correction.noise.error_rate_interval),
         seconds=time.perf_counter() - began,
     )
 
@@ -95,7 +96,7 @@ def show_demo(demo: Demo, console: Console | None = None) -> None:
     console.print(
         f"{n_wrong} of {demo.n_rows} labels were made wrong. {demo.n_svms} SVMs, each trained on "
         f"{demo.subset_size} rows, voted on the rows they had not seen, in {demo.seconds:.1f} s{compiling}. "
-        f"From these votes, {demo.estimate:.0%} of the labels were estimated to be wrong."
+        f"Wrong labels, estimated from these votes: {demo.estimate}."
     )
     table = Table("labels that are right", title="scikit-learn's breast cancer data")
     for column in ("rows", "as given", "after correction"):

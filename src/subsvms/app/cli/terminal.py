@@ -15,8 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from subsvms._progress import listening
+from subsvms._text import UNKNOWN, format_interval, format_percent
 from subsvms.app.cli.shared import make_printable, silence
-from subsvms.app.runs.summary import Summary, percent
+from subsvms.app.runs.summary import Summary
 
 MAX_LINES = 12  # classes or groups in a table
 PAUSE = 5.0  # seconds between plain lines
@@ -106,7 +107,7 @@ def make_class_table(summary: Summary) -> Table:
     lines = [
         (
             line["name"][:40], f"{line['rows']:,}",
-            f"about {line['estimated_wrong']:,}" if summary.explained else "not known",
+            UNKNOWN if line["estimated_wrong"] is None else f"about {line['estimated_wrong']:,}",
             f"{line['flagged']:,}", f"{line['changed']:,}",
         )
         for line in summary.classes
@@ -120,7 +121,7 @@ def make_group_table(group: dict[str, Any]) -> Table:
     lines = [
         (
             line["value"][:40], f"{line['rows']:,}", f"{line['flagged']:,}",
-            f"{percent(line['share'])} ({percent(line['low'])} to {percent(line['high'])})",
+            f"{format_percent(line['share'])} ({format_interval(line['low'], line['high'])})",
         )
         for line in group["lines"]
     ]  # fmt: skip

@@ -280,10 +280,14 @@ def summarise_parts(
     finding: Finding, run: Run, notes: tuple[str, ...], place: Path | None, model: Path | None
 ) -> Summary:
     """Return the summary of a run; `notes` are those on the votes, the rest is as in `describe_output`."""
-    listed = [f"{ISSUE_PARTS}/", "suspicious labels with the reason, worst first in each part"]
+    about = "suspicious labels and reasons, worst first in each part; rows count from 1"
+    listed = [f"{ISSUE_PARTS}/", about]
     outcome = describe_output(place, model, f"{CORRECTED}/", run.options.action, listed)
     worst = describe_worst(finding.worst, finding.issues, finding.numbers)
-    return summarise(run, worst, finding.n_issues, label_notes=list_notes(run, notes), **outcome)
+    return summarise(
+        run, worst, finding.n_issues, n_labels=finding.n_labels, doubt=finding.doubt,
+        label_notes=list_notes(run, notes), **outcome,
+    )  # fmt: skip
 
 
 def list_notes(run: Run, notes: tuple[str, ...]) -> list[str]:

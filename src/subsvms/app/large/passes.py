@@ -29,6 +29,7 @@ from subsvms.app.large.sources import Source
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.names import DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.run import Run
+from subsvms.app.runs.tally import add_doubt
 from subsvms.correction._rule import count_allowed, find_cutoff
 from subsvms.correction._witnesses import find_witnesses
 
@@ -103,8 +104,10 @@ class Finding:
         The rows to look at first.
     doubtful : pyarrow.Table
         Unsuspicious labels that are listed because there are few suspicious ones.
-    n_issues : int
-        Labels listed in all parts.
+    n_issues, n_labels : int
+        Rows listed in all parts; those with a label.
+    doubt : int
+        How many of these labels are expected to be wrong, in billionths.
     """
 
     run: Run
@@ -113,6 +116,8 @@ class Finding:
     issues: Issues
     doubtful: Any
     n_issues: int
+    n_labels: int
+    doubt: int
 
 
 def examine_worst(learned: Learned, whole: Part, *, n_jobs: int = 1) -> Finding:
@@ -144,10 +149,15 @@ def examine_worst(learned: Learned, whole: Part, *, n_jobs: int = 1) -> Finding:
     chosen = np.arange(len(rows))
     X = corrector.features.transform(corrector.as_table(columns))
     issues = Issues(correction, find_witnesses(X, correction.given, chosen, correction.compared[chosen]))
-    doubtful = tabulate_rows(corrector, columns, correction, chosen[kinds == UNSUSPICIOUS], numbers)
-    n_issues = tally.n_flagged + tally.held_back + len(doubtful) + tally.rows - tally.labelled
+    others = chosen[kinds == UNSUSPICIOUS]
+    doubtful = tabulate_rows(corrector, columns, correction, others, numbers)
+    n_labels = tally.n_flagged + tally.held_back + len(others)
     table = replace(run.table, columns=columns, labels=corrector.labels.name(correction.given))
-    return Finding(replace(run, tally=tally), replace(run, table=table), numbers, issues, doubtful, n_issues)
+    return Finding(
+        replace(run, tally=tally), replace(run, table=table), numbers, issues, doubtful,
+        n_issues=n_labels + tally.rows - tally.labelled, n_labels=n_labels,
+        doubt=tally.doubt + add_doubt(correction, others),
+    )  # fmt: skip
 
 
 def write_doubtful(finding: Finding, folder: Path) -> None:

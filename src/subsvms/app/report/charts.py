@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._text import is_rate_known
 from subsvms.app.report.page import UNPRINTABLE, open_templates
 from subsvms.correction._result import Correction
 from subsvms.displays import find_thresholds
@@ -21,6 +22,7 @@ MAX_NAME = 16  # characters of a class's name; the middle is cut, as names often
 DEEPEST = 0.6  # opacity of a full cell; text on it has a contrast above 4.5 on light and dark pages
 N_BINS = 40  # of the votes; an even number, so that none crosses zero
 N_MARKS = 400  # positions for flagged rows; more could not be told apart
+FEWEST_CERTIFIED = 0.01  # share of the verdicts that withstand a change; a curve of fewer would look empty
 
 
 def draw_charts(correction: Correction) -> dict[str, str]:
@@ -34,8 +36,8 @@ def draw_charts(correction: Correction) -> dict[str, str]:
     -------
     dict of str to str
         Inline SVG with a description for screen readers: "noise", "votes" and "certified". A chart that would
-        show nothing is left out: the noise if the votes do not explain the labels, the matrix of more than 12
-        classes, the votes if there are none, the certificates if no verdict withstands a change.
+        show nothing is left out: the noise if no rate is known, the matrix of more than 12 classes, the votes
+        if there are none, the certificates if hardly any verdict withstands a change.
 
     Examples
     --------
@@ -52,11 +54,13 @@ def draw_charts(correction: Correction) -> dict[str, str]:
     """
     names = [shorten(name) if isinstance(name, str) else name for name in correction.classes.tolist()]
     charts = {}
-    if correction.noise.explained and len(names) <= MAX_CLASSES:
-        charts["noise"] = render("matrix.svg", lay_out_noise(correction.noise.matrix, names))
+    noise = correction.noise
+    known = [is_rate_known(*limits) for limits in noise.rate_interval]
+    if noise.explained and any(known) and len(names) <= MAX_CLASSES:
+        charts["noise"] = render("matrix.svg", lay_out_noise(noise.matrix, names, known))
     if np.isfinite(correction.votes.mean_value[~correction.missing]).any():
         charts["votes"] = render("steps.svg", lay_out_votes(correction, names))
-    if correction.withstands.any():
+    if np.mean(correction.withstands > 0) >= FEWEST_CERTIFIED:
         charts["certified"] = render("steps.svg", lay_out_certified(correction))
     return charts
 
@@ -82,14 +86,22 @@ def shorten(name: str) -> str:
 # The noise matrix
 
 
-def lay_out_noise(matrix: np.ndarray, names: list[Any]) -> dict[str, Any]:
-    """Return the noise matrix: the classes, and the cells line by line."""
+def lay_out_noise(matrix: np.ndarray, names: list[Any], known: list[bool] | None = None) -> dict[str, Any]:
+    """Return the noise matrix: the classes, and the cells line by line; question marks where not known."""
     about = ["The noise matrix: which labels the rows of each true class are given."]
-    about += [f"Of true {name!r}, {matrix[i, i]:.1%} keep their label." for i, name in enumerate(names)]
     style, unit = ("{:.1f}\xa0%", "") if len(names) <= FEW_CLASSES else ("{:.0f}", ", in %")
+    texts, matrix = [], matrix.copy()
+    for i, name in enumerate(names):
+        if known is None or known[i]:
+            about.append(f"Of true {name!r}, {matrix[i, i]:.1%} keep their label.")
+            texts += [style.format(100 * share) for share in matrix[i]]
+        else:
+            about.append(f"Of true {name!r}, it is not known how many keep their label.")
+            texts += ["?"] * len(names)
+            matrix[i] = 0.0
     return {
         "about": " ".join(about), "names": [str(name) for name in names], "colours": COLOURS,
-        "texts": [style.format(100 * share) for share in matrix.ravel()],
+        "texts": texts,
         "depths": DEEPEST * np.sqrt(np.clip(matrix.ravel(), 0.0, 1.0)),
         "name_width": max(measure(str(name)) for name in names), "xlabel": f"label given{unit}",
     }  # fmt: skip

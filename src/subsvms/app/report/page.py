@@ -17,11 +17,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, Undefined
 from markupsafe import Markup
 
+from subsvms import _text
+from subsvms._text import UNKNOWN
+
 MAX_TEXT, MAX_CELL, MAX_WITNESS, MAX_NAME = 1000, 300, 120, 60  # characters
 MAX_ROWS, MAX_COLUMNS, MAX_WITNESSES = 50, 40, 3  # rows, columns of a row, witnesses on either side of it
 MAX_LINES = 200  # of any other table
 FOLD = {"lines": 12, "moves": 8, "rows": 10, "open": 2}  # how many are visible at first; rows shown opened
-UNKNOWN = "not known"
 UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not in XML, or C1
 SURE = {
     0.99: "almost certain",
@@ -65,6 +67,7 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
     True
     """
     classes = summary.get("classes") or []
+    known = [line for line in classes if read_number(line.get("rate")) is not None]
     return (
         open_templates()
         .get_template("report.html")
@@ -72,7 +75,9 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
             dict(summary),
             verdict=format_verdict(summary),
             ordered_classes=order_classes(classes),
-            max_rate=largest(classes, "rate_high", "rate"),
+            n_known=len(known),
+            max_rate=largest(known, "rate_high", "rate"),
+            shown_changes=choose_changes(summary.get("certified")),
             cards=[lay_out_row(row) for row in (summary.get("worst") or [])[:MAX_ROWS]],
             charts={name: Markup(svg) for name, svg in charts.items()},
         )
@@ -164,22 +169,15 @@ def format_digits(value: Any, form: str = ".3f") -> str:
 
 
 def format_percent(share: Any) -> str:
-    r"""Return a share in per cent, with a decimal where it matters; only 0 and 1 become 0 % and 100 %.
+    r"""Return a share in per cent, on one line.
 
     Examples
     --------
-    >>> [format_percent(share).replace("\xa0", " ") for share in (0, 0.0001, 0.031, 0.93, 0.9999, 1, None)]
-    ['0 %', '< 0.1 %', '3.1 %', '93 %', '> 99.9 %', '100 %', 'not known']
+    >>> format_percent(0.031), format_percent(None)
+    ('3.1\xa0%', 'not known')
     """
     number = read_number(share)
-    if number is None:
-        return UNKNOWN
-    if number <= 0 or number >= 1:
-        return f"{100 * number:.0f}\xa0%"
-    if number < 0.001 or number > 0.999:
-        return "<\xa00.1\xa0%" if number < 0.5 else ">\xa099.9\xa0%"
-    decimals = 1 if number < 0.0995 or number > 0.99 else 0
-    return f"{100 * number:.{decimals}f}\xa0%"
+    return UNKNOWN if number is None else _text.format_percent(number).replace(" ", "\xa0")
 
 
 def format_interval(low: Any, high: Any) -> str:
@@ -190,9 +188,10 @@ def format_interval(low: Any, high: Any) -> str:
     >>> format_interval(0.02, 0.05)
     '2.0 to 5.0\xa0%'
     """
-    if read_number(low) is None or read_number(high) is None:
+    start, end = read_number(low), read_number(high)
+    if start is None or end is None:
         return ""
-    return f"{format_percent(low).removesuffix(chr(0xA0) + '%')} to {format_percent(high)}"
+    return _text.format_interval(start, end).replace(" %", "\xa0%")
 
 
 def format_place(value: Any, full: Any = 1.0) -> str:
@@ -207,6 +206,18 @@ def largest(lines: Iterable[Mapping[str, Any]], *names: str) -> float:
     """Return the largest number under these names, where a bar ends; 1 if there is none."""
     numbers = (read_number(line.get(name)) for line in lines for name in names)
     return max((number for number in numbers if number), default=1.0)
+
+
+def choose_changes(certified: Any) -> int:
+    """Return a number of changes to explain certificates with: one that is on the axis of their chart.
+
+    Examples
+    --------
+    >>> choose_changes({"most": 40}), choose_changes({"most": 2}), choose_changes(None)
+    (4, 2, 1)
+    """
+    most = read_number(certified.get("most")) if isinstance(certified, Mapping) else None
+    return int(min(max(most or 1, 1), 4))
 
 
 def order_classes(classes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

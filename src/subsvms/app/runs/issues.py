@@ -42,6 +42,11 @@ class Issues:
         """Places of the suspicious rows in the correction, from 0."""
         return self.witnesses.rows
 
+    @property
+    def n_labels(self) -> int:
+        """Suspicious labels; rows without one do not count."""
+        return int(np.sum(self.correction.given[self.rows] >= 0))
+
     def to_table(self, table: LabelledTable) -> Any:
         """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table."""
         label, kind = str(table.label), get_label_type(table)

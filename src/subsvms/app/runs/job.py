@@ -23,6 +23,7 @@ from subsvms.app.runs.outputs import (
 from subsvms.app.runs.record import Input, make_record, read_record, write_record
 from subsvms.app.runs.run import Clock, Run, correct_table
 from subsvms.app.runs.summary import Summary, describe_worst, summarise
+from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.files import check_target, digest_file, show
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
@@ -89,10 +90,12 @@ def do_job(
     run = correct_table(table, options, features=features, n_jobs=n_jobs)
     run = replace(run, seconds=clock.laps | run.seconds)
     issues = find_issues(run.correction, run.features.X)
-    listed = [LISTED, "suspicious labels, worst first, with the reason"]
+    listed = [LISTED, "suspicious labels and reasons, worst first; rows count from 1"]
     typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
     written = describe_output(place, model, f"{CORRECTED}{get_ending(table)}", options.action, listed, typed)
-    summary = summarise(run, describe_worst(run, issues), len(issues), **written)
+    doubt = add_doubt(run.correction, issues.rows)
+    worst = describe_worst(run, issues)
+    summary = summarise(run, worst, len(issues), n_labels=issues.n_labels, doubt=doubt, **written)
     if place is not None:
         announce("writing")
         write_folder(run, issues, summary, place, force=force)

@@ -12,10 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._text import format_interval, format_percent, is_rate_known
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.arrow import list_values
+from subsvms.correction._noise import NoiseEstimate
+from subsvms.correction._rule import Halt
+from subsvms.correction._words import format_keeper
 from subsvms.ensemble import subset_size
 
 ROWS_SHOWN = 50  # in full, with all they are compared with
@@ -44,11 +48,13 @@ class Summary:
         As in `Options`.
     flagged, changed, dropped, verified, held_back : int
         Labels that are probably wrong; labels that were changed; rows that were left out; labels that people
-        verified; labels that the rule kept although another one is more probable.
+        verified; labels that were kept although another one is more probable.
+    kept_by : list of [str, int]
+        What kept the labels that were held back, in words, and how many.
     explained : bool
         Whether the columns explain the labels. If not, the noise cannot be estimated.
-    error_rate : float
-        Estimated share of wrong labels.
+    error_rate : float or None
+        Estimated share of wrong labels; None if its interval is too wide to name one.
     error_rate_interval : list of float
         Its lower and upper end.
     noise_matrix : list of list of float
@@ -61,8 +67,12 @@ class Summary:
         What to know before using the result; what happened to columns that are not features.
     worst : list of dict
         The rows to look at first, as `describe_worst` returns them.
-    n_worst : int
-        How many rows are listed in all.
+    n_worst, n_labels : int
+        How many rows are listed in all; how many of them have a label.
+    expected_wrong : float
+        How many of the labels listed are expected to be wrong.
+    certified : dict
+        Which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most").
     ensemble : dict
         The SVMs that voted, as `describe_ensemble` returns them.
     parameters : list of [str, str]
@@ -73,6 +83,8 @@ class Summary:
         By package; by stage.
     words : list of str
         The result in sentences.
+    listing : str
+        Which labels are listed, and how many are expected to be wrong, in a sentence; one of `words`.
     folder, model : str or None
         Where the result and the classifier were written.
     files : list of [str, str]
@@ -97,8 +109,9 @@ class Summary:
     dropped: int
     verified: int
     held_back: int
+    kept_by: list[list[Any]]
     explained: bool
-    error_rate: float
+    error_rate: float | None
     error_rate_interval: list[float]
     noise_matrix: list[list[float]]
     expected_precision: float | None
@@ -109,12 +122,16 @@ class Summary:
     remarks: list[str]
     worst: list[dict[str, Any]]
     n_worst: int
+    n_labels: int
+    expected_wrong: float
+    certified: dict[str, Any]
     ensemble: dict[str, Any]
     parameters: list[list[str]]
     digest: str
     versions: list[list[str]]
     seconds: list[list[Any]]
     words: list[str]
+    listing: str
     folder: str | None
     model: str | None
     files: list[list[str]]
@@ -126,6 +143,8 @@ def summarise(
     worst: list[dict[str, Any]],
     n_worst: int,
     *,
+    n_labels: int = 0,
+    doubt: int = 0,
     label_notes: Sequence[str] | None = None,
     folder: str | None = None,
     model: str | None = None,
@@ -138,33 +157,46 @@ def summarise(
     run : Run
     worst : list of dict
         As `describe_worst` returns it.
-    n_worst : int
-        How many rows are listed in all.
+    n_worst, n_labels : int
+        As in `Summary`.
+    doubt : int
+        How many of these labels are expected to be wrong, in billionths.
     label_notes : sequence of str, optional
         Notes on the labels, if they are not those of the run's correction.
     folder, model, files
         As in `Summary`; none if nothing is written.
     """
     noise, tally = run.correction.noise, run.tally
+    kept_by = [
+        [format_keeper(Halt[name], run.correction.settings), count] for name, count in tally.kept_by.items()
+    ]
     summary = Summary(
         title=name_table(run), label=run.options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), rows=tally.rows,
         labelled=tally.labelled, missing=tally.rows - tally.labelled, features=int(run.features.X.shape[1]),
         columns_used=len(set(run.features.sources)), rule=run.options.rule, action=run.options.action,
         flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
-        held_back=tally.held_back, explained=noise.explained, error_rate=float(noise.error_rate),
+        held_back=tally.held_back, kept_by=kept_by, explained=noise.explained,
+        error_rate=name_rate(noise.error_rate, noise.error_rate_interval),
         error_rate_interval=[float(limit) for limit in noise.error_rate_interval],
         noise_matrix=noise.matrix.tolist(), expected_precision=expect_precision(run),
         classes=list_classes(run), moves=list_moves(run), groups=list_groups(run),
         notes=[*(run.correction.notes if label_notes is None else label_notes), *run.table_notes],
-        remarks=list(run.remarks), worst=worst, n_worst=n_worst, ensemble=describe_ensemble(run),
+        remarks=list(run.remarks), worst=worst, n_worst=n_worst, n_labels=n_labels,
+        expected_wrong=doubt / UNIT, certified=describe_certified(run), ensemble=describe_ensemble(run),
         parameters=list_parameters(run), digest=run.table.digest,
         versions=[[name, get_version(name)] for name in RECORDED],
-        seconds=[list(pair) for pair in run.seconds.items()], words=[], folder=folder, model=model,
-        files=list(files), next=[],
+        seconds=[list(pair) for pair in run.seconds.items()], words=[], listing="", folder=folder,
+        model=model, files=list(files), next=[],
     )  # fmt: skip
     reviewable = run.options.pool_size is None
+    summary = replace(summary, listing=format_listing(summary))
     return replace(summary, words=format_result(summary), next=format_next_steps(summary, reviewable))
+
+
+def name_rate(rate: float, interval: np.ndarray) -> float | None:
+    """Return an estimated rate, or None if it is not known."""
+    return float(rate) if is_rate_known(*interval) else None
 
 
 def expect_precision(run: Run) -> float | None:
@@ -195,24 +227,49 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
 
     "rate" and its ends are about the true class: the share of its rows that carry another label.
     "estimated_wrong" is about the given class c, how many of its rows belong to another one: n * sum over
-    t != c of P(true t) P(given c | t).
+    t != c of P(true t) P(given c | t). Either is None if it is not known.
     """
     noise, tally = run.correction.noise, run.tally
     joint = noise.shares[:, None] * noise.matrix * tally.labelled
-    wrong = joint.sum(axis=0) - np.diag(joint)
+    wrong, limits = joint.sum(axis=0) - np.diag(joint), bound_wrong(noise, tally.given)
     return [
         {
             "name": cut(str(name)),
             "rows": tally.given[number],
-            "rate": float(noise.rates[number]),
+            "rate": name_rate(noise.rates[number], noise.rate_interval[number]),
             "rate_low": float(noise.rate_interval[number][0]),
             "rate_high": float(noise.rate_interval[number][1]),
-            "estimated_wrong": round(float(wrong[number])),
+            "estimated_wrong": round(float(wrong[number])) if is_rate_known(*limits[number]) else None,
             "flagged": tally.flagged[number],
             "changed": tally.changed[number],
         }
         for number, name in enumerate(noise.classes.tolist())
     ]
+
+
+def bound_wrong(noise: NoiseEstimate, given: Sequence[int]) -> np.ndarray:
+    """Return limits of the share of wrong labels in each given class, from those of the true classes.
+
+    Parameters
+    ----------
+    noise : NoiseEstimate
+    given : sequence of int
+        Rows with each label.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, 2)
+        From 0 to 1 for a class about which nothing is known.
+    """
+    n_classes = len(noise.classes)
+    other = ~np.eye(n_classes, dtype=bool)
+    ways = np.where(other, noise.matrix, 0.0)
+    ways = np.where(ways.sum(axis=1, keepdims=True) > 0, ways, other)  # evenly where no noise is seen
+    ways = ways / ways.sum(axis=1, keepdims=True)
+    limits = ways.T @ (noise.shares[:, None] * noise.rate_interval) * sum(given)
+    limits = np.minimum(limits / np.maximum(given, 1)[:, None], 1.0)
+    limits[np.ptp(noise.rate_interval, axis=1) >= 1] = 0.0, 1.0
+    return limits
 
 
 def list_moves(run: Run) -> list[dict[str, Any]]:
@@ -322,9 +379,11 @@ def describe_ensemble(run: Run) -> dict[str, Any]:
     """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that."""
     model, choice = run.model, run.correction.choice
     n_svms, size = model.n_estimators, int(model.subsets_.shape[1])
-    words = f"{n_svms:,} SVMs of {size:,} rows voted: options set them, so none were chosen from the data."
+    voted = f"{n_svms:,} SVMs voted, each trained on {size:,} rows"
     return {
-        "words": words if choice is None else f"{choice}.",
+        "words": f"{voted}: options set them, so none were chosen from the data."
+        if choice is None
+        else f"{voted}. {choice}.",
         "n_estimators": n_svms,
         "subset_size": size,
         "paper_size": subset_size("log_squared", run.tally.labelled, len(model.classes_)),
@@ -340,13 +399,19 @@ def describe_ensemble(run: Run) -> dict[str, Any]:
     }
 
 
+def describe_certified(run: Run) -> dict[str, Any]:
+    """Return which share of the verdicts withstand a change, and how many changes the surest withstands."""
+    withstands = run.correction.withstands
+    return {"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))}
+
+
 def list_parameters(run: Run) -> list[list[str]]:
     """Return what the run was asked to do, and what followed from it."""
     model, options, most = run.model, run.options, run.options.max_error_rate
     asked = {
         "rule": options.rule,
         "action": options.action,
-        "changes allowed": "any" if most is None else f"{percent(most)} of the labels",
+        "changes allowed": "any" if most is None else f"{format_percent(most)} of the labels",
         "confidence needed": f"{options.min_confidence:g}",
         "SVMs": f"{model.n_estimators:,}",
         "rows in each subset": f"{model.subsets_.shape[1]:,}",
@@ -366,17 +431,6 @@ def list_parameters(run: Run) -> list[list[str]]:
     return [list(pair) for pair in asked.items()]
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """Return a share for people.
-
-    Examples
-    --------
-    >>> percent(0.0314)
-    '3.1 %'
-    """
-    return f"{100 * share:.{digits}f} %"
-
-
 def format_result(summary: Summary) -> list[str]:
     """Return the result in sentences."""
     rows, labelled = f"{summary.rows:,}", f"{summary.labelled:,}"
@@ -386,21 +440,27 @@ def format_result(summary: Summary) -> list[str]:
             f"The columns do not explain the labels of {summary.label!r}, so how many of the {labelled} "
             "labels are wrong cannot be estimated."
         ]
+    elif summary.error_rate is None:
+        words = [
+            f"How many of the {labelled} labels are wrong is not known: anything from "
+            f"{format_interval(low, high)} would fit the votes."
+        ]
     elif summary.error_rate < UNSEEN:
-        most = percent(max(high, UNSEEN))
+        most = format_percent(max(high, UNSEEN))
         words = [
             f"No noise was detected in the {labelled} labels; up to {most} of them could still be wrong, or "
             "more if wrong labels depend on a column that is used."
         ]
     else:
-        rate = percent(summary.error_rate)
-        words = [f"About {rate} of the {labelled} labels look wrong ({percent(low)} to {percent(high)})."]
+        rate = format_percent(summary.error_rate)
+        words = [
+            f"About {rate} of the {labelled} labels are estimated to be wrong ({format_interval(low, high)})."
+        ]
     words.append(format_action(summary))
     if summary.held_back:
-        words.append(
-            f"For {summary.held_back:,} more, another label is more probable, but a limit or a safety check "
-            "kept the given one: all of them are listed."
-        )
+        words.append(format_held_back(summary))
+    if summary.listing:
+        words.append(summary.listing)
     if summary.verified:
         words.append(f"Labels that people verified, and that stay as they decided: {summary.verified:,}.")
     if summary.missing:
@@ -423,7 +483,39 @@ def format_action(summary: Summary) -> str:
     }[summary.action]
     if summary.expected_precision is None:
         return f"{done}, following the plain vote, which gives no probabilities."
-    return f"{done}; about {percent(summary.expected_precision, 0)} of these are expected to have been wrong."
+    fixed = summary.action == "fix"
+    if one:
+        what = "the new label is right" if fixed else "its label is wrong"
+        return f"{done}; {what} with probability {format_percent(summary.expected_precision)}."
+    whose, what = ("the new labels", "right") if fixed else ("their labels", "wrong")
+    return f"{done}; about {n * summary.expected_precision:,.0f} of {whose} are expected to be {what}."
+
+
+def format_held_back(summary: Summary) -> str:
+    """Return what kept labels although another one is more probable, in a sentence."""
+    which = "more" if summary.flagged else "rows"
+    start = f"For {summary.held_back:,} {which}, another label is more probable"
+    if len(summary.kept_by) == 1:
+        ((what, _),) = summary.kept_by
+        return f"{start}, but {what} kept the given one."
+    kept = ", ".join(f"{count:,} by {what}" for what, count in summary.kept_by)
+    return f"{start}, but the given one was kept: {kept}."
+
+
+def format_listing(summary: Summary) -> str:
+    """Return which labels are listed, and how many of them are expected to be wrong; nothing without any."""
+    n = summary.n_labels
+    if n == 0:
+        return ""
+    others = n - summary.flagged - summary.held_back
+    kinds = {
+        "flagged": summary.flagged,
+        "held back": summary.held_back,
+        "most doubtful of the others" if others < n else "most doubtful, none of them flagged": others,
+    }
+    which = ", ".join(f"{count:,} {what}" for what, count in kinds.items() if count)
+    wrong = f"{summary.expected_wrong:,.0f}"
+    return f"Of the {n:,} labels listed ({which}), about {wrong} are expected to be wrong."
 
 
 def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:

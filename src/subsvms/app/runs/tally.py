@@ -3,6 +3,7 @@
 All counts are whole numbers, so the counts of parts of a table add up to the same total in any order.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from subsvms.app.features.columns import Meaning, find_meaning, find_missing_val
 from subsvms.app.tables.files import show, suggest
 from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._result import Correction
+from subsvms.correction._rule import Halt
 from subsvms.correction._words import SPARED
 from subsvms.exceptions import TableError
 
@@ -33,8 +35,8 @@ class Tally:
     ----------
     rows, verified, dropped : int
         All rows; those whose label people verified; those that are left out.
-    held_back : int
-        Rows for which another label is more probable, but the rule kept the given one.
+    kept_by : dict of str to int
+        Rows for which another label is more probable, but the given one was kept, by the name of the `Halt`.
     spared : dict of str to int
         Changes that failed a test, or could not be tested, by the name of their `Halt`.
     given, flagged, changed : list of int
@@ -43,6 +45,8 @@ class Tally:
         Flagged rows by given and suggested class.
     confidence : int
         The confidence of flagged labels, added up, in billionths.
+    doubt : int
+        Probabilities of being wrong of labels that are flagged or held back, as `add_doubt` returns them.
     groups : dict of str to Counts
         What `count_groups` found, by column.
     """
@@ -50,13 +54,14 @@ class Tally:
     rows: int
     verified: int
     dropped: int
-    held_back: int
+    kept_by: dict[str, int]
     spared: dict[str, int]
     given: list[int]
     flagged: list[int]
     changed: list[int]
     moves: list[list[int]]
     confidence: int
+    doubt: int
     groups: dict[str, Counts] = field(default_factory=dict)
 
     @classmethod
@@ -73,18 +78,20 @@ class Tally:
         known = ~correction.missing
         flagged = np.flatnonzero(correction.flagged)
         own, suggested = correction.given[flagged], correction.judgement.suggested[flagged]
-        sure = correction.confidence[flagged]
+        held_back = correction.held_back
+        halts = Counter(correction.judgement.halt[held_back].tolist())
         return cls(
             rows=len(correction),
             verified=int(correction.decided.sum()),
             dropped=int(np.sum(~correction.kept)),
-            held_back=int(correction.held_back.sum()),
+            kept_by={Halt(halt).name: count for halt, count in sorted(halts.items())},
             spared={halt.name: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
             given=np.bincount(correction.given[known], minlength=k).tolist(),
             flagged=np.bincount(own, minlength=k).tolist(),
             changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),
             moves=np.bincount(own * k + suggested, minlength=k * k).reshape(k, k).tolist(),
-            confidence=int(np.round(sure * UNIT).astype(np.int64).sum()),
+            confidence=add_up(correction.confidence[flagged]),
+            doubt=add_doubt(correction, np.flatnonzero(correction.flagged | held_back)),
             groups={name: count_groups(values, correction) for name, values in (groups or {}).items()},
         )
 
@@ -97,6 +104,11 @@ class Tally:
     def n_flagged(self) -> int:
         """Labels that are probably wrong."""
         return sum(self.flagged)
+
+    @property
+    def held_back(self) -> int:
+        """Rows for which another label is more probable, but the given one was kept."""
+        return sum(self.kept_by.values())
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(**{key: _add(value, vars(other)[key]) for key, value in vars(self).items()})
@@ -113,6 +125,23 @@ def _add(one: Any, other: Any) -> Any:
     if isinstance(one, list | tuple):
         return type(one)(_add(a, b) for a, b in zip(one, other, strict=True))
     return one + other
+
+
+def add_up(probabilities: np.ndarray) -> int:
+    """Return the sum of probabilities, in billionths."""
+    return int(np.round(probabilities * UNIT).astype(np.int64).sum())
+
+
+def add_doubt(correction: Correction, rows: np.ndarray) -> int:
+    """Return how many of these labels are expected to be wrong, in billionths: 1 - quality, added up.
+
+    Parameters
+    ----------
+    correction : Correction
+    rows : ndarray of int
+        Places in the correction; those without a label do not count.
+    """
+    return add_up(1.0 - correction.label_quality[rows[correction.given[rows] >= 0]])
 
 
 def count_groups(values: np.ndarray, correction: Correction) -> Counts:
