@@ -60,6 +60,15 @@ def test_the_labels_listed_are_counted_and_so_are_those_expected_to_be_wrong(tab
         assert f"about {expected:.0f} are expected to be wrong" in " ".join(summary.words)
 
 
+def test_two_expected_numbers_about_the_same_labels_are_told_apart(table):
+    """One is by the rule's probabilities, the other by `label_quality`."""
+    run = correct_table(table, Options("default", n_estimators=50))
+    for n_more, explained in ((0, True), (5, False)):
+        summary = summarise(run, [], 99, n_labels=run.tally.n_flagged + run.tally.held_back + n_more)
+        assert run.tally.held_back == 0
+        assert ("noise that the rule does not know of included" in summary.listing) == explained
+
+
 def test_what_kept_a_label_is_said(table):
     """Without a limit or a guard, it is not said that one of them kept a label."""
     run = correct_table(table, Options("default", n_estimators=200, min_confidence=0.97))

@@ -514,8 +514,11 @@ def format_listing(summary: Summary) -> str:
         "most doubtful of the others" if others < n else "most doubtful, none of them flagged": others,
     }
     which = ", ".join(f"{count:,} {what}" for what, count in kinds.items() if count)
+    # Beside the number of right changes among the same labels, another number would look like a mistake.
+    same = summary.flagged == n and summary.expected_precision is not None
+    unknown = ", noise that the rule does not know of included" if same else ""
     wrong = f"{summary.expected_wrong:,.0f}"
-    return f"Of the {n:,} labels listed ({which}), about {wrong} are expected to be wrong."
+    return f"Of the {n:,} labels listed ({which}), about {wrong} are expected to be wrong{unknown}."
 
 
 def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
