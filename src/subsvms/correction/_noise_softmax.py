@@ -26,9 +26,7 @@ from scipy.special import digamma, gammaln
 from subsvms.correction._noise_curve import FEW, LOG_LIFT
 from subsvms.correction._posterior import IMPOSSIBLE
 
-LIFT = float(
-    np.exp(np.exp(LOG_LIFT[0]))
-)  # in odds, of unanimous votes: as usual with two classes
+LIFT = float(np.exp(np.exp(LOG_LIFT[0])))  # in odds, of unanimous votes: as usual with two classes
 # Standard deviations of log slopes, and of log weights: with 0.5, weights can hide the noise of a class.
 SPREAD = np.array([[0.5], [0.3]])
 DIRECTIONS = 0.1  # of the Dirichlet prior: small, so that few directions are expected
