@@ -27,6 +27,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from subsvms._typing import Table
+from subsvms.correction._choice import mean_squared_distance
 from subsvms.correction._noise import FEWEST, rank_evidence
 from subsvms.correction._rule import Judgement, Overlap
 from subsvms.ensemble._classifier import SubSVMClassifier
@@ -92,13 +93,14 @@ class SVMLook(CloserLook):
             subsample_size=min(len(rows) // 2, SUBSET),
             sampling_bias=0.5,
             class_weight=None,
-            gamma="scale",
             random_state=self.seed,
             verbose=0,
         )
+        X = take_rows(self.X, rows, self.model.kernel)
+        if self.model.kernel == "rbf":  # the paper's kernel is too wide to look closer
+            closer.set_params(gamma=2.0 / max(mean_squared_distance(X), 1e-12))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an SVM that stops early can still rank rows
-            X = take_rows(self.X, rows, self.model.kernel)
             return closer.fit(X, side).oob_votes_.mean_value[:, 1]
 
 
