@@ -154,7 +154,8 @@ def test_the_svms_that_voted_are_named_in_terminal_record_and_report(loans, tmp_
     tried = found["chosen"]["candidates"]
     (chosen,) = [one for one in tried if one["chosen"]]
     assert len(tried) > 3 and f"log loss {chosen['log_loss']:.3f}, others" in found["chosen"]["words"]
-    voted = f"{found['chosen']['n_estimators']:,} SVMs voted, each trained on {chosen['subset_size']:,} rows. "
+    n_svms, size = found["chosen"]["n_estimators"], chosen["subset_size"]
+    voted = f"{n_svms:,} SVMs voted, each trained on {size:,} rows. "
     assert found["chosen"]["words"].startswith(voted)
     assert (found["chosen"]["subset_size"], found["chosen"]["gamma"]) == (
         chosen["subset_size"], pytest.approx(chosen["gamma"])
