@@ -11,8 +11,11 @@ from subsvms.correction._noise import (
     estimate_noise,
     evidence_needed,
     is_solvable,
+    moderate,
+    narrow,
     rank_evidence,
 )
+from subsvms.correction._noise_curve import Answers
 
 
 def make_votes(seed, n=4000, share=0.4, gap=1.2, rates=(0.0, 0.0)):
@@ -170,3 +173,66 @@ def test_a_rate_with_a_wide_interval_is_not_named():
     assert "not known" not in second
     unknown = estimate(np.random.default_rng(0).uniform(-1, 1, len(given)), given)
     assert [line.partition(": ")[2] for line in str(unknown).splitlines()] == ["not known"] * 3
+
+
+def test_without_answers_the_estimate_is_the_same():
+    u, given, _ = make_votes(0)
+    values, names = np.stack([-u, u], axis=1), np.array(["no", "yes"])
+    plain, empty = (estimate_noise(values, given, names, v) for v in (None, np.full(len(u), -1)))
+    assert np.array_equal(plain.matrix, empty.matrix) and empty.before is None
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_answers_make_an_estimate_careful_in_full_and_bold_by_half(n_classes):
+    rng = np.random.default_rng(0)
+    true = rng.integers(n_classes, size=900)
+    values = np.clip(rng.normal(0.8 * np.eye(n_classes)[true] - 0.4, 0.35), -1, 1)
+    if n_classes == 2:
+        values[:, 0] = -values[:, 1]
+    wrong = rng.random(900) < 0.1
+    given = np.where(wrong, (true + rng.integers(1, n_classes, 900)) % n_classes, true)
+    rows = np.arange(900)
+    asked = np.argsort(values[rows, given])[:60]
+    for says in (given, true, (given + 1) % n_classes):
+        verified = np.full(900, -1)
+        verified[asked] = says[asked]
+        noise = estimate_noise(values, given, np.arange(n_classes), verified)
+        own = noise.judge(values, given)[rows, given]
+        after, before = (
+            noise._judge(values, given)[rows, given],
+            noise.before.judge(values, given)[rows, given],
+        )
+        bolder = after < before
+        assert np.allclose(own[~bolder], after[~bolder])
+        mean = np.where(noise.heard[given], (after + before) / 2, before)
+        assert np.allclose(own[bolder], mean[bolder])
+        if says is given:
+            assert np.all(own > 0.5)
+
+
+def test_a_label_that_nobody_looked_at_becomes_no_more_doubtful():
+    after, before = np.array([[0.2, 0.8], [0.2, 0.8]]), np.array([[0.6, 0.4], [0.6, 0.4]])
+    found = moderate(after, before, np.array([0, -1]), np.array([False, True]))
+    assert_allclose(found, [[0.6, 0.4], [0.2, 0.8]])
+
+
+def test_answers_about_classes_of_few_rows_are_left_out():
+    values = np.arange(20.0).reshape(5, 4)
+    answers = Answers(values, np.array([0, 1, -1, 3, 2]), np.array([3, 0, 3, 1, 2]))
+    found = narrow(answers, np.array([0, 2, 3]))
+    assert_allclose(found.values, values[[0, 2, 4]][:, [0, 2, 3]])
+    assert found.given.tolist() == [0, -1, 1] and found.verified.tolist() == [2, 2, 1]
+    assert narrow(None, np.array([0])) is None and narrow(answers, np.array([1])) is None
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_row_without_a_label_tells_about_its_place(n_classes):
+    """People find only class 0 where the votes are for the last class: then votes say less."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(n_classes, size=300)
+    values = np.clip(rng.normal(0.8 * np.eye(n_classes)[true] - 0.4, 0.3), -1, 1)
+    place = 2.0 * np.eye(n_classes)[[-1]] - 1.0
+    more = np.vstack([values, np.tile(place, (40, 1))])
+    given, verified = np.append(true, np.full(40, -1)), np.repeat([-1, 0], [300, 40])
+    noise = estimate_noise(more, given, np.arange(n_classes), verified)
+    assert noise.expect(place)[0, 0] > noise.before.expect(place)[0, 0] + 0.05

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from subsvms.correction import _noise_curve
-from subsvms.correction._noise_curve import bin_values, compute_q, integrate_curve
+from subsvms.correction._noise_curve import SLIP, Answers, bin_values, compute_q, find_places, integrate_curve
 
 
 def draw(seed, n=2000, slope=8.0, offset=0.0, rates=(0.1, 0.3)):
@@ -18,7 +18,13 @@ def draw(seed, n=2000, slope=8.0, offset=0.0, rates=(0.1, 0.3)):
     return u, true ^ wrong, true
 
 
-def sample_plainly(u, is_given, n_draws=300_000, seed=0):
+def ask(u, given, true, n=30):
+    """Return true answers about the rows whose labels the values contradict most."""
+    rows = np.argsort(np.where(given == 1, u, -u))[:n]
+    return Answers(np.stack([-u, u], axis=1)[rows], given[rows] * 1, true[rows] * 1)
+
+
+def sample_plainly(u, is_given, answers=None, n_draws=300_000, seed=0):
     """Draw curves from the prior, weigh each by its likelihood; a slow reference for the grid."""
     rng = np.random.default_rng(seed)
     bins = bin_values(u, is_given)
@@ -32,6 +38,12 @@ def sample_plainly(u, is_given, n_draws=300_000, seed=0):
     q = expit(bins.logit - lifts[1] + lifts.sum(axis=0) * bins.place[:, None])
     eta = np.clip(f + (1 - e - f) * q, 1e-9, 1 - 1e-9)
     fit = bins.n_given @ np.log(eta) + (bins.n_rows - bins.n_given) @ np.log1p(-eta)
+    for values, given, verified in zip(*answers, strict=True) if answers is not None else ():
+        second = expit(bins.logit - lifts[1] + lifts.sum(axis=0) * find_places(values[1], bins.ends))
+        joint = np.array([1.0 - second, second])
+        if given >= 0:
+            joint = joint * np.array([[1 - f, f], [e, 1 - e]])[:, given]
+        fit = fit + np.log((1 - SLIP) * joint[verified] / joint.sum(axis=0) + SLIP / 2)
     weight = np.exp(fit - fit.max())
     weight /= weight.sum()
     wrong = [e * q / (e * q + (1 - f) * (1 - q)), f * (1 - q) / (f * (1 - q) + (1 - e) * q)]
@@ -46,6 +58,37 @@ def test_the_grid_agrees_with_plain_sampling_from_the_prior(rates):
     assert_allclose(curve.rates, expected, atol=0.01)
     assert_allclose(curve.p_wrong, wrong, atol=0.03)
     assert_allclose(curve.place, bins.place)
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.0), (0.1, 0.3)])
+@pytest.mark.parametrize("labels", ["given", "no"])
+def test_answers_of_people_agree_with_plain_sampling_from_the_prior(rates, labels):
+    u, is_given, true = draw(0, n=300, slope=5.0, rates=rates)
+    answers = ask(u, is_given, true)
+    if labels == "no":
+        answers = answers._replace(given=np.full(len(answers.given), -1))
+    curve = integrate_curve(u, is_given, answers)
+    _, expected, wrong = sample_plainly(u, is_given, answers)
+    assert_allclose(curve.rates, expected, atol=0.015)
+    assert_allclose(curve.p_wrong, wrong, atol=0.04)
+    assert np.abs(wrong - integrate_curve(u, is_given).p_wrong).max() > 0.04  # they matter
+
+
+def test_refusals_make_labels_credible_and_agreement_makes_them_doubtful(seed):
+    u, is_given, _ = draw(seed, n=400, slope=5.0)
+    none = integrate_curve(u, is_given).p_wrong
+    refused = integrate_curve(u, is_given, ask(u, is_given, is_given)).p_wrong
+    agreed = integrate_curve(u, is_given, ask(u, is_given, ~is_given)).p_wrong
+    assert refused.max() < 0.2
+    assert np.all(refused.max(axis=1) < none.max(axis=1)) and np.all(none.max(axis=1) < agreed.max(axis=1))
+
+
+def test_one_answer_can_not_exclude_what_the_labels_say():
+    """It multiplies what is likely by SLIP / 2 at least."""
+    u = np.linspace(-1, 1, 4000)
+    slip = Answers(np.array([[-1.0, 1.0]]), np.array([1]), np.array([0]))
+    before, after = (integrate_curve(u, u > 0, answers).p_wrong for answers in (None, slip))
+    assert_allclose(after, before, atol=0.02)
 
 
 @pytest.mark.parametrize("rates", [(0.0, 0.0), (0.05, 0.05), (0.0, 0.4), (0.2, 0.3)])

@@ -8,6 +8,7 @@ from sklearn.preprocessing import minmax_scale
 
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms.correction._noise import estimate_noise
+from subsvms.correction._noise_curve import Answers
 from subsvms.correction._noise_mixture import FEWEST_ROWS, integrate_kinds, thin
 
 
@@ -112,6 +113,20 @@ def test_many_classes_are_fitted_from_fewer_rows(monkeypatch):
     assert mixture.shares[40] < 0.01  # more of its rows were fitted than of others'
     shuffled = np.random.default_rng(1).permutation(len(given))
     assert_allclose(integrate_kinds(values[shuffled], given[shuffled]).matrix, mixture.matrix, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_values", [100_000, 4_000])  # the second leaves out three rows in four
+def test_answers_count_whether_or_not_their_rows_are_fitted(monkeypatch, n_values):
+    monkeypatch.setattr("subsvms.correction._noise_mixture.LARGEST_TABLE", n_values)
+    values, given, true = make_votes(0, 0.15, width=0.35)
+    rows = np.argsort(values[np.arange(len(given)), given])[:60]
+    wrong = {}
+    for name, says in (("none", None), ("true", true), ("kept", given)):
+        answers = None if says is None else Answers(values[rows], given[rows], says[rows])
+        posterior = integrate_kinds(values, given, answers).judge(values, given)
+        wrong[name] = 1.0 - posterior[np.arange(len(given)), given]
+    assert wrong["kept"].mean() < 0.8 * wrong["none"].mean()
+    assert wrong["true"].mean() == pytest.approx(np.mean(given != true), abs=0.04)
 
 
 def test_a_class_of_few_rows_does_not_narrow_the_interval_of_the_error_rate():

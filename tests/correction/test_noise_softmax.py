@@ -7,10 +7,13 @@ from scipy.special import gammaln, softmax
 from scipy.stats import dirichlet
 from several_votes import EVENLY, N_CLASSES, NEXT, make_votes
 
+from subsvms.correction._noise_curve import FEW, Answers
 from subsvms.correction._noise_softmax import (
     LIFT,
     Kind,
+    Noise,
     Softmax,
+    add_answers,
     diverge,
     explain,
     find_floor,
@@ -68,3 +71,43 @@ def test_the_way_of_most_gain_is_looked_at(seed):
     order = np.argsort(given, kind="stable")
     softmax_fitted = explain(values[order], given[order], 8.0, none).softmax
     assert find_way(softmax_fitted.shares(values), given).pair == (2, 3)
+
+
+def test_what_answers_add_is_the_derivative_of_their_log_probability(seed):
+    """Of log P(answer | votes, label), by log slopes, log weights and the logs of T; -1: no label."""
+    rng = np.random.default_rng(seed)
+    values, matrix = rng.uniform(-1, 1, (30, 3)), rng.dirichlet(np.ones(3), 3)
+    answers = Answers(values, rng.integers(-1, 3, 30), rng.integers(3, size=30))
+    point, floor = np.log(rng.uniform(0.5, 5, (2, 3))), find_floor(3)
+
+    def log_probability(point, log_matrix):
+        q = Softmax(np.exp(point[0]), np.exp(point[1]), floor).shares(values)
+        total = 0.0
+        for row, given, verified in zip(q, answers.given, answers.verified, strict=True):
+            joint = row if given < 0 else row * np.exp(log_matrix[:, given])
+            total += np.log(0.98 * joint[verified] / joint.sum() + 0.02 / 3)
+        return total
+
+    found = add_answers(answers, point, floor, Noise(np.log(matrix), 0.0, np.ones((3, 2)), matrix))
+    assert found.fit == pytest.approx(log_probability(point, np.log(matrix)))
+    for place in np.ndindex(2, 3):
+        step = np.zeros((2, 3))
+        step[place] = 1e-6
+        there, back = (log_probability(point + sign * step, np.log(matrix)) for sign in (1, -1))
+        assert found.rise[place] == pytest.approx((there - back) / 2e-6, abs=1e-4)
+    for place in np.ndindex(3, 3):
+        step = np.zeros((3, 3))
+        step[place] = 1e-6
+        there, back = (log_probability(point, np.log(matrix) + sign * step) for sign in (1, -1))
+        assert found.counts[place] == pytest.approx((there - back) / 2e-6, abs=1e-4)
+
+
+def test_with_an_answer_about_every_row_rates_are_counted(seed, monkeypatch):
+    monkeypatch.setattr("subsvms.correction._noise_softmax.SLIP", 1e-9)
+    values, given, true = make_votes(seed, [0.4, 0.0, 0.1, 0.2], n=300, width=0.5)
+    order = np.argsort(given, kind="stable")
+    values, given, true = values[order], given[order], true[order]
+    kind = Kind(np.arange(N_CLASSES), EVENLY)
+    matrix = explain(values, given, 8.0, kind, Answers(values, given, true)).matrix
+    wrong, n_rows = (np.bincount(true[part], minlength=N_CLASSES) for part in (given != true, slice(None)))
+    assert_allclose(1.0 - np.diag(matrix), (1.0 + wrong) / (1.0 + FEW + n_rows), atol=1e-6)

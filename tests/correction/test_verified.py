@@ -1,10 +1,14 @@
-"""Labels that people verified: they stand, and make the rule more careful, never bolder."""
+"""Labels that people verified: they stand, and the rule learns from them."""
 
 import numpy as np
 import pytest
 
 from subsvms import LabelCorrector, SubSVMClassifier
-from subsvms.correction._verified import find_shift, temper
+from subsvms.correction._judge import judge_labels
+from subsvms.correction._overlap import CloserLook
+from subsvms.correction._rule import Judgement, Settings
+from subsvms.correction._verified import weigh_agreement
+from subsvms.ensemble._pool import draw_rows
 from subsvms.exceptions import InputError
 
 
@@ -14,6 +18,10 @@ def make_noisy(seed, n=500, wrong=0.2):
     X = rng.normal(0.5 * (clean == "yes")[:, None], 0.16, (n, 4))
     given = np.where(rng.random(n) < wrong, np.where(clean == "yes", "no", "yes"), clean)
     return X, clean, given
+
+
+def as_numbers(labels):
+    return (labels == "yes").astype(int)
 
 
 def correct(X, given, verified=None, **options):
@@ -39,7 +47,7 @@ def test_without_verified_labels_nothing_changes(seed):
     assert np.array_equal(plain.judgement.posterior, empty.judgement.posterior)
 
 
-def test_fifty_true_decisions_are_never_worse_than_none(seed):
+def test_fifty_true_decisions_stand_and_leave_fewer_wrong_labels(seed):
     X, clean, given = make_noisy(seed)
     first = correct(X, given)
     again = correct(X, given, verify(first, clean))
@@ -47,12 +55,30 @@ def test_fifty_true_decisions_are_never_worse_than_none(seed):
     assert again.decided.sum() == 50 and np.array_equal(again.labels[again.decided], clean[again.decided])
 
 
-def test_decisions_that_contradict_the_rule_stop_it(seed):
+@pytest.mark.parametrize("n", [20, 50])
+def test_decisions_that_contradict_the_rule_stop_it(seed, n):
     """A person who keeps every label: the classes overlap by nature, and nothing more is changed."""
     X, _, given = make_noisy(seed)
     first = correct(X, given)
-    again = correct(X, given, verify(first, given))
+    again = correct(X, given, verify(first, given, n))
     assert first.changed.sum() > 60 and again.changed.sum() == 0
+
+
+def test_decisions_on_rows_outside_the_sample_stand_and_say_nothing_about_others(monkeypatch):
+    """Of a large table only a sample is looked at; in parts the others are not even there."""
+    monkeypatch.setattr("subsvms.ensemble._pool.choose_pool_size", lambda n_rows: 100)
+    X, _, given = make_noisy(0)
+    outside = np.flatnonzero(~draw_rows(as_numbers(given), 2, seed=0).in_sample(np.arange(500)))
+    assert len(outside) == 100
+    verified = np.full(500, None, dtype=object)
+    verified[outside] = given[outside]
+    plain, again = correct(X, given), correct(X, given, verified)
+    others = np.setdiff1d(np.arange(500), outside)
+    assert np.array_equal(plain.judgement.posterior[others], again.judgement.posterior[others])
+    assert np.array_equal(again.labels[outside], given[outside])
+    verified[others[:50]] = given[others[:50]]
+    again = correct(X, given, verified)
+    assert not np.array_equal(plain.judgement.posterior[others], again.judgement.posterior[others])
 
 
 def test_the_frame_says_what_a_person_decided(seed):
@@ -96,38 +122,40 @@ def test_another_class_or_length_is_refused():
         correct(X, given, [None] * 3)
 
 
-def test_posteriors_stay_probabilities_and_only_shrink_towards_the_given_label(seed):
+class AlwaysApart(CloserLook):
+    """Tells any two sets of rows apart."""
+
+    def separate(self, rows, side):
+        return side.astype(float)
+
+
+@pytest.mark.parametrize(("says", "stopped"), [("nothing", True), ("given", True), ("clean", False)])
+def test_people_who_agree_overrule_the_test_for_overlap(seed, says, stopped):
+    X, clean, given = make_noisy(seed)
+    first = correct(X, given)
+    numbers = {"given": as_numbers(given), "clean": as_numbers(clean)}
+    verified = np.full(len(given), -1)
+    if says != "nothing":
+        asked = np.argsort(first.label_quality)[:40]
+        verified[asked] = numbers[says][asked]
+    found = judge_labels(
+        first.classes, numbers["given"], first.votes, Settings(), look=AlwaysApart(0), verified=verified
+    ).judgement
+    assert (found.flagged.sum() == 0) == stopped
+
+
+def test_agreement_is_the_odds_of_the_answers(seed):
+    """Written out row by row: the rule's posterior against the given label, both with slips."""
     rng = np.random.default_rng(seed)
-    posterior = rng.dirichlet([1, 1, 1], 200)
-    given = rng.integers(-1, 3, 200)
-    verified = np.where(rng.random(200) < 0.3, given, -1)
-    found = temper(posterior, given, verified)
-    assert np.allclose(found.sum(axis=1), 1.0) and found.min() >= 0
-    known = (given >= 0) & (verified < 0)
-    own = found[known, given[known]], posterior[known, given[known]]
-    assert np.all(own[0] >= np.minimum(own[1], 0.98) - 1e-9)
-    assert np.array_equal(found[given < 0], posterior[given < 0])
-
-
-@pytest.mark.parametrize(("n_refused", "shifted"), [(0, False), (2, False), (3, True), (20, True)])
-def test_refusals_matter_only_if_there_are_more_than_predicted(n_refused, shifted):
-    """Of fifty labels that are thought wrong with probability 0.98 one is expected to be right."""
-    posterior = np.tile([0.02, 0.98], (80, 1))
-    given = np.zeros(80, dtype=int)
-    verified = np.r_[np.zeros(n_refused, dtype=int), np.ones(50 - n_refused, dtype=int), np.full(30, -1)]
-    found = temper(posterior, given, verified)
-    assert np.all(found[50:, 0] > 0.02) == shifted
-    if not shifted:
-        assert np.array_equal(found[50:], posterior[50:])
-
-
-def test_the_shift_is_where_the_derivative_is_zero(seed):
-    rng = np.random.default_rng(seed)
-    wrong, z = rng.uniform(0.02, 0.98, 40), rng.random(40) < 0.3
-    b = find_shift(wrong, z)
-    grid = np.linspace(-6, 6, 4001)
-    logits = np.log(wrong / (1 - wrong))[:, None] + grid
-    value = (
-        np.where(z[:, None], -np.logaddexp(0, -logits), -np.logaddexp(0, logits)).sum(axis=0) - grid**2 / 2
-    )
-    assert b == pytest.approx(grid[value.argmax()], abs=0.004)
+    posterior, given = rng.dirichlet(np.ones(3), 40), rng.integers(3, size=40)
+    verified = rng.integers(-1, 3, 40)
+    suggested = (given + rng.integers(1, 3, 40)) % 3
+    flagged = rng.random(40) < 0.7
+    judgement = Judgement(posterior, suggested, flagged, *[np.zeros(40)] * 4)
+    expected = np.zeros(3)
+    for i in range(40):
+        if flagged[i] and verified[i] >= 0:
+            wrong = 0.98 * posterior[i, verified[i]] + 0.02 / 3
+            right = 0.98 * (verified[i] == given[i]) + 0.02 / 3
+            expected[suggested[i]] += np.log(wrong / right)
+    assert np.allclose(weigh_agreement(judgement, given, verified), expected)

@@ -41,14 +41,6 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "calibration_smoothness.png",
     ),
     (
-        "decisions",
-        "--seeds 1",
-        "ATTACKS, whole, plain = {'clean': None}, load, LabelCorrector; from subsvms import SubSVMClassifier;"
-        "load = lambda *_: [part[::2] for part in whole('made: blobs', None)];"
-        "LabelCorrector = lambda **words: plain(SubSVMClassifier(n_estimators=100), **words)",
-        "decisions.md",
-    ),
-    (
         "benchmarks.ordinary",
         "--seeds 0 --only wine --methods subsvms --results {} --workers 1",
         "KINDS = ('clean', 'uniform')",
@@ -97,6 +89,12 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "speed_rows.json",
     ),
     ("tool", "--data-dir {} --seeds 1", "ATTACKS = {'clean': None}", "tool.md"),
+    (
+        "benchmarks.verified",
+        "--seeds 0 --only 'breast cancer' --results {} --workers 1",
+        "KINDS = ('clean', 'uniform')",
+        "verified.md",
+    ),
 ]
 
 

@@ -202,8 +202,11 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels: strings, whole numbers or booleans; None or NaN where a label is missing.
         verified : array-like of shape (n_samples,), default=None
-            Labels that people verified, None or NaN elsewhere. They stand, whatever y says, and where they
-            contradict the rule they make it more careful about the other rows.
+            Labels that people verified, None or NaN elsewhere. They stand, whatever y says, and the noise is
+            also learned from them: the rule becomes more careful about the other rows where people keep
+            labels that it would change, and bolder where they agree. Any choice of rows will do that depends
+            on features and labels alone, such as the lowest `label_quality` first. Of very large tables
+            only those in the sample that the rule is learned from say something about others.
 
         Returns
         -------
@@ -254,9 +257,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         verdict = judge_labels(
             classes, given[sample], votes.take(sample), self.settings, drawing.sizes,
             look=SVMLook(model, table[sample]), contradictory=contradictory[sample],
+            verified=decided[sample],
         )  # fmt: skip
         judgement = settle(verdict.rule, votes, given, verdict.notes, contradictory)
-        judgement = self._verify(judgement, given, verified, decided)
+        judgement = apply_verified(judgement, given, decided)
         return self._conclude(
             classes, given, verdict, judgement, votes=votes,
             withstands=self._certify(votes, np.where(in_pool, given, -1), model, drawing.capped),
@@ -283,17 +287,14 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         verdict = judge_labels(
             classes, given, votes, self.settings, look=look, judge=judge,
             contradictory=None if numbers is None else find_contradictory(numbers, given),
+            verified=decided,
         )  # fmt: skip
-        judgement = self._verify(verdict.judgement, given, verified, decided)
+        judgement = apply_verified(verdict.judgement, given, decided)
         return self._conclude(
             classes, given, verdict, judgement, votes=votes, withstands=None, style=style, judge=judge,
             witnesses=None if numbers is None else self._find_scaled_witnesses(numbers, given, judgement),
             verified=None if verified is None else decided,
         )  # fmt: skip
-
-    def _verify(self, judgement, given, verified, decided):
-        """Return the judgement after what people verified, if they did."""
-        return judgement if verified is None else apply_verified(judgement, given, decided, self.settings)
 
     def _conclude(self, classes, given, verdict, judgement, **more):
         """Keep what was found."""

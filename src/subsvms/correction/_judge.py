@@ -18,6 +18,7 @@ from subsvms.correction._rule import (
     keep_labels,
     limit_changes,
 )
+from subsvms.correction._verified import update_overlap
 from subsvms.correction._words import (
     HARDLY_TOLD_APART,
     SPARED,
@@ -64,6 +65,7 @@ def judge_labels(
     look: CloserLook | None,
     judge: str | None = None,
     contradictory: np.ndarray | None = None,
+    verified: np.ndarray | None = None,
 ) -> Assessment:
     """Judge every given label of a table, and propose labels for rows without one.
 
@@ -84,18 +86,23 @@ def judge_labels(
         Who judges, in words, if not SVMs.
     contradictory : ndarray of bool of shape (n_rows,), optional
         Rows of `find_contradictory`: nothing is learned from them.
+    verified : ndarray of int of shape (n_rows,), optional
+        Class numbers that people decided on; -1 where they did not. Noise and overlap are learned from them,
+        too; `apply_verified` settles these rows themselves.
     """
     announce("judging labels")
     useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
-    judged = np.flatnonzero((given >= 0) & (votes.n_voters > 0) & ~useless)
-    noise = estimate_noise(votes.mean_value[judged], given[judged], classes)
+    decided = np.full(len(given), -1) if verified is None else verified
+    judged = np.flatnonzero(((given >= 0) | (decided >= 0)) & (votes.n_voters > 0) & ~useless)
+    noise = estimate_noise(votes.mean_value[judged], given[judged], classes, decided[judged])
     seen = np.bincount(given[given >= 0], minlength=len(classes))
     rule = Rule(noise, seen if sizes is None else sizes, seen, settings)
     by_noise = keep_labels(apply_rule(rule, votes, given), given, useless, Halt.DUPLICATE)
     if settings.rule == "posterior" and by_noise.flagged.any():
         with one_stage("checking that no change does harm"):
             sampled = bool(rule.sizes.sum() > rule.seen.sum())
-            rule = replace(rule, overlap=find_overlap(look, given, votes, by_noise, sampled=sampled))
+            overlap = find_overlap(look, given, votes, by_noise, sampled=sampled)
+        rule = replace(rule, overlap=update_overlap(overlap, by_noise, given, decided))
     notes = gather_notes(rule, votes, given, judge)
     if look is None and settings.rule == "posterior" and by_noise.flagged.any():
         notes = (*notes, UNCHECKED)

@@ -17,6 +17,13 @@ Intervals are quantiles. The prior: a rate is zero with probability `NONE`, else
 and minus a log lift, whose own logarithm is normal with mean and standard deviation `LOG_LIFT`. (Curves that
 also bend either way left as many wrong labels on 300 tables, and took three times as long.)
 
+Where people verified the label of a row at t, given g, and said v, the likelihood has one more factor,
+
+    (1 - SLIP) P(true v | t, g) + SLIP / 2,
+
+without g if the row has no label. People look at the worst rows first; which these are depends on t and g
+alone, so it need not be modelled. Answers can make the rule bolder or more careful.
+
 The four numbers are taken from a grid, which zooms in: first a share of the likelihood is used, so that no
 peak is missed between the points, then all of it on the part of the grid that matters.
 """
@@ -32,6 +39,7 @@ FEW = 4.0  # half of the rates that are not zero lie below 0.16; 2 leaves as man
 TOGETHER = 0.8  # rates of both classes: beyond, labels hardly distinguish them
 LOG_LIFT = (np.log(5.0), 0.7)  # of clean tables of all kinds: 1.5 to 30, mostly 3 to 9
 LEVEL = 0.95  # of each end of an interval
+SLIP = 0.02  # chance that a person answers at random: so no answer alone can exclude what the labels say
 
 N_POINTS = 11  # of the grid along each axis
 N_BINS = 24  # of equal width, and as many of equal numbers of rows
@@ -42,6 +50,14 @@ NEGLIGIBLE = 2e-3  # probability, as a share of the largest, beyond which the gr
 WIDEST = ((-1.0, 3.6), (-1.0, 3.6), (0.0, TOGETHER), (0.0, TOGETHER))  # logarithms of log lifts, and rates
 
 
+class Answers(NamedTuple):
+    """What people said about rows."""
+
+    values: np.ndarray  # (n_answers, n_classes), mean values of the votes
+    given: np.ndarray  # (n_answers,), class numbers; -1 for a row without a label
+    verified: np.ndarray  # (n_answers,)
+
+
 class Bins(NamedTuple):
     """Rows grouped by their u."""
 
@@ -49,6 +65,7 @@ class Bins(NamedTuple):
     place: np.ndarray  # (n_bins,), mean t
     n_rows: np.ndarray  # (n_bins,)
     n_given: np.ndarray  # (n_bins,), rows given the second class
+    n_verified: np.ndarray | None = None  # (3, 2, n_bins), by given label (last: none) and by answer
 
     @property
     def logit(self) -> float:
@@ -114,7 +131,7 @@ def find_places(u: np.ndarray, ends: tuple[float, float]) -> np.ndarray:
     return np.clip((u - low) / max(high - low, 1e-9), 0.0, 1.0)
 
 
-def bin_values(u: np.ndarray, is_given: np.ndarray) -> Bins:
+def bin_values(u: np.ndarray, is_given: np.ndarray, answers: Answers | None = None) -> Bins:
     """Group rows by u: narrow bins where rows are many, and where u is large or small."""
     ends = tuple(np.quantile(u, ENDS).tolist())
     t = find_places(u, ends)
@@ -125,10 +142,19 @@ def bin_values(u: np.ndarray, is_given: np.ndarray) -> Bins:
     used = n_rows > 0
     sums = (np.bincount(number, weights=values, minlength=len(edges) + 1)[used] for values in (t, is_given))
     place, n_given = sums
-    return Bins(ends, place / n_rows[used], n_rows[used].astype(float), n_given)
+    bins = Bins(ends, place / n_rows[used], n_rows[used].astype(float), n_given)
+    if answers is None:
+        return bins
+    t = find_places(answers.values[:, 1], ends)
+    n_verified = np.zeros((3, 2, len(bins.place)))
+    nearest = np.abs(t[:, None] - bins.place).argmin(axis=1)
+    np.add.at(n_verified, (answers.given, answers.verified, nearest), 1.0)
+    return bins._replace(n_verified=n_verified)
 
 
-def integrate_curve(u: np.ndarray, is_given: np.ndarray, *, rates: np.ndarray | None = None) -> Curve:
+def integrate_curve(
+    u: np.ndarray, is_given: np.ndarray, answers: Answers | None = None, *, rates: np.ndarray | None = None
+) -> Curve:
     """Return what labels and values say about the noise of two classes.
 
     Parameters
@@ -137,6 +163,8 @@ def integrate_curve(u: np.ndarray, is_given: np.ndarray, *, rates: np.ndarray | 
         Out-of-bag mean values of the second class, finite.
     is_given : ndarray of bool of shape (n_rows,)
         Whether the row is given the second class.
+    answers : Answers, optional
+        Of people, about some of these rows or about rows without a label.
     rates : ndarray of shape (2,), optional
         The rates of both classes, if they are known.
 
@@ -148,7 +176,7 @@ def integrate_curve(u: np.ndarray, is_given: np.ndarray, *, rates: np.ndarray | 
     >>> integrate_curve(u, is_given).rates.round(1)
     array([0.1, 0.3])
     """
-    bins, box = bin_values(u, is_given), WIDEST
+    bins, box = bin_values(u, is_given, answers), WIDEST
     shares = [1.0]
     while shares[0] * len(u) > FIRST_ROWS:
         shares.insert(0, shares[0] / ZOOM)
@@ -182,9 +210,28 @@ def weigh_curves(bins: Bins, box: tuple, rates: np.ndarray | None = None, share:
     eta = np.clip(floor[:, None] + slope[:, None] * q[:, :, None], 1e-9, 1.0 - 1e-9)
     log_weight = np.full((*q.shape[:-1], len(possible)), -np.inf)
     log_weight[..., possible] = np.log(eta) @ bins.n_given + np.log1p(-eta) @ (bins.n_rows - bins.n_given)
+    if bins.n_verified is not None:
+        log_weight[..., possible] += weigh_answers(bins.n_verified, q, 1.0 - slope - floor, floor)
     log_weight = share * log_weight.reshape(*q.shape[:-1], len(e), len(f)) + log_prior
     weight = np.exp(log_weight - log_weight.max())
     return Grid(tuple(axes), weight / weight.sum(), q)
+
+
+def weigh_answers(n_verified: np.ndarray, q: np.ndarray, e: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """Return the log likelihood of answers, for all q and all pairs of rates; `Bins` has the counts."""
+    e, f = e[:, None], f[:, None]
+    log_weight = np.zeros((*q.shape[:-1], len(e)))
+    whole = np.ones_like(e)
+    given_if = ((1.0 - f, e), (f, 1.0 - e), (whole, whole))  # true class first, second
+    for counts, (if_first, if_second) in zip(n_verified, given_if, strict=True):
+        there = np.flatnonzero(counts.sum(axis=0))
+        if len(there) == 0:
+            continue
+        joint_first, joint_second = if_first * (1.0 - q[:, :, None, there]), if_second * q[:, :, None, there]
+        second = joint_second / (joint_first + joint_second)
+        for p, n in zip((1.0 - second, second), counts[:, there], strict=True):
+            log_weight += np.log((1.0 - SLIP) * p + SLIP / 2.0) @ n
+    return log_weight
 
 
 def compute_q(place: np.ndarray, top: np.ndarray, bottom: np.ndarray) -> np.ndarray:

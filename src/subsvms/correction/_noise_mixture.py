@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betainc
 
-from subsvms.correction._noise_curve import LEVEL, widen
+from subsvms.correction._noise_curve import LEVEL, Answers, widen
 from subsvms.correction._noise_softmax import LIFT, Explanation, Kind, Softmax, explain, find_way
 from subsvms.correction._posterior import compute_posterior
 
@@ -86,7 +86,7 @@ class Mixture:
         return low, min(high + 1.0 / LIFT, 1.0)  # what the softmax leaves to other classes may be noise
 
 
-def integrate_kinds(values: np.ndarray, given: np.ndarray) -> Mixture:
+def integrate_kinds(values: np.ndarray, given: np.ndarray, answers: Answers | None = None) -> Mixture:
     """Return what labels and votes say about the noise of several classes.
 
     Parameters
@@ -95,6 +95,8 @@ def integrate_kinds(values: np.ndarray, given: np.ndarray) -> Mixture:
         Out-of-bag mean values.
     given : ndarray of int of shape (n_rows,)
         Class numbers; every class has rows.
+    answers : Answers, optional
+        Of people, about some of these rows or about rows without a label.
 
     Examples
     --------
@@ -118,12 +120,12 @@ def integrate_kinds(values: np.ndarray, given: np.ndarray) -> Mixture:
         kinds.append(Kind(one_rate, None))
     found = []
     for slope in SLOPES:
-        none = explain(values, given, slope, Kind(no_rate, even))
+        none = explain(values, given, slope, Kind(no_rate, even), answers)
         found.append(none)
-        found += [explain(values, given, slope, kind) for kind in kinds]
+        found += [explain(values, given, slope, kind, answers) for kind in kinds]
         way = find_way(none.softmax.shares(values), given)
         if way is not None:
-            explanation = explain(values, given, slope, way)
+            explanation = explain(values, given, slope, way, answers)
             if are_apart(explanation.softmax.shares(values), way.pair):
                 found.append(explanation)
     evidence = np.array([explanation.evidence for explanation in found])

@@ -16,6 +16,10 @@ the log of the class's share of the given labels, with the standard deviations i
 An explanation is fitted by variational Bayes (Attias, UAI 1999): with responsibilities r_c proportional to
 q_c exp(E log T[c, given]), the rates have beta, the directions Dirichlet posteriors; slopes and weights
 climb. That also approximates its evidence, which charges it for every number that it leaves free.
+
+Where people said that a row is of class v, its r_c are also multiplied by their answer's probability, (1 -
+`SLIP`) [c = v] + SLIP / K. Rows may be fitted without those that people looked at, so an answer is a term of
+its own: r with it, less r without it.
 """
 
 from typing import NamedTuple
@@ -23,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from subsvms.correction._noise_curve import FEW, LOG_LIFT
+from subsvms.correction._noise_curve import FEW, LOG_LIFT, SLIP, Answers
 from subsvms.correction._posterior import IMPOSSIBLE
 
 LIFT = float(np.exp(np.exp(LOG_LIFT[0])))  # in odds, of unanimous votes: as usual with two classes
@@ -96,7 +100,9 @@ class Explanation(NamedTuple):
     evidence: float  # logarithm
 
 
-def explain(values: np.ndarray, given: np.ndarray, slope: float, kind: Kind) -> Explanation:
+def explain(
+    values: np.ndarray, given: np.ndarray, slope: float, kind: Kind, answers: Answers | None = None
+) -> Explanation:
     """Fit a kind of noise.
 
     Parameters
@@ -108,6 +114,8 @@ def explain(values: np.ndarray, given: np.ndarray, slope: float, kind: Kind) -> 
     slope : float
         Around which slopes are expected.
     kind : Kind
+    answers : Answers, optional
+        Of people, about some of these rows or others.
     """
     n_classes, floor = values.shape[1], find_floor(values.shape[1])
     behind = values - values.max(axis=1, keepdims=True)
@@ -130,17 +138,53 @@ def explain(values: np.ndarray, given: np.ndarray, slope: float, kind: Kind) -> 
         bound -= noise.divergence + kind.cost
         doubt = q * (1.0 - q)
         curvature = np.stack([(doubt * by_slope**2).sum(axis=0), doubt.sum(axis=0)]) + 1.0 / SPREAD**2
-        noise = weigh_noise(np.add.reduceat(r, starts).T, kind)
+        expected = np.add.reduceat(r, starts).T
+        rise = np.stack([((r - q) * by_slope).sum(axis=0), (r - q).sum(axis=0)])
+        if answers is not None:
+            terms = add_answers(answers, point, floor, noise)
+            bound, rise, curvature = bound + terms.fit, rise + terms.rise, curvature + terms.curvature
+            expected = np.maximum(expected + terms.counts, 0.0)
+        noise = weigh_noise(expected, kind)
         if abs(bound - before) < SETTLED:
             break
-        rise = np.stack([((r - q) * by_slope).sum(axis=0), (r - q).sum(axis=0)])
         point += STEP * np.clip((rise - (point - start) / SPREAD**2) / curvature, -SPREAD, SPREAD)
         lifts, by_slope = lift(behind, np.exp(point[0]), floor)
-    evidence = bound - float(np.log(curvature * SPREAD**2).sum()) / 2.0  # as by Lapoint
+    evidence = bound - float(np.log(curvature * SPREAD**2).sum()) / 2.0  # as by Laplace
     weights = np.exp(point[1])
     softmax = Softmax(np.exp(point[0]), weights / weights.sum(), floor)
     shares, loose = q.mean(axis=0), loosen(noise, kind, q, given)
     return Explanation(softmax, noise.matrix, loose, pool_rates(loose, shares, kind), shares, evidence)
+
+
+class Terms(NamedTuple):
+    """What answers add while an explanation is fitted."""
+
+    fit: float  # to the log likelihood
+    counts: np.ndarray  # (n_classes, n_classes), to the expected counts of (true, given)
+    rise: np.ndarray  # (2, n_classes), to the derivative by log slopes and log weights
+    curvature: np.ndarray  # (2, n_classes)
+
+
+def add_answers(answers: Answers, point: np.ndarray, floor: float, noise: Noise) -> Terms:
+    """Return what people's answers add: the probability of the answer, given votes and label."""
+    n_classes = answers.values.shape[1]
+    behind = answers.values - answers.values.max(axis=1, keepdims=True)
+    lifts, by_slope = lift(behind, np.exp(point[0]), floor)
+    q = lifts * np.exp(point[1])
+    q /= q.sum(axis=1, keepdims=True)
+    label_or_none = np.vstack([np.exp(noise.log_matrix).T, np.ones(n_classes)])
+    before = q * label_or_none[answers.given]
+    after = before * ((1.0 - SLIP) * np.eye(n_classes)[answers.verified] + SLIP / n_classes)
+    totals = [np.maximum(part.sum(axis=1, keepdims=True), IMPOSSIBLE**2) for part in (before, after)]
+    gain = after / totals[1] - before / totals[0]
+    unlabelled = (answers.given < 0)[:, None]  # elsewhere the row itself has all the curvature already
+    doubt = np.where(unlabelled, q * (1.0 - q), 0.0)
+    return Terms(
+        float(np.log(totals[1] / totals[0]).sum()),
+        gain.T @ np.eye(n_classes + 1)[answers.given][:, :n_classes],
+        np.stack([(gain * by_slope).sum(axis=0), gain.sum(axis=0)]),
+        np.stack([(doubt * by_slope**2).sum(axis=0), doubt.sum(axis=0)]),
+    )
 
 
 def find_floor(n_classes: int) -> float:

@@ -37,6 +37,7 @@ class Halt(IntEnum):
     UNTESTED = 8
     VERIFIED = 9
     DUPLICATE = 10
+    REFUSED = 11
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,13 @@ class Overlap(NamedTuple):
         For rows that would join each class.
     untested : ndarray of bool of shape (n_classes,)
         Whether too few rows of the sample would join the class for a test; their weight is one.
+    refused : tuple of int
+        Classes that people, and not the features, say rows do not join.
     """
 
     weight: np.ndarray
     untested: np.ndarray
+    refused: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +178,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
         Halt.UNEXPLAINED: np.full(len(given), not noise.explained),
         Halt.SMALL: small[given] | small[joined],
         Halt.UNTESTED: spared & overlap.untested[joined],
+        Halt.REFUSED: spared & np.isin(joined, overlap.refused),
         Halt.TOLD_APART: spared,
     }
     halt = np.select(list(halts.values()), [np.int8(reason) for reason in halts], np.int8(Halt.NONE))

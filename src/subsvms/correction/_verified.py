@@ -1,22 +1,22 @@
-"""Apply labels that people verified: they stand, and make the rule more careful about the other rows."""
+"""Labels that people verified: they stand, and tell noise from overlap. The noise is learned from them, too.
+
+The features say with which probability the rows that would join class b overlap with it (`_overlap`). If they
+do, people keep every label; if not, they answer as the posteriors say. So the odds of noise and overlap are
+multiplied by those of the answers: people can stop changes, and allow some that the features speak against.
+"""
 
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, logit
-from scipy.stats import poisson
 
-from subsvms.correction._rule import Halt, Judgement, Settings
-
-SUREST = 0.98  # beliefs in a wrong label are cut here: one refusal in fifty is no surprise
-CHANCE = 0.1  # a number of refusals this probable, or more, says nothing against the rule
+from subsvms.correction._noise_curve import SLIP
+from subsvms.correction._overlap import LEVEL
+from subsvms.correction._rule import Halt, Judgement, Overlap
 
 
-def apply_verified(
-    judgement: Judgement, given: np.ndarray, verified: np.ndarray, settings: Settings
-) -> Judgement:
-    """Return the judgement in which verified rows are settled, and others are judged in their light.
+def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> Judgement:
+    """Return the judgement in which verified rows are as people decided, and certain.
 
     It comes last: verified rows are not a random sample but the most doubtful ones, and a rule that no longer
     saw them would think the rest clean.
@@ -26,61 +26,69 @@ def apply_verified(
     judgement : Judgement
     given, verified : ndarray of int of shape (n_rows,)
         Class numbers; -1 where there is no label, or no decision.
-    settings : Settings
     """
     decided = verified >= 0
-    posterior = temper(judgement.posterior, given, verified)
-    rows = np.arange(len(given))
-    firm = posterior[rows, judgement.suggested] > settings.min_confidence
-    flagged = judgement.flagged & ~decided & (firm | (settings.rule == "majority"))
-    kept = (judgement.flagged & ~flagged) | (decided & (given >= 0))
+    labelled = decided & (given >= 0)
+    posterior = judgement.posterior.copy()
+    posterior[decided] = np.eye(posterior.shape[1])[verified[decided]]
     return replace(
         judgement,
         posterior=posterior,
-        suggested=np.where(kept, given, judgement.suggested),
-        flagged=flagged,
-        quality=np.where(decided & (given >= 0), verified == given, judgement.quality),
+        suggested=np.where(labelled, given, judgement.suggested),
+        flagged=judgement.flagged & ~decided,
+        quality=np.where(labelled, verified == given, judgement.quality),
         halt=np.where(decided, np.int8(Halt.VERIFIED), judgement.halt),
     )
 
 
-def temper(posterior: np.ndarray, given: np.ndarray, verified: np.ndarray) -> np.ndarray:
-    """Return posteriors that believe in wrong labels no more than people did.
-
-    Let w be the posterior probability that a given label is wrong. People verified some: z = 1 if it was
-    indeed wrong. The shift b that maximises, with the logistic function s,
-
-        sum z log s(logit w + b) + (1 - z) log(1 - s(logit w + b)) - b^2 / 2
-
-    is the most probable one under a standard normal prior. Only b < 0 is used: what people decide may stop
-    changes but never starts one. Refusals that the posteriors predict stop nothing: b = 0 if this many
-    refusals or more have probability `CHANCE` or more under a Poisson distribution with mean sum(1 - w). The
-    posteriors of verified rows become certain.
+def update_overlap(
+    overlap: Overlap, judgement: Judgement, given: np.ndarray, verified: np.ndarray
+) -> Overlap:
+    """Return how far overlap explains changes, after people looked at some of them.
 
     Parameters
     ----------
-    posterior : ndarray of shape (n_rows, n_classes)
+    overlap : Overlap
+        What the features say.
+    judgement : Judgement
+        What noise alone would change.
     given, verified : ndarray of int of shape (n_rows,)
-        Class numbers; -1 where there is no label, or no decision.
+        As in `apply_verified`.
     """
-    rows, own = np.arange(len(given)), np.maximum(given, 0)
-    known = given >= 0
-    wrong = 1.0 - posterior[rows, own]
-    believed = np.clip(wrong, 1.0 - SUREST, SUREST)
-    asked = np.flatnonzero((verified >= 0) & known)
-    found_wrong = verified[asked] != given[asked]
-    by_chance = poisson.sf(np.sum(~found_wrong) - 1, np.sum(1.0 - believed[asked]))
-    b = find_shift(believed[asked], found_wrong) if by_chance < CHANCE else 0.0
-    shifted = posterior.copy()
-    if b < 0:
-        less = np.minimum(expit(logit(believed) + b), wrong)
-        shifted *= np.where(known & (wrong > 0), less / np.where(wrong > 0, wrong, 1.0), 1.0)[:, None]
-        shifted[rows[known], own[known]] = 1.0 - less[known]
-    decided = np.flatnonzero(verified >= 0)
-    shifted[decided] = np.eye(posterior.shape[1])[verified[decided]]
-    return shifted
+    agreement = weigh_agreement(judgement, given, verified)
+    heard = (agreement != 0.0) & ~overlap.untested
+    least = LEVEL / (1.0 + LEVEL)  # what the features say is never certain: people know better
+    weight = expit(logit(np.clip(overlap.weight, least, 1.0 - least)) - agreement)
+    weight = np.where(heard, weight, overlap.weight)
+    refused = np.flatnonzero((overlap.weight <= 0.5) & (weight > 0.5))
+    return overlap._replace(weight=weight, refused=tuple(refused.tolist()))
 
 
-def find_shift(wrong: np.ndarray, found_wrong: np.ndarray) -> float:
-    """Return the most probable shift of logits: the root of the derivative, which decreases in b."""
-    return brentq(lambda b: np.sum(found_wrong - expit(logit(wrong) + b)) - b, -20.0, 20.0, xtol=1e-15)
+def weigh_agreement(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> np.ndarray:
+    """Return how far people agree with a judgement, for each class that labels would change to.
+
+    These are the log odds of their answers about the flagged rows: if the posteriors are right, against if
+    every given label is, because the classes overlap there. As in `_noise_curve`, an answer may be a slip.
+    Classes without agreement of their own share that about all classes, if it is worse.
+
+    Parameters
+    ----------
+    judgement, given, verified
+        As in `update_overlap`.
+
+    Examples
+    --------
+    >>> posterior = np.array([[0.1, 0.9], [0.1, 0.9], [0.1, 0.9]])
+    >>> judgement = Judgement(posterior, np.ones(3, int), np.ones(3, bool), *[np.zeros(3)] * 4)
+    >>> weigh_agreement(judgement, np.zeros(3, int), np.array([1, 1, -1])).round(1)
+    array([0., 9.])
+    >>> weigh_agreement(judgement, np.zeros(3, int), np.array([0, 0, -1])).round(1)
+    array([-4.4, -4.4])
+    """
+    n_classes = judgement.posterior.shape[1]
+    rows = np.flatnonzero(judgement.flagged & (verified >= 0))
+    answers = verified[rows]
+    agreed, kept = judgement.posterior[rows, answers], answers == given[rows]
+    odds = ((1.0 - SLIP) * agreed + SLIP / n_classes) / ((1.0 - SLIP) * kept + SLIP / n_classes)
+    own = np.bincount(judgement.suggested[rows], weights=np.log(odds), minlength=n_classes)
+    return np.where(own > 0.0, own, np.minimum(own, own.sum()))

@@ -14,6 +14,7 @@ HALTS = {
     Halt.TOLD_APART: "the features tell this row from those it would join",
     Halt.UNTESTED: "the sample has too few such changes to check them",
     Halt.VERIFIED: "a person decided",
+    Halt.REFUSED: "people kept such labels where they looked",
     Halt.DUPLICATE: "another row has the same features and another label, and duplicates were dropped",
 }
 JUDGES_HALTS = {  # the same, where a judge other than SVMs would be misrepresented
@@ -25,12 +26,14 @@ KEEPERS = {  # the same, in a list of what kept how many labels; where nothing h
     Halt.TOLD_APART: "features that tell rows apart",
     Halt.UNTESTED: "changes too few to be checked",
     Halt.DUPLICATE: "an equal row with another label",
+    Halt.REFUSED: "answers of people",
 }
 SPARED = {  # why a whole group of labels was kept
     Halt.TOLD_APART: "labels that look wrong were kept: the features distinguish their rows from those they "
     "would join, so the classes overlap there, and the labels need not be wrong.",
     Halt.UNTESTED: "labels that look wrong were kept: the sample that everything is learned from has too few "
     "such changes to check them; a larger pool (pool_size) has more.",
+    Halt.REFUSED: "labels that look wrong were kept: people looked at such labels, and found them right.",
     Halt.DUPLICATE: "rows share their features with a row of another label, and none with a row of the same "
     "label: duplicates were probably dropped with the label included. Nothing can be learned from "
     "such rows, so their labels were kept; drop duplicates by the features alone, or keep all rows.",
