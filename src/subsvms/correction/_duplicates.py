@@ -5,7 +5,7 @@ label that occurred, however often. Then such rows contradict each other, nothin
 each looks wrong to SVMs that were trained on the other. Their labels say nothing about noise.
 
 Where duplicates were not dropped, there are also equal rows with equal labels. So tables without any are how
-such a loss is recognised.
+such a loss is recognised. Of a large table only the rows that SVMs are trained on are compared.
 """
 
 from collections import defaultdict

@@ -85,7 +85,7 @@ def judge_labels(
     judge : str, optional
         Who judges, in words, if not SVMs.
     contradictory : ndarray of bool of shape (n_rows,), optional
-        Rows of `find_contradictory`: nothing is learned from them.
+        Rows of `find_contradictory`: the noise is not learned from them.
     verified : ndarray of int of shape (n_rows,), optional
         Class numbers that people decided on; -1 where they did not. Noise and overlap are learned from them,
         too; `apply_verified` settles these rows themselves.
@@ -98,9 +98,9 @@ def judge_labels(
     seen = np.bincount(given[given >= 0], minlength=len(classes))
     rule = Rule(noise, seen if sizes is None else sizes, seen, settings)
     by_noise = keep_labels(apply_rule(rule, votes, given), given, useless, Halt.DUPLICATE)
-    if settings.rule == "posterior" and by_noise.flagged.any():
+    sampled = bool(rule.sizes.sum() > rule.seen.sum())  # then other rows may change, if none of these does
+    if settings.rule == "posterior" and (sampled or by_noise.flagged.any()):
         with one_stage("checking that no change does harm"):
-            sampled = bool(rule.sizes.sum() > rule.seen.sum())
             overlap = find_overlap(look, given, votes, by_noise, sampled=sampled)
         rule = replace(rule, overlap=update_overlap(overlap, by_noise, given, decided))
     notes = gather_notes(rule, votes, given, judge)

@@ -181,7 +181,7 @@ def _estimate(mean_value, given, classes, answers=None):
         u, is_given = mean_value[:, 1], given == 1
         if len(large) < 2:  # labels stand, and votes judge rows without one
             curve = integrate_curve(u, is_given, answers, rates=np.zeros(2))
-            return replace(nothing, error_rate_interval=np.zeros(2), curve=curve)
+            return replace(nothing, curve=curve)
         curve = integrate_curve(u, is_given, answers)
         e, f = curve.rates[1], curve.rates[0]
         return NoiseEstimate(

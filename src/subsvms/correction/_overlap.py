@@ -6,8 +6,8 @@ label but are truly b follow the same distribution, and no classifier can tell t
 votes were too coarse, and the labels follow the features there.
 
 This is a classifier two-sample test (Lopez-Paz and Oquab, ICLR 2017). Its classifier is again an ensemble,
-trained on these rows alone and with larger subsets, so that it looks closer than the vote did (other judges
-look with the classifier itself); its statistic is the area A under the ROC curve of its out-of-sample values.
+trained on these rows alone, so that it looks closer than the vote on all rows did (other judges look with the
+classifier itself); its statistic is the area A under the ROC curve of its out-of-sample values.
 Some rows on both sides are not truly b: let m and m' be their shares by the posterior. If all of these could
 be told apart from all others, and nothing else could, the area would be
 
@@ -24,11 +24,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
 from subsvms._typing import Table
 from subsvms.correction._choice import mean_squared_distance
-from subsvms.correction._noise import FEWEST, rank_evidence
+from subsvms.correction._noise import FEWEST
 from subsvms.correction._rule import Judgement, Overlap
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._rows import take_rows
@@ -72,7 +73,7 @@ class CloserLook:
 
 
 class SVMLook(CloserLook):
-    """Looks with SVMs like those that voted, but with larger subsets.
+    """Looks with SVMs like those that voted, trained on the rows in question alone.
 
     Parameters
     ----------
@@ -129,13 +130,14 @@ def find_overlap(
     n_classes = votes.counts.shape[1]
     moves = np.bincount(judgement.suggested[judgement.flagged], minlength=n_classes)
     untested = moves < FEWEST if sampled else np.zeros(n_classes, dtype=bool)
-    weight = untested.astype(float)
+    weight = np.zeros(n_classes)
     if look is not None:
         for b in np.flatnonzero(moves >= FEWEST).tolist():
             sides = find_sides(given, votes.mean_value[:, b], judgement, b)
-            p = compare_sides(look, sides) if len(sides.there) >= FEWEST else 0.0  # nothing to compare with
-            weight[b] = LEVEL / (LEVEL + p)
-    return Overlap(weight, untested)
+            untested[b] = len(sides.there) < FEWEST
+            if not untested[b]:
+                weight[b] = LEVEL / (LEVEL + compare_sides(look, sides))
+    return Overlap(np.where(untested, 1.0, weight), untested)
 
 
 def find_sides(given: np.ndarray, values: np.ndarray, judgement: Judgement, b: int) -> Sides:
@@ -162,5 +164,5 @@ def compare_sides(look: CloserLook, sides: Sides) -> float:
     if n_joining * n_there == 0:
         return 1.0
     deviation = np.sqrt((n_joining + n_there + 1) / (12.0 * n_joining * n_there))  # of the area, by chance
-    excess = rank_evidence(values[asked], side[asked] == 1) - (sides.largest - 0.5) / deviation
-    return float(norm.sf(excess))
+    area = roc_auc_score(side[asked], values[asked])
+    return float(norm.sf((area - sides.largest) / deviation))

@@ -21,7 +21,7 @@ from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, name_rows
 from subsvms.correction._noise import NoiseEstimate
-from subsvms.correction._rule import Halt, Judgement, Settings
+from subsvms.correction._rule import BY_OVERLAP, Halt, Judgement, Settings
 from subsvms.correction._witnesses import Witnesses
 from subsvms.correction._words import format_reason
 from subsvms.ensemble._votes import Votes
@@ -122,16 +122,17 @@ class Correction:
 
     @property
     def held_back(self) -> np.ndarray:
-        """Rows whose label stands although another is more probable: a limit or a guard kept it."""
+        """Rows whose label stands although another is more probable, or would be without overlap."""
         other = self.judgement.posterior[np.arange(len(self)), self.judgement.rival]
-        return ~self.missing & ~self.flagged & (self._own_posterior() < other) & ~self.decided
+        doubted = (self._own_posterior() < other) | np.isin(self.judgement.halt, BY_OVERLAP)
+        return ~self.missing & ~self.flagged & doubted & ~self.decided
 
     @property
     def label_quality(self) -> np.ndarray:
         """How credible the given label is, from 0 to 1, to rank labels by; NaN without one.
 
-        Its probability, averaged with what it would be if at least a fifth of each class were wrong; where a
-        guard contradicts the noise estimate, only the latter counts. So it also averages over noise that the
+        Its probability, averaged with what it would be if a fifth of each class were wrong; the more
+        overlap explains what looks wrong, the more the latter counts. So it also averages over noise that the
         rule does not know of: quality and confidence of a row do not add up to one, even with two classes.
         `(1 - label_quality[rows]).sum()` is how many of these labels are expected to be wrong.
         """
@@ -168,12 +169,12 @@ class Correction:
     def sample_weight(self) -> np.ndarray:
         """Weight of each row, flagged or not: the probability of its label if the action is "weight".
 
-        It is one where something other than the rule or the user's limit on changes kept the label, and
-        where a person decided.
+        It is one where something other than the rule, overlap or the user's limit on changes kept the
+        label, and where a person decided.
         """
         weight = np.where(self.kept, 1.0, 0.0)
         if self.settings.action == "weight":
-            free = np.isin(self.judgement.halt, (Halt.NONE, Halt.CAPPED))
+            free = np.isin(self.judgement.halt, (Halt.NONE, Halt.CAPPED, *BY_OVERLAP))
             weight = np.where(free, self._own_posterior(), 1.0)
             weight = np.where(self.missing, self.confidence, weight)
         return np.where(self.decided, 1.0, weight)

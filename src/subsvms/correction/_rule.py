@@ -40,6 +40,9 @@ class Halt(IntEnum):
     REFUSED = 11
 
 
+BY_OVERLAP = (Halt.TOLD_APART, Halt.UNTESTED, Halt.REFUSED)  # the posterior says so already
+
+
 @dataclass(frozen=True)
 class Settings:
     """What the user asked for.
@@ -176,7 +179,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     halts = {
         Halt.UNASKED: ~asked,
         Halt.UNEXPLAINED: np.full(len(given), not noise.explained),
-        Halt.SMALL: small[given] | small[joined],
+        Halt.SMALL: (known & small[given]) | small[joined],
         Halt.UNTESTED: spared & overlap.untested[joined],
         Halt.REFUSED: spared & np.isin(joined, overlap.refused),
         Halt.TOLD_APART: spared,

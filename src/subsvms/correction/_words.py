@@ -12,7 +12,7 @@ HALTS = {
     Halt.SMALL: f"a class with fewer than {FEWEST} rows is left alone",
     Halt.CAPPED: "max_error_rate allows no more changes",
     Halt.TOLD_APART: "the features tell this row from those it would join",
-    Halt.UNTESTED: "the sample has too few such changes to check them",
+    Halt.UNTESTED: "there are too few such rows to check the change",
     Halt.VERIFIED: "a person decided",
     Halt.REFUSED: "people kept such labels where they looked",
     Halt.DUPLICATE: "another row has the same features and another label, and duplicates were dropped",
@@ -31,8 +31,8 @@ KEEPERS = {  # the same, in a list of what kept how many labels; where nothing h
 SPARED = {  # why a whole group of labels was kept
     Halt.TOLD_APART: "labels that look wrong were kept: the features distinguish their rows from those they "
     "would join, so the classes overlap there, and the labels need not be wrong.",
-    Halt.UNTESTED: "labels that look wrong were kept: the sample that everything is learned from has too few "
-    "such changes to check them; a larger pool (pool_size) has more.",
+    Halt.UNTESTED: "labels that look wrong were kept: among the rows that everything is learned from are too "
+    "few like them to check the changes; of a large table, a larger pool (pool_size) has more.",
     Halt.REFUSED: "labels that look wrong were kept: people looked at such labels, and found them right.",
     Halt.DUPLICATE: "rows share their features with a row of another label, and none with a row of the same "
     "label: duplicates were probably dropped with the label included. Nothing can be learned from "

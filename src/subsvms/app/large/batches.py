@@ -23,7 +23,7 @@ from subsvms.correction._duplicates import find_contradictory
 from subsvms.correction._judge import judge_labels
 from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
-from subsvms.correction._rule import Cutoff, Halt, Rule, Settings, apply_rule, keep_labels
+from subsvms.correction._rule import Cutoff, Halt, Judgement, Rule, Settings, apply_rule, keep_labels
 from subsvms.correction._trained import collect_votes, train_model
 from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._votes import Voters, Votes, count_votes
@@ -133,15 +133,20 @@ class BatchCorrector:
         found = np.flatnonzero(self.pool_rows[places] == rows)
         return places[found], found
 
-    def judge_votes(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
-        """Judge labels on which votes have been counted; parameters as in `count_votes`."""
+    def apply_rule(self, votes: Votes, given: np.ndarray, rows: np.ndarray | None) -> Judgement:
+        """Judge labels without the limit on changes; parameters as in `count_votes`."""
         places, found = self.find_in_pool(rows)
         contradictory = np.zeros(len(given), dtype=bool)
         contradictory[found] = self.contradictory[places]
-        judgement = keep_labels(apply_rule(self.rule, votes, given), given, contradictory, Halt.DUPLICATE)
+        return keep_labels(apply_rule(self.rule, votes, given), given, contradictory, Halt.DUPLICATE)
+
+    def judge_votes(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
+        """Judge labels on which votes have been counted; parameters as in `count_votes`."""
+        judgement = self.apply_rule(votes, given, rows)
         if self.cutoff is not None and rows is not None:
             judgement = self.cutoff.apply(judgement, rows)
         trained = np.full(len(given), -1)
+        _, found = self.find_in_pool(rows)
         trained[found] = given[found]
         withstands = count_withstood(votes, self.pool_sizes, trained, self.subset_size, pooled=self.capped)
         return Correction(

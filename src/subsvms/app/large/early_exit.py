@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subsvms.app.runs.issues import LEAST
-from subsvms.correction._rule import Judgement, Rule, apply_rule
+from subsvms.correction._rule import BY_OVERLAP, Judgement, Rule, apply_rule
 from subsvms.ensemble._votes import Voters, Votes, count_votes, take_voters
 
 # Shares of the SVMs after which rows may leave; the first plan asks all SVMs at once.
@@ -101,10 +101,11 @@ def _for_two(other, own, given):
 
 
 def is_unsuspicious(judgement: Judgement, given: np.ndarray) -> np.ndarray:
-    """Return which labels are neither flagged nor less probable than another."""
+    """Return which labels are neither flagged nor, with or without overlap, less probable than another."""
     rows = np.arange(len(given))
     own = judgement.posterior[rows, np.maximum(given, 0)]
-    return ~judgement.flagged & (own >= judgement.posterior[rows, judgement.rival])
+    doubted = judgement.flagged | np.isin(judgement.halt, BY_OVERLAP)
+    return ~doubted & (own >= judgement.posterior[rows, judgement.rival])
 
 
 def count_until_settled(exits: Exits, rule: Rule, X: Any, given: np.ndarray, *, n_jobs: int = 1) -> Votes:

@@ -25,7 +25,6 @@ from subsvms.app.runs.tally import Tally
 from subsvms.app.tables.arrow import as_type
 from subsvms.app.tables.table import number_name
 from subsvms.correction._result import Correction
-from subsvms.correction._rule import apply_rule
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import TableError
 
@@ -108,7 +107,7 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
     """
     all_votes, found = [], []
     for _, rows, given, votes in read_with_votes(work, unit):
-        judgement = apply_rule(work.corrector.rule, votes, given)
+        judgement = work.corrector.apply_rule(votes, given, rows)
         flagged = judgement.flagged
         found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
         all_votes.append(votes)

@@ -1,7 +1,7 @@
 """The labels to look at: flagged ones, worst first, then those held back, the most doubtful, those filled in.
 
 A label is held back if another is more probable, but the rule kept it: fewer changes were allowed
-(`max_error_rate`), more confidence was asked for (`min_confidence`), or a guard prevented the change.
+(`max_error_rate`), more confidence was asked for (`min_confidence`), or classes overlap there.
 """
 
 from dataclasses import dataclass
