@@ -20,10 +20,10 @@ from scipy.stats import norm, rankdata
 from subsvms._text import format_rate
 from subsvms.correction._noise_curve import TOGETHER, Answers, Curve, integrate_curve
 from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
+from subsvms.correction._posterior import UNSEEN
 
 CHANCE = 0.001  # that random labels pass for explained; the measured share is close to it
 FEWEST = 5  # rows of a class; no share can be estimated from fewer
-FARTHER = 0.5  # weight of the belief that answers about the worst rows hold for others: see `moderate`
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +206,7 @@ def moderate(after: np.ndarray, before: np.ndarray, given: np.ndarray, heard: np
     """Return the probability of each true class; answers of people count for less where they embolden.
 
     Where answers make a label more credible, they count in full. Where less, the mean of two beliefs is
-    returned: that what was said about the worst rows holds for this one, with weight `FARTHER`, and that it
+    returned: that what was said about the worst rows holds for this one, and, with weight `UNSEEN`, that it
     says nothing about it; if nobody looked at rows with this label, the second alone. (In full, changes that
     only answers allowed did harm on 13 of 37 tables.)
 
@@ -228,7 +228,7 @@ def moderate(after: np.ndarray, before: np.ndarray, given: np.ndarray, heard: np
     """
     rows, own = np.arange(len(given)), np.maximum(given, 0)
     bolder = (given >= 0) & (after[rows, own] < before[rows, own])
-    share = np.where(bolder, np.where(heard[own], FARTHER, 0.0), 1.0)[:, None]
+    share = np.where(bolder, np.where(heard[own], 1.0 - UNSEEN, 0.0), 1.0)[:, None]
     return share * after + (1.0 - share) * before
 
 
