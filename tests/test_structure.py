@@ -20,13 +20,14 @@ GROUND = """
     exceptions _extras _text _typing _columns _labels _validation _intervals _threads _progress _atomic
     _states _scaling metrics
 """
-LIBRARY = "ensemble certificates theory correction displays adversaries datasets"
+LIBRARY = "ensemble certificates theory correction audit displays adversaries datasets"
 MAY_USE = {  # each room, and the rooms it may import from, besides the ground and itself
     **dict.fromkeys(GROUND.split(), ""),
     "ensemble": "",
     "certificates": "ensemble",
     "theory": "ensemble certificates",
     "correction": "ensemble certificates",
+    "audit": "correction",
     "adversaries": "",
     "datasets": "",
     "displays": "theory correction certificates",
@@ -123,12 +124,16 @@ def test_only_solver_and_votes_touch_compiled_code():
 
 PUBLIC = {  # what users may count on: changing it is a change of the interface
     "subsvms": """
-        Correction LabelCorrector SubSVMClassifier adversaries certificates correct_labels datasets
+        Correction LabelCorrector SubSVMClassifier adversaries audit certificates correct_labels datasets
         displays exceptions load metrics save scale theory
     """,
     "subsvms.adversaries": """
         ATTACKS Attack attack boundary_flips class_conditional_flips directed_flips greedy_flips
         region_flips surest_flips uniform_flips
+    """,
+    "subsvms.audit": """
+        Audit Claim ErrorRate PassedRing Progress Ranking SimulatedAnnotator draw_rows estimate_error_rate
+        run_audit
     """,
     "subsvms.certificates": """
         CertifiedCurve certified_curve changed_draw count_withstood

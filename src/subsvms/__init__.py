@@ -9,7 +9,17 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see
-    from subsvms import adversaries, certificates, datasets, displays, exceptions, metrics, scale, theory
+    from subsvms import (
+        adversaries,
+        audit,
+        certificates,
+        datasets,
+        displays,
+        exceptions,
+        metrics,
+        scale,
+        theory,
+    )
     from subsvms.correction import Correction, LabelCorrector, correct_labels
     from subsvms.ensemble import SubSVMClassifier, load, save
 
@@ -23,13 +33,16 @@ _HOMES = {
     "load": "ensemble",
     "save": "ensemble",
 }
-_MODULES = ("adversaries", "certificates", "datasets", "displays", "exceptions", "metrics", "scale", "theory")
+_MODULES = (
+    "adversaries", "audit", "certificates", "datasets", "displays", "exceptions", "metrics", "scale", "theory"
+)  # fmt: skip
 
 __all__ = [
     "Correction",
     "LabelCorrector",
     "SubSVMClassifier",
     "adversaries",
+    "audit",
     "certificates",
     "correct_labels",
     "datasets",

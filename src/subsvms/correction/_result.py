@@ -8,7 +8,9 @@ Every row carries an *action*:
 - ``weight``   the row stays, weighted by the probability of its label;
 - ``review``   the row is only flagged, for a person to look at;
 - ``missing``  there was no label: the suggested one is filled in. Such rows are never counted as noise;
-- ``verified`` the label is what a person decided.
+- ``verified`` the label is what a person decided;
+- ``audited``  it is replaced by the suggested one: an audit (`subsvms.audit`) showed most labels of a set to
+  be wrong.
 """
 
 from dataclasses import dataclass
@@ -54,6 +56,8 @@ class Correction:
         Rows to compare the flagged rows with; None if X does not hold finite numbers.
     verified : ndarray of int of shape (n_rows,) or None
         Class numbers that people decided; -1 elsewhere.
+    audited : ndarray of bool of shape (n_rows,) or None
+        Labels that an audit changed, whatever the action for other rows is.
     style : FrameStyle
         The data frame library of the user's table.
     choice : Choice or None
@@ -72,6 +76,7 @@ class Correction:
     settings: Settings
     witnesses: Witnesses | None = None
     verified: np.ndarray | None = None
+    audited: np.ndarray | None = None
     style: FrameStyle = FrameStyle()
     choice: Choice | None = None
     judge: str | None = None
@@ -146,7 +151,7 @@ class Correction:
     @property
     def labels(self) -> np.ndarray:
         """The labels after the action, of the same type as the given ones."""
-        fixed = self.missing | (self.flagged & (self.settings.action == "fix"))
+        fixed = self.missing | self._fixed
         labels = np.where(fixed, self.judgement.suggested, self.given)
         if self.verified is not None:
             labels = np.where(self.verified >= 0, self.verified, labels)
@@ -155,15 +160,19 @@ class Correction:
     @property
     def changed(self) -> np.ndarray:
         """Rows whose label differs from the given one; rows without a label do not count."""
-        fixed = self.flagged & (self.settings.action == "fix")
         if self.verified is None:
-            return fixed
-        return fixed | (self.decided & ~self.missing & (self.verified != self.given))
+            return self._fixed
+        return self._fixed | (self.decided & ~self.missing & (self.verified != self.given))
+
+    @property
+    def _fixed(self):
+        fixed = self.flagged & (self.settings.action == "fix")
+        return fixed if self.audited is None else fixed | self.audited
 
     @property
     def kept(self) -> np.ndarray:
         """Rows that are still in the table; all but those that are dropped."""
-        return ~(self.flagged & (self.settings.action == "drop"))
+        return ~(self.flagged & (self.settings.action == "drop")) | self._fixed
 
     @property
     def sample_weight(self) -> np.ndarray:
@@ -177,7 +186,7 @@ class Correction:
             free = np.isin(self.judgement.halt, (Halt.NONE, Halt.CAPPED, *BY_OVERLAP))
             weight = np.where(free, self._own_posterior(), 1.0)
             weight = np.where(self.missing, self.confidence, weight)
-        return np.where(self.decided, 1.0, weight)
+        return np.where(self.decided | (self.audited if self.audited is not None else False), 1.0, weight)
 
     def _own_posterior(self):
         return self.judgement.posterior[np.arange(len(self)), np.maximum(self.given, 0)]
@@ -204,6 +213,8 @@ class Correction:
     def action(self) -> np.ndarray:
         """What is done about each row."""
         action = np.where(self.flagged, self.settings.action, "keep")
+        if self.audited is not None:
+            action = np.where(self.audited, "audited", action)
         return np.where(self.decided, "verified", np.where(self.missing, "missing", action))
 
     @property

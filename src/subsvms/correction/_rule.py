@@ -38,6 +38,7 @@ class Halt(IntEnum):
     VERIFIED = 9
     DUPLICATE = 10
     REFUSED = 11
+    UNAUDITED = 12
 
 
 BY_OVERLAP = (Halt.TOLD_APART, Halt.UNTESTED, Halt.REFUSED)  # the posterior says so already

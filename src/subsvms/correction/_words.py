@@ -16,6 +16,7 @@ HALTS = {
     Halt.VERIFIED: "a person decided",
     Halt.REFUSED: "people kept such labels where they looked",
     Halt.DUPLICATE: "another row has the same features and another label, and duplicates were dropped",
+    Halt.UNAUDITED: "the audit did not confirm a change of this label",
 }
 JUDGES_HALTS = {  # the same, where a judge other than SVMs would be misrepresented
     Halt.UNASKED: "every part of the judge was trained on this row, so none can judge it",
@@ -209,6 +210,8 @@ def format_reason(
     halts = HALTS if judge is None else HALTS | JUDGES_HALTS
     if action == "verified":
         return f"verified: a person decided; {vote}"
+    if action == "audited":
+        return f"audited: random answers show that most labels of its set are wrong; {vote}"
     if n_voters == 0:
         return f"{action}: {halts[Halt.UNASKED]}"
     chance = f"probability of {names[compared]} is {p_compared:.3f}"

@@ -1,0 +1,128 @@
+"""What an audit claims, in numbers and in plain words."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class PassedRing:
+    """A set of rows that passed.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of the set; of its first half if only that passed.
+    n_checked, n_hits : int
+        How many were checked, at random, and how many of these had the suggested label.
+    n_changed : int
+        Labels that are changed without being seen.
+    at_most_wrong : int or None
+        How many of those are wrong at most; None for three classes and more, where this is not known.
+    """
+
+    n_rows: int
+    n_checked: int
+    n_hits: int
+    n_changed: int
+    at_most_wrong: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What may be said about a table so far; `str(claim)` says it.
+
+    Attributes
+    ----------
+    n_answers : int
+        Rows that a person decided, "cannot tell" included.
+    n_overturned : int
+        How many of them got another label.
+    rings : tuple of PassedRing
+    changed : ndarray of int
+        Rows whose labels are changed to the suggested ones without being seen.
+    confidence : float
+        With this probability, or more, over the random draws, the claim is true, whatever the noise is.
+    finished : bool
+        Whether there is nothing more to ask; passed rings stay valid if the audit ends before.
+    """
+
+    n_answers: int
+    n_overturned: int
+    rings: tuple[PassedRing, ...]
+    changed: np.ndarray
+    confidence: float
+    finished: bool
+
+    @property
+    def at_most_wrong(self) -> int | None:
+        """How many of the labels changed unseen are wrong at most; None if this is not known."""
+        if not self.rings or any(ring.at_most_wrong is None for ring in self.rings):
+            return None
+        return sum(ring.at_most_wrong or 0 for ring in self.rings)
+
+    def __str__(self) -> str:
+        return format_claim(self)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where an audit stands, for people who answer.
+
+    Attributes
+    ----------
+    stage : {"locate", "confirm", "rest", "done"}
+    asked, of : int
+        Answers in this stage, and how many there may be.
+    n_rows, hits : int
+        Rows of the ring that is checked, and hits so far; 0 in other stages.
+    share : float
+        How much of the evidence that the ring needs is there, log E / log(1 / limit), from 0 to 1.
+    n_repeats : int
+        Answers that wait for a repeat.
+    """
+
+    stage: str
+    asked: int
+    of: int
+    n_rows: int = 0
+    hits: int = 0
+    share: float = 0.0
+    n_repeats: int = 0
+
+    def __str__(self) -> str:
+        if self.stage == "locate":
+            return f"Locating wrong labels: {self.asked} of {self.of}"
+        if self.stage == "confirm":
+            return f"Checking a set of {self.n_rows:,} labels: {self.hits} of {self.asked} wrong so far"
+        return (
+            f"The most suspicious of the rest: {self.asked} of {self.of}" if self.stage == "rest" else "Done"
+        )
+
+
+def format_claim(claim: Claim) -> str:
+    """Return the claim in plain words.
+
+    Examples
+    --------
+    >>> print(format_claim(Claim(50, 22, (PassedRing(150, 20, 17, 130, 31),), np.arange(130), 0.95, True)))
+    You checked 50 labels, drawn partly at random; 22 of them were wrong. 130 others were changed without
+    being seen. With 95% confidence fewer labels are wrong now than if only your 50 answers had been entered;
+    of the 20 checked at random among such labels, 17 were wrong. With 95% confidence at most 31 of the 130
+    are wrong.
+    """
+    n, sure = claim.n_answers, f"With {claim.confidence:.0%} confidence"
+    checked = f"You checked {n} labels, drawn partly at random; {claim.n_overturned} of them were wrong."
+    if not claim.rings:
+        if not claim.finished:
+            return f"{checked} So far no other label is changed."
+        return f"{checked} No other label was changed: the answers did not show most of any set to be wrong."
+    n_changed = len(claim.changed)
+    n_checked, hits = (sum(getattr(ring, name) for ring in claim.rings) for name in ("n_checked", "n_hits"))
+    several = claim.at_most_wrong is None
+    text = (
+        f"{checked} {n_changed} others were changed without being seen. {sure} fewer labels are wrong now "
+        f"than if only your {n} answers had been entered; of the {n_checked} checked at random among such "
+        f"labels, {hits} {'had the suggested label' if several else 'were wrong'}."
+    )
+    return text if several else f"{text} {sure} at most {claim.at_most_wrong} of the {n_changed} are wrong."

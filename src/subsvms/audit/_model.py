@@ -1,0 +1,132 @@
+"""A model of which rows are hits, learned from the answers so far. It places rings; no claim rests on it.
+
+With f = log(n / rank), e = +1/2 or -1/2 by the given class, and v = 1 if the vote contradicts the label,
+
+    two classes         logit P(hit) = a + b f + s v + c e + d e f
+    three and more      logit P(hit) = a + b f + s v + o_given + u_suggested,
+
+with independent normal priors; the mode by Newton's method, and draws from the normal distribution around it
+that has the curvature of the posterior there (Laplace).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import expit
+
+from subsvms.audit._ranking import Ranking
+
+PRIORS = {"a": (-2.0, 1.5), "b": (0.6, 0.5), "s": (0.5, 1.0), "c": (0.0, 1.0), "d": (0.0, 0.3)}  # mean, sd
+OFFSET = (0.0, 0.5)  # of a given and of a suggested class
+N_DRAWS = 60
+STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """What the model sees of each row of a table.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n_rows, n_numbers)
+    given, suggested : ndarray of int of shape (n_rows,)
+        Class numbers, for the offsets.
+    n_offsets : int
+        Classes with offsets; 0 for two classes.
+    """
+
+    numbers: np.ndarray
+    given: np.ndarray
+    suggested: np.ndarray
+    n_offsets: int
+
+    @classmethod
+    def of(cls, ranking: Ranking) -> "Features":
+        """Return the features of all rows; those of rows that are not ranked are never used."""
+        n_rows, n = len(ranking.given), len(ranking.order)
+        f = np.zeros(n_rows)
+        f[ranking.order] = np.log(n / np.arange(1.0, n + 1.0))
+        numbers = [np.ones(n_rows), f, ranking.contradicted]
+        n_offsets = len(ranking.classes) if ranking.several else 0
+        if not ranking.several:
+            e = ranking.given - 0.5
+            numbers += [e, e * f]
+        return cls(np.column_stack(numbers), ranking.given, ranking.suggested, n_offsets)
+
+    def design(self, rows: np.ndarray) -> np.ndarray:
+        """Return the columns of the model for some rows."""
+        if not self.n_offsets:
+            return self.numbers[rows]
+        unit = np.eye(self.n_offsets)
+        return np.hstack([self.numbers[rows], unit[self.given[rows]], unit[self.suggested[rows]]])
+
+    def predict(self, rows: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """Return P(hit) of some rows; the same as with `design`, which would be large."""
+        k, n = self.numbers.shape[1], self.n_offsets
+        linear = self.numbers[rows] @ coefficients[:k]
+        if n:
+            linear += coefficients[k + self.given[rows]] + coefficients[k + n + self.suggested[rows]]
+        return expit(linear)
+
+    @property
+    def priors(self) -> np.ndarray:
+        """Mean and standard deviation of each coefficient: shape (2, n_coefficients)."""
+        pairs = list(PRIORS.values())[: self.numbers.shape[1]] + [OFFSET] * (2 * self.n_offsets)
+        return np.array(pairs).T
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """What answers say about the coefficients.
+
+    Attributes
+    ----------
+    mode : ndarray of shape (n_coefficients,)
+    root : ndarray of shape (n_coefficients, n_coefficients)
+        Lower Cholesky factor of the curvature at the mode.
+    """
+
+    mode: np.ndarray
+    root: np.ndarray
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Return coefficients drawn at random: shape (N_DRAWS, n_coefficients)."""
+        noise = rng.standard_normal((N_DRAWS, len(self.mode)))
+        return self.mode + solve_triangular(self.root, noise.T, trans="T", lower=True).T
+
+
+def fit_hits(design: np.ndarray, hits: np.ndarray, priors: np.ndarray) -> Posterior:
+    """Return what answers say about the coefficients.
+
+    Parameters
+    ----------
+    design : ndarray of shape (n_answers, n_coefficients)
+    hits : ndarray of bool of shape (n_answers,)
+    priors : ndarray of shape (2, n_coefficients)
+
+    Examples
+    --------
+    >>> x = np.column_stack([np.ones(40), np.arange(40) % 2])
+    >>> posterior = fit_hits(x, np.arange(40) % 2 > 0, np.array([[0.0, 0.0], [3.0, 3.0]]))
+    >>> expit(x[:2] @ posterior.mode).round(2)
+    array([0.05, 0.97])
+    """
+    mean, precision = priors[0], 1.0 / priors[1] ** 2
+
+    def log_density(beta):
+        linear = design @ beta
+        return np.sum(hits * linear - np.logaddexp(0.0, linear)) - np.sum(precision * (beta - mean) ** 2) / 2
+
+    beta = mean.copy()
+    for _ in range(STEPS):
+        p = expit(design @ beta)
+        curvature = (design.T * (p * (1.0 - p))) @ design + np.diag(precision)
+        slope = design.T @ (hits - p) - precision * (beta - mean)
+        step = np.linalg.solve(curvature, slope)
+        if np.abs(step).max() < 1e-9:
+            break
+        while log_density(beta + step) < log_density(beta) and np.abs(step).max() > 1e-9:
+            step /= 2.0  # Newton's step may be too long; the density is concave, so a shorter one will do
+        beta = beta + step
+    return Posterior(beta, np.linalg.cholesky(curvature))

@@ -1,0 +1,68 @@
+"""A person who answers from known labels, and errs at a given rate: for tests and benchmarks."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from subsvms._validation import check_range
+from subsvms.exceptions import InputError
+
+
+class SimulatedAnnotator:
+    """Answers questions about labels that are known, with errors.
+
+    The answer to the k-th question about a row depends on the seed, the row and k only, so errors in repeated
+    questions are independent, and the order of the questions does not matter.
+
+    Parameters
+    ----------
+    truth : array-like of shape (n_rows,)
+    error_rate : float, default=0
+        Probability of an error.
+    suggested : array-like of shape (n_rows,), default=None
+        If given, errors go one way: an error is the suggested label, which is no error where it is the truth.
+        By default an error is any other class, each as probable.
+    random_state : int, default=0
+
+    Examples
+    --------
+    >>> person = SimulatedAnnotator(["ham", "spam", "ham"])
+    >>> person(0), person(1)
+    ('ham', 'spam')
+    >>> careless = SimulatedAnnotator(["ham", "spam"] * 500, error_rate=0.1)
+    >>> 70 < sum(careless(row) != careless.truth[row] for row in range(1000)) < 130
+    True
+    """
+
+    def __init__(
+        self,
+        truth: ArrayLike,
+        *,
+        error_rate: float = 0.0,
+        suggested: ArrayLike | None = None,
+        random_state: int = 0,
+    ):
+        check_range("error_rate", error_rate, 0, 1)
+        self.truth = np.asarray(truth).tolist()
+        self.error_rate = error_rate
+        self.suggested = None if suggested is None else np.asarray(suggested).tolist()
+        if self.suggested is not None and len(self.suggested) != len(self.truth):
+            raise InputError(
+                f"suggested must have a label for each of {len(self.truth)} rows; got {len(self.suggested)}."
+            )
+        self.random_state = random_state
+        self._classes = np.unique(np.asarray(truth)).tolist()
+        self._times: dict[int, int] = {}
+
+    def __call__(self, row: int) -> Any:
+        """Return the answer to the next question about a row."""
+        right = self.truth[row]
+        k = self._times[row] = self._times.get(row, 0) + 1
+        rng = np.random.default_rng([self.random_state, row, k])
+        if rng.random() >= self.error_rate:
+            return right
+        if self.suggested is not None:
+            return self.suggested[row]
+        others = [label for label in self._classes if label != right]
+        return others[rng.integers(len(others))] if others else right

@@ -1,0 +1,119 @@
+"""What an audit starts from: labels, a suggestion for each, and the order in which they are suspected."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from subsvms._labels import check_labels
+from subsvms._text import format_value
+from subsvms.correction import Correction
+from subsvms.exceptions import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Labels, suggestions, and the order of suspicion; `make` checks them, `of` takes them from a correction.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    given, suggested : ndarray of int of shape (n_rows,)
+        Class numbers: -1 for no label, and the best other class.
+    order : ndarray of int of shape (n_ranked,)
+        Rows that may be asked about, the most suspicious first: those with a label that nobody verified.
+    contradicted : ndarray of bool of shape (n_rows,)
+        Whether the vote prefers the suggestion.
+    """
+
+    classes: np.ndarray
+    given: np.ndarray
+    suggested: np.ndarray
+    order: np.ndarray
+    contradicted: np.ndarray
+
+    @classmethod
+    def of(cls, correction: Correction) -> "Ranking":
+        """Return the ranking of a correction: by `label_quality`, with the best other class as suggestion."""
+        given, suggested = correction.given, correction.judgement.rival
+        free = np.flatnonzero(~correction.missing & ~correction.decided)
+        order = free[np.argsort(correction.label_quality[free], kind="stable")]
+        rows, counts = np.arange(len(given)), correction.votes.counts
+        contradicted = counts[rows, suggested] > counts[rows, np.maximum(given, 0)]
+        return cls(correction.classes, given, suggested, order, contradicted)
+
+    @classmethod
+    def make(
+        cls, given: ArrayLike, suggested: ArrayLike, quality: ArrayLike, contradicted: ArrayLike | None = None
+    ) -> "Ranking":
+        """Return a ranking by any other tool.
+
+        Parameters
+        ----------
+        given, suggested : array-like of shape (n_rows,)
+            The labels, and for each the most probable other one.
+        quality : array-like of shape (n_rows,)
+            How credible each label is: low values are suspected first.
+        contradicted : array-like of bool of shape (n_rows,), default=None
+            Whether the tool thinks that the suggestion is more probable than the label; by default unknown.
+
+        Examples
+        --------
+        >>> ranking = Ranking.make(["ham", "spam", "ham"], ["spam", "ham", "spam"], [0.9, 0.2, 0.4])
+        >>> ranking.order
+        array([1, 2, 0])
+        """
+        quality = np.asarray(quality, dtype=float)
+        n = len(quality)
+        if quality.ndim != 1 or not np.isfinite(quality).all():
+            raise InputError("quality must be one finite number for each row.")
+        if n < 2 or not len(np.ravel(given)) == len(np.ravel(suggested)) == n:
+            lengths = f"{len(np.ravel(given))}, {len(np.ravel(suggested))} and {n}"
+            raise InputError(
+                f"given, suggested and quality must have equal lengths, at least 2; got {lengths}."
+            )
+        classes, numbers = check_labels(np.concatenate([np.asarray(given), np.asarray(suggested)]), 2 * n)
+        same = np.flatnonzero(numbers[:n] == numbers[n:])
+        if len(same):
+            label = format_value(classes.tolist()[numbers[same[0]]])
+            raise InputError(f"A suggestion must differ from the label, but row {same[0]} has {label} twice.")
+        against = np.zeros(n, dtype=bool) if contradicted is None else np.asarray(contradicted)
+        if against.shape != (n,) or against.dtype != bool:
+            raise InputError(f"contradicted must hold True or False for each of {n} rows.")
+        return cls(classes, numbers[:n], numbers[n:], np.argsort(quality, kind="stable"), against)
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more than two classes."""
+        return len(self.classes) > 2
+
+    @property
+    def digest(self) -> str:
+        """A checksum: an audit goes on only with what it was made from."""
+        sha = hashlib.sha256(repr(self.classes.tolist()).encode())
+        for array in (self.given, self.suggested, self.order, self.contradicted):
+            sha.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
+        return sha.hexdigest()
+
+    def number(self, label: Any) -> int:
+        """Return the class number of a label; raise an error if there is no such class."""
+        label = label.item() if isinstance(label, np.generic) else label
+        known = self.classes.tolist()
+        if label not in known or isinstance(label, bool) != isinstance(known[0], bool):
+            shown = ", ".join(map(format_value, known[:10])) + (", ..." if len(known) > 10 else "")
+            raise InputError(
+                f"An answer must be one of {shown}, or None for 'cannot tell'; got {format_value(label)}."
+            )
+        return known.index(label)
+
+
+def as_ranking(source: "Correction | Ranking") -> Ranking:
+    """Return the ranking that an audit is made from."""
+    if isinstance(source, Correction):
+        source = Ranking.of(source)
+    elif not isinstance(source, Ranking):
+        kind = type(source).__name__
+        raise TypeError(f"An audit is made from a Correction or a Ranking; got {kind}: see Ranking.make.")
+    return source
