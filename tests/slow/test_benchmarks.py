@@ -23,6 +23,12 @@ here.main()
 BLOBS = "lambda *_: load('made: blobs', None)"  # 600 rows
 SETTINGS = [  # module, words of its command line ({} is the folder), what makes it small, what it writes
     (
+        "benchmarks.audit",
+        "--seeds 0 --only wine 'breast cancer' --results {} --workers 1",
+        "KINDS, ANSWERS, ERROR_RATES, N_AUDITS = ('uniform', 'region'), (10, 20), (0.1,), 2",
+        "audit.md",
+    ),
+    (
         "benchmarks.calibration",
         "reliability --seeds 0 --only wine iris --results {} --workers 1",
         "ordinary.KINDS, several.CASES = ('clean', 'uniform'), (('uniform', 0.1),)",
