@@ -296,6 +296,7 @@ def test_errors_towards_the_suggestion_go_one_way():
     person = SimulatedAnnotator(truth, error_rate=0.2, suggested=suggested)
     answers = np.array([person(row) for row in range(500)])
     assert answers[suggested == 0].sum() == 0 and 30 < answers.sum() < 70
+    assert SimulatedAnnotator([1, None, 0], error_rate=1.0)(1) is None
 
 
 # Hostile input

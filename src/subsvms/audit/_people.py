@@ -18,6 +18,7 @@ class SimulatedAnnotator:
     Parameters
     ----------
     truth : array-like of shape (n_rows,)
+        None where the person cannot tell.
     error_rate : float, default=0
         Probability of an error.
     suggested : array-like of shape (n_rows,), default=None
@@ -52,7 +53,7 @@ class SimulatedAnnotator:
                 f"suggested must have a label for each of {len(self.truth)} rows; got {len(self.suggested)}."
             )
         self.random_state = random_state
-        self._classes = np.unique(np.asarray(truth)).tolist()
+        self._classes = sorted(set(self.truth) - {None})
         self._times: dict[int, int] = {}
 
     def __call__(self, row: int) -> Any:
@@ -60,7 +61,7 @@ class SimulatedAnnotator:
         right = self.truth[row]
         k = self._times[row] = self._times.get(row, 0) + 1
         rng = np.random.default_rng([self.random_state, row, k])
-        if rng.random() >= self.error_rate:
+        if right is None or rng.random() >= self.error_rate:
             return right
         if self.suggested is not None:
             return self.suggested[row]
