@@ -55,6 +55,16 @@ def test_fifty_true_decisions_stand_and_leave_fewer_wrong_labels(seed):
     assert again.decided.sum() == 50 and np.array_equal(again.labels[again.decided], clean[again.decided])
 
 
+def test_verified_rows_take_no_place_of_the_labels_that_may_change():
+    X, _, given = make_noisy(0)
+    first = correct(X, given, max_error_rate=0.05)
+    surest = np.flatnonzero(first.flagged)
+    verified = np.full(len(given), None, dtype=object)
+    verified[surest] = first.labels[surest]  # a person agrees
+    second = correct(X, given, verified, max_error_rate=0.05)
+    assert len(surest) == 25 and second.flagged.sum() == 25 and not second.flagged[surest].any()
+
+
 @pytest.mark.parametrize("n", [20, 50])
 def test_decisions_that_contradict_the_rule_stop_it(seed, n):
     """A person who keeps every label: the classes overlap by nature, and nothing more is changed."""

@@ -31,7 +31,6 @@ from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Judgement, Settings
 from subsvms.correction._trained import collect_votes, train_model
-from subsvms.correction._verified import apply_verified
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
 from subsvms.ensemble._pool import draw_rows
@@ -259,8 +258,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             look=SVMLook(model, table[sample]), contradictory=contradictory[sample],
             verified=decided[sample],
         )  # fmt: skip
-        judgement = settle(verdict.rule, votes, given, verdict.notes, contradictory)
-        judgement = apply_verified(judgement, given, decided)
+        judgement = settle(verdict.rule, votes, given, verdict.notes, contradictory, decided)
         return self._conclude(
             classes, given, verdict, judgement, votes=votes,
             withstands=self._certify(votes, np.where(in_pool, given, -1), model, drawing.capped),
@@ -289,7 +287,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             contradictory=None if numbers is None else find_contradictory(numbers, given),
             verified=decided,
         )  # fmt: skip
-        judgement = apply_verified(verdict.judgement, given, decided)
+        judgement = verdict.judgement
         return self._conclude(
             classes, given, verdict, judgement, votes=votes, withstands=None, style=style, judge=judge,
             witnesses=None if numbers is None else self._find_scaled_witnesses(numbers, given, judgement),

@@ -9,6 +9,8 @@ such a loss is recognised. Of a large table only the rows that SVMs are trained 
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
+from hashlib import blake2b
 from itertools import pairwise
 
 import numpy as np
@@ -53,11 +55,13 @@ def find_contradictory(X: Table, given: np.ndarray) -> np.ndarray:
     return contradictory & (n_groups >= FEWEST)
 
 
-def read_contents(X: Table) -> list[bytes]:
-    """Return the content of each row, the same for equal rows."""
+def read_contents(X: Table) -> Iterator[bytes]:
+    """Yield a digest of each row; the rows themselves would take as much memory as the table."""
     if sparse.issparse(X):
         X = X.copy()
         X.sum_duplicates()
         X.eliminate_zeros()
-        return [X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in pairwise(X.indptr)]
-    return [row.tobytes() for row in np.ascontiguousarray(X) + 0.0]  # -0.0 becomes 0.0
+        contents = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in pairwise(X.indptr))
+    else:
+        contents = ((row + 0.0).tobytes() for row in X)  # -0.0 becomes 0.0
+    return (blake2b(content, digest_size=16).digest() for content in contents)

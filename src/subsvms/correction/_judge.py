@@ -18,7 +18,7 @@ from subsvms.correction._rule import (
     keep_labels,
     limit_changes,
 )
-from subsvms.correction._verified import update_overlap
+from subsvms.correction._verified import apply_verified, update_overlap
 from subsvms.correction._words import (
     HARDLY_TOLD_APART,
     SPARED,
@@ -88,7 +88,7 @@ def judge_labels(
         Rows of `find_contradictory`: the noise is not learned from them.
     verified : ndarray of int of shape (n_rows,), optional
         Class numbers that people decided on; -1 where they did not. Noise and overlap are learned from them,
-        too; `apply_verified` settles these rows themselves.
+        too.
     """
     announce("judging labels")
     useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
@@ -106,23 +106,29 @@ def judge_labels(
     notes = gather_notes(rule, votes, given, judge)
     if look is None and settings.rule == "posterior" and by_noise.flagged.any():
         notes = (*notes, UNCHECKED)
-    return Assessment(rule, settle(rule, votes, given, notes, useless), notes)
+    return Assessment(rule, settle(rule, votes, given, notes, useless, decided), notes)
 
 
 def settle(
-    rule: Rule, votes: Votes, given: np.ndarray, notes: tuple[str, ...], contradictory: np.ndarray
+    rule: Rule,
+    votes: Votes,
+    given: np.ndarray,
+    notes: tuple[str, ...],
+    contradictory: np.ndarray,
+    verified: np.ndarray,
 ) -> Judgement:
     """Return the judgement of all rows of a table: the rule, what stops it, and notes on the votes and that.
 
     Parameters
     ----------
     rule : Rule
-    votes, given, contradictory
+    votes, given, contradictory, verified
         As in `judge_labels`.
     notes : tuple of str
         On the votes.
     """
     judgement = keep_labels(apply_rule(rule, votes, given), given, contradictory, Halt.DUPLICATE)
+    judgement = apply_verified(judgement, given, verified)
     judgement = limit_changes(judgement, given, rule.settings.max_error_rate)
     return replace(judgement, notes=(*notes, *note_kept(judgement.halt)))
 

@@ -18,8 +18,8 @@ from subsvms.correction._rule import Halt, Judgement, Overlap
 def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> Judgement:
     """Return the judgement in which verified rows are as people decided, and certain.
 
-    It comes last: verified rows are not a random sample but the most doubtful ones, and a rule that no longer
-    saw them would think the rest clean.
+    It comes after the rule: verified rows are not a random sample but the most doubtful ones, and a rule that
+    no longer saw them would think the rest clean. Only the limit on changes comes later.
 
     Parameters
     ----------
