@@ -62,14 +62,13 @@ def run(job):
         numbers = {label: number for number, label in enumerate(first.classes)}
         clean = np.array([numbers.get(label, -1) for label in clean])
         known = known & (clean >= 0)
-        table = corrector.scaler_.transform(check_array(X, accept_sparse="csr", dtype=np.float64))
         worst = np.argsort(np.where(known, first.label_quality, np.inf), kind="stable")
         line = dict(zip(CELL, job, strict=True))
         for case, (n_answers, who) in CASES.items():
             asked = worst[: min(n_answers, known.sum() // 2)]
             verified = np.full(len(clean), -1)
             verified[asked] = answer(who, clean[asked], first.given[asked], len(numbers), seed)
-            second = judge_again(corrector, table, verified)
+            second = judge_again(corrector, X, verified)
             rest = known & (verified < 0)
             before, after = (
                 np.where(judged.flagged, judged.suggested, first.given)
@@ -91,9 +90,10 @@ def answer(who, clean, given, n_classes, seed):
     return np.where(slips, (clean + rng.integers(1, n_classes, len(clean))) % n_classes, clean)
 
 
-def judge_again(corrector, table, verified):
+def judge_again(corrector, X, verified):
     """Return the judgement after answers, from the votes of the first correction."""
     first = corrector.correction_
+    table = corrector.scaler_.transform(check_array(X, accept_sparse="csr", dtype=np.float64))
     verdict = judge_labels(
         first.classes, first.given, first.votes, Settings(), look=SVMLook(corrector.model_, table),
         contradictory=find_contradictory(table, first.given), verified=verified,
