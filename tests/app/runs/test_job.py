@@ -16,8 +16,13 @@ from subsvms._text import format_interval
 from subsvms.app.cli.main import app
 from subsvms.app.runs import job
 
-FILES = {"corrected.csv", "issues.csv", "issues.parquet", "report.html", "run.json"}
-SAME = ("corrected.csv", "issues.csv", "issues.parquet")  # files that depend on options and input alone
+FILES = {"corrected.csv", "issues.csv", "issues.parquet", "scores.parquet", "report.html", "run.json"}
+SAME = (
+    "corrected.csv",
+    "issues.csv",
+    "issues.parquet",
+    "scores.parquet",
+)  # files that depend on options and input alone
 QUICK = ["--label", "default", "--svms", "50"]
 COMMAND = [sys.executable, "-m", "subsvms", "correct"]
 

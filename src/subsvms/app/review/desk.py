@@ -17,13 +17,12 @@ import numpy as np
 
 from subsvms._intervals import lower_limit, upper_limit
 from subsvms.app.runs.decisions import Act, Conflict, Decision, Decisions
-from subsvms.app.runs.names import DECISION_FILES, DECISIONS, ISSUES, LISTED, RECORD, REPORT
+from subsvms.app.runs.names import DECISIONS, RECORD
+from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.outputs import read_issues
-from subsvms.app.runs.record import read_record
 from subsvms.app.runs.summary import cut
 from subsvms.app.tables.arrow import list_values
-from subsvms.app.tables.files import check_target, show
-from subsvms.app.tables.table import LabelledTable, read_table
+from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
 CONFIDENCE = 0.95  # of each end of the expected precision
@@ -72,7 +71,7 @@ class Filter:
             raise TableError(f"The confidence must go from 0 to 1; got {self.low} to {self.high}.")
 
 
-class Desk:
+class Desk(OpenedRun):
     """A run's folder, opened for review.
 
     Parameters
@@ -82,16 +81,7 @@ class Desk:
     """
 
     def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
-        self.record = read_record(self.folder)
-        self.options = self.record.options
-        if self.options.pool_size is not None:
-            raise TableError(
-                f"{str(self.folder)!r} was made in parts, and the review works on runs in memory only: open "
-                "the Parquet files in its folder issues, or correct a part of the table by itself (--engine "
-                "memory)."
-            )
-        self.table = self._read_table()
+        super().__init__(folder, "the review")
         self._read_issues()
         self.decisions = Decisions(
             self.folder / DECISIONS, self.folder / RECORD, rows=self.place, labels=self.labels
@@ -106,28 +96,10 @@ class Desk:
         with self._noting():
             pass
 
-    def _read_table(self) -> LabelledTable:
-        paths = self.record.input.paths
-        if not paths:
-            raise TableError(
-                f"The table of {str(self.folder)!r} was read from standard input, so its rows cannot be "
-                "shown: save it in a file and correct that."
-            )
-        table = read_table(paths, self.options.label, **self.options.reading)
-        if table.digest != self.record.input.sha256:
-            raise TableError(
-                f"{table.name} has changed since the run in {str(self.folder)!r}: correct it again, or "
-                "restore the table that the run read."
-            )
-        return table
-
     def _read_issues(self) -> None:
         found = read_issues(self.folder, self.table)
         self.rows = found["row"].to_numpy()
         self.place = {row: i for i, row in enumerate(self.rows.tolist())}
-        self.labels = self.table.classes  # in typed formats numbers
-        self.classes = [str(name) for name in self.labels]
-        self.values = dict(zip(self.classes, self.labels, strict=True))
         numbers = {name: number for number, name in enumerate(self.labels)} | {None: -1}
         self.given = np.array([numbers[label] for label in self.table.labels[self.rows - 1]], dtype=np.int64)
         suggested = found["suggested_label"].to_pylist()
@@ -139,22 +111,6 @@ class Desk:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def check_output(self, path: Path, *, force: bool) -> Path:
-        """Return where to write, with links followed; files that the run read or wrote are never replaced."""
-        kept = (RECORD, ISSUES, LISTED, REPORT, *DECISION_FILES)
-        if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
-            raise TableError(f"{str(path)!r} is a file of the run itself: choose another name (--output).")
-        features = self.record.input.features
-        inputs = [*self.table.paths, *([] if features is None else [Path(features)])]
-        return check_target(path, inputs, force=force)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the table but the label."""
-        if self.table.matrix is not None:
-            return []
-        return [name for name in self.table.columns.column_names if name != self.table.label]
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
@@ -209,11 +165,6 @@ class Desk:
         """Return the progress of the review, and the rows of later acts than `since`."""
         last = self.decisions.last
         return {"last": last, "rows": self.decisions.touched(since, PAGE_ROWS), **self.count()}
-
-    @property
-    def title(self) -> str:
-        """What the table is called."""
-        return self.record.found.title
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -304,20 +255,6 @@ class Desk:
         return self.brief(number) | details | sides | {
             "columns": self.shown_columns, "values": self.show(row), "history": history,
         }  # fmt: skip
-
-    @property
-    def shown_columns(self) -> list[str]:
-        """Names of the values of a row."""
-        return [cut(name) for name in self.columns] or ["features"]
-
-    def show(self, row: int) -> list[str]:
-        """Return the values of a row as text."""
-        if self.table.matrix is not None:
-            line = self.table.matrix[[row - 1]].tocsr()
-            pairs = zip(line.indices.tolist(), line.data.tolist(), strict=True)
-            return [cut(" ".join(f"{j}:{value:g}" for j, value in pairs))]
-        cells = (list_values(self.table.columns[name].slice(row - 1, 1))[0] for name in self.columns)
-        return ["" if cell is None else cut(str(cell)) for cell in cells]
 
     def settle(self, row: int, verdict: str, label: str | None) -> tuple[int, str, Any]:
         """Return a decision as it is stored, with the label that the row has then."""

@@ -25,6 +25,8 @@ from subsvms._atomic import explaining, write_whole
 from subsvms._progress import announce
 from subsvms.app.runs.decisions import holds_decisions
 from subsvms.app.runs.names import (
+    AUDIT,
+    AUDIT_FILES,
     DECISION_FILES,
     DECISIONS,
     FOLDERS,
@@ -105,6 +107,11 @@ def _refuse_decided(folder):
             f"{str(folder)!r} holds decisions that people made, which must not be overwritten: choose "
             "another folder (--output)."
         )
+    if (folder / AUDIT).exists():  # one with another seed in its place would void the claim
+        raise TableError(
+            f"{str(folder)!r} holds an audit, which must not be overwritten: choose another folder "
+            "(--output)."
+        )
 
 
 def _check_ours(folder: Path) -> Record:
@@ -135,7 +142,7 @@ def _refuse_changed(folder, record):
 def _names_of(record, folder):
     """Return which files a finished run wrote; scrap only if it was killed before that was removed."""
     tidy = not (folder / PLAN).is_file()
-    always = {RECORD, REPORT, *DECISION_FILES, *record.files}
+    always = {RECORD, REPORT, *DECISION_FILES, *AUDIT_FILES, *record.files}
     return lambda name: name in always or (not tidy and SCRAP.fullmatch(name))
 
 

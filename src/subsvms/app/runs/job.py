@@ -11,7 +11,7 @@ from subsvms.app.runs.decisions import Decisions, holds_decisions
 from subsvms.app.runs.folder import fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, saving_model
-from subsvms.app.runs.names import CORRECTED, DECISIONS, ISSUES, LISTED, RECORD, REPORT, UNFINISHED
+from subsvms.app.runs.names import CORRECTED, DECISIONS, ISSUES, LISTED, RECORD, REPORT, SCORES, UNFINISHED
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import (
     choose_place,
@@ -22,6 +22,7 @@ from subsvms.app.runs.outputs import (
 )
 from subsvms.app.runs.record import Input, make_record, read_record, write_record
 from subsvms.app.runs.run import Clock, Run, correct_table
+from subsvms.app.runs.scores import Scores, write_scores
 from subsvms.app.runs.summary import Summary, describe_worst, summarise
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.files import check_target, digest_file, show
@@ -92,7 +93,9 @@ def do_job(
     issues = find_issues(run.correction, run.features.X)
     listed = [LISTED, "suspicious labels and reasons, worst first; rows count from 1"]
     typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
-    written = describe_output(place, model, f"{CORRECTED}{get_ending(table)}", options.action, listed, typed)
+    scored = [SCORES, "what is thought of every label, for programs and subsvms audit"]
+    corrected = f"{CORRECTED}{get_ending(table)}"
+    written = describe_output(place, model, corrected, options.action, listed, typed, scored)
     doubt = add_doubt(run.correction, issues.rows)
     worst = describe_worst(run, issues)
     summary = summarise(run, worst, len(issues), n_labels=issues.n_labels, doubt=doubt, **written)
@@ -115,7 +118,7 @@ def describe_output(
         Name of the corrected table.
     action : str
     *issues : list of [str, str]
-        Name and description of the files that list the issues.
+        Name and description of the files that list the issues, and of those with scores.
     """
     if place is None:
         return {}
@@ -210,6 +213,7 @@ def write_folder(run: Run, issues: Issues, summary: Summary, place: Path, *, for
     with saving, fill_folder(place, force=force) as folder:
         write_corrected(run, folder / corrected)
         write_issues(run, issues, folder)
-        digests = {name: digest_file(folder / name) for name in (corrected, LISTED, ISSUES)}
+        write_scores(Scores.of(run.correction), run.table, folder)
+        digests = {name: digest_file(folder / name) for name in (corrected, LISTED, ISSUES, SCORES)}
         report = write_report(summary, run.correction, folder)
         write_record(make_record(run, summary, place, digests, report), folder)

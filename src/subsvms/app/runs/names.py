@@ -5,8 +5,11 @@ import re
 from subsvms._atomic import SUFFIX
 
 RECORD, REPORT, ISSUES, LISTED = "run.json", "report.html", "issues.parquet", "issues.csv"
+SCORES = "scores.parquet"
 DECISIONS = "decisions.sqlite"
 DECISION_FILES = tuple(DECISIONS + more for more in ("", "-wal", "-shm", "-journal"))  # SQLite's, too
+AUDIT = "audit.json"
+AUDIT_FILES = (AUDIT, AUDIT + ".lock")
 
 # In parts: folders, and files that only the work needs.
 UNFINISHED = ".unfinished"  # after the name of a folder that a later run can continue
@@ -32,7 +35,7 @@ SCRAP = re.compile(
 )  # fmt: skip
 UNDER_WAY = re.compile(  # all that a run writes before its record names the files
     "|".join((
-        *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, f"{ISSUE_PARTS}/{DOUBTFUL}")),
+        *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, SCORES, f"{ISSUE_PARTS}/{DOUBTFUL}")),
         rf"{CORRECTED}\.[\w.]+",
         rf"({CORRECTED}|{ISSUE_PARTS})/part-\d+\.parquet",
         SCRAP.pattern,

@@ -5,11 +5,12 @@
 | corrected.csv | the table in its own format, label column corrected, the given label beside it |
 | issues.csv | a line for each suspicious label, worst first, with reason and the row's values: for people |
 | issues.parquet | the same with types and whole values: for programs, and for `subsvms review` |
+| scores.parquet | what is thought of every label, in the table's order: for `subsvms audit` (`scores`) |
 | report.html | one page for people |
 | run.json | options, hashes, noise estimate, versions and seconds (`record`) |
 
-The first three depend on options and input alone, so that `run.json` gives the same bytes again (those of
-issues.parquet with the same version of pyarrow).
+The first four depend on options and input alone, so that `run.json` gives the same bytes again (those of
+the Parquet files with the same version of pyarrow).
 """
 
 import shlex

@@ -1,0 +1,88 @@
+"""The folder of a finished run, opened again: its record, the table that it read, and rows to show people."""
+
+from pathlib import Path
+
+from subsvms.app.runs.names import AUDIT_FILES, DECISION_FILES, ISSUES, LISTED, RECORD, REPORT
+from subsvms.app.runs.record import read_record
+from subsvms.app.runs.summary import cut
+from subsvms.app.tables.arrow import list_values
+from subsvms.app.tables.files import check_target
+from subsvms.app.tables.table import LabelledTable, read_table
+from subsvms.exceptions import TableError
+
+
+class OpenedRun:
+    """A run's folder, and the table that the run read.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made by `subsvms correct`.
+    purpose : str
+        What it is opened for, in messages: "the review".
+    """
+
+    def __init__(self, folder: str | Path, purpose: str):
+        self.folder = Path(folder)
+        self.record = read_record(self.folder)
+        self.options = self.record.options
+        if self.options.pool_size is not None:
+            raise TableError(
+                f"{str(self.folder)!r} was made in parts, and {purpose} works on runs in memory only: open "
+                "the Parquet files in its folder issues, or correct a part of the table by itself (--engine "
+                "memory)."
+            )
+        self.table = self._read_table()
+        self.labels = self.table.classes  # in typed formats numbers
+        self.classes = [str(name) for name in self.labels]
+        self.values = dict(zip(self.classes, self.labels, strict=True))
+
+    def _read_table(self) -> LabelledTable:
+        paths = self.record.input.paths
+        if not paths:
+            raise TableError(
+                f"The table of {str(self.folder)!r} was read from standard input, so its rows cannot be "
+                "shown: save it in a file and correct that."
+            )
+        table = read_table(paths, self.options.label, **self.options.reading)
+        if table.digest != self.record.input.sha256:
+            raise TableError(
+                f"{table.name} has changed since the run in {str(self.folder)!r}: correct it again, or "
+                "restore the table that the run read."
+            )
+        return table
+
+    def check_output(self, path: Path, *, force: bool) -> Path:
+        """Return where to write, with links followed; files that the run read or wrote are never replaced."""
+        kept = (RECORD, ISSUES, LISTED, REPORT, *DECISION_FILES, *AUDIT_FILES)
+        if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
+            raise TableError(f"{str(path)!r} is a file of the run itself: choose another name (--output).")
+        features = self.record.input.features
+        inputs = [*self.table.paths, *([] if features is None else [Path(features)])]
+        return check_target(path, inputs, force=force)
+
+    @property
+    def title(self) -> str:
+        """What the table is called."""
+        return self.record.found.title
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table but the label."""
+        if self.table.matrix is not None:
+            return []
+        return [name for name in self.table.columns.column_names if name != self.table.label]
+
+    @property
+    def shown_columns(self) -> list[str]:
+        """Names of the values of a row."""
+        return [cut(name) for name in self.columns] or ["features"]
+
+    def show(self, row: int) -> list[str]:
+        """Return the values of a row, which counts from 1, as text."""
+        if self.table.matrix is not None:
+            line = self.table.matrix[[row - 1]].tocsr()
+            pairs = zip(line.indices.tolist(), line.data.tolist(), strict=True)
+            return [cut(" ".join(f"{j}:{value:g}" for j, value in pairs))]
+        cells = (list_values(self.table.columns[name].slice(row - 1, 1))[0] for name in self.columns)
+        return ["" if cell is None else cut(str(cell)) for cell in cells]

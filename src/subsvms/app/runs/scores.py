@@ -1,0 +1,191 @@
+"""scores.parquet: what a run thinks of every label of the table, in the table's order.
+
+issues.parquet lists the suspicious labels only. An audit needs the order of all of them, and exactly: so the
+quality is not rounded here.
+"""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subsvms.app.runs.issues import DIGITS, get_label_type
+from subsvms.app.runs.names import SCORES
+from subsvms.app.tables.arrow import check_values, render_arrow
+from subsvms.app.tables.files import first_sentence, show
+from subsvms.app.tables.labels import as_array
+from subsvms.app.tables.table import LabelledTable
+from subsvms.audit import Ranking
+from subsvms.correction import Correction
+from subsvms.exceptions import TableError
+
+UNKNOWN = ("given_label", "label_quality", "vote_share")  # null where there is none
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What is thought of each label, in the order of the table.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    given, suggested : ndarray of int of shape (n_rows,)
+        Class numbers: -1 for no label, and the best other class.
+    quality : ndarray of shape (n_rows,)
+        How credible the given label is; NaN without one.
+    confidence, vote_share : ndarray of shape (n_rows,)
+        Of the suggestion; a share is NaN if no SVM could vote.
+    contradicted : ndarray of bool of shape (n_rows,)
+        Whether the vote prefers the suggestion.
+    decided, changed : ndarray of bool of shape (n_rows,)
+        Whether people had verified the label before the run, and whether the run changed it.
+    """
+
+    classes: np.ndarray
+    given: np.ndarray
+    suggested: np.ndarray
+    quality: np.ndarray
+    confidence: np.ndarray
+    vote_share: np.ndarray
+    contradicted: np.ndarray
+    decided: np.ndarray
+    changed: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    @classmethod
+    def of(cls, correction: Correction) -> "Scores":
+        """Return the scores of a correction."""
+        rows, ranking = np.arange(len(correction)), Ranking.of(correction)
+        best = ranking.suggested
+        return cls(
+            classes=correction.classes, given=correction.given, suggested=best,
+            quality=correction.label_quality, confidence=correction.judgement.posterior[rows, best],
+            vote_share=correction.votes.share[rows, best], contradicted=ranking.contradicted,
+            decided=correction.decided, changed=correction.changed,
+        )  # fmt: skip
+
+
+def make_ranking(scores: Scores, left_out: Iterable[int] = ()) -> Ranking:
+    """Return what an audit starts from; it is that of the correction which the scores were made from.
+
+    Parameters
+    ----------
+    scores : Scores
+    left_out : iterable of int
+        Rows, from 0, that nobody is to be asked about, besides those without a label and verified ones.
+
+    Examples
+    --------
+    >>> from subsvms import correct_labels
+    >>> X, y = [[i % 30 / 30] for i in range(300)], ["low" if i % 30 < 15 else "high" for i in range(300)]
+    >>> correction = correct_labels(X, y, random_state=0)
+    >>> make_ranking(Scores.of(correction)).digest == Ranking.of(correction).digest
+    True
+    """
+    asked = (scores.given >= 0) & ~scores.decided
+    asked[list(left_out)] = False
+    free = np.flatnonzero(asked)
+    order = free[np.argsort(scores.quality[free], kind="stable")]
+    return Ranking(scores.classes, scores.given, scores.suggested, order, scores.contradicted)
+
+
+def write_scores(scores: Scores, table: LabelledTable, folder: Path) -> None:
+    """Write scores.parquet."""
+    import pyarrow as pa
+
+    names = np.array([*scores.classes.tolist(), None], dtype=object)
+    found = {
+        "row": np.arange(1, len(scores) + 1),
+        "given_label": names[scores.given].tolist(),
+        "suggested_label": names[scores.suggested].tolist(),
+        "label_quality": scores.quality,
+        "confidence": np.round(scores.confidence, DIGITS),
+        "vote_share": np.round(scores.vote_share, DIGITS),
+        "contradicted": scores.contradicted,
+        "decided": scores.decided,
+        "changed": scores.changed,
+    }
+    schema = make_scores_schema(get_label_type(table))
+    columns = [pa.array(found[field.name], field.type, from_pandas=True) for field in schema]
+    (folder / SCORES).write_bytes(render_arrow(pa.Table.from_arrays(columns, schema=schema), "parquet"))
+
+
+def make_scores_schema(label_type: Any) -> Any:
+    """Return the columns of scores.parquet, a pyarrow.Schema, for labels of this Arrow type."""
+    import pyarrow as pa
+
+    fields = (
+        ("row", pa.int64()), ("given_label", label_type), ("suggested_label", label_type),
+        ("label_quality", pa.float64()), ("confidence", pa.float64()), ("vote_share", pa.float64()),
+        ("contradicted", pa.bool_()), ("decided", pa.bool_()), ("changed", pa.bool_()),
+    )  # fmt: skip
+    return pa.schema([pa.field(name, kind, nullable=name in UNKNOWN) for name, kind in fields])
+
+
+def read_scores(folder: Path, table: LabelledTable) -> Scores:
+    """Return what `write_scores` wrote about the labels of a table; nothing is trusted.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a run.
+    table : LabelledTable
+        The one that was corrected.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = folder / SCORES
+    if not path.is_file():
+        raise TableError(
+            f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
+            f"again (--decisions {shlex.quote(str(folder))} keeps what was decided)."
+        )
+    try:
+        with parquet.ParquetFile(path) as file:
+            found = file.read()
+        schema = make_scores_schema(get_label_type(table))
+        return build_scores(check_values(found.select(schema.names)), schema, table)
+    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
+        reason = show(first_sentence(error))
+        raise TableError(f"{str(path)!r} is damaged ({reason}): run subsvms correct again.") from None
+
+
+def build_scores(found: Any, schema: Any, table: LabelledTable) -> Scores:
+    """Return the scores in a pyarrow.Table; raise a ValueError if one has a wrong type or cannot be true."""
+    for wanted in schema:
+        column = found[wanted.name]
+        if not column.type.equals(wanted.type):
+            raise ValueError(f"{wanted.name} is of type {column.type}, not {wanted.type}")
+        if column.null_count and not wanted.nullable:
+            raise ValueError(f"{wanted.name} is missing in some rows")
+    if not np.array_equal(found["row"].to_numpy(), np.arange(1, len(table) + 1)):
+        raise ValueError("the rows are not those of the table")
+    numbers = {label: number for number, label in enumerate(table.classes)}
+    suggested, given = (
+        np.array([-1 if label is None else numbers.get(label, -2) for label in found[name].to_pylist()])
+        for name in ("suggested_label", "given_label")
+    )
+    if np.any(suggested < 0):
+        raise ValueError("the table has no such class")
+    if np.any(suggested == table.codes):
+        raise ValueError("a suggestion is the given label")
+    if not np.array_equal(given, table.codes):
+        raise ValueError("the labels are not those of the table")
+    quality, confidence, share = (
+        found[name].to_numpy() for name in ("label_quality", "confidence", "vote_share")
+    )
+    for name, values in (("label_quality", quality), ("confidence", confidence), ("vote_share", share)):
+        known = values[~np.isnan(values)]
+        if not np.all((known >= 0) & (known <= 1)):
+            raise ValueError(f"{name} must be between 0 and 1")
+    if np.any(np.isnan(quality) & ~table.missing):
+        raise ValueError("label_quality is missing in some rows")
+    flags = {name: found[name].to_numpy() for name in ("contradicted", "decided", "changed")}
+    classes = as_array(table.classes)
+    return Scores(classes, table.codes, suggested, quality, confidence, share, **flags)
