@@ -37,7 +37,8 @@ MAY_USE = {  # each room, and the rooms it may import from, besides the ground a
     "app.runs": f"app.tables app.features app.report {LIBRARY}",
     "app.large": f"app.tables app.features app.report app.runs {LIBRARY}",
     "app.review": f"app.tables app.features app.report app.runs {LIBRARY}",
-    "app.cli": f"app.tables app.features app.report app.runs app.large app.review {LIBRARY}",
+    "app.audit": f"app.tables app.features app.report app.runs app.review {LIBRARY}",
+    "app.cli": f"app.tables app.features app.report app.runs app.large app.review app.audit {LIBRARY}",
     "scale": "app.tables app.runs app.large",
 }
 

@@ -144,9 +144,10 @@ class Audit:
     def upcoming(self, n: int) -> list[int]:
         """Return up to n rows that come next in this stage, for several people; repeats are not among them.
 
-        Answers must still be entered in this order: keep those that come early until it is their turn.
+        Answers must still be entered in this order: keep those that come early until it is their turn. There
+        are none while only repeats are missing to end the stage: then they might never be needed.
         """
-        return self._queue[self._asked : self._asked + n]
+        return [] if self._settling else self._queue[self._asked : self._asked + n]
 
     def answer(self, row: int, label: Any) -> None:
         """Take the answer about the row that is asked now.

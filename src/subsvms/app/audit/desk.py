@@ -1,0 +1,438 @@
+"""Questions to people, and their answers: what the page, the files and the command line of an audit share.
+
+Everything that the page shows comes from here, as plain values; rows count from 1. A question shows the row
+and the classes, and nothing that would give away what the run thinks: no label, suggestion, rank or vote.
+With two classes the given label alone would be enough.
+
+A person who is shown a question has it for ten minutes, so that others get other ones. This is remembered in
+the process only: if two processes show one row, the first answer counts, and the other one is refused.
+"""
+
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from subsvms.app.audit.store import Answer, AuditFile, Book, StoredAudit, StoredEstimate, add_answer
+from subsvms.app.audit.turns import Sample, Turns
+from subsvms.app.runs.decisions import Decisions, check_name, holds_decisions
+from subsvms.app.runs.names import DECISIONS, RECORD, SCORES
+from subsvms.app.runs.opened import OpenedRun
+from subsvms.app.runs.scores import make_ranking, read_scores
+from subsvms.app.tables.files import digest_file, show
+from subsvms.audit import Audit, draw_rows
+from subsvms.exceptions import InputError, TableError
+
+LEASE = 600.0  # seconds for which a question belongs to the person who sees it
+N_ANSWERS, CONFIDENCE = 50, 0.95
+
+
+class NotAsked(TableError):
+    """An answer to a question that is not asked, or no longer."""
+
+
+class QuestionDesk(OpenedRun):
+    """A run's folder, and questions about its rows; `AuditDesk` and `EstimateDesk` say which.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made by `subsvms correct`.
+    """
+
+    part = ""  # of audit.json
+
+    def __init__(self, folder: str | Path):
+        super().__init__(folder, "the audit")
+        self.scores = read_scores(self.folder, self.table)
+        if digest_file(self.folder / SCORES) != self.record.files.get(SCORES):
+            raise TableError(
+                f"{str(self.folder / SCORES)!r} was changed after the run wrote it: run subsvms correct "
+                "again."
+            )
+        self.file = AuditFile(self.folder)
+        self.lock = threading.RLock()
+        self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs
+        self.seen: dict[str, float] = {}  # by person: when they last asked or answered
+        self.work: Any = None  # Turns or Sample
+        self.log: list[Answer] = []  # what `work` has taken
+
+    # What the two desks do differently
+
+    def _start(self, book: Book) -> Any:
+        """Return the work that is stored, without its answers."""
+        raise NotImplementedError
+
+    def _check(self, book: Book) -> None:
+        """Raise an error if the work differs from what is stored besides the answers."""
+
+    def _note_changes(self) -> dict[str, Any]:
+        """Return what changes in the stored part with an answer, besides the answers."""
+        return {}
+
+    def progress(self) -> dict[str, Any]:
+        """Return where it stands; "claim" is None as long as nothing may be said."""
+        raise NotImplementedError
+
+    # Questions and answers
+
+    def question(self, who: str) -> dict[str, Any] | None:
+        """Return what to ask a person now.
+
+        Parameters
+        ----------
+        who : str
+            Name of the person.
+
+        Returns
+        -------
+        dict or None
+            "id", which the answer must name; "row"; "columns" and "values" of the row, as text; "classes" to
+            choose from. None if all is answered, or if what is left is with others (`progress`).
+        """
+        who = check_name(who)
+        with self.lock:
+            self._refresh(self.file.read())
+            row = self._choose(who)
+            if row is None:
+                self.leases.pop(who, None)
+                return None
+            self.leases[who] = row, time.monotonic() + LEASE
+            return self.describe(row)
+
+    def describe(self, row: int) -> dict[str, Any]:
+        """Return the question about a row, which counts from 0 here."""
+        return {
+            "id": len(self.log), "row": row + 1, "columns": self.shown_columns,
+            "values": self.show(row + 1), "classes": self.classes,
+        }  # fmt: skip
+
+    def _choose(self, who: str) -> int | None:
+        """Return the row that a person gets: what they have already, or the first that nobody else has."""
+        now = time.monotonic()
+        self.seen[who] = now
+        self.leases = {name: lease for name, lease in self.leases.items() if lease[1] > now}
+        open_rows = self.work.list_open()
+        mine = self.leases.get(who)
+        if mine is not None and mine[0] in open_rows:
+            return mine[0]
+        taken = {row for name, (row, _) in self.leases.items() if name != who}
+        there = {name for name, when in self.seen.items() if now - when < LEASE} - {who}
+        for row in open_rows:
+            if row in taken:
+                continue
+            if self.work.is_repeat(row) and self._first_person(row) in there:
+                continue
+            return row
+        return None
+
+    def _first_person(self, row: int) -> str:
+        return next(answer.who for answer in self.log if answer.row == row + 1)
+
+    def answer(self, who: str, row: int, label: Any, id: int) -> dict[str, Any]:
+        """Store an answer, and return what may be told about it; it is on disk by then, and stands.
+
+        Parameters
+        ----------
+        who : str
+        row : int
+            Counted from 1.
+        label : str or None
+            One of the question's classes; None for "cannot tell".
+        id : int
+            Of the question.
+
+        Returns
+        -------
+        dict
+            "label" as it was understood, "given" and "suggested" label, whether the answer is "overturned",
+            that is, another label than the given one, and "progress". In an audit with repeats nothing of
+            this is told, and all three are None: who knows them would not answer a repeat blind.
+        """
+        return self.enter([(who, row, label, id)])[0]
+
+    def enter(self, answers: list[tuple[str, int, Any, int]]) -> list[dict[str, Any]]:
+        """Store several answers, all or none; parameters and result as in `answer`, for each."""
+        read = [(check_name(who), row, self.read_label(label), id) for who, row, label, id in answers]
+
+        def edit(book: Book) -> Book:
+            self._refresh(book)
+            for who, row, label, id in read:
+                self._check_asked(row, id)
+                self.work.add(row - 1, label)
+                answer = Answer(row, label, who, datetime.now(UTC).isoformat(timespec="milliseconds"))
+                self.log.append(answer)
+                book = add_answer(book, self.part, answer, **self._note_changes())
+            return book
+
+        with self.lock:
+            try:
+                self.file.change(edit)
+            except BaseException:
+                self.work, self.log = None, []  # it may be ahead of the file: it is read again
+                raise
+            for who, *_ in read:
+                self.leases.pop(who, None)
+                self.seen[who] = time.monotonic()
+            progress = self.progress()
+            return [self._tell(row, label) | {"progress": progress} for _, row, label, _ in read]
+
+    def read_label(self, label: Any) -> Any:
+        """Return the label of the table that a class name means; None for None."""
+        if label is None:
+            return None
+        if isinstance(label, str) and label in self.values:
+            return self.values[label]
+        raise TableError(f"There is no class {show(label)}: choose one of those in the table.")
+
+    def _check_asked(self, row: Any, id: Any) -> None:
+        """Raise an error unless a row is asked, and nobody answered since the question `id` was shown."""
+        if not all(isinstance(one, int) and not isinstance(one, bool) for one in (row, id)):
+            raise NotAsked(f"An answer must name its row and its question; got {show(row)} and {show(id)}.")
+        if not 0 <= id <= len(self.log):
+            raise NotAsked(f"There is no question {id}: ask for the next one.")
+        if any(answer.row == row for answer in self.log[id:]):
+            raise NotAsked(
+                f"Row {row} was answered in the meantime, and an answer stands: go on with the next question."
+            )
+        if row - 1 not in self.work.list_open():
+            raise NotAsked(f"Row {row} is not asked now: go on with the next question.")
+
+    def _tell(self, row: int, label: Any) -> dict[str, Any]:
+        given, suggested = self.scores.given[row - 1], self.scores.suggested[row - 1]
+        told: dict[str, Any] = dict.fromkeys(("given", "suggested", "overturned"))
+        if not self.is_blind:
+            overturned = label is not None and label != self.labels[given]
+            told = {
+                "given": self.classes[given], "suggested": self.classes[suggested], "overturned": overturned
+            }  # fmt: skip
+        return told | {"label": None if label is None else str(label)}
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing is told about an answer, because it may be asked again."""
+        return False
+
+    # The file
+
+    def _refresh(self, book: Book) -> None:
+        """Take what others answered; if that is not a continuation of what is known, begin again."""
+        stored = getattr(book, self.part)
+        if stored is None:
+            raise TableError(f"{str(self.file.path)!r} was removed: restore it, or start again.")
+        if self.work is None or stored.answers[: len(self.log)] != self.log:
+            self.work, self.log = self._start(book), []
+        new = stored.answers[len(self.log) :]
+        if not new and self.log:
+            return
+        try:
+            for answer in new:
+                if answer.row - 1 not in self.work.list_open():
+                    raise InputError(f"row {answer.row} was not asked then")
+                self.work.add(answer.row - 1, answer.label)
+                self.log.append(answer)
+            self._check(book)
+        except InputError as error:
+            self.work, self.log = None, []
+            raise TableError(
+                f"{str(self.file.path)!r} does not fit the run in its folder ({str(error).rstrip('.')}): "
+                "restore both from a copy."
+            ) from None
+
+
+class AuditDesk(QuestionDesk):
+    """The audit of a run's folder: it is begun, or goes on.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made by `subsvms correct`.
+    n_answers : int, optional
+        How many answers will be given, 50 by default.
+    seed : int, optional
+        0 by default.
+    repeat : bool, optional
+        Whether each answer that overturns a label is asked again; by default it is.
+    confidence : float, optional
+        .95 by default.
+    create : bool
+        Whether to begin an audit if there is none. An audit that was begun has its own values of the above:
+        others are refused.
+    """
+
+    part = "audit"
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        n_answers: int | None = None,
+        seed: int | None = None,
+        repeat: bool | None = None,
+        confidence: float | None = None,
+        create: bool = True,
+    ):
+        super().__init__(folder)
+        wanted = {"n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence}
+        wanted = {name: value for name, value in wanted.items() if value is not None}
+        book = self.file.read()
+        if book.audit is None:
+            if not create:
+                raise TableError(f"There is no audit in {str(self.folder)!r}: begin one with subsvms audit.")
+            book = self.file.change(lambda book: self._begin(book, wanted))
+        self._refresh(book)
+        self._refuse_others(wanted)
+
+    def _begin(self, book: Book, wanted: dict[str, Any]) -> Book:
+        if book.audit is not None:  # another process was first
+            return book
+        left_out = sorted(self._list_decided(book))
+        defaults = {"n_answers": N_ANSWERS, "random_state": 0, "repeat": True, "confidence": CONFIDENCE}
+        audit = Audit(make_ranking(self.scores, [row - 1 for row in left_out]), **(defaults | wanted))
+        return replace(book, audit=StoredAudit(audit.state, left_out))
+
+    def _list_decided(self, book: Book) -> set[int]:
+        """Return the rows that people decided in the review or for the estimate: they are not asked again."""
+        rows = set() if book.estimate is None else {answer.row for answer in book.estimate.answers}
+        return {row for row in rows | self.read_decisions().keys() if 1 <= row <= len(self.table)}
+
+    def read_decisions(self) -> dict[int, Any]:
+        """Return the labels that people decided on the review page, by row; nothing is written."""
+        path = self.folder / DECISIONS
+        if not holds_decisions(path):
+            return {}
+        decisions = Decisions(path, self.folder / RECORD, labels=self.labels)
+        try:
+            return {row: one.label for row, one in decisions.current.items() if one.label is not None}
+        finally:
+            decisions.close()
+
+    def _refuse_others(self, wanted: dict[str, Any]) -> None:
+        state = self.work.audit.state
+        words = {
+            "n_answers": "answers",
+            "random_state": "seed",
+            "repeat": "repeats",
+            "confidence": "confidence",
+        }
+        for name, value in wanted.items():
+            if state[name] != value:
+                raise TableError(
+                    f"The audit in {str(self.folder)!r} has other {words[name]} ({state[name]}, not {value})"
+                    ": leave the option out to go on with it; a table has one audit, because trying several "
+                    "until one passes would void its claim."
+                )
+
+    def _start(self, book: Book) -> Turns:
+        stored = book.audit
+        assert stored is not None
+        state, left_out = stored.state, [row - 1 for row in stored.left_out]
+        if any(not 0 <= row < len(self.table) for row in left_out):
+            raise TableError(f"{str(self.file.path)!r} is about rows that the table does not have.")
+        return Turns(Audit.load(state | {"answers": []}, make_ranking(self.scores, left_out)))
+
+    def _check(self, book: Book) -> None:
+        assert book.audit is not None
+        if book.audit.state != self.work.audit.state:
+            raise InputError("the answers do not give its state")
+
+    def _note_changes(self) -> dict[str, Any]:
+        return {"state": self.work.audit.state}
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing is told about an answer, because it may be asked again."""
+        return self.work.audit.repeat
+
+    def progress(self) -> dict[str, Any]:
+        """Return where the audit stands: plain values; "claim" is None before a set has passed."""
+        with self.lock:
+            if self.work is None:
+                self._refresh(self.file.read())
+            audit, finished = self.work.audit, self.work.finished
+            now, claim = audit.progress, audit.claim
+            return {
+                "stage": now.stage, "sentence": str(now), "asked": now.asked, "of": now.of,
+                "share": now.share, "answers": self.work.n_rows, "n_answers": audit.n_answers,
+                "finished": finished, "claim": str(claim) if claim.rings or finished else None,
+            }  # fmt: skip
+
+
+class EstimateDesk(QuestionDesk):
+    """Random rows of a run's folder, to estimate how many labels are wrong; begun, or goes on.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made by `subsvms correct`.
+    n_answers, seed, confidence, create
+        As in `AuditDesk`.
+    """
+
+    part = "estimate"
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        n_answers: int | None = None,
+        seed: int | None = None,
+        confidence: float | None = None,
+        create: bool = True,
+    ):
+        super().__init__(folder)
+        self.ranking = make_ranking(self.scores)
+        book = self.file.read()
+        if book.estimate is None:
+            if not create:
+                raise TableError(
+                    f"There is no estimate in {str(self.folder)!r}: begin one with subsvms audit --estimate."
+                )
+            book = self.file.change(lambda book: self._begin(book, n_answers, seed, confidence))
+        self._refresh(book)
+        stored = book.estimate
+        assert stored is not None
+        pairs = {
+            "answers": (n_answers, len(stored.rows)),
+            "seed": (seed, stored.random_state),
+            "confidence": (confidence, stored.confidence),
+        }
+        for name, (wanted, found) in pairs.items():
+            if wanted not in (None, found):
+                raise TableError(
+                    f"The estimate in {str(self.folder)!r} has other {name} ({found}, not {wanted}): leave "
+                    "the option out to go on with it; drawing again would void its confidence."
+                )
+
+    def _begin(self, book, n_answers, seed, confidence):
+        if book.estimate is not None:
+            return book
+        seed = 0 if seed is None else seed
+        rows = draw_rows(self.ranking, N_ANSWERS if n_answers is None else n_answers, random_state=seed)
+        stored = StoredEstimate(
+            [row + 1 for row in rows], seed, CONFIDENCE if confidence is None else confidence
+        )
+        return replace(book, estimate=stored)
+
+    def _start(self, book: Book) -> Sample:
+        stored = book.estimate
+        assert stored is not None
+        rows = draw_rows(self.ranking, len(stored.rows), random_state=stored.random_state)
+        if stored.rows != [row + 1 for row in rows]:
+            raise TableError(f"{str(self.file.path)!r} does not fit the run in its folder: restore both.")
+        return Sample(self.ranking, rows, stored.confidence)
+
+    def progress(self) -> dict[str, Any]:
+        """Return where the estimate stands: plain values as those of an audit; the claim comes at the end."""
+        with self.lock:
+            if self.work is None:
+                self._refresh(self.file.read())
+            done, of, finished = len(self.work.answers), len(self.work.rows), self.work.finished
+            return {
+                "stage": "done" if finished else "estimate",
+                "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
+                "asked": done, "of": of, "share": done / of, "answers": done, "n_answers": of,
+                "finished": finished, "claim": str(self.work.error_rate) if finished else None,
+            }  # fmt: skip

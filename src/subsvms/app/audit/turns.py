@@ -1,0 +1,184 @@
+"""Answers of several people, each entered when it is its turn.
+
+`Audit` takes answers in its own order only. Here they may come before: they wait, and so does the second
+answer about a row whose first one waits. Rows count from 0, as in `subsvms.audit`.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from subsvms.audit import Audit, ErrorRate, Ranking, estimate_error_rate
+
+ALL = 2**62  # of the upcoming rows
+
+
+class Turns:
+    """An audit, and the answers that wait for their turn.
+
+    Parameters
+    ----------
+    audit : Audit
+        Without answers.
+
+    Attributes
+    ----------
+    audit : Audit
+        With all answers whose turn has come.
+    needless : dict of int to label
+        Answers that came early, about rows of a set that passed before their turn. They are labels that a
+        person verified, but no part of the claim.
+
+    Examples
+    --------
+    >>> ranking = Ranking.make(["ham", "spam"] * 50, ["spam", "ham"] * 50, range(100))
+    >>> turns = Turns(Audit(ranking, 20))
+    >>> first, second = turns.list_open()[:2]
+    >>> turns.add(second, "ham")
+    >>> len(turns.audit.state["answers"])
+    0
+    >>> turns.add(first, "ham")
+    >>> len(turns.audit.state["answers"])
+    2
+    """
+
+    def __init__(self, audit: Audit):
+        self.audit = audit
+        self.needless: dict[int, Any] = {}
+        self.given: dict[int, list] = {}  # answers about each row, in the order in which they came
+        self.entered: dict[int, int] = {}  # how many of them the audit has
+        self._part = self._name_part()
+
+    def _name_part(self):
+        return self.audit.progress.stage, len(self.audit.rings)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the audit have an answer."""
+        return len(self.given) - len(self.needless)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing more to ask."""
+        return self.audit.next_row is None
+
+    @property
+    def first_row(self) -> int | None:
+        """The row that the audit waits for."""
+        return self.audit.next_row
+
+    def list_open(self) -> list[int]:
+        """Return the rows that may be answered now, the one that the audit waits for first.
+
+        Repeats come when they are due, or when nothing else is left to ask in this stage.
+        """
+        if self.audit.next_row is None:
+            return []
+        fresh = [row for row in self.audit.upcoming(ALL) if row not in self.given]
+        waiting = [] if fresh else [row for row in self.given if self._lacks_repeat(row)]
+        return list(dict.fromkeys([self.audit.next_row, *fresh, *waiting]))
+
+    def is_repeat(self, row: int) -> bool:
+        """Return whether a question about this row has been answered before."""
+        return row in self.given
+
+    def _lacks_repeat(self, row):
+        """Return whether a row that has an answer needs another: it was overturned, and not confirmed."""
+        given = self.given[row]
+        if not self.audit.repeat or row in self.needless or len(given) > 2:
+            return False
+        if len(given) == 2:
+            return given[0] != given[1]
+        ranking = self.audit.ranking
+        return given[0] is not None and ranking.number(given[0]) != ranking.given[row]
+
+    def add(self, row: int, label: Any) -> None:
+        """Take an answer about an open row, and enter all answers whose turn has come."""
+        if label is not None:
+            self.audit.ranking.number(label)  # an unknown label is refused now, not when its turn comes
+        self.given.setdefault(row, []).append(label)
+        self.entered.setdefault(row, 0)
+        while (due := self.audit.next_row) is not None and self.entered.get(due, 0) < len(
+            self.given.get(due, [])
+        ):
+            self.audit.answer(due, self.given[due][self.entered[due]])
+            self.entered[due] += 1
+            if self._name_part() != self._part:
+                self._part = self._name_part()
+                self._set_aside()
+
+    def _set_aside(self):
+        """Keep apart what is not needed any more, as its set has passed."""
+        for row, given in self.given.items():
+            if self.entered[row] == 0 and row not in self.needless:
+                self.needless[row] = given[-1]
+
+    @property
+    def labels(self) -> dict[int, Any]:
+        """The label of each row that a person decided, by their answers."""
+        classes = self.audit.ranking.classes.tolist()
+        needless = {row: label for row, label in self.needless.items() if label is not None}
+        return needless | {row: classes[number] for row, number in self.audit.decided.items()}
+
+    @property
+    def changed(self) -> dict[int, Any]:
+        """The new label of each row that is changed without being seen."""
+        ranking = self.audit.ranking
+        classes, seen = ranking.classes.tolist(), self.labels
+        rows = self.audit.claim.changed.tolist()
+        return {row: classes[ranking.suggested[row]] for row in rows if row not in seen}
+
+
+class Sample:
+    """Rows drawn at random, and the answers about them so far.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    rows : iterable of int
+    confidence : float
+
+    Examples
+    --------
+    >>> sample = Sample(Ranking.make(["ham", "spam"] * 50, ["spam", "ham"] * 50, range(100)), [7, 3], 0.95)
+    >>> sample.add(3, "ham")
+    >>> sample.list_open(), sample.finished
+    ([7], False)
+    """
+
+    def __init__(self, ranking: Ranking, rows: Iterable[int], confidence: float):
+        self.ranking, self.rows, self.confidence = ranking, list(rows), confidence
+        self.answers: dict[int, Any] = {}
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing more to ask."""
+        return len(self.answers) == len(self.rows)
+
+    @property
+    def first_row(self) -> int | None:
+        """The first row without an answer."""
+        return next((row for row in self.rows if row not in self.answers), None)
+
+    def list_open(self) -> list[int]:
+        """Return the rows that may be answered now."""
+        return [row for row in self.rows if row not in self.answers]
+
+    def is_repeat(self, row: int) -> bool:
+        """Return whether a question about this row has been answered before: nothing is asked twice."""
+        return False
+
+    def add(self, row: int, label: Any) -> None:
+        """Take an answer about an open row."""
+        if label is not None:
+            self.ranking.number(label)
+        self.answers[row] = label
+
+    @property
+    def labels(self) -> dict[int, Any]:
+        """The label of each row that a person decided."""
+        return {row: label for row, label in self.answers.items() if label is not None}
+
+    @property
+    def error_rate(self) -> ErrorRate:
+        """How many labels are wrong, once all rows have an answer."""
+        return estimate_error_rate(self.ranking, self.answers, confidence=self.confidence)
