@@ -10,19 +10,20 @@ the process only: if two processes show one row, the first answer counts, and th
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from subsvms.app.audit.result import read_decisions, read_own_scores, read_result, write_section
 from subsvms.app.audit.store import Answer, AuditFile, Book, StoredAudit, StoredEstimate, add_answer
-from subsvms.app.audit.turns import Sample, Turns
-from subsvms.app.runs.decisions import Decisions, check_name, holds_decisions
-from subsvms.app.runs.names import DECISIONS, RECORD, SCORES
+from subsvms.app.audit.turns import Sample, Turns, begin_sample, begin_turns, check_state, take
+from subsvms.app.runs.decisions import check_name
 from subsvms.app.runs.opened import OpenedRun
-from subsvms.app.runs.scores import make_ranking, read_scores
-from subsvms.app.tables.files import digest_file, show
-from subsvms.audit import Audit, draw_rows
+from subsvms.app.runs.scores import make_ranking
+from subsvms.app.tables.files import show
+from subsvms.audit import Audit, Ranking, draw_rows
 from subsvms.exceptions import InputError, TableError
 
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
@@ -43,15 +44,11 @@ class QuestionDesk(OpenedRun):
     """
 
     part = ""  # of audit.json
+    is_blind = False  # whether nothing is told about an answer, because it may be asked again
 
     def __init__(self, folder: str | Path):
         super().__init__(folder, "the audit")
-        self.scores = read_scores(self.folder, self.table)
-        if digest_file(self.folder / SCORES) != self.record.files.get(SCORES):
-            raise TableError(
-                f"{str(self.folder / SCORES)!r} was changed after the run wrote it: run subsvms correct "
-                "again."
-            )
+        self.scores = read_own_scores(self)
         self.file = AuditFile(self.folder)
         self.lock = threading.RLock()
         self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs
@@ -65,15 +62,12 @@ class QuestionDesk(OpenedRun):
         """Return the work that is stored, without its answers."""
         raise NotImplementedError
 
-    def _check(self, book: Book) -> None:
-        """Raise an error if the work differs from what is stored besides the answers."""
-
     def _note_changes(self) -> dict[str, Any]:
         """Return what changes in the stored part with an answer, besides the answers."""
         return {}
 
-    def progress(self) -> dict[str, Any]:
-        """Return where it stands; "claim" is None as long as nothing may be said."""
+    def _describe_progress(self) -> dict[str, Any]:
+        """Return where the work stands: plain values."""
         raise NotImplementedError
 
     # Questions and answers
@@ -108,6 +102,26 @@ class QuestionDesk(OpenedRun):
             "id": len(self.log), "row": row + 1, "columns": self.shown_columns,
             "values": self.show(row + 1), "classes": self.classes,
         }  # fmt: skip
+
+    def progress(self) -> dict[str, Any]:
+        """Return where it stands, with what others answered.
+
+        Returns
+        -------
+        dict
+            "stage"; a "sentence" about it, what was "asked" in it "of" how many, and the "share" of the
+            evidence that is there; rows with "answers", of "n_answers"; whether it is "finished"; and the
+            "claim", None as long as nothing may be said.
+        """
+        with self.lock:
+            self._refresh(self.file.read())
+            return self._describe_progress()
+
+    def list_questions(self) -> tuple[int, list[int]]:
+        """Return the number of the next question, and all rows that may be answered now, in their order."""
+        with self.lock:
+            self._refresh(self.file.read())
+            return len(self.log), [row + 1 for row in self.work.list_open()]
 
     def _choose(self, who: str) -> int | None:
         """Return the row that a person gets: what they have already, or the first that nobody else has."""
@@ -176,7 +190,10 @@ class QuestionDesk(OpenedRun):
             for who, *_ in read:
                 self.leases.pop(who, None)
                 self.seen[who] = time.monotonic()
-            progress = self.progress()
+            progress = self._describe_progress()
+            if progress["finished"]:
+                with suppress(TableError, OSError):  # the answer is stored; `apply` says what is wrong
+                    write_section(self, read_result(self))
             return [self._tell(row, label) | {"progress": progress} for _, row, label, _ in read]
 
     def read_label(self, label: Any) -> Any:
@@ -210,11 +227,6 @@ class QuestionDesk(OpenedRun):
             }  # fmt: skip
         return told | {"label": None if label is None else str(label)}
 
-    @property
-    def is_blind(self) -> bool:
-        """Whether nothing is told about an answer, because it may be asked again."""
-        return False
-
     # The file
 
     def _refresh(self, book: Book) -> None:
@@ -222,24 +234,25 @@ class QuestionDesk(OpenedRun):
         stored = getattr(book, self.part)
         if stored is None:
             raise TableError(f"{str(self.file.path)!r} was removed: restore it, or start again.")
-        if self.work is None or stored.answers[: len(self.log)] != self.log:
-            self.work, self.log = self._start(book), []
-        new = stored.answers[len(self.log) :]
-        if not new and self.log:
-            return
         try:
-            for answer in new:
-                if answer.row - 1 not in self.work.list_open():
-                    raise InputError(f"row {answer.row} was not asked then")
-                self.work.add(answer.row - 1, answer.label)
-                self.log.append(answer)
-            self._check(book)
+            if self.work is None or stored.answers[: len(self.log)] != self.log:
+                self.work, self.log = self._start(book), []
+            take(self.work, stored.answers[len(self.log) :])
+            if isinstance(stored, StoredAudit):
+                check_state(self.work, stored)
         except InputError as error:
             self.work, self.log = None, []
-            raise TableError(
-                f"{str(self.file.path)!r} does not fit the run in its folder ({str(error).rstrip('.')}): "
-                "restore both from a copy."
-            ) from None
+            raise self.file.misfit(error) from None
+        self.log = list(stored.answers)
+
+
+def check_enough(ranking: Ranking, n_answers: int, flag: str) -> None:
+    """Raise an error if a table has fewer labels to ask about than answers are to be given."""
+    if n_answers > len(ranking.order):
+        raise TableError(
+            f"There are {len(ranking.order)} labels to ask about, too few for {n_answers} answers: ask for "
+            f"fewer ({flag})."
+        )
 
 
 class AuditDesk(QuestionDesk):
@@ -284,30 +297,22 @@ class AuditDesk(QuestionDesk):
             book = self.file.change(lambda book: self._begin(book, wanted))
         self._refresh(book)
         self._refuse_others(wanted)
+        self.is_blind = self.work.audit.repeat
 
     def _begin(self, book: Book, wanted: dict[str, Any]) -> Book:
         if book.audit is not None:  # another process was first
             return book
         left_out = sorted(self._list_decided(book))
         defaults = {"n_answers": N_ANSWERS, "random_state": 0, "repeat": True, "confidence": CONFIDENCE}
-        audit = Audit(make_ranking(self.scores, [row - 1 for row in left_out]), **(defaults | wanted))
+        ranking, options = make_ranking(self.scores, [row - 1 for row in left_out]), defaults | wanted
+        check_enough(ranking, options["n_answers"], "--answers")
+        audit = Audit(ranking, **options)
         return replace(book, audit=StoredAudit(audit.state, left_out))
 
     def _list_decided(self, book: Book) -> set[int]:
         """Return the rows that people decided in the review or for the estimate: they are not asked again."""
         rows = set() if book.estimate is None else {answer.row for answer in book.estimate.answers}
-        return {row for row in rows | self.read_decisions().keys() if 1 <= row <= len(self.table)}
-
-    def read_decisions(self) -> dict[int, Any]:
-        """Return the labels that people decided on the review page, by row; nothing is written."""
-        path = self.folder / DECISIONS
-        if not holds_decisions(path):
-            return {}
-        decisions = Decisions(path, self.folder / RECORD, labels=self.labels)
-        try:
-            return {row: one.label for row, one in decisions.current.items() if one.label is not None}
-        finally:
-            decisions.close()
+        return {row for row in rows | read_decisions(self).keys() if 1 <= row <= len(self.table)}
 
     def _refuse_others(self, wanted: dict[str, Any]) -> None:
         state = self.work.audit.state
@@ -326,38 +331,20 @@ class AuditDesk(QuestionDesk):
                 )
 
     def _start(self, book: Book) -> Turns:
-        stored = book.audit
-        assert stored is not None
-        state, left_out = stored.state, [row - 1 for row in stored.left_out]
-        if any(not 0 <= row < len(self.table) for row in left_out):
-            raise TableError(f"{str(self.file.path)!r} is about rows that the table does not have.")
-        return Turns(Audit.load(state | {"answers": []}, make_ranking(self.scores, left_out)))
-
-    def _check(self, book: Book) -> None:
         assert book.audit is not None
-        if book.audit.state != self.work.audit.state:
-            raise InputError("the answers do not give its state")
+        return begin_turns(book.audit, self.scores)
 
     def _note_changes(self) -> dict[str, Any]:
         return {"state": self.work.audit.state}
 
-    @property
-    def is_blind(self) -> bool:
-        """Whether nothing is told about an answer, because it may be asked again."""
-        return self.work.audit.repeat
-
-    def progress(self) -> dict[str, Any]:
-        """Return where the audit stands: plain values; "claim" is None before a set has passed."""
-        with self.lock:
-            if self.work is None:
-                self._refresh(self.file.read())
-            audit, finished = self.work.audit, self.work.finished
-            now, claim = audit.progress, audit.claim
-            return {
-                "stage": now.stage, "sentence": str(now), "asked": now.asked, "of": now.of,
-                "share": now.share, "answers": self.work.n_rows, "n_answers": audit.n_answers,
-                "finished": finished, "claim": str(claim) if claim.rings or finished else None,
-            }  # fmt: skip
+    def _describe_progress(self) -> dict[str, Any]:
+        audit, finished = self.work.audit, self.work.finished
+        now, claim = audit.progress, audit.claim
+        return {
+            "stage": now.stage, "sentence": str(now), "asked": now.asked, "of": now.of, "share": now.share,
+            "answers": self.work.n_rows, "n_answers": audit.n_answers, "finished": finished,
+            "claim": str(claim) if claim.rings or finished else None,
+        }  # fmt: skip
 
 
 class EstimateDesk(QuestionDesk):
@@ -383,7 +370,6 @@ class EstimateDesk(QuestionDesk):
         create: bool = True,
     ):
         super().__init__(folder)
-        self.ranking = make_ranking(self.scores)
         book = self.file.read()
         if book.estimate is None:
             if not create:
@@ -410,29 +396,23 @@ class EstimateDesk(QuestionDesk):
         if book.estimate is not None:
             return book
         seed = 0 if seed is None else seed
-        rows = draw_rows(self.ranking, N_ANSWERS if n_answers is None else n_answers, random_state=seed)
+        rows = draw_rows(
+            make_ranking(self.scores), N_ANSWERS if n_answers is None else n_answers, random_state=seed
+        )
         stored = StoredEstimate(
             [row + 1 for row in rows], seed, CONFIDENCE if confidence is None else confidence
         )
         return replace(book, estimate=stored)
 
     def _start(self, book: Book) -> Sample:
-        stored = book.estimate
-        assert stored is not None
-        rows = draw_rows(self.ranking, len(stored.rows), random_state=stored.random_state)
-        if stored.rows != [row + 1 for row in rows]:
-            raise TableError(f"{str(self.file.path)!r} does not fit the run in its folder: restore both.")
-        return Sample(self.ranking, rows, stored.confidence)
+        assert book.estimate is not None
+        return begin_sample(book.estimate, self.scores)
 
-    def progress(self) -> dict[str, Any]:
-        """Return where the estimate stands: plain values as those of an audit; the claim comes at the end."""
-        with self.lock:
-            if self.work is None:
-                self._refresh(self.file.read())
-            done, of, finished = len(self.work.answers), len(self.work.rows), self.work.finished
-            return {
-                "stage": "done" if finished else "estimate",
-                "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
-                "asked": done, "of": of, "share": done / of, "answers": done, "n_answers": of,
-                "finished": finished, "claim": str(self.work.error_rate) if finished else None,
-            }  # fmt: skip
+    def _describe_progress(self) -> dict[str, Any]:
+        done, of, finished = len(self.work.answers), len(self.work.rows), self.work.finished
+        return {
+            "stage": "done" if finished else "estimate",
+            "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
+            "asked": done, "of": of, "share": done / of, "answers": done, "n_answers": of,
+            "finished": finished, "claim": str(self.work.error_rate) if finished else None,
+        }  # fmt: skip

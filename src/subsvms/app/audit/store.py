@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from subsvms._atomic import explaining, write_whole
 from subsvms.app.runs.names import AUDIT, RECORD
 from subsvms.app.tables.files import digest_file, first_sentence, show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import InputError, TableError
 
 FORMAT = 1  # raised when an older reader could misread the file
 PATIENCE = 30.0  # seconds to wait for others that write
@@ -173,6 +173,13 @@ class AuditFile:
                 return after
             finally:
                 lock.release()
+
+    def misfit(self, error: InputError) -> TableError:
+        """Return the error for a file that cannot be about the run, whatever its checksum says."""
+        return TableError(
+            f"{str(self.path)!r} does not fit the run in its folder ({str(error).rstrip('.')}): restore both "
+            "from a copy."
+        )
 
 
 def _sync_folder(folder):

@@ -2,12 +2,18 @@
 
 `Audit` takes answers in its own order only. Here they may come before: they wait, and so does the second
 answer about a row whose first one waits. Rows count from 0, as in `subsvms.audit`.
+
+What is stored is what came, in its order; the rest follows from it. So `take` is how answers are entered for
+the first time, and how they are read from a file, which anybody may have changed.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
-from subsvms.audit import Audit, ErrorRate, Ranking, estimate_error_rate
+from subsvms.app.audit.store import Answer, StoredAudit, StoredEstimate
+from subsvms.app.runs.scores import Scores, make_ranking
+from subsvms.audit import Audit, ErrorRate, Ranking, draw_rows, estimate_error_rate
+from subsvms.exceptions import InputError
 
 ALL = 2**62  # of the upcoming rows
 
@@ -182,3 +188,34 @@ class Sample:
     def error_rate(self) -> ErrorRate:
         """How many labels are wrong, once all rows have an answer."""
         return estimate_error_rate(self.ranking, self.answers, confidence=self.confidence)
+
+
+def begin_turns(stored: StoredAudit, scores: Scores) -> Turns:
+    """Return an audit that is stored, without its answers."""
+    left_out = [row - 1 for row in stored.left_out]
+    if any(not 0 <= row < len(scores) for row in left_out):
+        raise InputError("the table does not have all rows that were left out")
+    return Turns(Audit.load(stored.state | {"answers": []}, make_ranking(scores, left_out)))
+
+
+def begin_sample(stored: StoredEstimate, scores: Scores) -> Sample:
+    """Return a sample that is stored, without its answers."""
+    ranking = make_ranking(scores)
+    rows = draw_rows(ranking, len(stored.rows), random_state=stored.random_state)
+    if stored.rows != [row + 1 for row in rows]:
+        raise InputError("other rows would be drawn from it")
+    return Sample(ranking, rows, stored.confidence)
+
+
+def take(work: Turns | Sample, answers: Iterable[Answer]) -> None:
+    """Enter answers that are stored; raise an error if one of them is about a row that was not asked."""
+    for answer in answers:
+        if answer.row - 1 not in work.list_open():
+            raise InputError(f"row {answer.row} was not asked then")
+        work.add(answer.row - 1, answer.label)
+
+
+def check_state(turns: Turns, stored: StoredAudit) -> None:
+    """Raise an error if the stored state is not the one that the answers lead to."""
+    if turns.audit.state != stored.state:
+        raise InputError("its answers do not give its state")

@@ -47,10 +47,10 @@ def apply(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write the table with the labels that people decided on the review page."""
-    from subsvms.app.review.apply import apply_decisions
+    """Write the table with the labels that people decided on the review page, and those of the audit."""
+    from subsvms.app.audit.apply import apply_labels
 
-    print_text(str(apply_decisions(folder, undecided=undecided, output=output, force=force)))
+    print_text(str(apply_labels(folder, undecided=undecided, output=output, force=force)))
 
 
 @app.command(epilog="Example: subsvms export loans.subsvms --to label-studio")

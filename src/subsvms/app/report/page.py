@@ -23,6 +23,7 @@ from subsvms._text import UNKNOWN
 MAX_TEXT, MAX_CELL, MAX_WITNESS, MAX_NAME = 1000, 300, 120, 60  # characters
 MAX_ROWS, MAX_COLUMNS, MAX_WITNESSES = 50, 40, 3  # rows, columns of a row, witnesses on either side of it
 MAX_LINES = 200  # of any other table
+AUDIT_BEGINS, AUDIT_ENDS = "<!-- audit -->", "<!-- end of the audit -->"  # text from a table cannot say so
 FOLD = {"lines": 12, "moves": 8, "rows": 10, "open": 2}  # how many are visible at first; rows shown opened
 UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not in XML, or C1
 SURE = {
@@ -80,8 +81,40 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
             shown_changes=choose_changes(summary.get("certified")),
             cards=[lay_out_row(row) for row in (summary.get("worst") or [])[:MAX_ROWS]],
             charts={name: Markup(svg) for name, svg in charts.items()},
+            place_of_audit=Markup(AUDIT_BEGINS + AUDIT_ENDS),
         )
     )
+
+
+def place_audit(page: str, audit: Mapping[str, Any] | None) -> str | None:
+    """Return a report with a section on an audit in place of the one it had, or without any.
+
+    Parameters
+    ----------
+    page : str
+        As `render_report` or this function returned it.
+    audit : mapping or None
+        "claims", "finished", "people", "last", "figures" and "rings"; missing entries are left out. No text
+        in it is trusted. None for no section.
+
+    Returns
+    -------
+    str or None
+        None if the page has no place for it.
+
+    Examples
+    --------
+    >>> page = render_report({"title": "loans.csv"}, {})
+    >>> longer = place_audit(page, {"claims": ["You checked 50 labels & changed 130."]})
+    >>> "50 labels &amp; changed 130." in longer, place_audit(longer, None) == page
+    (True, True)
+    """
+    begin, found, rest = page.partition(AUDIT_BEGINS)
+    _, ended, after = rest.partition(AUDIT_ENDS)
+    if not (found and ended):
+        return None
+    section = "" if audit is None else open_templates().get_template("audit.html").render(audit=audit)
+    return begin + AUDIT_BEGINS + section + AUDIT_ENDS + after
 
 
 @cache

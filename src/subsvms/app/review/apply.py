@@ -1,11 +1,14 @@
 """Write the table with the labels that people decided, in the format of the original.
 
 Rows that nobody decided keep their given label, or follow the suggestion where the run flagged them or filled
-a label in.
+a label in. If there is an audit, they follow the audit: its claim compares with the given labels, so no other
+suggestion is followed, and only missing labels may be filled in.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +19,26 @@ from subsvms.app.tables.table import find_output_format, write_table
 from subsvms.exceptions import TableError
 
 UNDECIDED = ("keep", "suggestion")
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What people answered in an audit or for an estimate, and what follows; rows count from 1.
+
+    Attributes
+    ----------
+    answered, unseen : dict of int to label
+        Labels that people gave, and labels that an audit changes without their having been seen.
+    claims : tuple of str
+        What may be said, in sentences.
+    complete : bool
+        Whether there is an audit: then no other suggestions are followed.
+    """
+
+    answered: dict[int, Any]
+    unseen: dict[int, Any]
+    claims: tuple[str, ...]
+    complete: bool
 
 
 @dataclass(frozen=True)
@@ -31,6 +54,10 @@ class Applied:
         Issues that nobody decided: those that follow the suggestion, and those that stay as they were given.
     n_changed : int
         Labels that differ from the given ones.
+    n_answered, n_unseen : int
+        Other rows that people answered in an audit, and labels that the audit changed.
+    remarks : tuple of str
+        What may be said about them, in sentences.
     """
 
     path: Path
@@ -39,21 +66,32 @@ class Applied:
     n_followed: int
     n_kept: int
     n_changed: int
+    n_answered: int = 0
+    n_unseen: int = 0
+    remarks: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         changed = "differs from the one given" if self.n_changed == 1 else "differ from those given"
         followed = format_count(self.n_followed, "follows the suggestion", "follow the suggestion")
         kept = format_count(self.n_kept, "keeps the label as given", "keep the label as given")
         rest = " and ".join([followed] * (self.n_followed > 0) + [kept] * (self.n_kept > 0))
-        return (
-            f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {changed}: "
-            f"{format_count(self.n_decided, 'row was', 'rows were')} decided by people."
+        decided = f"{format_count(self.n_decided, 'row was', 'rows were')} decided by people"
+        if self.n_answered or self.n_unseen:
+            decided += f", {self.n_answered:,} answered in the audit, and {self.n_unseen:,} changed by it"
+        text = (
+            f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {changed}: {decided}."
             f"{rest and f' Of the other issues, {rest}.'} The table is in {self.path}."
         )
+        return " ".join([text, *self.remarks])
 
 
 def apply_decisions(
-    folder: str | Path, *, undecided: str = "keep", output: Path | None = None, force: bool = False
+    folder: str | Path,
+    *,
+    undecided: str = "keep",
+    output: Path | None = None,
+    force: bool = False,
+    find_audited: Callable[[Desk], Audited | None] = lambda desk: None,
 ) -> Applied:
     """Write the table with the labels that people decided.
 
@@ -67,6 +105,8 @@ def apply_decisions(
         By default final.csv in the folder, in the format of the table.
     force : bool
         Whether to replace an existing file.
+    find_audited : callable
+        Returns what an audit found about the folder; decisions count more.
 
     Returns
     -------
@@ -80,19 +120,26 @@ def apply_decisions(
         path = output or desk.folder / f"final{get_ending(desk.table)}"
         find_output_format(path)
         desk.check_output(path, force=force)
+        audited = find_audited(desk) or Audited({}, {}, (), complete=False)
         decided, followed = desk.decided_labels, {}
         if undecided == "suggestion":
-            acted = np.flatnonzero(desk.flagged | (desk.given < 0))
+            acted = np.flatnonzero((desk.flagged & (not audited.complete)) | (desk.given < 0))
             followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
+        answers = audited.unseen | audited.answered
         labels = table.labels.copy()
-        for row, label in (followed | decided).items():
+        for row, label in (followed | answers | decided).items():
             if not 1 <= row <= len(table):
                 raise TableError(f"A decision is about row {row}, but the table has {len(table)} rows.")
             labels[row - 1] = label
         write_table(table, path, labels, force=force)
-        n_changed = int(sum(new != old for new, old in zip(labels, table.labels, strict=True)))
-        n_followed = len(followed.keys() - decided.keys())
-        n_kept = len(desk.place.keys() - decided.keys() - followed.keys())
-        return Applied(Path(path), len(table), len(decided), n_followed, n_kept, n_changed)
+        followed = {row: label for row, label in followed.items() if row not in answers | decided}
+        return Applied(
+            Path(path), len(table), len(decided), len(followed),
+            n_kept=len(desk.place.keys() - decided.keys() - followed.keys() - answers.keys()),
+            n_changed=int(sum(new != old for new, old in zip(labels, table.labels, strict=True))),
+            n_answered=len(audited.answered.keys() - decided.keys()),
+            n_unseen=len(audited.unseen.keys() - decided.keys()),
+            remarks=audited.claims,
+        )  # fmt: skip
     finally:
         desk.decisions.close()

@@ -11,12 +11,14 @@ label keeps it, and any other class is another label.
 
 import csv
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from subsvms.app.review.desk import Desk, format_count
 from subsvms.app.runs.decisions import NAME_CHARACTERS, Act, check_name
+from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import show, write_content
@@ -187,7 +189,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
         desk.decisions.close()
 
 
-def spell_classes(desk: Desk) -> dict[str, str]:
+def spell_classes(desk: OpenedRun) -> dict[str, str]:
     """Return the class that each spelling means: other tools write true for True, and 1.0 for 1."""
     spelled: dict[str, str] = {}
     for label, name in zip(desk.labels, desk.classes, strict=True):
@@ -209,6 +211,26 @@ def read_row(value: Any) -> int:
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """Return the entries of a file as dictionaries with row, label and perhaps who."""
+    lines = read_entries(path, "decisions", read_task)
+    if not all({"row", "label"} <= set(line) for line in lines):
+        raise TableError(f"{str(path)!r} must give the row and the label of each decision.")
+    return lines
+
+
+def read_entries(
+    path: Path, what: str, read_task: Callable[[dict[str, Any]], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the entries of a file that people or other tools made.
+
+    Parameters
+    ----------
+    path : Path
+        Parquet, CSV, JSON of Label Studio, or JSON Lines.
+    what : str
+        What it should hold, in messages.
+    read_task : callable
+        Makes an entry of one of Label Studio's tasks.
+    """
     if not path.is_file():
         raise TableError(f"There is no file {str(path)!r} to import.")
     try:
@@ -220,18 +242,32 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
             lines = [dict(zip(frame.column_names, line, strict=True)) for line in cells]
         elif path.suffix.lower() == ".csv":
             with path.open(newline="", encoding="utf-8-sig") as file:
-                lines = list(csv.DictReader(file))
+                separator = find_separator(file.readline())
+                file.seek(0)
+                lines = list(csv.DictReader(file, delimiter=separator))
         elif path.suffix.lower() == ".json":
             lines = [read_task(task) for task in json.loads(path.read_text(encoding="utf-8"))]
         else:
             lines = [
                 json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()
             ]
+        if not all(isinstance(line, dict) for line in lines):
+            raise ValueError("an entry is not an object")
     except (*UNREADABLE, csv.Error) as error:
-        raise TableError(f"{str(path)!r} cannot be read as decisions ({show(str(error))}).") from None
-    if not all(isinstance(line, dict) and {"row", "label"} <= set(line) for line in lines):
-        raise TableError(f"{str(path)!r} must give the row and the label of each decision.")
+        raise TableError(f"{str(path)!r} cannot be read as {what} ({show(str(error))}).") from None
     return lines
+
+
+def find_separator(head: str) -> str:
+    """Return what separates the cells of a first line; spreadsheets of some countries write semicolons.
+
+    Examples
+    --------
+    >>> find_separator("row,label"), find_separator('"row";"a, b";"label"')
+    (',', ';')
+    """
+    cells = (part.strip().strip('"') for part in head.split(";"))
+    return ";" if "row" in cells else ","
 
 
 def read_task(task: dict[str, Any]) -> dict[str, Any]:

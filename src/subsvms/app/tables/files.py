@@ -238,6 +238,11 @@ def digest_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def digest_bytes(data: bytes) -> str:
+    """Return the SHA-256 of bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def split_suffix(path: Path, format: str) -> tuple[str, str]:
     """Return the name of a file and its ending, compression included.
 
