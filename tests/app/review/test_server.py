@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from loans import read
 
-from subsvms.app.review import open_socket
 from subsvms.app.review.desk import Filter
-from subsvms.app.review.server import HEADERS, make_app
+from subsvms.app.review.guard import HEADERS
+from subsvms.app.review.local import open_socket
+from subsvms.app.review.server import make_app
 
 TOKEN, HOST = "t0ken", "127.0.0.1:8765"
 
@@ -280,7 +281,7 @@ def test_a_person_with_an_old_or_incomplete_address_sees_a_page(quiet):
     accept = {"accept": "text/html,application/xhtml+xml"}
     page, program = ask(quiet, ("GET", "/old/", {"headers": accept}), ("GET", "/old/", {}))
     assert page.status_code == 403 and page.headers["content-type"].startswith("text/html")
-    assert "<p>This address is incomplete, or it was printed by a review that has ended" in page.text
+    assert "<p>This address is incomplete, or it was printed by a page that has ended" in page.text
     assert "that subsvms review printed last" in program.json()["error"]
 
 

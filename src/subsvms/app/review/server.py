@@ -1,117 +1,37 @@
 """The local page: requests in, plain values of the desk out.
 
-Only requests from this machine with the token in their address are answered. A foreign page that guesses the
-port cannot read answers (no CORS), cannot post (the origin is checked), cannot use another host name (the
-host is checked), and cannot put this page into a frame. Decisions that arrive while others are being written
+`guard` lets only requests of the page itself through. Decisions that arrive while others are being written
 to disk are written together afterwards: one wait for the disk serves all of them.
 """
 
 import asyncio
-import base64
-import hashlib
-import hmac
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from subsvms.app.review.desk import PAGE_ROWS, Desk, Filter, format_count
+from subsvms.app.review.guard import (
+    TEMPLATES,
+    Guard,
+    Refusal,
+    answer,
+    answer_mistake,
+    answer_refusal,
+    parse_int,
+    read_body,
+)
 from subsvms.app.runs.decision_file import BrokenFile
 from subsvms.app.runs.decisions import Act, Conflict, NothingToUndo, check_name
 from subsvms.exceptions import TableError
 
-REQUEST_BYTES = 64 * 1024  # at most
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
-TEMPLATES = Environment(loader=PackageLoader("subsvms.app.review"), autoescape=True)
-STYLE = (  # of a refusal, which cannot load the style of the page: that needs the token
-    "body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1rem }"
-    "h1 { font-size: 1.4rem }"
-)
-HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self' "
-        f"'sha256-{base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()}'; "
-        "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), microphone=(), geolocation=()",
-    "cache-control": "no-store",
-}
-
-
-STRANGER = (
-    "This address is incomplete, or it was printed by a review that has ended: open the whole address that "
-    "subsvms review printed last."
-)
-
-
-class Refusal(Exception):
-    """A request that is refused: a status, a sentence, and perhaps more for the page."""
-
-    def __init__(self, status: int, why: str, **more: Any):
-        super().__init__(why)
-        self.status, self.more = status, more
-
-
-class Guard:
-    """Lets only requests through that are made to this machine, from its own page, with the token."""
-
-    def __init__(self, app: ASGIApp, token: str, hosts: set[str]):
-        self.app, self.token, self.hosts = app, token, hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, with strict headers in any case."""
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-
-        async def send_strictly(message):
-            if message["type"] == "http.response.start":
-                extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message = {**message, "headers": [*message.get("headers", []), *extra]}
-            await send(message)
-
-        refusal = self.check(scope)
-        if refusal is not None:
-            return await answer(refusal, Request(scope))(scope, receive, send_strictly)
-        return await self.app(scope, receive, send_strictly)
-
-    def check(self, scope: Scope) -> Refusal | None:
-        """Return why a request is refused; None if it is not."""
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        first = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
-        if headers.get("host") not in self.hosts:
-            return Refusal(421, "This page is only served under its own address.")
-        if not hmac.compare_digest(first.encode(), self.token.encode()):
-            return Refusal(403, STRANGER)
-        origin = headers.get("origin")
-        foreign = origin is not None and origin not in {f"http://{host}" for host in self.hosts}
-        site = headers.get("sec-fetch-site", "same-origin")
-        if scope["method"] not in ("GET", "HEAD") and (foreign or site != "same-origin"):
-            return Refusal(403, "Decisions are only accepted from the review page itself.")
-        if foreign:
-            return Refusal(403, "Requests from other pages are not answered.")
-        return None
-
-
-def answer(refusal: Refusal, request: Request) -> Response:
-    """Return a refusal as a response: a page for a person, JSON for a program."""
-    if "text/html" in request.headers.get("accept", ""):
-        page = TEMPLATES.get_template("refusal.html").render(sentence=str(refusal), style=STYLE)
-        return HTMLResponse(page, status_code=refusal.status)
-    return JSONResponse({"error": str(refusal), **refusal.more}, status_code=refusal.status)
 
 
 class Writer:
@@ -174,17 +94,7 @@ def make_app(desk: Desk, token: str, hosts: set[str]) -> ASGIApp:
     ]
     handlers: Any = {Refusal: answer_refusal, TableError: answer_mistake, BrokenFile: answer_damage}
     inner = Starlette(routes=[Mount(f"/{token}", routes=routes)], exception_handlers=handlers)
-    return Guard(inner, token, hosts)
-
-
-async def answer_refusal(request: Request, error: Refusal) -> Response:
-    """Answer a request that is refused."""
-    return answer(error, request)
-
-
-async def answer_mistake(request: Request, error: TableError) -> Response:
-    """Answer a request with a value that cannot be used."""
-    return answer(Refusal(400, str(error)), request)
+    return Guard(inner, token, hosts, "review")
 
 
 async def answer_damage(request: Request, error: BrokenFile) -> Response:
@@ -293,37 +203,12 @@ class Pages:
         return JSONResponse({"rows": [decision.row for decision in taken], **self.desk.count()})
 
 
-async def read_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object of a request, if it is one and not too large."""
-    if request.headers.get("content-type", "").split(";")[0] != "application/json":
-        raise Refusal(415, "The request must be JSON.")
-    data = b""
-    async for piece in request.stream():
-        data += piece
-        if len(data) > REQUEST_BYTES:
-            raise Refusal(413, "The request is too large.")
-    try:
-        body = json.loads(data)
-    except (ValueError, RecursionError):
-        raise Refusal(400, "The request is not valid JSON.") from None
-    if not isinstance(body, dict):
-        raise Refusal(400, "The request must be a JSON object.")
-    return body
-
-
 def read_seen(body: dict[str, Any]) -> int | None:
     """Return the last act that a person had seen; None if the request does not say."""
     seen = body.get("seen")
     if seen is not None and (isinstance(seen, bool) or not isinstance(seen, int)):
         raise Refusal(400, "The act that was seen must be a whole number.")
     return seen
-
-
-def parse_int(text: str, least: int) -> int:
-    """Return a whole number from a query."""
-    if not text.isdecimal() or len(text) > 12 or int(text) < least:
-        raise Refusal(400, f"A whole number of at least {least} was expected; got {text[:20]!r}.")
-    return int(text)
 
 
 def parse_filter(words: dict[str, str]) -> Filter:

@@ -140,7 +140,7 @@ def test_a_tab_of_an_earlier_server_says_so(browser, folder):
         ann.see("#said.wrong", "Not confirmed: see the message above.")
         ann.page.reload()
         ann.see("h1", "This page cannot be shown")
-        ann.see("p", "it was printed by a review that has ended")
+        ann.see("p", "it was printed by a page that has ended")
         ann.context.close()
     assert stored(folder) == {}
 

@@ -3,20 +3,27 @@
 import { Lost, Refused, whenSlow } from "./server.js";
 
 const POLL = 2_000; // milliseconds between checks for decisions by others
-const ADVICE =
-  "Nothing can be decided until it does; trying again. If it was stopped, start it and open the address that it prints.";
 const WAITING = "Waiting for the server, which has not responded for some seconds. Nothing is stored until it responds.";
-const RESTARTED =
-  "The review was restarted, or another one was started; this tab belongs to the previous session. " +
-  "Everything confirmed here is saved. To continue, open the address that subsvms review printed last.";
+
+/** What to say when the server does not respond, and when another one has taken its place; `room` is the command. */
+const makeWords = (room, act) => ({
+  silent:
+    `The server is not responding. Nothing can be ${act} until it does; trying again. ` +
+    "If it was stopped, start it and open the address that it prints.",
+  restarted:
+    `The ${room} was restarted, or another one was started; this tab belongs to the previous session. ` +
+    `Everything confirmed here is saved. To continue, open the address that subsvms ${room} printed last.`,
+});
 
 const $ = (id) => document.getElementById(id);
 let lost = false; // the server is not responding
 let load = async () => {};
+let words;
 
 /** Start to watch the server; `loadNews` loads what others decided, and so shows whether the server is back. */
-export function watch(loadNews) {
+export function watch(loadNews, room, act) {
   load = loadNews;
+  words = makeWords(room, act);
   whenSlow(() => lost || showBanner(WAITING));
 }
 
@@ -31,20 +38,20 @@ export function hideLost() {
 
 let saying;
 let said = "";
-export function say(words, isWrong = false) {
+export function say(text, isWrong = false) {
   clearTimeout(saying);
-  said = words;
+  said = text;
   $("said").textContent = "";
   $("said").classList.toggle("wrong", isWrong);
-  saying = setTimeout(() => ($("said").textContent = isWrong ? `⚠ ${words}` : words), 20); // so that it is read out
+  saying = setTimeout(() => ($("said").textContent = isWrong ? `⚠ ${text}` : text), 20); // so that it is read out
 }
 
 /** Add to what was said last. */
-export const remark = (words) => say(`${said} ${words}`, $("said").classList.contains("wrong"));
+export const remark = (text) => say(`${said} ${text}`, $("said").classList.contains("wrong"));
 
-function showBanner(words) {
+function showBanner(text) {
   lost = true;
-  if ($("lost").textContent !== words) $("lost").textContent = words; // otherwise it would be read out again
+  if ($("lost").textContent !== text) $("lost").textContent = text; // otherwise it would be read out again
   $("lost").hidden = false;
 }
 
@@ -53,8 +60,8 @@ const isServerGone = ({ status }) => status === 403 || status >= 500;
 
 function showLost(error) {
   if (!(error instanceof Lost || error instanceof Refused)) reportError(error);
-  const words = error instanceof Lost ? `The server is not responding. ${ADVICE}` : error.message;
-  showBanner(error.status === 403 ? RESTARTED : words);
+  const silent = error instanceof Lost ? words.silent : error.message;
+  showBanner(error.status === 403 ? words.restarted : silent);
 }
 
 // Attempts

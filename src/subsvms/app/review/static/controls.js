@@ -51,9 +51,9 @@ function listenToKeys({ decide, undo, step, showSide }) {
   });
 }
 
-const isPlain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
+export const isPlain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
 const isUndo = (event) => event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
-const openHelp = () => $("help-dialog").showModal();
+export const openHelp = () => $("help-dialog").showModal();
 
 function listenToFilter({ narrow, clear }) {
   const form = $("filter");
@@ -110,7 +110,7 @@ function listenToButtons({ decide, decideAll, undo, step, showSide, changeName }
   $("person").onclick = changeName;
 }
 
-function listenToDialogs() {
+export function listenToDialogs() {
   each("[data-close]", (button) => (button.onclick = () => button.closest("dialog").close(button.dataset.close)));
   each("dialog form", (form) => {
     form.onsubmit = (event) => {

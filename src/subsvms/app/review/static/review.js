@@ -416,7 +416,7 @@ async function follow() {
 // The start
 
 async function start() {
-  watch(loadNews);
+  watch(loadNews, "review", "decided");
   $("filters").open = !isSmall.matches;
   drawName();
   const [meta, counts] = await Promise.all([get("meta"), get("state")]);

@@ -14,7 +14,7 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-const name = (text) => {
+export const name = (text) => {
   if (text === null) return make("span", { class: "missing" }, "no label");
   return make("bdi", { title: text.length > 60 ? text : null }, shorten(text));
 };
@@ -132,7 +132,7 @@ function makeCell(own, other, side) {
   return make("td", { class: `differs${side}` }, marked);
 }
 
-function makeValue(text) {
+export function makeValue(text) {
   return text === "" ? make("span", { class: "value missing" }, "empty") : make("bdi", { class: "value" }, text);
 }
 
