@@ -1,4 +1,4 @@
-"""A review page that is served, and people at browsers."""
+"""A review page or an audit page that is served, and people at browsers."""
 
 import os
 import queue
@@ -18,8 +18,8 @@ from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.names import DECISIONS
 
 SERVE = (
-    "import sys; from subsvms.app.review import serve; "
-    "serve(sys.argv[1], port=int(sys.argv[2]), ready=lambda address, desk: print(address, flush=True))"
+    "import sys; from subsvms.app.{room} import serve; serve(sys.argv[1], port=int(sys.argv[2]), "
+    "ready=lambda address, desk: print(address, flush=True), **{options!r})"
 )
 HOSTILE = [
     "<script>ran = 1</script>", "<img src=x onerror='ran = 1'>", '" onmouseover="ran = 1" x="', "x" * 5000,
@@ -33,10 +33,9 @@ WAIT = 15_000  # milliseconds; the machine may be busy
 
 
 @contextmanager
-def serving(folder, port=9300):
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVE, folder, str(port)], stdout=subprocess.PIPE, text=True
-    ) as process:
+def serving(folder, port=9300, room="review", **options):
+    words = [sys.executable, "-c", SERVE.format(room=room, options=options), folder, str(port)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process.stdout.readline().strip(), process
         finally:
@@ -46,7 +45,7 @@ def serving(folder, port=9300):
 
 
 @contextmanager
-def serving_here(folder):
+def serving_here(folder, serve=serve):
     """Serve in a thread, which takes none of the seconds that a process of its own needs for imports."""
     addresses, servers, real = queue.Queue(), [], uvicorn.Server
     options = dict(port=9300, ready=lambda address, _: addresses.put(address))
@@ -69,8 +68,8 @@ def until(page, condition, *values):
         page.wait_for_timeout(30)
 
 
-class Reviewer:
-    """A person at a browser: what they see and do, and the errors of the page."""
+class Person:
+    """A person at a browser: what they see, and the errors of the page."""
 
     def __init__(self, browser, address, name="Ann", width=1200, height=800, scheme="light"):
         self.context = browser.new_context(
@@ -89,7 +88,32 @@ class Reviewer:
         page.on("console", lambda message: self.faults.append(message.text))
         page.on("pageerror", lambda error: self.faults.append(str(error)))
         page.on("request", lambda request: self.asked.append(request.url))
+        page.on("response", lambda response: self.note(response))
         page.goto(self.address + words)
+        return page
+
+    def note(self, response):
+        """Note an answer of the server."""
+
+    def see(self, selector, words):
+        """Wait until a part of the page contains these words."""
+        holds = "part.textContent.replaceAll('\\u00a0', ' ').includes(words)"
+        found = f"[...document.querySelectorAll(selector)].some(part => {holds})"
+        until(self.page, f"([selector, words]) => {found}", [selector, words])
+
+    def check(self):
+        """Assert that nothing failed, no other host was contacted, and no cell of the table ran as code."""
+        assert self.faults == []
+        origin = self.address.split("/")[2]
+        assert {url.split("/")[2] for url in self.asked if not url.startswith("data:")} == {origin}
+        assert all(page.evaluate("typeof ran") == "undefined" for page in self.context.pages)
+
+
+class Reviewer(Person):
+    """A person at the review page."""
+
+    def open_tab(self, words=""):
+        page = super().open_tab(words)
         until(page, "document.getElementById('shown').textContent.trim() !== ''")
         if page.viewport_size["width"] > 760:
             page.wait_for_selector("#detail-title, body.empty")
@@ -114,12 +138,6 @@ class Reviewer:
         until(self.page, "words => location.hash.includes(words)", f"{name}={value}")
         self.settle()
 
-    def see(self, selector, words):
-        """Wait until a part of the page contains these words."""
-        holds = "part.textContent.replaceAll('\\u00a0', ' ').includes(words)"
-        found = f"[...document.querySelectorAll(selector)].some(part => {holds})"
-        until(self.page, f"([selector, words]) => {found}", [selector, words])
-
     @property
     def row(self):
         """The chosen row."""
@@ -133,13 +151,6 @@ class Reviewer:
         return self.page.eval_on_selector_all(
             "#lines button", "all => all.map(one => Number(one.dataset.row))"
         )
-
-    def check(self):
-        """Assert that nothing failed, no other host was contacted, and no cell of the table ran as code."""
-        assert self.faults == []
-        origin = self.address.split("/")[2]
-        assert {url.split("/")[2] for url in self.asked if not url.startswith("data:")} == {origin}
-        assert all(page.evaluate("typeof ran") == "undefined" for page in self.context.pages)
 
 
 def stored(folder):

@@ -2,5 +2,48 @@
 
 - `store`: audit.json, the whole memory of an audit;
 - `turns`: answers of several people, each entered when it is its turn;
-- `desk`: questions and answers as plain values.
+- `desk`: questions and answers as plain values;
+- `server`: the page that asks them.
 """
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from subsvms.app.audit.desk import AuditDesk, EstimateDesk, QuestionDesk
+
+FIRST_PORT = 8765
+
+
+def serve(
+    folder: str | Path,
+    *,
+    port: int = FIRST_PORT,
+    ready: Callable[[str, QuestionDesk], None],
+    estimate: bool = False,
+    **options: Any,
+) -> None:
+    """Serve the audit page of a run's folder until Ctrl-C.
+
+    Parameters
+    ----------
+    folder : path-like
+        Made by `subsvms correct`.
+    port : int
+        The first to try; ports in use are skipped.
+    ready : callable
+        Called as ready(address, desk) when the server is about to answer.
+    estimate : bool
+        Whether to ask about plain random rows, to estimate how many labels are wrong.
+    **options
+        Of `AuditDesk`, or of `EstimateDesk`.
+    """
+    from subsvms.app.audit.server import make_app
+    from subsvms.app.review.local import serve_locally
+
+    desk = EstimateDesk(folder, **options) if estimate else AuditDesk(folder, **options)
+    serve_locally(
+        lambda token, hosts: make_app(desk, token, hosts),
+        port=port,
+        ready=lambda address: ready(address, desk),
+    )

@@ -26,6 +26,7 @@ from subsvms.app.tables.files import show
 from subsvms.audit import Audit, Ranking, draw_rows
 from subsvms.exceptions import InputError, TableError
 
+WHOLE = 100_000  # characters of a value: who answers must be able to read all of it
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
 N_ANSWERS, CONFIDENCE = 50, 0.95
 
@@ -96,11 +97,17 @@ class QuestionDesk(OpenedRun):
             self.leases[who] = row, time.monotonic() + LEASE
             return self.describe(row)
 
+    def leave(self, who: str) -> None:
+        """Let others have the question of a person who goes away."""
+        with self.lock:
+            self.leases.pop(who, None)
+            self.seen.pop(who, None)
+
     def describe(self, row: int) -> dict[str, Any]:
         """Return the question about a row, which counts from 0 here."""
         return {
             "id": len(self.log), "row": row + 1, "columns": self.shown_columns,
-            "values": self.show(row + 1), "classes": self.classes,
+            "values": self.show(row + 1, WHOLE), "classes": self.classes,
         }  # fmt: skip
 
     def progress(self) -> dict[str, Any]:

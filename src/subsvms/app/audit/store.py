@@ -152,6 +152,7 @@ class AuditFile:
         """
         lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         with explaining(self.path):
+            self.run.stat()  # the lock would create a folder that was moved away, and be in its way back
             try:
                 lock.acquire(timeout=PATIENCE)
             except Timeout:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from subsvms.app.runs.names import AUDIT_FILES, DECISION_FILES, ISSUES, LISTED, RECORD, REPORT
 from subsvms.app.runs.record import read_record
-from subsvms.app.runs.summary import cut
+from subsvms.app.runs.summary import CHARACTERS_SHOWN, cut
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, read_table
@@ -78,11 +78,11 @@ class OpenedRun:
         """Names of the values of a row."""
         return [cut(name) for name in self.columns] or ["features"]
 
-    def show(self, row: int) -> list[str]:
-        """Return the values of a row, which counts from 1, as text."""
+    def show(self, row: int, most: int = CHARACTERS_SHOWN) -> list[str]:
+        """Return the values of a row, which counts from 1, as text of at most so many characters."""
         if self.table.matrix is not None:
             line = self.table.matrix[[row - 1]].tocsr()
             pairs = zip(line.indices.tolist(), line.data.tolist(), strict=True)
-            return [cut(" ".join(f"{j}:{value:g}" for j, value in pairs))]
+            return [cut(" ".join(f"{j}:{value:g}" for j, value in pairs), most)]
         cells = (list_values(self.table.columns[name].slice(row - 1, 1))[0] for name in self.columns)
-        return ["" if cell is None else cut(str(cell)) for cell in cells]
+        return ["" if cell is None else cut(str(cell), most) for cell in cells]

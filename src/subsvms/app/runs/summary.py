@@ -370,9 +370,9 @@ def show_values(run: Run, row: int, columns: list[str]) -> list[str]:
     return ["" if cell is None else cut(str(cell)) for cell in cells]
 
 
-def cut(text: str) -> str:
+def cut(text: str, most: int = CHARACTERS_SHOWN) -> str:
     """Return text that is short enough to be shown."""
-    return text if len(text) <= CHARACTERS_SHOWN else text[:CHARACTERS_SHOWN] + "…"
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def describe_ensemble(run: Run) -> dict[str, Any]:

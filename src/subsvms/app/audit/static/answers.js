@@ -1,0 +1,111 @@
+// The labels to choose from: buttons with the keys 1 to 9, or a list to search in if there are more.
+
+import { openHelp, isPlain } from "./controls.js";
+import { isAsking } from "./dialogs.js";
+import { make, name } from "./views.js";
+import { count } from "./words.js";
+
+const KEYS = 9; // as many labels have a key
+const MOST = 200; // labels in the list at once
+
+const $ = (id) => document.getElementById(id);
+let classes = [];
+let answer = () => {};
+let found = []; // labels in the list
+let active = -1; // number of the chosen one
+
+export const isList = () => classes.length > KEYS;
+
+/** Offer labels; `take` is called with the answer, null for "cannot tell". */
+export function offer(labels, take) {
+  [classes, answer] = [labels, take];
+  document.querySelectorAll(".few").forEach((part) => (part.hidden = isList()));
+  document.querySelectorAll(".many").forEach((part) => (part.hidden = !isList()));
+  $("finder").hidden = !isList();
+  $("untold").onclick = () => answer(null);
+  if (isList()) listenToSearch();
+  else $("buttons").replaceChildren(...classes.map(makeButton));
+  document.addEventListener("keydown", listenToKeys);
+}
+
+function makeButton(label, place) {
+  const button = make(
+    "button", { type: "button", "aria-keyshortcuts": place + 1 }, name(label), make("kbd", {}, `${place + 1}`),
+  );
+  button.onclick = () => answer(label);
+  return button;
+}
+
+/** Show all labels again, for the next question. */
+export function reset() {
+  if (!isList()) return;
+  $("search").value = "";
+  search();
+}
+
+function listenToKeys(event) {
+  if (isAsking() || !isPlain(event)) return;
+  if (event.target.closest("input, select, textarea")) return;
+  const act = findAct(event.key);
+  if (!act) return;
+  event.preventDefault();
+  if (!event.repeat) act(); // a key that is held down answers once
+}
+
+function findAct(key) {
+  if (key === "0" || key === "c") return () => answer(null);
+  if (key === "?") return openHelp;
+  if (isList()) return key === "/" ? () => $("search").select() : null;
+  const label = /^[1-9]$/.test(key) ? classes[Number(key) - 1] : undefined;
+  return label === undefined ? null : () => answer(label);
+}
+
+// The list
+
+function listenToSearch() {
+  $("search").oninput = search;
+  $("search").onkeydown = (event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") move(event.key === "ArrowDown" ? 1 : -1);
+    else if (event.key === "Escape") $("search").blur();
+    else if (event.key === "Enter" && !event.repeat && found[active] !== undefined) answer(found[active]);
+    else return;
+    event.preventDefault();
+  };
+  $("found").onclick = ({ target }) => {
+    const place = target.closest("[role=option]")?.dataset.place;
+    if (place !== undefined) answer(found[place]);
+  };
+  search();
+}
+
+function search() {
+  const text = $("search").value.trim().toLowerCase();
+  const matches = classes.filter((label) => label.toLowerCase().includes(text));
+  const isExact = (label) => label.toLowerCase() === text;
+  found = [...matches.filter(isExact), ...matches.filter((label) => !isExact(label))].slice(0, MOST);
+  active = text && found.length ? 0 : -1; // nothing is chosen before something is typed
+  const lines = found.map((label, place) =>
+    make("li", { role: "option", id: `label-${place}`, "data-place": place, "aria-selected": "false" }, name(label)));
+  const left = matches.length - found.length;
+  if (left) lines.push(make("li", { class: "soft more" }, `and ${count(left)} more: type to narrow the list`));
+  if (!matches.length) lines.push(make("li", { class: "soft more" }, "No label has this text."));
+  $("found").replaceChildren(...lines);
+  $("found").scrollTop = 0;
+  mark();
+}
+
+function move(by) {
+  if (!found.length) return;
+  active = active < 0 && by < 0 ? found.length - 1 : (active + by + found.length) % found.length;
+  mark();
+}
+
+function mark() {
+  for (const line of $("found").querySelectorAll("[role=option]")) {
+    const isActive = Number(line.dataset.place) === active;
+    line.setAttribute("aria-selected", isActive);
+    if (isActive) line.scrollIntoView({ block: "nearest" });
+  }
+  if (active < 0) $("search").removeAttribute("aria-activedescendant");
+  else $("search").setAttribute("aria-activedescendant", `label-${active}`);
+}

@@ -1,0 +1,210 @@
+// The audit page: one question at a time, and its answer.
+//
+// The server is the only source of truth: it chooses the question, and the next one comes with the confirmation that
+// the answer is on disk. The page knows nothing about a row that would give away what the run thinks of it.
+
+import { isList, offer, reset } from "./answers.js";
+import { attempt, hideLost, hurry, isLost, poll, say, watch } from "./connection.js";
+import { listenToDialogs, openHelp } from "./controls.js";
+import { askName, isAsking, ownName } from "./dialogs.js";
+import { get, post } from "./server.js";
+import { make, makeValue, name } from "./views.js";
+import { count, inShell, plural, quote, shorten } from "./words.js";
+
+const AGAIN = 2_000; // milliseconds until another attempt to start
+const GLANCE = 400; // milliseconds in which nobody reads a question: presses are meant for the one before
+const LONG = 60; // characters of a value that gets a line of its own
+const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
+
+const $ = (id) => document.getElementById(id);
+const state = {
+  meta: null,
+  question: null,
+  begun: false,
+  busy: false, // an answer is being stored
+  isNew: false, // the question has only just appeared
+  ignored: 0, // keys pressed and buttons clicked meanwhile
+  told: "", // about the last answer
+};
+
+// Drawing
+
+/** Show what the server answered: where the audit stands, and the question. */
+function draw({ question, progress }) {
+  drawProgress(progress);
+  if (progress.finished) return drawEnd(progress);
+  if (!state.begun) return show("start");
+  if (question) return drawQuestion(question);
+  state.question = null;
+  show("wait");
+}
+
+function show(view) {
+  if (document.body.dataset.view === view) return;
+  document.body.dataset.view = view;
+  const title = { wait: "wait-title", end: "end-title" }[view];
+  if (title) $(title).focus();
+}
+
+function write(id, words) {
+  if ($(id).textContent !== words) $(id).textContent = words; // otherwise it would be read out again
+}
+
+function drawProgress({ stage, sentence, asked, of, share, answers, n_answers, finished, claim }) {
+  const isProof = stage === "confirm";
+  write("sentence", finished ? "Done" : sentence);
+  $("progress").value = finished ? 1 : isProof ? share : of ? asked / of : 0;
+  const bar = isProof ? "; the bar shows how much of the proof is there" : "";
+  write("total", `${count(answers)} of ${count(n_answers)} answers${bar}`);
+  $("so-far").hidden = finished || !claim || state.meta.is_estimate;
+  write("holds", claim ?? "");
+}
+
+function drawQuestion(question) {
+  const isOther = state.question?.row !== question.row || document.body.dataset.view !== "ask";
+  const isRepeat = !isOther && state.question.id !== question.id && state.busy; // the same row once more
+  state.question = question;
+  show("ask");
+  if (!isOther && !isRepeat) return;
+  write("row", `Row ${count(question.row)}`);
+  $("question").replaceChildren("What should “", name(state.meta.label), "” be?");
+  $("values").replaceChildren(...question.columns.map((column, i) => makePair(column, question.values[i])));
+  $("main").scrollTop = 0;
+  reset();
+  (isList() ? $("search") : $("question")).focus({ preventScroll: true });
+  state.isNew = true;
+  document.body.dataset.new = "";
+  setTimeout(() => {
+    if (state.question !== question && state.question?.row !== question.row) return;
+    state.isNew = false;
+    delete document.body.dataset.new;
+  }, GLANCE);
+}
+
+function makePair(column, value) {
+  const isLong = value.length > LONG || value.includes("\n");
+  return make("div", { class: isLong ? "long" : null }, make("dt", {}, name(column)), make("dd", {}, makeValue(value)));
+}
+
+function drawEnd({ claim }) {
+  state.question = null;
+  write("claim", claim);
+  write("next", `subsvms ${state.meta.is_estimate ? "audit" : "apply"} ${inShell(state.meta.folder)}`);
+  show("end");
+}
+
+function drawName() {
+  $("person").textContent = ownName() ? `Answering as ${shorten(ownName())}` : "Your name…";
+}
+
+// Answers
+
+/** What is said after an answer; nothing about the label if it may be asked again. */
+function formatTold({ given, suggested, label }, row) {
+  const said = `Row ${count(row)}: ${label === null ? "“cannot tell”" : quote(label)} is stored`;
+  return given === null ? `${said}.` : `${said}. Its label was ${quote(given)}; suggested was ${quote(suggested)}.`;
+}
+
+async function answer(label) {
+  const { question } = state;
+  if (document.body.dataset.view !== "ask" || !question || isAsking()) return;
+  if (state.busy || state.isNew) return ignore();
+  state.busy = true;
+  state.ignored = 0;
+  document.body.classList.add("busy");
+  await attempt(() => store(question, label)).finally(() => {
+    state.busy = false;
+    document.body.classList.remove("busy");
+  });
+}
+
+async function store({ row, id }, label) {
+  try {
+    const found = await post("answer", { who: ownName(), row, id, label });
+    tell(formatTold(found.told, row));
+    draw(found);
+  } catch (error) {
+    if (error.status === 409) draw(error.found); // the question that is open now
+    throw error;
+  }
+}
+
+/** Two presses for one question: the second is not an answer to the next one. */
+function ignore() {
+  state.ignored += 1;
+  const why = state.busy ? "the last answer is still being stored" : "the question had only just appeared";
+  say(`${state.busy ? "" : `${state.told} `}${plural(state.ignored, "press", "presses")} ignored: ${why}.`, true);
+}
+
+function tell(words) {
+  state.told = words;
+  say(words);
+}
+
+// Others, and the server
+
+/** Load the open question: others may have answered, or we in another tab. */
+async function loadNews() {
+  const news = state.begun ? await post("question", { who: ownName() }) : await get("progress");
+  if (isLost()) {
+    hideLost();
+    tell("The server is responding again.");
+  }
+  if (state.busy) return;
+  const before = state.question;
+  draw(news);
+  if (before && state.question && before.row !== state.question.row) {
+    tell(`Row ${count(before.row)} was answered elsewhere; this is the next question.`);
+  }
+}
+
+/** Let others have the question when the page is closed; another tab of ours, if there is one, soon asks again. */
+function leave() {
+  const body = new Blob([JSON.stringify({ who: ownName() })], { type: "application/json" });
+  if (state.question) navigator.sendBeacon(new URL("../api/leave", import.meta.url), body);
+}
+
+// The start
+
+async function begin() {
+  if (!ownName()) await askName();
+  drawName();
+  if (!ownName()) return say("A name is needed to begin.", true);
+  state.begun = true;
+  sessionStorage.setItem(BEGUN, "yes");
+  await attempt(loadNews);
+}
+
+async function changeName() {
+  const before = ownName();
+  await askName();
+  drawName();
+  if (state.begun && ownName() !== before) await attempt(() => post("leave", { who: before }).then(loadNews));
+}
+
+async function start() {
+  watch(loadNews, "audit", "answered");
+  drawName();
+  const [meta, news] = await Promise.all([get("meta"), get("progress")]);
+  $("about").textContent = `${meta.is_estimate ? "How many labels are wrong" : "An audit of the labels"} in ${quote(meta.label)}`;
+  if (news.progress.answers) $("begin").textContent = "Go on";
+  state.meta = meta;
+  state.begun = ownName() !== "" && sessionStorage.getItem(BEGUN) !== null;
+  offer(meta.classes, answer);
+  listenToDialogs();
+  $("begin").onclick = begin;
+  $("person").onclick = changeName;
+  $("help-button").onclick = openHelp;
+  window.addEventListener("pagehide", leave);
+  document.addEventListener("visibilitychange", () => document.hidden || hurry());
+  if (state.begun) return loadNews();
+  draw(news);
+  if (!news.progress.finished) $("begin").focus();
+}
+
+async function open() {
+  await attempt(start);
+  setTimeout(state.meta ? poll : open, AGAIN);
+}
+
+open();
