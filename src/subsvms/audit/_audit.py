@@ -262,6 +262,11 @@ class Audit:
     # What may be said
 
     @property
+    def stage(self) -> str:
+        """The stage that the audit is in: "locate", "confirm", "rest" or "done"."""
+        return self._stage
+
+    @property
     def progress(self) -> Progress:
         """Where the audit stands."""
         base = Progress(self._stage, self._asked, len(self._queue), n_repeats=len(self._waiting))

@@ -135,7 +135,7 @@ class QuestionDesk(OpenedRun):
         now = time.monotonic()
         self.seen[who] = now
         self.leases = {name: lease for name, lease in self.leases.items() if lease[1] > now}
-        open_rows = self.work.list_open()
+        open_rows = self.work.list_open(sparing=True)
         mine = self.leases.get(who)
         if mine is not None and mine[0] in open_rows:
             return mine[0]
@@ -221,7 +221,7 @@ class QuestionDesk(OpenedRun):
             raise NotAsked(
                 f"Row {row} was answered in the meantime, and an answer stands: go on with the next question."
             )
-        if row - 1 not in self.work.list_open():
+        if not self.work.may_take(row - 1):
             raise NotAsked(f"Row {row} is not asked now: go on with the next question.")
 
     def _tell(self, row: int, label: Any) -> dict[str, Any]:
@@ -402,10 +402,10 @@ class EstimateDesk(QuestionDesk):
     def _begin(self, book, n_answers, seed, confidence):
         if book.estimate is not None:
             return book
-        seed = 0 if seed is None else seed
-        rows = draw_rows(
-            make_ranking(self.scores), N_ANSWERS if n_answers is None else n_answers, random_state=seed
-        )
+        seed, ranking = 0 if seed is None else seed, make_ranking(self.scores)
+        n_answers = N_ANSWERS if n_answers is None else n_answers
+        check_enough(ranking, n_answers, "--estimate")
+        rows = draw_rows(ranking, n_answers, random_state=seed)
         stored = StoredEstimate(
             [row + 1 for row in rows], seed, CONFIDENCE if confidence is None else confidence
         )

@@ -16,6 +16,7 @@ from subsvms.audit import Audit, ErrorRate, Ranking, draw_rows, estimate_error_r
 from subsvms.exceptions import InputError
 
 ALL = 2**62  # of the upcoming rows
+AHEAD = 5  # rows of a set that several people answer at once: it may pass any time, and the rest is in vain
 
 
 class Turns:
@@ -55,7 +56,7 @@ class Turns:
         self._part = self._name_part()
 
     def _name_part(self):
-        return self.audit.progress.stage, len(self.audit.rings)
+        return self.audit.stage, len(self.audit.rings)
 
     @property
     def n_rows(self) -> int:
@@ -67,21 +68,33 @@ class Turns:
         """Whether there is nothing more to ask."""
         return self.audit.next_row is None
 
-    @property
-    def first_row(self) -> int | None:
-        """The row that the audit waits for."""
-        return self.audit.next_row
-
-    def list_open(self) -> list[int]:
+    def list_open(self, *, sparing: bool = False) -> list[int]:
         """Return the rows that may be answered now, the one that the audit waits for first.
 
         Repeats come when they are due, or when nothing else is left to ask in this stage.
+
+        Parameters
+        ----------
+        sparing : bool
+            Whether to leave out rows far ahead that will not be needed if a set passes early.
         """
         if self.audit.next_row is None:
             return []
-        fresh = [row for row in self.audit.upcoming(ALL) if row not in self.given]
+        upcoming = self.audit.upcoming(ALL)
+        fresh = [row for row in upcoming if row not in self.given]
         waiting = [] if fresh else [row for row in self.given if self._lacks_repeat(row)]
+        if sparing and self.audit.stage == "confirm":
+            near = set(upcoming[:AHEAD])
+            fresh = [row for row in fresh if row in near]
         return list(dict.fromkeys([self.audit.next_row, *fresh, *waiting]))
+
+    def may_take(self, row: int) -> bool:
+        """Return whether an answer about a row is taken: it is open, or was until its set passed or may pass.
+
+        Somebody may have been looking at it then.
+        """
+        drawn = any(row in ring.rows[ring.draws] for ring in self.audit.rings)
+        return row in self.list_open() or (drawn and row not in self.given)
 
     def is_repeat(self, row: int) -> bool:
         """Return whether a question about this row has been answered before."""
@@ -103,6 +116,8 @@ class Turns:
             self.audit.ranking.number(label)  # an unknown label is refused now, not when its turn comes
         self.given.setdefault(row, []).append(label)
         self.entered.setdefault(row, 0)
+        if not self._is_current(row):
+            self.needless[row] = label
         while (due := self.audit.next_row) is not None and self.entered.get(due, 0) < len(
             self.given.get(due, [])
         ):
@@ -111,6 +126,11 @@ class Turns:
             if self._name_part() != self._part:
                 self._part = self._name_part()
                 self._set_aside()
+
+    def _is_current(self, row):
+        """Return whether the audit has, or may still come to, an answer about a row."""
+        passed = self.audit.rings[: -1 if self.audit.stage == "confirm" else None]
+        return self.entered[row] > 0 or not any(row in ring.rows[ring.draws] for ring in passed)
 
     def _set_aside(self):
         """Keep apart what is not needed any more, as its set has passed."""
@@ -160,14 +180,13 @@ class Sample:
         """Whether there is nothing more to ask."""
         return len(self.answers) == len(self.rows)
 
-    @property
-    def first_row(self) -> int | None:
-        """The first row without an answer."""
-        return next((row for row in self.rows if row not in self.answers), None)
-
-    def list_open(self) -> list[int]:
-        """Return the rows that may be answered now."""
+    def list_open(self, *, sparing: bool = False) -> list[int]:
+        """Return the rows that may be answered now; all of them are needed."""
         return [row for row in self.rows if row not in self.answers]
+
+    def may_take(self, row: int) -> bool:
+        """Return whether an answer about a row is taken."""
+        return row in self.rows and row not in self.answers
 
     def is_repeat(self, row: int) -> bool:
         """Return whether a question about this row has been answered before: nothing is asked twice."""
@@ -210,7 +229,7 @@ def begin_sample(stored: StoredEstimate, scores: Scores) -> Sample:
 def take(work: Turns | Sample, answers: Iterable[Answer]) -> None:
     """Enter answers that are stored; raise an error if one of them is about a row that was not asked."""
     for answer in answers:
-        if answer.row - 1 not in work.list_open():
+        if not work.may_take(answer.row - 1):
             raise InputError(f"row {answer.row} was not asked then")
         work.add(answer.row - 1, answer.label)
 

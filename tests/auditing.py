@@ -1,0 +1,83 @@
+"""Tables whose truth is known, and people who answer from it at a desk or in files."""
+
+import csv
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+from loans import call, make_rows, write
+
+from subsvms.audit import SimulatedAnnotator
+
+
+def make_folder(place, *, n=600, wrong=0.3, seed=0, missing=(3, 8), action="review"):
+    """Correct a table of loans with known clean labels; some have no label."""
+    rows, clean = make_rows(n, wrong=wrong, seed=seed)
+    for i in missing:
+        rows[i]["default"] = ""
+    table = write(place / "loans.csv", rows)
+    call("correct", table, "--label", "default", "--svms", 100, "--threads", 1, "--quiet", "--action", action)
+    return SimpleNamespace(folder=place / "loans.subsvms", table=table, clean=clean)
+
+
+def answer_all(desk, person, who="Ann", most=10**6):
+    """Answer questions as they come, and return how many."""
+    for n in range(most):
+        question = desk.question(who)
+        if question is None:
+            return n
+        label = person(question["row"] - 1)
+        desk.answer(who, question["row"], None if label is None else str(label), question["id"])
+    return most
+
+
+def fill_in(path, person, columns=("row", "answer"), most=10**6):
+    """Fill in a CSV file of questions."""
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    for line in lines[:most]:
+        line[columns[1]] = person(int(line[columns[0]]) - 1)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    return lines
+
+
+ANSWER = """
+import sys
+from pathlib import Path
+import numpy as np
+from subsvms.app.audit.desk import AuditDesk, NotAsked
+folder, truth, who, most = sys.argv[1:]
+clean = Path(truth).read_text().split()
+desk = AuditDesk(folder)
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(int(most)):
+    question = desk.question(who)
+    if question is None:
+        break
+    try:
+        desk.answer(who, question["row"], clean[question["row"] - 1], question["id"])
+    except NotAsked:
+        print("late", flush=True)
+        continue
+    print(question["row"], flush=True)
+print("end", flush=True)
+"""
+
+
+def start_person(made, who, most=10**6):
+    """Start a process in which a person answers, once it is given a line."""
+    truth = made.folder.with_name("truth.txt")
+    truth.write_text("\n".join(made.clean))
+    return subprocess.Popen(
+        [sys.executable, "-c", ANSWER, made.folder, truth, who, str(most)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def person_of(clean, **options):
+    return SimulatedAnnotator(np.asarray(clean), **options)
