@@ -27,6 +27,7 @@ from subsvms.app.tables.table import find_free
 from subsvms.exceptions import TableError
 
 ROW, QUESTION, ANSWER = "row", "question", "answer"
+PERSON = "\0who"  # in what is read: no column of a table has this name
 CANNOT_TELL = ("cannot tell", "?")
 CLASSES_SHOWN = 10  # in a sentence
 
@@ -139,7 +140,7 @@ def as_tasks(lines: list[dict[str, Any]]) -> bytes:
 def read_answer_task(task: dict[str, Any]) -> dict[str, Any]:
     """Return the answer in one of Label Studio's tasks."""
     found = read_task(task)
-    return {ROW: found["row"], QUESTION: task["data"][QUESTION], ANSWER: found["label"], "who": found["who"]}
+    return {ROW: found["row"], QUESTION: task["data"][QUESTION], ANSWER: found["label"], PERSON: found["who"]}
 
 
 def import_answers(desk: QuestionDesk, path: Path, *, who: str | None = None) -> Entered:
@@ -193,7 +194,7 @@ def import_answers(desk: QuestionDesk, path: Path, *, who: str | None = None) ->
         elif row not in places:
             raise refuse(f"is about row {show(line[ROW])}, which is not asked")
         else:
-            name = check_name(str(line.get("who") or unnamed)[:NAME_CHARACTERS])
+            name = check_name(str(line.get(PERSON) or unnamed)[:NAME_CHARACTERS])
             answers[row] = (name, row, label, asked)
     # The last first: they wait until the first one comes, and if a set passes meanwhile, none is refused.
     ordered = sorted(answers.values(), key=lambda answer: -places[answer[1]])
@@ -202,11 +203,17 @@ def import_answers(desk: QuestionDesk, path: Path, *, who: str | None = None) ->
 
 
 def spell_answers(desk: QuestionDesk) -> dict[str, str | None]:
-    """Return what each spelling of an answer means: the name of a class, or None for "cannot tell"."""
+    """Return what each spelling of an answer means: the name of a class, or None for "cannot tell".
+
+    Capital letters count only where classes differ in nothing else: spreadsheets write TRUE for true.
+    """
     spelled: dict[str, str | None] = dict.fromkeys(CANNOT_TELL)
     for way, name in spell_classes(desk).items():
         spelled |= {disarm(way): name, way: name}
-    return spelled
+    folded: dict[str, set[str | None]] = {}
+    for way, meant in spelled.items():
+        folded.setdefault(way.casefold(), set()).add(meant)
+    return {way: meant.pop() for way, meant in folded.items() if len(meant) == 1} | spelled
 
 
 def read_answer(said: Any, spelled: dict[str, str | None]) -> Any:
@@ -218,8 +225,8 @@ def read_answer(said: Any, spelled: dict[str, str | None]) -> Any:
     >>> [read_answer(said, spelled) for said in ("yes", " yes ", "Cannot tell", "maybe")]
     ['yes', 'yes', None, Ellipsis]
     """
-    text = str(as_cell(said)) if isinstance(said, bool) else str(said)
-    for way in (text, text.strip(), text.strip().lower() if text.strip().lower() in CANNOT_TELL else text):
+    text = str(said)
+    for way in (text, text.strip(), text.strip().casefold()):
         if way in spelled:
             return spelled[way]
     return ...
