@@ -347,4 +347,4 @@ def demo(
     show_demo(run_demo(wrong, seed))
 
 
-import subsvms.app.cli.review  # noqa: E402, F401  its commands are listed last
+import subsvms.app.cli.audit  # noqa: E402, F401  its command, and those of the review, are listed last
