@@ -11,7 +11,13 @@ from loans import make_rows, write
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.summary import CHARACTERS_SHOWN, bound_wrong, describe_worst, summarise
+from subsvms.app.runs.summary import (
+    CHARACTERS_SHOWN,
+    bound_wrong,
+    describe_worst,
+    format_next_steps,
+    summarise,
+)
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.correction._rule import Halt
@@ -104,3 +110,18 @@ def test_it_says_how_many_svms_voted_and_of_how_many_rows(table):
         run = correct_table(table, options)
         model, words = run.model, summarise(run, [], 0).ensemble["words"]
         assert f"{model.n_estimators:,} SVMs voted, each trained on {model.subsets_.shape[1]} rows" in words
+
+
+@pytest.mark.parametrize(
+    "n_labels, flagged, worth", [(400, 10, True), (99, 0, False), (400, 300, False), (100, 49, True)]
+)
+def test_a_long_list_of_which_little_was_changed_leads_to_an_audit(table, n_labels, flagged, worth):
+    run = correct_table(table, Options("default", n_estimators=50))
+    written = {"folder": "my loans.subsvms", "files": [["a.csv", ""], ["issues.csv", ""]]}
+    summary = replace(summarise(run, [], 1, **written), n_labels=n_labels, flagged=flagged)
+    audit = (
+        "The rule changed little of a long list. To check about fifty labels, and to change others with a "
+        "guarantee: subsvms audit 'my loans.subsvms'"
+    )
+    assert (audit in format_next_steps(summary, reviewable=True)) is worth
+    assert audit not in format_next_steps(summary, reviewable=False)

@@ -27,6 +27,7 @@ GROUPS_SHOWN = 50  # of one column
 COLUMNS_SHOWN = 40  # of a row
 CHARACTERS_SHOWN = 300  # of a value
 UNSEEN = 0.001  # an error rate below this is shown as none
+LONG_LIST = 100  # labels: more than a person reads, and enough for an audit
 RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "skrub", "pyarrow", "pandas")
 
 
@@ -521,6 +522,11 @@ def format_listing(summary: Summary) -> str:
     return f"Of the {n:,} labels listed ({which}), about {wrong} are expected to be wrong{unknown}."
 
 
+def is_worth_audit(summary: Summary) -> bool:
+    """Return whether the list is long and the rule held most of it back: then answers of people help most."""
+    return summary.n_labels >= LONG_LIST and 2 * summary.flagged < summary.n_labels
+
+
 def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
     """Return what a person should do now, in sentences; `subsvms review` only if the run is reviewable."""
     if summary.folder is None:
@@ -532,6 +538,11 @@ def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
         steps.append(f"Look at the worst rows (report.html), or at all of them ({listed}).")
         if reviewable:
             steps.append(f"To decide on them one by one: subsvms review {shlex.quote(summary.folder)}")
+        if reviewable and is_worth_audit(summary):
+            steps.append(
+                "The rule changed little of a long list. To check about fifty labels, and to change others "
+                f"with a guarantee: subsvms audit {shlex.quote(summary.folder)}"
+            )
     if summary.notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
     if summary.changed or summary.dropped or summary.missing:

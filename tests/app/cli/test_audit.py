@@ -1,0 +1,113 @@
+"""subsvms audit, as its user types it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from auditing import answer_all, fill_in, make_folder, person_of
+from loans import call, read
+
+from subsvms.app.audit.desk import AuditDesk
+
+
+@pytest.fixture(scope="module")
+def corrected(tmp_path_factory):
+    return make_folder(tmp_path_factory.mktemp("audited"), n=400)
+
+
+@pytest.fixture
+def folder(corrected, tmp_path):
+    shutil.copy(corrected.table, tmp_path)
+    return shutil.copytree(corrected.folder, tmp_path / "loans.subsvms")
+
+
+def said(*words, code=0):
+    return " ".join(call("audit", *words, code=code).output.split())
+
+
+def test_an_audit_in_files_from_beginning_to_end(corrected, folder, tmp_path):
+    assert said(folder, "--status") == "There is no audit yet."
+    for n in range(40):
+        path = tmp_path / f"{n}.csv"
+        written = said(folder, "--answers", 20, "--questions", path)
+        assert (
+            "fill in the column answer ('no', 'yes', or 'cannot tell'), and enter it with --import."
+            in written
+        )
+        fill_in(path, person_of(corrected.clean))
+        output = said(folder, "--import", path, "--who", "Ann")
+        if "You checked 20 labels" in output and "(" not in output:
+            break
+        if n == 0:
+            assert "8 answers were entered. Locating wrong labels: " in output
+    assert said(folder, "--status").startswith("You checked 20 labels, drawn partly at random; ")
+    assert {answer.who for answer in AuditDesk(folder).log} == {"Ann"}
+    assert said(folder, "--questions", tmp_path / "more.csv", code=2) == (
+        "subsvms: There is nothing to ask: all questions are answered."
+    )
+    final = " ".join(call("apply", folder).output.split())
+    assert "20 answered in the audit" in final and "You checked 20 labels" in final
+    labels = [row["default"] for row in read(folder / "final.csv")]
+    assert [label or None for label in labels] == AuditDesk(folder).work.audit.labels.tolist()
+
+
+def test_an_estimate_in_a_file(corrected, folder, tmp_path):
+    path = tmp_path / "e.csv"
+    said(folder, "--estimate", 30, "--questions", path)
+    fill_in(path, person_of(corrected.clean))
+    output = said(folder, "--estimate", 30, "--import", path)
+    assert output.startswith("30 answers were entered. Of 30 labels drawn at random ")
+    assert said(folder, "--status") == output.removeprefix("30 answers were entered. ")
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (("--status", "--questions", "q.csv"), "Give only one of --questions, --import and --status."),
+        (
+            ("--import", "a.csv", "--questions", "q.csv"),
+            "Give only one of --questions, --import and --status.",
+        ),
+        (
+            ("--estimate", 50, "--answers", 50),
+            "--estimate asks about other rows than an audit: leave out --answers and --repeat.",
+        ),
+        (
+            ("--estimate", 50, "--no-repeat"),
+            "--estimate asks about other rows than an audit: leave out --answers and --repeat.",
+        ),
+        (
+            ("--answers", 5000, "--questions", "q.csv"),
+            "There are 398 labels to ask about, too few for 5000 answers: ask for fewer (--answers).",
+        ),
+    ],
+)
+def test_mistakes_are_sentences(folder, words, sentence):
+    assert said(folder, *words, code=2) == f"subsvms: {sentence}"
+    assert not (folder / "audit.json").exists()
+
+
+def test_another_seed_is_refused_and_so_is_a_folder_that_is_not_one(folder, tmp_path):
+    AuditDesk(folder)
+    assert "a table has one audit" in said(folder, "--seed", 1, "--questions", tmp_path / "q.csv", code=2)
+    assert "give the folder of an earlier run" in said(tmp_path, "--status", code=2)
+    assert "give the folder of an earlier run" in said(tmp_path, "--questions", tmp_path / "q.csv", code=2)
+
+
+def test_the_page_is_served_and_ctrl_c_keeps_the_answers(corrected, folder):
+    desk = AuditDesk(folder)
+    answer_all(desk, person_of(corrected.clean), most=3)
+    words = [sys.executable, "-m", "subsvms", "audit", str(folder), "--no-browser", "--port", "9770"]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        first, second = process.stdout.readline(), process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+    assert first.startswith("Questions about 50 labels of loans.csv, at http://127.0.0.1:")
+    assert second == (
+        "Anyone on this machine with this address can answer. Press Ctrl-C to stop; answers are kept.\n"
+    )
+    assert process.returncode == 0 and rest == "Locating wrong labels: 3 of 20 (3 of 50 answers).\n"
