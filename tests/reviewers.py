@@ -103,7 +103,7 @@ class Person:
 
     def check(self):
         """Assert that nothing failed, no other host was contacted, and no cell of the table ran as code."""
-        assert self.faults == []
+        assert self.faults == [], self.faults
         origin = self.address.split("/")[2]
         assert {url.split("/")[2] for url in self.asked if not url.startswith("data:")} == {origin}
         assert all(page.evaluate("typeof ran") == "undefined" for page in self.context.pages)

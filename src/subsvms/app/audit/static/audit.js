@@ -4,7 +4,7 @@
 // the answer is on disk. The page knows nothing about a row that would give away what the run thinks of it.
 
 import { isList, offer, reset } from "./answers.js";
-import { attempt, hideLost, hurry, isLost, poll, say, watch } from "./connection.js";
+import { attempt, hideLost, hurry, isLost, poll, remark, say, watch } from "./connection.js";
 import { listenToDialogs, openHelp } from "./controls.js";
 import { askName, isAsking, ownName } from "./dialogs.js";
 import { get, post } from "./server.js";
@@ -115,6 +115,7 @@ async function answer(label) {
   await attempt(() => store(question, label)).finally(() => {
     state.busy = false;
     document.body.classList.remove("busy");
+    if (state.ignored) remark(`${plural(state.ignored, "press", "presses")} ignored.`);
   });
 }
 
@@ -132,8 +133,9 @@ async function store({ row, id }, label) {
 /** Two presses for one question: the second is not an answer to the next one. */
 function ignore() {
   state.ignored += 1;
-  const why = state.busy ? "the last answer is still being stored" : "the question had only just appeared";
-  say(`${state.busy ? "" : `${state.told} `}${plural(state.ignored, "press", "presses")} ignored: ${why}.`, true);
+  const presses = plural(state.ignored, "press", "presses");
+  if (state.busy) say("Ignored: the last answer is still being stored.", true);
+  else say(`${state.told} ${presses} ignored, as the question had only just appeared.`, true);
 }
 
 function tell(words) {
