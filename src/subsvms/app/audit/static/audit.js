@@ -17,6 +17,7 @@ const LONG = 60; // characters of a value that gets a line of its own
 const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
 const $ = (id) => document.getElementById(id);
+const hasKeys = window.matchMedia("(pointer: fine)"); // on a phone the focus would open its keyboard
 const state = {
   meta: null,
   question: null,
@@ -71,7 +72,7 @@ function drawQuestion(question) {
   $("values").replaceChildren(...question.columns.map((column, i) => makePair(column, question.values[i])));
   $("main").scrollTop = 0;
   reset();
-  (isList() ? $("search") : $("question")).focus({ preventScroll: true });
+  (isList() && hasKeys.matches ? $("search") : $("question")).focus({ preventScroll: true });
   state.isNew = true;
   document.body.dataset.new = "";
   setTimeout(() => {
