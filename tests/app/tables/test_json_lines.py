@@ -87,7 +87,7 @@ def test_new_labels_change_nothing_else_in_any_object(rows):
         ),
         ('{"label": 1}\n{"label": "1"}', "has numbers and text in its label column 'label'"),
         ("{}\n{}", "has no column 'label': it has no columns."),
-        ('{"label": 0.25}\n{"label": 1}', "looks continuous, with numbers such as 0.25"),
+        ('{"label": 0.25}\n{"label": 1}', "with 2 different numbers, such as 0.25"),
     ],
     ids="comma array value depth digits key text large types label fractions".split(),
 )

@@ -58,8 +58,14 @@ def test_a_mark_among_words_may_be_a_class_and_gets_a_note(tmp_path):
 @pytest.mark.parametrize(
     "labels, message",
     [
-        (["0.5", "1", "NA"], "looks continuous, with numbers such as '0.5'"),
-        ([str(i) for i in range(201)], "looks continuous, with numbers that take 201 values"),
+        (
+            ["0.5", "1", "NA"],
+            "not a class, with 2 different numbers, such as '0.5': choose another",
+        ),
+        (
+            [str(i) for i in range(201)],
+            "with 201 different numbers, such as '0': choose another column",
+        ),
         ([f"c{i}" for i in range(201)], "has 201 classes, such as 'c0', but at most 200 are possible"),
         (["x", "x", ""], "holds only one class, 'x'"),
         (["", ""], "holds no labels at all"),
@@ -74,9 +80,18 @@ def test_text_that_cannot_be_classes_is_refused(tmp_path, labels, message):
 @pytest.mark.parametrize(
     "labels, message",
     [
-        (pa.array([0.5, 1.0]), "looks continuous, with numbers such as 0.5"),
-        (pa.array([1.0, float("inf")]), "looks continuous, with numbers such as inf"),
-        (pa.array(range(300)), "looks continuous, with numbers that take 300 values"),
+        (
+            pa.array([0.5, 1.0]),
+            "not a class, with 2 different numbers, such as 0.5: choose",
+        ),
+        (
+            pa.array([1.0, float("inf")]),
+            "not a class, with 2 different numbers, such as inf: choose",
+        ),
+        (
+            pa.array(range(300)),
+            "not a class, with 300 different numbers, such as 0: choose",
+        ),
         (pa.array([1, 2], pa.timestamp("s")), "has the type timestamp[ms]: labels must be text"),
         (pa.array([[1], [2]]), "has the type list<"),
         (pa.array([None, None]), "holds no labels at all"),

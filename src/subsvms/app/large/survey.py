@@ -19,8 +19,9 @@ from subsvms.app.large.engines import Engine
 from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
 from subsvms.app.runs.names import DRAWN, FETCHED
 from subsvms.app.runs.options import Options
+from subsvms.app.tables.classes import check_few
 from subsvms.app.tables.files import digest_file
-from subsvms.app.tables.labels import Labels, as_array, check_few, check_type, encode_labels, learn_labels
+from subsvms.app.tables.labels import Labels, as_array, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import number_name
 from subsvms.ensemble._pool import Drawing
 
@@ -89,6 +90,7 @@ def survey_source(
     labels = learn_labels(
         dict(sorted(census.counts.items(), key=lambda item: str(item[0]))), source.name, options.label,
         is_text=source.separator is not None, missing_labels=options.missing_label,
+        merge_labels=options.merge_labels, numeric_classes=options.numeric_classes,
     )  # fmt: skip
     digests = dict(engine.map(digest_path, None, source.paths))
     drawing = draw(census, labels.numbers, seed=options.random_state, pool_size=pool_size)
@@ -139,8 +141,10 @@ def learn_from(
     stages : sequence of float, optional
         As in `subsvms.app.large.early_exit.plan_exits`.
     """
-    for option in ("exclude", "only", "by"):
+    for option in ("exclude", "only", "keep", "by"):
         check_columns(source, getattr(options, option), f"--{option}", options.label)
+    if options.id_column is not None:
+        check_columns(source, [options.id_column], "--id", options.label)
     check_type(source.schema.field(options.label).type, source.name, options.label)
     drawn = None if folder is None else load_drawn(folder)
     if drawn is None:

@@ -1,22 +1,27 @@
-"""The labels of a table: which are missing, whether the others can be classes, and their class numbers.
+"""The labels of a table: which are missing, what the others mean, and their class numbers.
 
 A column is interpreted by its distinct values, whether it is all in memory (`read_labels`) or its values were
-counted piece by piece (`learn_labels`).
+counted piece by piece (`learn_labels`). `classes.py` checks whether they can be classes.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from subsvms.app.tables.classes import (
+    as_number,
+    check_classes,
+    check_spellings,
+    format_merged,
+    merge_spellings,
+)
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
-MAX_VALUES = 5_000  # distinct labels; more cannot be classes and need not be counted
-INFINITE = (float("inf"), -float("inf"))
 INT64 = 2**63 - 1  # the largest whole number in most types
-MAX_CLASSES = 200  # one SVM for each pair of classes: 19,900 of them
 # What people and programs write where a value is missing, including pandas, R and spreadsheets.
 MISSING_MARKS = frozenset(
     ["", *"NA N/A n/a #N/A <NA> NaN nan NAN -nan NULL Null null None none NaT ?".split()]
@@ -24,7 +29,14 @@ MISSING_MARKS = frozenset(
 
 
 def read_labels(
-    column: Any, name: str, label: str, *, is_text: bool, missing_labels: Iterable[str] = ()
+    column: Any,
+    name: str,
+    label: str,
+    *,
+    is_text: bool,
+    missing_labels: Iterable[str] = (),
+    merge_labels: bool | None = None,
+    numeric_classes: bool = False,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return the labels of a column, None where they are missing, and notes on what is odd about them.
 
@@ -40,6 +52,11 @@ def read_labels(
         Whether the format holds only text, so that numbers are text as well.
     missing_labels : iterable of str
         Further labels that mean missing.
+    merge_labels : bool or None
+        Whether labels that differ only in case or spaces are one class, that of the most frequent spelling;
+        None to raise an error if there are any.
+    numeric_classes : bool
+        Whether numbers are classes even if they look like a quantity.
 
     Raises
     ------
@@ -56,8 +73,8 @@ def read_labels(
     values, codes = encode_labels(column)
     counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
     meant, notes = _interpret(dict(zip(values, counts, strict=True)), is_text, missing_labels)
-    check_classes(meant.values(), name, label)
-    return np.array([*meant.values(), None], dtype=object)[codes], notes
+    meant, more = _settle(meant, counts, name, label, merge_labels, numeric_classes)
+    return np.array([*meant.values(), None], dtype=object)[codes], (*notes, *more)
 
 
 def number_labels(labels: Iterable) -> tuple[list, np.ndarray]:
@@ -127,13 +144,26 @@ class Labels:
             )
         return np.array([self.numbers[value] for value in values] + [-1])[codes]
 
+    @property
+    def merged(self) -> bool:
+        """Whether several values of the column are one class, in another spelling."""
+        classes = self.classes.tolist()
+        return any(number >= 0 and value != classes[number] for value, number in self.numbers.items())
+
     def name(self, numbers: np.ndarray) -> np.ndarray:
         """Return the labels with these class numbers; None for -1."""
         return np.array([*self.classes.tolist(), None], dtype=object)[numbers]
 
 
 def learn_labels(
-    counts: Mapping[Any, int], name: str, label: str, *, is_text: bool, missing_labels: Iterable[str] = ()
+    counts: Mapping[Any, int],
+    name: str,
+    label: str,
+    *,
+    is_text: bool,
+    missing_labels: Iterable[str] = (),
+    merge_labels: bool | None = None,
+    numeric_classes: bool = False,
 ) -> Labels:
     """Return the class numbers of labels, from how often each value of their column occurs.
 
@@ -141,13 +171,13 @@ def learn_labels(
     ----------
     counts : dict
         By value of the column, as `encode_labels` returns them; None for cells without a label.
-    name, label, is_text, missing_labels
+    name, label, is_text, missing_labels, merge_labels, numeric_classes
         As in `read_labels`.
     """
     meant, notes = _interpret(counts, is_text, missing_labels)
-    check_classes(meant.values(), name, label)
+    meant, more = _settle(meant, counts.values(), name, label, merge_labels, numeric_classes)
     classes, codes = number_labels(meant.values())
-    return Labels(label, as_array(classes), dict(zip(meant, codes.tolist(), strict=True)), notes)
+    return Labels(label, as_array(classes), dict(zip(meant, codes.tolist(), strict=True)), (*notes, *more))
 
 
 def encode_labels(column: Any) -> tuple[list, np.ndarray]:
@@ -195,22 +225,36 @@ def _interpret(counts, is_text, missing_labels):
     blank = [v for v in counts if isinstance(v, str) and (not v.strip() or v in missing)]
     meant = {value: value for value in counts} | dict.fromkeys(blank)
     words = [value for value in meant.values() if isinstance(value, str)]
-    marks = sorted(MISSING_MARKS.intersection(words))
+    marks = sorted(word for word in words if word.strip() in MISSING_MARKS)
     if not marks:
         return meant, ()
-    others = [word for word in words if word not in MISSING_MARKS]
-    if is_text and others and all(_as_number(word) is not None for word in others):
+    others = [word for word in words if word.strip() not in MISSING_MARKS]
+    if is_text and others and all(as_number(word) is not None for word in others):
         return meant | dict.fromkeys(marks), ()
     listed = ", ".join(f"{mark!r} ({counts[mark]} rows)" for mark in marks)
     return meant, (f"Taken as a class, not as missing labels: {listed}.",)
 
 
-def _as_number(label: Any) -> float | None:
-    """Return a label as a number, or None if it is not one."""
-    try:
-        return float(label)
-    except ValueError:
-        return None
+def _settle(meant, counts, name, label, merge_labels, numeric_classes):
+    """Return the same with one spelling for each label if asked for, and notes; check that they are classes.
+
+    `meant` and `counts` have the same order.
+    """
+    sizes: Counter = Counter()
+    for one, count in zip(meant.values(), counts, strict=True):
+        if one is not None:
+            sizes[one] += count
+    notes: tuple[str, ...] = ()
+    if merge_labels is None:
+        check_spellings(sizes, name, label)
+    elif merge_labels:
+        spelled = merge_spellings(sizes)
+        notes = format_merged(spelled, sizes)
+        for other, one in spelled.items():
+            sizes[one] += sizes.pop(other)
+        meant = {value: spelled.get(one, one) for value, one in meant.items()}
+    check_classes(sizes, name, label, numeric_classes=numeric_classes)
+    return meant, notes
 
 
 def check_type(kind: Any, name: str, label: str) -> None:
@@ -224,46 +268,3 @@ def check_type(kind: Any, name: str, label: str) -> None:
             f"The label column {show(label)} of {name} has the type {kind}: labels must be text, whole "
             "numbers or booleans, so convert it first."
         )
-
-
-def check_classes(labels: Iterable, name: str, label: str) -> None:
-    """Raise an error unless the labels are at least two classes, and not too many.
-
-    Parameters
-    ----------
-    labels : iterable
-        None where they are missing.
-    name, label : str
-        Names of the table and of the column in messages.
-
-    Examples
-    --------
-    >>> check_classes(["a", "a", None], "'x'", "y")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    subsvms.exceptions.TableError: The label column 'y' of 'x' holds only one class, ...
-    """
-    classes, _ = number_labels(labels)
-    what = f"The label column {show(label)} of {name}"
-    if not classes:
-        raise TableError(f"{what} holds no labels at all: at least two classes are needed.")
-    if len(classes) == 1:
-        raise TableError(f"{what} holds only one class, {show(classes[0])}: at least two are needed.")
-    numbers = {value: number for value in classes if (number := _as_number(value)) is not None}
-    fractions = [value for value, number in numbers.items() if number % 1 > 0 or value in INFINITE]
-    if len(numbers) == len(classes) and (fractions or len(classes) > MAX_CLASSES):
-        found = f"such as {show(fractions[0])}" if fractions else f"that take {len(classes)} values"
-        raise TableError(
-            f"{what} looks continuous, with numbers {found}: choose a column of classes, or group the "
-            "numbers into a few named ranges first."
-        )
-    if len(classes) > MAX_CLASSES:
-        raise TableError(
-            f"{what} has {len(classes)} classes, such as {show(classes[0])}, but at most {MAX_CLASSES} "
-            "are possible: choose another column, or merge rare classes."
-        )
-
-
-def check_few(values: list, name: str, label: str) -> None:
-    """Raise an error if a column holds far more values than there can be classes."""
-    if len(values) > MAX_VALUES:
-        check_classes(values, name, label)

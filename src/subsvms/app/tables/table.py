@@ -70,6 +70,8 @@ class LabelledTable:
         The encoding of that text in the file.
     decimal_comma : bool
         Whether 1,234 is more likely a fraction than a thousand, as in CSV with semicolons.
+    written_labels : ndarray of shape (n_rows,), object, or None
+        The labels in the file's own spelling, if different spellings were merged.
     """
 
     columns: Any
@@ -84,6 +86,7 @@ class LabelledTable:
     text: TableText | None = None
     encoding: Encoding = Encoding()
     decimal_comma: bool = False
+    written_labels: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -109,6 +112,11 @@ class LabelledTable:
         return self._numbered[1]
 
     @property
+    def as_written(self) -> np.ndarray:
+        """The labels as the file spells them."""
+        return self.labels if self.written_labels is None else self.written_labels
+
+    @property
     def missing(self) -> np.ndarray:
         """Which labels are missing."""
         return self.codes < 0
@@ -122,6 +130,8 @@ def read_table(
     encoding: str | None = None,
     separator: str | None = None,
     missing_labels: Sequence[str] = (),
+    merge_labels: bool | None = None,
+    numeric_classes: bool = False,
 ) -> LabelledTable:
     r"""Read a table and check its labels.
 
@@ -141,6 +151,11 @@ def read_table(
     missing_labels : sequence of str
         Labels that mean "not labelled", besides the empty one. Among numbers the usual marks, such as NA
         and ?, always do.
+    merge_labels : bool, optional
+        Whether labels that differ only in case or spaces are one class, or different ones; by default such
+        labels are an error. Merged labels have the most frequent spelling.
+    numeric_classes : bool
+        Whether numbers are classes even if they look like a quantity.
 
     Returns
     -------
@@ -171,10 +186,16 @@ def read_table(
     if label is None:
         return table
     is_text = table.format in ("csv", "tsv", "svmlight")
-    labels, notes = read_labels(
-        table.columns[label], table.name, label, is_text=is_text, missing_labels=missing_labels
-    )
-    return replace(table, labels=labels, notes=notes)
+    reading: dict[str, Any] = {
+        "is_text": is_text, "missing_labels": missing_labels, "numeric_classes": numeric_classes,
+    }  # fmt: skip
+    column = table.columns[label]
+    labels, notes = read_labels(column, table.name, label, merge_labels=merge_labels, **reading)
+    written = None
+    if merge_labels:
+        written, _ = read_labels(column, table.name, label, merge_labels=False, **reading)
+        written = None if np.array_equal(written, labels) else written
+    return replace(table, labels=labels, notes=notes, written_labels=written)
 
 
 def _read_several(contents: list[Content], label: str | None) -> LabelledTable:
@@ -258,6 +279,7 @@ def keep_rows(table: LabelledTable, keep: np.ndarray) -> LabelledTable:
         table,
         columns=table.columns.filter(np.asarray(keep)),
         labels=table.labels[keep],
+        written_labels=None if table.written_labels is None else table.written_labels[keep],
         matrix=None if table.matrix is None else table.matrix[keep],
         text=None if table.text is None else table.text.keep_rows(keep),
     )
@@ -309,7 +331,7 @@ def write_table(
             f"A table read as {table.format} cannot be written as {format}, to {str(path)!r}: LIBSVM text "
             "can only be written as LIBSVM text."
         )
-    given = table.labels.tolist()
+    given = table.as_written.tolist()
     labels = given if label_values is None else _as_list(label_values, "label_values", len(table))
     extra = {str(name): _as_list(values, name, len(table)) for name, values in (extra_columns or {}).items()}
     taken = [name for name in extra if name in table.columns.column_names]

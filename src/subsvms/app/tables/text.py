@@ -47,6 +47,15 @@ class TableText(ABC):
         """The bytes between `starts` and `ends`."""
         return [self.data[a:b] for a, b in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
 
+    @property
+    def lines(self) -> np.ndarray:
+        """The number of the line, counted from 1, on which each row starts."""
+        text = np.frombuffer(self.data, dtype=np.uint8)
+        ends = text == ord("\n")
+        ends[:-1] |= (text[:-1] == ord("\r")) & (text[1:] != ord("\n"))
+        ends[-1:] |= text[-1:] == ord("\r")
+        return 1 + np.searchsorted(np.flatnonzero(ends), self.rows)
+
     def splice(self, cells: Iterable[bytes]) -> bytes:
         """Return the text with other bytes between `starts` and `ends`."""
         pieces, at = [], 0
