@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 from mixed_tables import N, make_mixed, make_table
 from pyarrow import parquet
-from sklearn.datasets import dump_svmlight_file
 
 from subsvms.app.features.make import make_features
 from subsvms.app.tables.table import read_table
@@ -42,46 +41,6 @@ def test_constant_columns_and_identifiers_are_dropped_with_a_note(tmp_path):
     )
     wanted = make_features(table, only=["rising", "code"])
     assert set(wanted.sources) == {"rising", "code"} and wanted.notes == ()
-
-
-def test_a_column_that_gives_the_label_away_is_kept_with_a_note(tmp_path):
-    rng = np.random.default_rng(0)
-    label = rng.choice(["a", "b", "c"], N, p=[0.6, 0.3, 0.1])
-    number = np.searchsorted(["a", "b", "c"], label)
-    table = make_table(
-        tmp_path,
-        label,
-        copy=np.array(["x", "y", "z"])[number],
-        finer=2 * number + rng.integers(0, 2, N),
-        score=(number + rng.uniform(0, 0.9, N)).round(4),
-        good=np.where(rng.random(N) < 0.8, number, rng.integers(0, 3, N)),
-        noise=rng.normal(size=N),
-    )
-    made = make_features(table)
-    assert set(made.sources) == {"copy", "finer", "score", "good", "noise"}
-    copy, finer, score = made.notes
-    away = "may give the label away"
-    assert f"'copy' {away}: each of its values goes with one label, and each label with one value;" in copy
-    assert f"'finer' {away}: its values determine 100.0% of the labels; exclude it" in finer
-    assert f"'score' {away}: sorted by its values, the rows are nearly sorted by label;" in score
-    made = make_features(table, exclude=["copy", "finer", "score"])
-    assert made.notes == () and set(made.sources) == {"good", "noise"}
-
-
-def test_a_ready_made_feature_that_gives_the_label_away_gets_a_note(tmp_path):
-    rng = np.random.default_rng(0)
-    y = np.repeat([1, -1], 50)
-    values = rng.normal(0, 1, (100, 3))
-    values[:, 1] = y + rng.normal(0, 0.05, 100)
-    dump_svmlight_file(values, y, str(tmp_path / "t.libsvm"), zero_based=False)
-    (note,) = make_features(read_table(tmp_path / "t.libsvm", "label")).notes
-    assert "feature '2' may give the label away" in note
-    table = make_table(tmp_path, y, a=np.arange(100) % 7)
-    np.save(tmp_path / "e.npy", values)
-    (note,) = make_features(table, features=tmp_path / "e.npy").notes
-    assert "'e.npy[1]' may give the label away" in note
-    np.save(tmp_path / "e.npy", values[:, ::2])
-    assert make_features(table, features=tmp_path / "e.npy").notes == ()
 
 
 def test_typed_columns_are_used_as_they_are(tmp_path):

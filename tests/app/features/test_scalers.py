@@ -84,7 +84,7 @@ def test_embeddings_that_do_not_fit_are_refused(tmp_path):
         assert message in str(error.value) and str(path) in str(error.value)
     with pytest.raises(TableError, match=r"with features; did you mean 'e.npz'\?"):
         make_features(table, features=tmp_path / "f.npz")
-    with pytest.raises(TableError, match="replace all columns: leave out exclude and only"):
+    with pytest.raises(TableError, match="replace all columns: leave out exclude, only and keep"):
         make_features(table, features=tmp_path / "e.npy", only=["a"])
 
 

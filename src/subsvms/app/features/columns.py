@@ -1,10 +1,9 @@
-"""What the columns of a table mean: numbers, dates or text, and which are useless or give the label away.
+"""What the columns of a table mean: numbers, dates or text, and which are useless.
 
 Text is read as numbers if nearly all of it looks like numbers; the rest then counts as missing, with a note.
 Codes such as 007 stay text. A column is an identifier if none of its values occurs twice, and they are short
 text, or a running number (whole, and increasing or decreasing down the table or without a gap), or whole with
-a name such as customer_id. It gives the label away if it determines nearly all labels outside the largest
-class.
+a name such as customer_id. `leaks.py` says which give the label away.
 """
 
 import re
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from subsvms.app.tables.labels import MISSING_MARKS
 
@@ -20,7 +18,6 @@ MIN_NUMERIC = 0.95  # share of the values that must be numbers in a column of nu
 CODES = 0.01  # share of values like 007 above which a column holds codes, not numbers
 MIN_ROWS = 20  # in fewer rows it means little that all values differ or match the labels
 SHORT_TEXT = 3.0  # words on average; reviews and comments are longer, names and codes are not
-LEAK = 0.02  # share of the labels outside the largest class that a leak may miss
 PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)$"
 DECIMAL_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$"
@@ -235,49 +232,3 @@ def why_useless(values: np.ndarray, name: str = "") -> str | None:
     is_sorted = np.all(steps > 0) or np.all(steps < 0)
     fills_its_range = present.max() - present.min() == n_distinct - 1
     return "identifier" if is_sorted or fills_its_range or IDENTIFIER_NAME.search(name) else None
-
-
-def why_leaking(values: np.ndarray, labels: np.ndarray) -> str | None:
-    """Return how a column gives the label away, or None if it does not.
-
-    A value that several rows share predicts their most frequent label; where values hardly repeat, sorting
-    the rows by value must separate the labels. Either may miss a fiftieth of the labels outside the largest
-    class.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-        As `read_column` returns them.
-    labels : ndarray of shape (n_rows,), int
-        Class numbers, -1 where the label is missing.
-
-    Examples
-    --------
-    >>> labels = np.arange(40) % 2
-    >>> why_leaking(np.where(labels, "t", "f").astype(object), labels)
-    'each of its values goes with one label, and each label with one value'
-    >>> why_leaking(labels + np.arange(40) / 100, labels)
-    'sorted by its values, the rows are nearly sorted by label'
-    >>> why_leaking(np.arange(40.0) // 5, labels) is None
-    True
-    """
-    known = labels >= 0
-    values, labels = values[known], labels[known]
-    n, n_classes = len(labels), len(np.unique(labels))
-    n_other = n - np.bincount(labels).max() if n else 0
-    if n < MIN_ROWS or n_classes < 2:
-        return None
-    codes, n_distinct = number_values(values)
-    if n_distinct > n / 10 and values.dtype != object:
-        order = np.lexsort((labels, values))
-        n_changes = np.sum(np.diff(labels[order]) != 0)
-        enough = n_changes <= n_classes - 1 + 2 * LEAK * n_other  # one misplaced row makes two changes
-        return "sorted by its values, the rows are nearly sorted by label" if enough else None
-    counts = sparse.coo_array((np.ones(n), (codes, labels)), shape=(n_distinct, labels.max() + 1)).tocsr()
-    top = counts.max(axis=1).toarray().ravel()
-    n_wrong = n - top[top > 1].sum()  # the prediction of a value that occurs once cannot be checked
-    if n_wrong > LEAK * n_other:
-        return None
-    if n_wrong == 0 and n_distinct == n_classes:
-        return "each of its values goes with one label, and each label with one value"
-    return f"its values determine {1 - n_wrong / n:.1%} of the labels"

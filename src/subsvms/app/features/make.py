@@ -13,8 +13,16 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._columns import find_stored
-from subsvms.app.features.columns import clean_text, find_meaning, read_column, why_leaking, why_useless
+from subsvms.app.features.columns import clean_text, find_meaning, read_column, why_useless
 from subsvms.app.features.encoder import fit_encoder
+from subsvms.app.features.leaks import (
+    Leak,
+    find_leak,
+    format_kept,
+    format_left_out,
+    is_left_out,
+    measure_missed,
+)
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
 from subsvms.app.tables.files import show, suggest
 from subsvms.app.tables.table import LabelledTable
@@ -58,6 +66,7 @@ def make_features(
     *,
     exclude: Sequence[str] = (),
     only: Sequence[str] = (),
+    keep: Sequence[str] = (),
     features: str | os.PathLike | None = None,
 ) -> Features:
     r"""Turn the columns of a table, except the label, into numeric features.
@@ -68,7 +77,10 @@ def make_features(
     exclude : sequence of str
         Columns to leave out.
     only : sequence of str
-        The only columns to use. A column named here is used even if it looks like an identifier.
+        The only columns to use. A column named here is used even if it looks like an identifier, or seems to
+        give the label away.
+    keep : sequence of str
+        The same, but other columns are used, too.
     features : path-like, optional
         An .npy or .npz file with a row of numbers for each row of the table, such as embeddings of texts or
         images. It replaces all columns.
@@ -92,29 +104,80 @@ def make_features(
     >>> made.notes
     ("Not used: the column 'id' never repeats a value, as identifiers do.",)
     """
-    exclude, only = _as_names(exclude, "exclude"), _as_names(only, "only")
+    exclude, only, keep = (
+        _as_names(names, option) for names, option in ((exclude, "exclude"), (only, "only"), (keep, "keep"))
+    )
     if features is not None:
-        if exclude or only:
+        if exclude or only or keep:
             raise TableError(
-                f"The features in {str(features)!r} replace all columns: leave out exclude and only."
+                f"The features in {str(features)!r} replace all columns: leave out exclude, only and keep."
             )
-        X = load_array(features, len(table))
-        return _add_leak_notes(Features(*ArrayScaler.fit(X, str(features))), table)
+        made = Features(*ArrayScaler.fit(load_array(features, len(table)), str(features)))
+        return _add_notes(made, format_kept(_find_leaking_features(made, table), "feature", ""))
     if table.matrix is not None:
-        chosen = _choose(_name_columns(table.matrix, [*exclude, *only]), table, exclude, only)
-        made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in chosen], table.name))
-        return _add_leak_notes(made, table)
-    chosen = _choose(table.columns.column_names, table, exclude, only)
-    meanings, columns, dropped, notes = _read_columns(table, chosen, only)
+        asked = [*exclude, *only, *keep]
+        chosen = _choose(_name_columns(table.matrix, asked), table, exclude, only, keep)
+        return _scale_columns(table, chosen, {*only, *keep})
+    chosen = _choose(table.columns.column_names, table, exclude, only, keep)
+    meanings, columns, dropped, notes = _read_columns(table, chosen, {*only, *keep})
     if not columns:
         reasons = "; ".join(dropped) or "it has only the label and excluded columns"
         raise TableError(f"{table.name} has no column to learn from: {reasons}; add columns or embeddings.")
-    X, names, sources, encoder = fit_encoder(meanings, columns)
-    return Features(X, names, sources, (*(f"{DROPPED}{reason}." for reason in dropped), *notes), encoder)
+    columns, more = _leave_out_leaks(table, meanings, columns, {*only, *keep})
+    X, names, sources, encoder = fit_encoder({name: meanings[name] for name in columns}, columns)
+    dropped = [f"{DROPPED}{reason}." for reason in dropped]
+    return Features(X, names, sources, (*dropped, *notes, *more), encoder)
 
 
-def _add_leak_notes(made, table):
-    """Return ready-made features with a note on each that may give the label away.
+def _leave_out_leaks(table, meanings, columns, asked):
+    """Return the columns that do not give the label away, or that are asked for, and notes on the others."""
+    found = {name: find_leak(values, table.codes) for name, values in columns.items() if name not in asked}
+    suspects = {name: leak for name, leak in found.items() if leak is not None}
+    if not suspects:
+        return columns, []
+    others = {name: values for name, values in columns.items() if name not in suspects}
+    missed = None
+    if others:
+        X, *_ = fit_encoder({name: meanings[name] for name in others}, others)
+        missed = measure_missed(X, table.codes)
+    left_out, used = _divide(suspects, missed)
+    if len(left_out) == len(columns):
+        name, leak = next(iter(left_out.items()))
+        raise TableError(
+            f"{table.name} has no column to learn from: the column {show(name)} gives the label away, for "
+            f"{leak.words}; add columns, or use it with --keep."
+        )
+    columns = {name: values for name, values in columns.items() if name not in left_out}
+    return columns, [*format_left_out(left_out), *format_kept(used)]
+
+
+def _divide(suspects: dict[str, Leak], missed: float | None) -> tuple[dict[str, Leak], dict[str, Leak]]:
+    """Return the suspected columns that are left out, and those that are used."""
+    left_out = {name: leak for name, leak in suspects.items() if is_left_out(leak, missed)}
+    return left_out, {name: leak for name, leak in suspects.items() if name not in left_out}
+
+
+def _scale_columns(table, chosen, asked):
+    """Return the features of LIBSVM text, without columns that give the label away."""
+    made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in chosen], table.name))
+    leaks = _find_leaking_features(made, table)
+    suspects = {name: leak for name, leak in leaks.items() if name not in asked}
+    if not suspects:
+        return made
+    places = [place for place, name in enumerate(made.names) if name not in suspects]
+    left_out, used = _divide(suspects, measure_missed(made.X[:, places], table.codes) if places else None)
+    kept = [name for name in chosen if name not in left_out]
+    if left_out and kept:
+        made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in kept], table.name))
+    return _add_notes(made, [*format_left_out(left_out if kept else {}), *format_kept(used)])
+
+
+def _add_notes(made, notes):
+    return replace(made, notes=(*made.notes, *notes))
+
+
+def _find_leaking_features(made, table) -> dict[str, Leak]:
+    """Return the ready-made features that may give the label away.
 
     Few can: only those with a correlation of more than 0.9 with a class are examined.
     """
@@ -126,15 +189,15 @@ def _add_leak_notes(made, table):
         own = (labels[known] == number) * 1.0
         covariance = np.asarray(X.T @ (own - own.mean())).ravel() / known.sum()
         suspects |= set(np.flatnonzero(np.abs(covariance) > MIN_CORRELATION * spread * own.std()).tolist())
-    notes = []
+    found = {}
     columns = made.X.tocsc() if sparse.issparse(made.X) else made.X  # in which a column is quickly found
     for j in sorted(suspects):
         column = columns[:, [j]]
         values = (column.toarray() if sparse.issparse(column) else column).ravel()
-        leak = why_leaking(values, labels)
+        leak = find_leak(values, labels)
         if leak:
-            notes.append(_format_leak(f"feature {show(made.names[j])}", leak))
-    return replace(made, notes=(*made.notes, *notes))
+            found[made.names[j]] = leak
+    return found
 
 
 def _compute_spread(X):
@@ -145,21 +208,17 @@ def _compute_spread(X):
     return np.sqrt(np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2, 0.0))
 
 
-def _format_leak(what, leak):
-    return f"The {what} may give the label away: {leak}; exclude it if it is known only after the label."
-
-
 def _as_names(names, option):
     if isinstance(names, str):
         raise TableError(f"{option} must be a list of column names; got the text {show(names)}.")
     return list(names)
 
 
-def _choose(names, table, exclude, only):
+def _choose(names, table, exclude, only, keep):
     """Return the columns to use, in the order of the table."""
-    for option, asked in (("exclude", exclude), ("only", only)):
+    for option, asked in (("exclude", exclude), ("only", only), ("keep", keep)):
         for name in asked:
-            if option == "only" and name == table.label:
+            if option != "exclude" and name == table.label:
                 raise TableError(
                     f"{show(name)} is the label of {table.name}, so it cannot also be a feature."
                 )
@@ -177,7 +236,7 @@ def _name_columns(X, asked):
     return [str(j) for j in sorted({*stored, *(j for j in named if j < X.shape[1])})]
 
 
-def _read_columns(table, chosen, only):
+def _read_columns(table, chosen, asked):
     """Return what the useful columns mean, their values, why others are not used, and notes."""
     meanings, columns, notes = {}, {}, []
     dropped: dict[str, list[str]] = {}
@@ -188,13 +247,10 @@ def _read_columns(table, chosen, only):
             continue
         values = read_column(table.columns[name], meaning)
         why = why_useless(values, name)
-        if why == "constant" or (why == "identifier" and name not in only):
+        if why == "constant" or (why == "identifier" and name not in asked):
             dropped.setdefault(why, []).append(name)
             continue
         notes += _note_odd_cells(table.columns[name], name, meaning, values)
-        leak = why_leaking(values, table.codes)
-        if leak:
-            notes.append(_format_leak(f"column {show(name)}", leak))
         meanings[name], columns[name] = meaning, values
     return meanings, columns, list(_format_dropped(dropped)), notes
 

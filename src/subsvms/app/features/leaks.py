@@ -1,0 +1,207 @@
+"""Columns that give the label away, such as a code of it: whoever learns from them finds no wrong label.
+
+A column is suspected if the label follows from it almost always. That alone does not tell a copy of the label
+from an excellent feature, so what the other columns say is looked at, too:
+
+    what the column is                      the other columns miss of the labels     it is
+    a code: one value for each class        any share                                left out
+    anything else                           hardly any, so they are as good          used
+    anything else, and no label differs     more                                     left out
+    anything else, and a few labels differ  most, so they say too little             used
+                                            any other share                          left out
+
+"Of the labels" is of those outside the largest class. An honest column loses little by being left out: if the
+labels follow from it, few of them are wrong. A copy that is used hides all wrong labels. Whatever is done is
+said in a note, with the option that does the opposite.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
+from subsvms.app.tables.files import show
+
+LEAK = 0.02  # share of the labels outside the largest class that a leak may miss
+AS_GOOD = 2 * LEAK  # the other columns are about as good if they miss no more
+USEFUL = 0.8  # they say something about the labels if they miss no more; guessing misses all
+MOST_ROWS = 4000  # that the other columns are judged by: a second of work
+NAMED = 5  # columns in a note; the others are counted
+
+
+@dataclass(frozen=True)
+class Leak:
+    """How the label follows from a column.
+
+    Attributes
+    ----------
+    words : str
+    exact : bool
+        Whether no label contradicts it.
+    is_code : bool
+        Whether it has one value for each class.
+    """
+
+    words: str
+    exact: bool
+    is_code: bool
+
+
+def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
+    """Return how a column gives the label away, or None if it does not.
+
+    A value that several rows share predicts their most frequent label; where values hardly repeat, sorting
+    the rows by value must separate the labels. Either may miss a fiftieth of the labels outside the largest
+    class.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        As `read_column` returns them.
+    labels : ndarray of shape (n_rows,), int
+        Class numbers, -1 where the label is missing.
+
+    Examples
+    --------
+    >>> labels = np.arange(40) % 2
+    >>> find_leak(np.where(labels, "t", "f").astype(object), labels).words
+    'each of its values goes with one label, and each label with one value'
+    >>> find_leak(labels + np.arange(40) / 100, labels).words
+    'sorted by its values, the rows are sorted by label'
+    >>> find_leak(np.arange(40.0) // 5, labels) is None
+    True
+    """
+    known = labels >= 0
+    values, labels = values[known], labels[known]
+    n, n_classes = len(labels), len(np.unique(labels))
+    n_other = count_others(labels)
+    if n < MIN_ROWS or n_classes < 2:
+        return None
+    codes, n_distinct = number_values(values)
+    if n_distinct > n / 10 and values.dtype != object:
+        order = np.lexsort((labels, values))
+        n_changes = np.sum(np.diff(labels[order]) != 0)
+        if n_changes > n_classes - 1 + 2 * LEAK * n_other:  # one misplaced row makes two changes
+            return None
+        exact = bool(n_changes == n_classes - 1)
+        nearly = "" if exact else "nearly "
+        return Leak(f"sorted by its values, the rows are {nearly}sorted by label", exact, False)
+    counts = sparse.coo_array((np.ones(n), (codes, labels)), shape=(n_distinct, labels.max() + 1)).tocsr()
+    top = counts.max(axis=1).toarray().ravel()
+    n_wrong = int(n - top[top > 1].sum())  # the prediction of a value that occurs once cannot be checked
+    if n_wrong > LEAK * n_other:
+        return None
+    winners = counts.argmax(axis=1).ravel()
+    present = n_distinct - bool(find_missing_values(values).any())
+    is_code = min(present, n_distinct) == n_classes == len(np.unique(winners))
+    if n_wrong == 0 and n_distinct == n_classes:
+        return Leak("each of its values goes with one label, and each label with one value", True, True)
+    words = f"its values determine {1 - n_wrong / n:.1%} of the labels"
+    return Leak(words, n_wrong == 0, bool(is_code))
+
+
+def count_others(labels: np.ndarray) -> int:
+    """Return how many labels, given as class numbers, are outside the largest class."""
+    return int(len(labels) - np.bincount(labels).max()) if len(labels) else 0
+
+
+def measure_missed(X: Any, labels: np.ndarray) -> float:
+    """Return how many labels some columns miss, as a share of those outside the largest class.
+
+    Rows are judged by what was learned from other rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Features of these columns.
+    labels : ndarray of int of shape (n_rows,)
+        Class numbers, -1 where the label is missing.
+
+    Examples
+    --------
+    >>> labels = np.arange(200) % 2
+    >>> noise = np.random.default_rng(0).random((200, 1))
+    >>> measure_missed(labels[:, None] + 0.1 * noise, labels), measure_missed(noise, labels) > 0.5
+    (0.0, True)
+    """
+    rows = np.flatnonzero(labels >= 0)
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
+    own = labels[rows]
+    return float(np.sum(_predict_others(X[rows], own) != own) / max(1, count_others(own)))
+
+
+def _predict_others(X, labels):
+    """Return a prediction for each row by classifiers that were not trained on it."""
+    if sparse.issparse(X):  # a forest would take long on many columns
+        from sklearn.linear_model import RidgeClassifier
+        from sklearn.model_selection import KFold, cross_val_predict
+
+        folds = KFold(5, shuffle=True, random_state=0)
+        return cross_val_predict(RidgeClassifier(), X, labels, cv=folds)
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    forest = ExtraTreesClassifier(
+        100, min_samples_leaf=2, bootstrap=True, oob_score=True, n_jobs=1, random_state=0
+    )
+    forest.fit(X, labels)
+    return forest.classes_[np.nan_to_num(forest.oob_decision_function_).argmax(axis=1)]
+
+
+def is_left_out(leak: Leak, missed: float | None) -> bool:
+    """Return whether a suspected column is left out.
+
+    Parameters
+    ----------
+    leak : Leak
+    missed : float or None
+        What the other columns miss, as `measure_missed` returns it; None if there are none.
+    """
+    if leak.is_code:
+        return True
+    return missed is not None and missed > AS_GOOD and (leak.exact or missed <= USEFUL)
+
+
+def format_left_out(leaks: dict[str, Leak]) -> list[str]:
+    """Return a note on columns that were left out, by name."""
+    if not leaks:
+        return []
+    names = list(leaks)
+    options = " ".join(f"--keep {shlex.quote(name)}" for name in names[:NAMED])
+    if len(names) == 1:
+        return [
+            f"The column {show(names[0])} was left out, because it gives the label away: "
+            f"{leaks[names[0]].words}. If it was known before the label, use it with {options}."
+        ]
+    return [
+        f"The columns {_name_some(names)} were left out, because each gives the label away: "
+        f"{leaks[names[0]].words}. If one was known before the label, use it, as with {options}."
+    ]
+
+
+def format_kept(leaks: dict[str, Leak], what: str = "column", option: str = "--exclude") -> list[str]:
+    """Return a note on suspected columns that were used, by name; without an option none is named."""
+    if not leaks:
+        return []
+    names = list(leaks)
+    options = " ".join(f"{option} {shlex.quote(name)}" for name in names[:NAMED])
+    hint = f"leave it out with {options}" if option else "leave it out"
+    if len(names) == 1:
+        return [
+            f"The {what} {show(names[0])} may give the label away: {leaks[names[0]].words}. It was used; if "
+            f"it was not known before the label, {hint}."
+        ]
+    return [
+        f"The {what}s {_name_some(names)} may each give the label away: {leaks[names[0]].words}. They were "
+        f"used; if one was not known before the label, {hint}."
+    ]
+
+
+def _name_some(names: Sequence[str]) -> str:
+    shown = [show(name) for name in names[:NAMED]]
+    last = [f"{len(names) - NAMED} more"] if len(names) > NAMED else [shown.pop()]
+    return f"{', '.join(shown)} and {last[0]}"
