@@ -32,6 +32,17 @@ def format_value(value: object) -> str:
     return " ".join(reprlib.repr(value).split())
 
 
+def quote_spaces(name: str) -> str:
+    """Return the name of a class; in quotes if it has spaces that cannot be seen, or several in a row.
+
+    Examples
+    --------
+    >>> quote_spaces("not spam"), quote_spaces("no "), quote_spaces("a  b")
+    ('not spam', "'no '", "'a  b'")
+    """
+    return name if name == " ".join(name.split()) else repr(name)
+
+
 # Shares and rates
 
 

@@ -31,7 +31,7 @@ def finished(tmp_path_factory):
     table = write(place / "loans.csv", rows)
     before = table.read_bytes()
     words = ("correct", table, "--label", "default", "--by", "who", "--seed", 3, "--svms", 200)
-    output = call(*words, "--threads", 1).output
+    output = call(*words, "--threads", 1, "--fill-missing").output
     return SimpleNamespace(
         folder=place / "loans.subsvms", table=table, before=before, clean=clean, output=output
     )

@@ -7,7 +7,8 @@ Every row carries an *action*:
 - ``drop``     the label is thought wrong, and `fit_resample` leaves the row out;
 - ``weight``   the row stays, weighted by the probability of its label;
 - ``review``   the row is only flagged, for a person to look at;
-- ``missing``  there was no label: the suggested one is filled in. Such rows are never counted as noise;
+- ``missing``  there was no label: the suggested one is filled in, or the row stays without one (`Settings`).
+  Such rows are never counted as noise;
 - ``verified`` the label is what a person decided;
 - ``audited``  it is replaced by the suggested one: an audit (`subsvms.audit`) showed most labels of a set to
   be wrong.
@@ -116,6 +117,11 @@ class Correction:
         return self.given < 0
 
     @property
+    def filled(self) -> np.ndarray:
+        """Rows that came without a label and get the suggested one."""
+        return self.missing & ~self.decided & self.settings.fill_missing
+
+    @property
     def decided(self) -> np.ndarray:
         """Rows whose label a person verified."""
         return np.zeros(len(self), dtype=bool) if self.verified is None else self.verified >= 0
@@ -150,12 +156,14 @@ class Correction:
 
     @property
     def labels(self) -> np.ndarray:
-        """The labels after the action, of the same type as the given ones."""
-        fixed = self.missing | self._fixed
+        """The labels after the action, of the same type as the given ones; None where there is none."""
+        fixed = self.filled | self._fixed
         labels = np.where(fixed, self.judgement.suggested, self.given)
         if self.verified is not None:
             labels = np.where(self.verified >= 0, self.verified, labels)
-        return self.classes[labels]
+        if np.all(labels >= 0):
+            return self.classes[labels]
+        return np.array([*self.classes.tolist(), None], dtype=object)[labels]
 
     @property
     def changed(self) -> np.ndarray:
@@ -185,7 +193,7 @@ class Correction:
         if self.settings.action == "weight":
             free = np.isin(self.judgement.halt, (Halt.NONE, Halt.CAPPED, *BY_OVERLAP))
             weight = np.where(free, self._own_posterior(), 1.0)
-            weight = np.where(self.missing, self.confidence, weight)
+            weight = np.where(self.missing, np.where(self.filled, self.confidence, 0.0), weight)
         return np.where(self.decided | (self.audited if self.audited is not None else False), 1.0, weight)
 
     def _own_posterior(self):

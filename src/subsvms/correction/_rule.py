@@ -54,12 +54,15 @@ class Settings:
     action : {"fix", "drop", "weight", "review"}
     max_error_rate : float or None
     min_confidence : float
+    fill_missing : bool
+        Whether rows without a label get the suggested one.
     """
 
     rule: str = "posterior"
     action: str = "fix"
     max_error_rate: float | None = None
     min_confidence: float = 0.5
+    fill_missing: bool = True
 
 
 @dataclass(frozen=True, eq=False)

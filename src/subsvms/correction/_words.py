@@ -58,11 +58,17 @@ BEYOND_HALF = (
     "If more than half of the labels are wrong, whatever learns from them sides with the wrong ones, and "
     "nothing in the table can show it: look at some of these rows before you use the result."
 )
+DISTRUSTED = (BEYOND_HALF, UNCHECKED)  # ends of notes that say not to use a result as it is
 REVERSED = (
     "Either labels were changed along the border between the classes, or the border is more intricate than "
     "was learned; the rule 'posterior' leaves such labels. If you know that the classes are well "
     "separated, use rule='majority' with max_error_rate."
 )
+
+
+def is_distrusted(notes: Sequence[str]) -> bool:
+    """Return whether a note says not to use the result before looking at some rows."""
+    return any(note.endswith(DISTRUSTED) for note in notes)
 
 
 def format_spared(n_rows: int, halt: Halt) -> str:

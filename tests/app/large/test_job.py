@@ -148,7 +148,7 @@ def test_the_model_of_a_run_in_parts_predicts(finished, tmp_path):
         (["--engine", "local", "--features", "x.npy"], "--features cannot be read in parts"),
         (["--engine", "local", "--exclude", "nothing"], "'nothing', which is not a column"),
         (["--engine", "local", "--by", "citty"], "did you mean 'city'"),
-        (["--engine", "local", "--label", "x0"], "looks continuous"),
+        (["--engine", "local", "--label", "x0"], "looks like a quantity"),
         (["--engine", "local", "--label", "none"], "no column 'none'"),
         (["--engine", "local", "--early-exit", "1"], "--early-exit must be"),
         (["--engine", "local", "--by", "label"], "which is the label"),

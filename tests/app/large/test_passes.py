@@ -104,12 +104,32 @@ def test_missing_labels_are_filled_in_and_listed(tmp_path):
     labels = columns["label"].to_pylist()
     labels[::50] = [None] * 20
     where = write_files(set_labels(columns, labels), tmp_path / "big")
-    run = correct_table(read_table(sorted(where.iterdir()), "label"), OPTIONS)
-    _, finding, (corrected, issues) = correct_in_parts(where, tmp_path / "work")
-    assert corrected["label"] == run.correction.labels.tolist() and None not in corrected["label"]
+    for fill in (False, True):
+        options = replace(OPTIONS, fill_missing=fill)
+        run = correct_table(read_table(sorted(where.iterdir()), "label"), options)
+        work = tmp_path / f"work {fill}"
+        _, finding, (corrected, issues) = correct_in_parts(where, work, options=options)
+        assert corrected["label"] == run.correction.labels.tolist()
+        assert corrected["label"].count(None) == (0 if fill else 20)
+        assert corrected["label_given"] == labels
+        assert finding.run.tally == run.tally
+        assert issues["action"].count("missing") == 20
+
+
+def test_merged_labels_are_written_in_one_spelling_and_the_given_ones_as_they_were(tmp_path):
+    columns = make_columns(1000)
+    labels = columns["label"].to_pylist()
+    first = labels[0]
+    labels[::10] = [label.upper() if label == first else label for label in labels[::10]]
+    assert first.upper() != first and labels.count(first.upper()) < labels.count(first)
+    where = write_files(set_labels(columns, labels), tmp_path / "big")
+    options = replace(OPTIONS, merge_labels=True)
+    table = read_table(sorted(where.iterdir()), "label", merge_labels=True)
+    learned, _, (corrected, _) = correct_in_parts(where, tmp_path / "work", options=options)
+    assert set(corrected["label"]) == set(table.classes) == {label.lower() for label in set(labels)}
+    assert corrected["label"] == correct_table(table, options).correction.labels.tolist()
     assert corrected["label_given"] == labels
-    assert finding.run.tally == run.tally
-    assert issues["action"].count("missing") == 20
+    assert "Read in another spelling" in learned.run.table_notes[0]
 
 
 def test_a_class_with_few_rows_in_the_sample_is_left_alone(tmp_path):

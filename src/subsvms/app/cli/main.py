@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subsvms.app.cli.shared import (
+    COLUMNS,
     FILE_HELP,
+    LABELS,
+    LARGE,
+    RECORDS,
+    RULE,
+    SVMS,
     Exclude,
     File,
     Format,
+    Keep,
     Label,
+    Merge,
     Missing,
+    Numeric,
     Only,
     Seed,
     Separator,
@@ -35,82 +44,141 @@ def correct(
     context: typer.Context,
     file: Annotated[str | None, typer.Argument(help=FILE_HELP, show_default=False)] = None,
     label: Annotated[str | None, typer.Option(help="Name of the label column.")] = None,
-    rule: Annotated[
-        str, typer.Option(help="posterior, which does the least harm, or majority, the paper's plain vote.")
-    ] = "posterior",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Report noise by this column, such as the annotator or the source, and do not learn from "
+            "it; may be repeated."
+        ),
+    ] = None,
+    row_id: Annotated[
+        str | None,
+        typer.Option("--id", help="Column that names the rows in all files; nothing is learned from it."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder to create; by default loans.subsvms next to loans.csv.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Find wrong labels, but write nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run.")] = False,
+    merge_labels: Merge = None,
+    numeric_classes: Numeric = False,
+    missing_label: Missing = None,
+    fill_missing: Annotated[
+        bool,
+        typer.Option(
+            "--fill-missing",
+            help="Fill in missing labels, if the columns tell the classes apart.",
+            rich_help_panel=LABELS,
+        ),
+    ] = False,
+    exclude: Exclude = None,
+    only: Only = None,
+    keep: Keep = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help=".npy or .npz file of embeddings, one per row, to use instead of the columns.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = None,
     action: Annotated[
-        str, typer.Option(help="What to do with labels that look wrong: fix, drop, weight or review.")
+        str,
+        typer.Option(
+            help="What to do with labels that look wrong: fix, drop, weight or review.", rich_help_panel=RULE
+        ),
     ] = "fix",
+    rule: Annotated[
+        str,
+        typer.Option(
+            help="posterior, which does the least harm, or majority, the paper's plain vote.",
+            rich_help_panel=RULE,
+        ),
+    ] = "posterior",
     max_error_rate: Annotated[
-        float | None, typer.Option(help="Change at most this share of the labels, the surest first.")
+        float | None,
+        typer.Option(help="Change at most this share of the labels, the surest first.", rich_help_panel=RULE),
     ] = None,
     min_confidence: Annotated[
-        float, typer.Option(help="Change a label only if another is more probable than this, from 0 to 1.")
+        float,
+        typer.Option(
+            help="Change a label only if another is more probable than this, from 0 to 1.",
+            rich_help_panel=RULE,
+        ),
     ] = 0.5,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of an earlier run on FILE: labels decided there count as verified.",
+            rich_help_panel=RULE,
+        ),
+    ] = None,
     svms: Annotated[
         int | None,
         typer.Option(
             help="How many SVMs vote. By default SVMs are chosen that predict the labels best; this, the "
-            "next two options and --early-exit set them instead."
+            "next two options and --early-exit set them instead.",
+            rich_help_panel=SVMS,
         ),
     ] = None,
     subset_size: Annotated[
-        str | None, typer.Option(help="Rows that each SVM is trained on: log_squared, log or a number.")
-    ] = None,
-    kernel: Annotated[str | None, typer.Option(help="Kernel of the SVMs: rbf, linear or poly.")] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(help="Report noise by this column, and do not learn from it; may be repeated."),
-    ] = None,
-    features: Annotated[
         str | None,
-        typer.Option(help=".npy or .npz file of embeddings, one per row, to use instead of the columns."),
+        typer.Option(
+            help="Rows that each SVM is trained on: log_squared, log or a number.", rich_help_panel=SVMS
+        ),
     ] = None,
-    exclude: Exclude = None,
-    only: Only = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="Kernel of the SVMs: rbf, linear or poly.", rich_help_panel=SVMS)
+    ] = None,
     seed: Seed = 0,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder to create; by default loans.subsvms next to loans.csv.")
-    ] = None,
-    save_model: Annotated[
-        Path | None, typer.Option(help="Also save the classifier, for subsvms predict.")
-    ] = None,
-    from_run: Annotated[
-        Path | None,
-        typer.Option("--from", help="run.json of an earlier run to repeat, byte for byte; instead of FILE."),
-    ] = None,
-    decisions: Annotated[
-        Path | None,
-        typer.Option(help="Folder of an earlier run on FILE: labels decided there count as verified."),
-    ] = None,
-    threads: Threads = None,
+    format: Format = None,
+    encoding: TextEncoding = None,
+    separator: Separator = None,
     engine: Annotated[
         str | None,
         typer.Option(
-            help="memory, or local or dask to work in parts; by default memory if FILE fits, else local."
+            help="memory, or local or dask to work in parts; by default memory if FILE fits, else local.",
+            rich_help_panel=LARGE,
         ),
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler; by default one starts on this machine.")
+        str | None,
+        typer.Option(
+            help="Address of a Dask scheduler; by default one starts on this machine.", rich_help_panel=LARGE
+        ),
     ] = None,
     pool_size: Annotated[
         int | None,
-        typer.Option(help="In parts: train SVMs on at most this many rows; by default 9,000 or more."),
+        typer.Option(
+            help="In parts: train SVMs on at most this many rows; by default 9,000 or more.",
+            rich_help_panel=LARGE,
+        ),
     ] = None,
     early_exit: Annotated[
         float | None,
         typer.Option(
-            help="In parts: ask no more SVMs about a row once its label will stay with this confidence."
+            help="In parts: ask no more SVMs about a row once its label will stay with this confidence.",
+            rich_help_panel=LARGE,
         ),
     ] = None,
-    format: Format = None,
-    encoding: TextEncoding = None,
-    separator: Separator = None,
-    missing_label: Missing = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Find wrong labels, but write nothing.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run.")] = False,
+    threads: Threads = None,
+    save_model: Annotated[
+        Path | None,
+        typer.Option(help="Also save the classifier, for subsvms predict.", rich_help_panel=RECORDS),
+    ] = None,
+    from_run: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Folder or run.json of an earlier run to repeat, byte for byte; instead of FILE.",
+            rich_help_panel=RECORDS,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=RECORDS)
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing but errors.", rich_help_panel=RECORDS)
+    ] = False,
 ) -> None:
     """Find wrong labels in a table, correct those that can be corrected, and say how sure each correction is.
 
@@ -143,8 +211,10 @@ def correct(
             label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
             min_confidence=min_confidence, svms=svms, kernel=kernel, seed=seed,
             subset_size=read_size(subset_size), exclude=tuple(exclude or ()), only=tuple(only or ()),
-            format=format, encoding=encoding, separator=separator, missing_label=tuple(missing_label or ()),
-            verified=verified, pool_size=pool_size, early_exit=early_exit,
+            keep=tuple(keep or ()), id=row_id, format=format, encoding=encoding, separator=separator,
+            missing_label=tuple(missing_label or ()), merge_labels=merge_labels,
+            numeric_classes=numeric_classes, fill_missing=fill_missing, verified=verified,
+            pool_size=pool_size, early_exit=early_exit,
         )  # fmt: skip
     outputs: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
     with showing_progress(Console(stderr=True, quiet=quiet)):
@@ -213,7 +283,8 @@ def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:
     for name in context.params:
         source = getattr(context.get_parameter_source(name), "name", "")
         if name not in allowed and source == "COMMANDLINE":
-            shown = "FILE" if name == "file" else f"--{name.replace('_', '-')}"
+            words = {"file": "FILE", "row_id": "--id"}
+            shown = words.get(name, f"--{name.replace('_', '-')}")
             raise InputError(f"--from takes all settings from the record of the run: leave out {shown}.")
 
 
@@ -313,6 +384,8 @@ def corrupt(
     encoding: TextEncoding = None,
     separator: Separator = None,
     missing_label: Missing = None,
+    merge_labels: Merge = None,
+    numeric_classes: Numeric = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a copy of a file in which an adversary has made labels wrong, to test a pipeline.
@@ -326,7 +399,9 @@ def corrupt(
     done = corrupt_file(
         file, label, name=attack, output=output, clean_column=clean_column, force=force,
         exclude=exclude or (), only=only or (),
-        reading=read_options(format, encoding, separator, missing_label),
+        reading=read_options(
+            format, encoding, separator, missing_label, merge_labels, numeric_classes
+        ),
         error_rate=error_rate, rho=rho, alpha=alpha, random_state=seed,
         matrix=None if matrix is None else parse_matrix(matrix), region_class=region_class,
     )  # fmt: skip

@@ -76,30 +76,92 @@ def main(
     """Find wrong labels, and classify in spite of them."""
 
 
+# Panels of --help, after the options that most people need.
+LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
+    "The labels",
+    "The columns",
+    "What is changed",
+    "The SVMs",
+    "How FILE is read",
+    "Large tables and speed",
+    "Records and programs",
+)
+
 FILE_HELP = "CSV, TSV, Parquet, Feather, JSON Lines or LIBSVM text, compressed or not; - is standard input."
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
 Label = Annotated[str, typer.Option(help="Name of the label column.")]
-Exclude = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
-Only = Annotated[list[str] | None, typer.Option(help="A column to use, instead of all; may be repeated.")]
-Seed = Annotated[int, typer.Option(min=0, max=2**31, help="Seed of everything that is random.")]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(help="A column to leave out; may be repeated.", rich_help_panel=COLUMNS),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(help="A column to use, instead of all; may be repeated.", rich_help_panel=COLUMNS),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A column to use although it seems to give the label away, or to be an identifier; may be "
+        "repeated.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Seed = Annotated[
+    int, typer.Option(min=0, max=2**31, help="Seed of everything that is random.", rich_help_panel=SVMS)
+]
 Threads = Annotated[
-    int | None, typer.Option(min=1, help="How many; by default one per core. Does not change the result.")
+    int | None,
+    typer.Option(
+        min=1, help="How many; by default one per core. Does not change the result.", rich_help_panel=LARGE
+    ),
 ]
 Format = Annotated[
-    str | None, typer.Option(help="csv, tsv, parquet, feather, jsonl or svmlight; by default detected.")
+    str | None,
+    typer.Option(
+        help="csv, tsv, parquet, feather, jsonl or svmlight; by default detected.", rich_help_panel=READING
+    ),
 ]
-TextEncoding = Annotated[str | None, typer.Option(help="Encoding of text files; by default UTF-8.")]
-Separator = Annotated[str | None, typer.Option(help="Separator of CSV files; by default detected.")]
+TextEncoding = Annotated[
+    str | None, typer.Option(help="Encoding of text files; by default UTF-8.", rich_help_panel=READING)
+]
+Separator = Annotated[
+    str | None, typer.Option(help="Separator of CSV files; by default detected.", rich_help_panel=READING)
+]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(help="A label that means 'not labelled', besides the empty one; may be repeated."),
+    typer.Option(
+        help="A label that means 'not labelled', besides the empty one; may be repeated.",
+        rich_help_panel=LABELS,
+    ),
+]
+Merge = Annotated[
+    bool | None,
+    typer.Option(
+        "--merge-labels/--no-merge-labels",
+        help="Labels that differ only in case or spaces are one class, or not; by default they stop the run.",
+        rich_help_panel=LABELS,
+    ),
+]
+Numeric = Annotated[
+    bool,
+    typer.Option(
+        "--numeric-classes",
+        help="The labels are classes although they look like a quantity.",
+        rich_help_panel=LABELS,
+    ),
 ]
 
 
-def read_options(format, encoding, separator, missing_label):
+def read_options(format, encoding, separator, missing_label, merge_labels=None, numeric_classes=False):
     """Return the options as `read_table` takes them."""
-    names = ("format", "encoding", "separator", "missing_labels")
-    return dict(zip(names, (format, encoding, separator, missing_label or ()), strict=True))
+    return {
+        "format": format,
+        "encoding": encoding,
+        "separator": separator,
+        "missing_labels": missing_label or (),
+        "merge_labels": merge_labels,
+        "numeric_classes": numeric_classes,
+    }
 
 
 def make_printable(text: str) -> str:

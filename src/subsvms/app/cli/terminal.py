@@ -81,20 +81,21 @@ class PlainLines:
 def show_summary(summary: Summary, console: Console) -> None:
     """Print the summary of a run."""
     lines = [summary.ensemble["words"], *(f"Note: {note}" for note in summary.notes), *summary.remarks]
+    files = []
     if summary.folder is not None:
         width = max(len(name) for name, _ in summary.files)
-        lines += [
+        files = [
             f"Written to {summary.folder}:",
             *(f"  {name:{width}}  {about}" for name, about in summary.files),
         ]
     if summary.model is not None:
-        lines.append(f"The classifier was saved to {summary.model}.")
+        files.append(f"The classifier was saved to {summary.model}.")
     console.print(as_text(" ".join([f"{summary.title}: {summary.rows:,} rows.", *summary.words])))
     console.print(make_class_table(summary), *map(make_group_table, summary.groups), sep="\n")
     for line in lines:
         console.print(as_text(line))
-    for step in summary.next:  # not wrapped: commands are copied from here
-        console.print(as_text(step), soft_wrap=True)
+    for line in (*files, *summary.next):  # not wrapped: commands are copied from here
+        console.print(as_text(line), soft_wrap=True)
 
 
 def as_text(line: str) -> Text:

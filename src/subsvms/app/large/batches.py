@@ -13,7 +13,7 @@ import numpy as np
 from subsvms.app.features.make import make_features
 from subsvms.app.large.early_exit import Exits, count_until_settled, plan_exits
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.run import Run, prepare_estimator
+from subsvms.app.runs.run import Run, may_fill, prepare_estimator
 from subsvms.app.runs.tally import Grouping, Tally, learn_grouping
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
@@ -151,8 +151,8 @@ class BatchCorrector:
         withstands = count_withstood(votes, self.pool_sizes, trained, self.subset_size, pooled=self.capped)
         return Correction(
             classes=self.labels.classes, given=given, judgement=judgement, votes=votes,
-            noise=self.rule.noise, withstands=withstands, certainty=CONFIDENCE, settings=self.rule.settings,
-            choice=self.choice,
+            noise=self.rule.noise, withstands=withstands, certainty=CONFIDENCE, choice=self.choice,
+            settings=may_fill(self.rule.settings, self.options, self.rule.noise),
         )  # fmt: skip
 
     def as_table(self, batch: Any) -> LabelledTable:
@@ -242,7 +242,7 @@ def learn(
     more |= {"labels": labels.name(given[sample]), "notes": labels.notes}
     table = wrap_columns(columns.take(sample), labels.column, decimal_comma, **more)
     groupings = tuple(learn_grouping(table, name) for name in options.by)
-    made = make_features(table, exclude=(*options.exclude, *options.by), only=options.only)
+    made = make_features(table, exclude=options.left_out, only=options.only, keep=options.keep)
     X = made.transformer.transform(wrap_columns(columns, labels.column, decimal_comma))
 
     trained = train_model(prepare_estimator(options, n_jobs), X, in_pool, given, labels.classes, drawing)

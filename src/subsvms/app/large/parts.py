@@ -187,7 +187,9 @@ def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correcti
     place = batch.column_names.index(label)
     column = batch.column(place)
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    new = correction.missing | correction.changed
+    new = correction.filled | correction.changed
+    if corrector.labels.merged:  # then the spelling may be new
+        new = new | ~correction.missing
     if new.any():
         labels = as_type(correction.labels.tolist(), kind)
         changed = compute.if_else(pa.array(new), labels, column.cast(kind).combine_chunks())
@@ -195,6 +197,8 @@ def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correcti
         batch = batch.set_column(place, batch.schema.field(place), changed)
     names = pa.array(corrector.labels.classes)
     given = names.take(pa.array(correction.given, mask=correction.missing))
+    if corrector.labels.merged:
+        given = compute.if_else(pa.array(correction.missing), None, column.cast(names.type).combine_chunks())
     batch = batch.add_column(place + 1, number_name(f"{label}_given", batch.column_names), given)
     if correction.settings.action == "weight":
         weights = pa.array(np.round(correction.sample_weight, DIGITS))
@@ -217,7 +221,8 @@ def tabulate_rows(
     import pyarrow as pa
 
     kind = pa.array(corrector.labels.classes).type
-    return tabulate(correction, chosen, batch, corrector.labels.column, kind, numbers=rows)
+    named = corrector.options.id_column
+    return tabulate(correction, chosen, batch, corrector.labels.column, kind, numbers=rows, id_column=named)
 
 
 def rank_rows(batch: Any, correction: Correction, rows: np.ndarray) -> Any:

@@ -5,6 +5,7 @@ a label in. If there is an audit, they follow the audit: its claim compares with
 suggestion is followed, and only missing labels may be filled in.
 """
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,10 +123,17 @@ def apply_decisions(
         desk.check_output(path, force=force)
         audited = find_audited(desk) or Audited({}, {}, (), complete=False)
         decided, followed = desk.decided_labels, {}
-        if undecided == "suggestion":
-            acted = np.flatnonzero((desk.flagged & (not audited.complete)) | (desk.given < 0))
-            followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
         answers = audited.unseen | audited.answered
+        if not decided and not answers and undecided == "keep":
+            folder = shlex.quote(str(desk.folder))
+            raise TableError(
+                f"Nothing has been decided in {str(desk.folder)!r}, so nothing was written: decide with "
+                f"subsvms review {folder}, or follow the suggestions with --undecided suggestion."
+            )
+        if undecided == "suggestion":
+            fills = desk.options.fill_missing and desk.record.found.explained
+            acted = np.flatnonzero((desk.flagged & (not audited.complete)) | ((desk.given < 0) & fills))
+            followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
         labels = table.labels.copy()
         for row, label in (followed | answers | decided).items():
             if not 1 <= row <= len(table):

@@ -108,6 +108,14 @@ class Desk(OpenedRun):
         self.confidence = found["confidence"].to_numpy()
         self.flagged = np.array(self.columns_of_issues["is_label_issue"], dtype=bool)
         self.witnesses = {side: found[side].to_pylist() for side in ("supporting", "opposing")}
+        self.names = self._read_names(self.options.id_column)
+
+    def _read_names(self, column: str | None) -> list[str]:
+        """Return what the table calls the row of each issue (`--id`); nothing if it has no such column."""
+        if column is None:
+            return []
+        cells = list_values(self.table.columns[column].take(self.rows - 1))
+        return ["" if cell is None else cut(str(cell)) for cell in cells]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -227,6 +235,7 @@ class Desk(OpenedRun):
         row = int(self.rows[number])
         return {
             "row": row,
+            "id": self.names[number] if self.names else None,
             "given": cut(self.classes[self.given[number]]) if self.given[number] >= 0 else None,
             "suggested": cut(self.classes[self.suggested[number]]),
             "confidence": float(self.confidence[number]),

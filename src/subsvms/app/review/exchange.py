@@ -105,8 +105,11 @@ def describe(desk: Desk, row: int) -> dict[str, Any]:
     """Return an issue as one plain object."""
     found = desk.describe(row)
     decision = found["decision"] or {}
+    named = {} if found["id"] is None else {"id": found["id"]}
     return {
-        **{name: found[name] for name in KNOWN},
+        **{name: found[name] for name in KNOWN[:1]},
+        **named,
+        **{name: found[name] for name in KNOWN[1:]},
         **{name: decision.get(name) for name in ("label", "verdict", "who")},
         "values": dict(zip(found["columns"], found["values"], strict=True)),
     }
@@ -122,7 +125,7 @@ def as_tasks(lines: list[dict[str, Any]]) -> bytes:
     tasks = []
     for line in lines:
         shown = [f"{name}: {value}" for name, value in line["values"].items()]
-        data = {name: line[name] for name in ("row", "given", "suggested", "reason")}
+        data = {name: line[name] for name in ("row", "id", "given", "suggested", "reason") if name in line}
         chosen = {"choices": [line["suggested"]]}
         choice = {"from_name": "label", "to_name": "text", "type": "choices", "value": chosen}
         tasks.append({

@@ -47,10 +47,20 @@ class Issues:
         """Suspicious labels; rows without one do not count."""
         return int(np.sum(self.correction.given[self.rows] >= 0))
 
-    def to_table(self, table: LabelledTable) -> Any:
-        """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table."""
+    def to_table(self, table: LabelledTable, id_column: str | None = None) -> Any:
+        """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table.
+
+        Parameters
+        ----------
+        table : LabelledTable
+        id_column : str, optional
+            A column that comes directly after the number of the row.
+        """
         label, kind = str(table.label), get_label_type(table)
-        return tabulate(self.correction, self.rows, table.columns, label, kind, witnesses=self.witnesses)
+        return tabulate(
+            self.correction, self.rows, table.columns, label, kind, witnesses=self.witnesses,
+            id_column=id_column, lines=None if table.text is None else table.text.lines,
+        )  # fmt: skip
 
 
 def find_issues(correction: Correction, X: Table) -> Issues:
@@ -100,6 +110,8 @@ def tabulate(
     *,
     numbers: np.ndarray | None = None,
     witnesses: Witnesses | None = None,
+    id_column: str | None = None,
+    lines: np.ndarray | None = None,
 ) -> Any:
     """Return what is known about some rows, and their values, in typed columns.
 
@@ -117,6 +129,10 @@ def tabulate(
         Row numbers, from 0, of what was corrected, if it is not the whole table.
     witnesses : Witnesses, optional
         Of the rows.
+    id_column : str, optional
+        The column that names the rows; it comes directly after their numbers.
+    lines : ndarray of int of shape (n_rows,), optional
+        The line of a text file on which each row of what was corrected starts.
 
     Returns
     -------
@@ -145,10 +161,16 @@ def tabulate(
     types = {field.name: field.type for field in make_schema(label_type)}
     whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
     table = pa.table({name: pa.array(found[name], types[name], from_pandas=whole) for name in found})
+    if lines is not None:
+        table = table.add_column(1, "line", pa.array(lines[rows], pa.int64()))
     values = columns.take(rows)
+    taken = [*table.column_names, "line"]  # which a table that is not text does not have
     for field, column in zip(values.schema, values.columns, strict=True):
         if field.name != label:
-            table = table.append_column(field.with_name(find_free(field.name, table.column_names)), column)
+            place = 1 + (lines is not None) if field.name == id_column else len(table.column_names)
+            field = field.with_name(find_free(field.name, taken))
+            taken.append(field.name)
+            table = table.add_column(place, field, column)
     return table
 
 

@@ -1,5 +1,6 @@
 """Correct a file and leave a folder: the whole job, from bytes to files."""
 
+import shlex
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -33,7 +34,7 @@ DESCRIPTIONS = {
     "fix": "the table with corrected labels, the given ones beside them",
     "drop": "the table without the rows whose label is probably wrong",
     "weight": "the table with a weight for each row",
-    "review": "the table as it was, missing labels filled in",
+    "review": "the table as it was",
 }
 
 
@@ -126,9 +127,22 @@ def describe_output(
         [corrected, DESCRIPTIONS[action]],
         *issues,
         [REPORT, "a page to read and to pass on"],
-        [RECORD, f"the record; subsvms correct --from {RECORD} repeats the run"],
+        [RECORD, f"the record; to repeat the run: {repeat_command(place)}"],
     ]
     return {"folder": str(place), "model": None if model is None else str(model), "files": files}
+
+
+def repeat_command(place: Path) -> str:
+    """Return the command that repeats the run in a folder, into another one.
+
+    Examples
+    --------
+    >>> repeat_command(Path("my loans.subsvms"))
+    "subsvms correct --from 'my loans.subsvms' --output 'my loans.repeated.subsvms'"
+    """
+    stem = place.name.removesuffix(".subsvms")
+    other = place.with_name(f"{stem}.repeated.subsvms")
+    return shlex.join(["subsvms", "correct", "--from", str(place), "--output", str(other)])
 
 
 def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, Input]:

@@ -280,7 +280,7 @@ def predict_file(
     >>> rows = [f"{i % 9},{['red', 'green'][i % 2]},{['apple', 'pear'][i % 2]}" for i in range(40)]
     >>> _ = path.write_text("\n".join(["size,colour,fruit", *rows]))
     >>> table = read_table(path, "fruit")
-    >>> made = make_features(table)
+    >>> made = make_features(table, keep=["colour"])
     >>> classifier = SubSVMClassifier(n_estimators=50, random_state=0).fit(made.X, table.labels)
     >>> save_model(Model(classifier, made.transformer, "fruit"), path.with_name("model"))
     >>> _ = path.with_name("new.csv").write_text("colour,size\nred,7\ngreen,\n")

@@ -14,7 +14,9 @@ CHOICES = {
 }
 SIZES = ("log", "log_squared")
 # Fields that have scikit-learn's name here and a shorter one on the command line and in records of format 1.
-FLAGS = {"n_estimators": "svms", "subsample_size": "subset_size", "random_state": "seed"}
+FLAGS = {
+    "n_estimators": "svms", "subsample_size": "subset_size", "random_state": "seed", "id_column": "id",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,22 @@ class Options:
         The seed (--seed).
     exclude, only : tuple of str
         Columns that are not features; the only columns that are.
+    keep : tuple of str
+        Columns that are features even if they seem to give the label away, or to be identifiers.
     by : tuple of str
         Columns to report the noise by. They are not features.
+    id_column : str or None
+        Column that names the rows (--id). It is not a feature.
     format, encoding, separator : str or None
         How to read the file; None to detect it.
     missing_label : tuple of str
         Labels that mean "not labelled".
+    merge_labels : bool or None
+        Whether labels that differ only in case or spaces are one class; None to stop if there are any.
+    numeric_classes : bool
+        Whether numbers are classes even if they look like a quantity.
+    fill_missing : bool
+        Whether rows without a label get the suggested one.
     verified : tuple of (int, label)
         Rows, counted from 1, and the labels that people decided they have.
     early_exit : float or None
@@ -69,11 +81,16 @@ class Options:
     random_state: int = 0
     exclude: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
+    id_column: str | None = None
     format: str | None = None
     encoding: str | None = None
     separator: str | None = None
     missing_label: tuple[str, ...] = ()
+    merge_labels: bool | None = None
+    numeric_classes: bool = False
+    fill_missing: bool = False
     verified: tuple[tuple[int, str | int | float | bool | None], ...] = ()
     early_exit: float | None = None
     pool_size: int | None = None
@@ -95,6 +112,8 @@ class Options:
             check_range("--early-exit", self.early_exit, 0.5, 1, "[)")
         if self.pool_size:
             check_count("--pool-size", self.pool_size, 100)
+        if self.id_column is not None and not isinstance(self.id_column, str):
+            raise TableError(f"--id must be the name of a column; got {self.id_column!r}.")
         if self.subsample_size not in (None, *SIZES):
             if isinstance(self.subsample_size, str):
                 raise TableError(
@@ -115,7 +134,13 @@ class Options:
         return cls(**{fields.get(name, name): value for name, value in flags.items()})
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that are not features."""
+        names = [] if self.id_column is None else [self.id_column]
+        return tuple(dict.fromkeys([*self.exclude, *self.by, *names]))
+
+    @property
     def reading(self) -> dict[str, Any]:
         """What `read_table` takes."""
-        names = ("format", "encoding", "separator")
+        names = ("format", "encoding", "separator", "merge_labels", "numeric_classes")
         return {name: getattr(self, name) for name in names} | {"missing_labels": self.missing_label}

@@ -59,7 +59,7 @@ def write_corrected(run: Run, path: Path) -> None:
     labels = correction.labels.astype(object)
     extra: dict[str, Any] = {}
     if table.format != "svmlight":  # which has no place for columns
-        extra[free_name(table, f"{table.label}_given")] = table.labels
+        extra[free_name(table, f"{table.label}_given")] = table.as_written
         if correction.settings.action == "weight":
             extra[free_name(table, "sample_weight")] = np.round(correction.sample_weight, DIGITS)
     keep = correction.kept
@@ -71,7 +71,7 @@ def write_corrected(run: Run, path: Path) -> None:
 
 def write_issues(run: Run, issues: Issues, folder: Path) -> None:
     """Write the suspicious labels with the values of their rows, for programs and for people."""
-    table = issues.to_table(run.table)
+    table = issues.to_table(run.table, run.options.id_column)
     cells: dict[str, list] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         values = list_values(column)

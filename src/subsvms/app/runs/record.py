@@ -50,6 +50,7 @@ class Found:
     rows: int
     action: str
     words: list[str]
+    explained: bool = True
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ A run is determined by its options and the bytes of its files; the number of thr
 """
 
 import re
+import shlex
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,19 +17,22 @@ from subsvms._validation import check_table
 from subsvms.app.features.make import DROPPED, Features, make_features
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
-from subsvms.app.tables.files import digest_file, show
+from subsvms.app.tables.files import digest_file, show, suggest
 from subsvms.app.tables.labels import as_array
 from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._corrector import LabelCorrector
+from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._result import Correction
+from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
 from subsvms.ensemble._pool import draw_rows
 from subsvms.exceptions import TableError
 
 LABELLERS = re.compile(
-    r"annotat|label+er|\brater|_rater|coder|worker|reviewer|operator|(?:label+ed|checked|entered|coded|rated)_?by",
+    r"annotat|label+er|(?:\b|_)rater|coder|worker|reviewer|operator"
+    r"|(?:label+ed|checked|entered|coded|rated)_?by|(?:\b|_)(?:source|vendor|batch|site)(?:\b|_|$)",
     re.IGNORECASE,
-)  # columns that say who made a label
+)  # columns that say who made a label, or where it came from
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +80,9 @@ class Run:
         odd = (note for note in self.features.notes if not note.startswith(DROPPED))
         who = [name for name in dict.fromkeys(self.features.sources) if LABELLERS.search(name)]
         hint = (
-            f"The column {show(name)} may say who labelled a row, and it was used as a feature, so errors of "
-            "one person can look right: name it with --by to see them."
+            f"The column {show(name)} may say who labelled a row, or where it came from, and it was used as "
+            "a feature, so errors of one person or source can look right: see them with --by "
+            f"{shlex.quote(name)}."
             for name in who
             if name in self.table.columns.column_names
         )
@@ -88,7 +93,9 @@ class Run:
         """What happened to the columns that are not features."""
         dropped = (note for note in self.features.notes if note.startswith(DROPPED))
         used = (f"{DROPPED}the column {show(name)} groups the rows." for name in self.options.by)
-        return (*dropped, *used)
+        name = self.options.id_column
+        named = () if name is None else (f"{DROPPED}the column {show(name)} names the rows.",)
+        return (*dropped, *used, *named)
 
 
 def correct_table(
@@ -127,6 +134,7 @@ def correct_table(
     True
     """
     clock = Clock()
+    check_id(table, options.id_column)
     groups = {name: learn_grouping(table, name) for name in options.by}
     announce("making features")
     made = learn_features(table, options, features)
@@ -141,21 +149,46 @@ def correct_table(
     clock.lap("voting")
     members = {name: group.read(table.columns[name]) for name, group in groups.items()}
     correction = corrector.correction_
+    settings = may_fill(correction.settings, options, correction.noise)
+    correction = replace(correction, settings=settings)
     path = None if features is None else Path(features)
     digest = None if path is None else digest_file(path)
     tally = Tally.of(correction, members)
     return Run(options, table, made, path, digest, corrector.model_, correction, tally, clock.laps)
 
 
+def check_id(table: LabelledTable, name: str | None) -> None:
+    """Raise an error if the table has no column that could name the rows."""
+    names = [one for one in table.columns.column_names if one != table.label]
+    if name is None or name in names:
+        return
+    if name == table.label:
+        raise TableError(
+            f"--id names {show(name)}, which is the label of {table.name}: choose another column."
+        )
+    if table.matrix is not None:
+        raise TableError(f"{table.name} is LIBSVM text, which has no names of rows: leave out --id.")
+    hint = suggest(name, names) or "."
+    raise TableError(f"--id names {show(name)}, which is not a column of {table.name}{hint}")
+
+
+def may_fill(settings: Settings, options: Options, noise: NoiseEstimate) -> Settings:
+    """Return settings that fill in missing labels only if asked, and if the columns explain the labels."""
+    return replace(settings, fill_missing=options.fill_missing and noise.explained)
+
+
 def learn_features(table: LabelledTable, options: Options, features: str | Path | None = None) -> Features:
     """Return the features of a table, made from the rows that a run in parts would make them from."""
-    exclude = options.exclude if features is not None else (*options.exclude, *options.by)
+    exclude = options.exclude if features is not None else options.left_out
+    chosen: dict[str, Any] = {"exclude": exclude, "only": options.only, "keep": options.keep}
     drawing = draw_rows(table.codes, len(table.classes), seed=options.random_state)
     rows = np.flatnonzero(drawing.in_sample(np.arange(len(table))))
     if len(rows) == len(table) or table.matrix is not None or features is not None:
-        return make_features(table, exclude=exclude, only=options.only, features=features)
-    sample = replace(table, columns=table.columns.take(rows), labels=table.labels[rows], text=None)
-    made = make_features(sample, exclude=exclude, only=options.only)
+        return make_features(table, features=features, **chosen)
+    sample = replace(
+        table, columns=table.columns.take(rows), labels=table.labels[rows], text=None, written_labels=None
+    )
+    made = make_features(sample, **chosen)
     return replace(made, X=made.transformer.transform(table))
 
 

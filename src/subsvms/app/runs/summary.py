@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._text import format_interval, format_percent, is_rate_known
+from subsvms._text import format_interval, format_percent, is_rate_known, quote_spaces
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.arrow import list_values
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import Halt
-from subsvms.correction._words import format_keeper
+from subsvms.correction._words import format_keeper, is_distrusted
 from subsvms.ensemble import subset_size
 
 ROWS_SHOWN = 50  # in full, with all they are compared with
@@ -41,8 +41,8 @@ class Summary:
         What the table and its label column are called.
     version, finished : str
         Version of subsvms; when the run ended, in ISO 8601, UTC.
-    rows, labelled, missing : int
-        Rows of the table; those with a label, and those without.
+    rows, labelled, missing, filled : int
+        Rows of the table; those with a label, those without, and how many of these got one.
     features, columns_used : int
         How many features there are, and from how many columns they come.
     rule, action : str
@@ -61,7 +61,8 @@ class Summary:
     noise_matrix : list of list of float
         P(given class | true class), a line for each true class.
     expected_precision : float or None
-        Share of the flagged labels that are expected to be wrong; None if there is no estimate.
+        Share of the flagged rows for which the suggestion is expected to be right; None if there is no
+        estimate.
     classes, moves, groups : list of dict
         What `list_classes`, `list_moves` and `list_groups` return.
     notes, remarks : list of str
@@ -101,6 +102,7 @@ class Summary:
     rows: int
     labelled: int
     missing: int
+    filled: int
     features: int
     columns_used: int
     rule: str
@@ -168,13 +170,15 @@ def summarise(
         As in `Summary`; none if nothing is written.
     """
     noise, tally = run.correction.noise, run.tally
+    missing = tally.rows - tally.labelled
     kept_by = [
         [format_keeper(Halt[name], run.correction.settings), count] for name, count in tally.kept_by.items()
     ]
     summary = Summary(
         title=name_table(run), label=run.options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), rows=tally.rows,
-        labelled=tally.labelled, missing=tally.rows - tally.labelled, features=int(run.features.X.shape[1]),
+        labelled=tally.labelled, missing=missing, filled=missing * run.correction.settings.fill_missing,
+        features=int(run.features.X.shape[1]),
         columns_used=len(set(run.features.sources)), rule=run.options.rule, action=run.options.action,
         flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
         held_back=tally.held_back, kept_by=kept_by, explained=noise.explained,
@@ -235,7 +239,7 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
     wrong, limits = joint.sum(axis=0) - np.diag(joint), bound_wrong(noise, tally.given)
     return [
         {
-            "name": cut(str(name)),
+            "name": cut(quote_spaces(str(name))),
             "rows": tally.given[number],
             "rate": name_rate(noise.rates[number], noise.rate_interval[number]),
             "rate_low": float(noise.rate_interval[number][0]),
@@ -275,7 +279,7 @@ def bound_wrong(noise: NoiseEstimate, given: Sequence[int]) -> np.ndarray:
 
 def list_moves(run: Run) -> list[dict[str, Any]]:
     """Return how many flagged labels go from one class to another, most first."""
-    names = [str(name) for name in run.correction.classes.tolist()]
+    names = [quote_spaces(str(name)) for name in run.correction.classes.tolist()]
     moves = [
         {"given": names[given], "suggested": names[suggested], "rows": count}
         for given, line in enumerate(run.tally.moves)
@@ -316,12 +320,13 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) 
     """
     correction = issues.correction
     numbers = np.arange(len(correction)) if numbers is None else numbers
-    names = [str(name) for name in correction.classes.tolist()]
+    names = [quote_spaces(str(name)) for name in correction.classes.tolist()]
     columns, rows, found = choose_columns(run), issues.rows[:ROWS_SHOWN], []
     quality, action, reason = correction.label_quality, correction.action, correction.explain(rows)
     proposed = correction.compared[rows]
     confidence = correction.judgement.posterior[rows, proposed]
     share = correction.votes.share[rows, proposed]
+    name = run.options.id_column
     for i, row in enumerate(rows.tolist()):
         sides = {
             side: [
@@ -333,6 +338,7 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) 
         }  # fmt: skip
         found.append({
             "row": int(numbers[row]) + 1,
+            "id": None if name is None else show_values(run, row, [name])[0],
             "given": names[correction.given[row]] if correction.given[row] >= 0 else None,
             "suggested": names[proposed[i]],
             "confidence": float(confidence[i]),
@@ -464,8 +470,10 @@ def format_result(summary: Summary) -> list[str]:
         words.append(summary.listing)
     if summary.verified:
         words.append(f"Labels that people verified, and that stay as they decided: {summary.verified:,}.")
-    if summary.missing:
-        words.append(f"Rows without a label, whose labels were filled in: {summary.missing:,} of {rows}.")
+    if summary.filled:
+        words.append(f"Rows without a label, whose labels were filled in: {summary.filled:,} of {rows}.")
+    elif summary.missing:
+        words.append(f"Rows without a label, which stay without one: {summary.missing:,} of {rows}.")
     return words
 
 
@@ -484,18 +492,17 @@ def format_action(summary: Summary) -> str:
     }[summary.action]
     if summary.expected_precision is None:
         return f"{done}, following the plain vote, which gives no probabilities."
-    fixed = summary.action == "fix"
+    what = "the new label" if summary.action == "fix" else "the suggestion"
     if one:
-        what = "the new label is right" if fixed else "its label is wrong"
-        return f"{done}; {what} with probability {format_percent(summary.expected_precision)}."
-    whose, what = ("the new labels", "right") if fixed else ("their labels", "wrong")
-    return f"{done}; about {n * summary.expected_precision:,.0f} of {whose} are expected to be {what}."
+        return f"{done}; {what} is right with probability {format_percent(summary.expected_precision)}."
+    return f"{done}; about {n * summary.expected_precision:,.0f} of {what}s are expected to be right."
 
 
 def format_held_back(summary: Summary) -> str:
     """Return what kept labels although another one is more probable, in a sentence."""
-    which = "more" if summary.flagged else "rows"
-    start = f"For {summary.held_back:,} {which}, another label is more probable"
+    n = summary.held_back
+    which = "more" if summary.flagged else "row" if n == 1 else "rows"
+    start = f"For {n:,} {which}, another label is more probable"
     if len(summary.kept_by) == 1:
         ((what, _),) = summary.kept_by
         return f"{start}, but {what} kept the given one."
@@ -518,6 +525,9 @@ def format_listing(summary: Summary) -> str:
     # Beside the number of right changes among the same labels, another number would look like a mistake.
     same = summary.flagged == n and summary.expected_precision is not None
     unknown = ", noise that the rule does not know of included" if same else ""
+    if n == 1:
+        chance = format_percent(summary.expected_wrong)
+        return f"The label listed ({which[2:]}) is wrong with probability {chance}{unknown}."
     wrong = f"{summary.expected_wrong:,.0f}"
     return f"Of the {n:,} labels listed ({which}), about {wrong} are expected to be wrong{unknown}."
 
@@ -534,8 +544,11 @@ def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
         return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
     (corrected, _), (listed, _) = summary.files[:2]
     steps = []
+    changed = summary.changed or summary.dropped or summary.filled
     if summary.n_worst:
         steps.append(f"Look at the worst rows (report.html), or at all of them ({listed}).")
+        if not changed:
+            steps += format_worth_a_look(summary, listed)
         if reviewable:
             steps.append(f"To decide on them one by one: subsvms review {shlex.quote(summary.folder)}")
         if reviewable and is_worth_audit(summary):
@@ -545,13 +558,28 @@ def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
             )
     if summary.notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
-    if summary.changed or summary.dropped or summary.missing:
+    if changed and is_distrusted(summary.notes):
+        steps.append(
+            f"Do not use {corrected} before you have looked at some of its changes: a note says why."
+        )
+    elif changed:
         steps.append(f"If you agree, use {corrected} in place of {summary.title}.")
     elif summary.action == "weight":
         steps.append(f"Train with the column sample_weight of {corrected}.")
-    elif summary.flagged == 0:
+    elif summary.flagged == 0 and not summary.groups:
         steps.append(
             "No label was changed. If a column says who labelled a row, or where it came from, name it with "
             "--by."
         )
+    if summary.missing and not summary.filled and summary.explained:
+        steps.append("To fill in missing labels: the same command with --fill-missing.")
     return steps
+
+
+def format_worth_a_look(summary: Summary, listed: str) -> list[str]:
+    """Return how many of the first labels listed are expected to be wrong; nothing if it is none."""
+    doubts = [1 - row["quality"] for row in summary.worst if row["given"] is not None]
+    if round(sum(doubts)) < 1:
+        return []
+    which = f"the first {len(doubts)} labels" if len(doubts) > 1 else "the first label"
+    return [f"Worth a look: {which} in {listed}; expected wrong: about {sum(doubts):.0f}."]

@@ -31,6 +31,9 @@ export function fillSelect(select, texts, first = null) {
   select.replaceChildren(...(first === null ? [] : [make("option", { value: "" }, first)]), ...options);
 }
 
+/** The number of a row, and what its table calls it. */
+const nameRow = (issue) => [`Row ${count(issue.row)}`, ...(issue.id === null ? [] : [", ", name(issue.id)])];
+
 /** One issue of the list. */
 export function makeLine(issue, chosen) {
   const button = make(
@@ -38,7 +41,7 @@ export function makeLine(issue, chosen) {
     { type: "button", "data-row": issue.row, "aria-current": chosen && "true", tabindex: chosen ? "0" : "-1" },
     make("span", { class: "labels" }, ...move(issue)),
     make("span", { class: "sure" }, sure(issue.confidence), " ", bar(issue.confidence)),
-    make("span", { class: "soft" }, `Row ${count(issue.row)}`),
+    make("span", { class: "soft" }, ...nameRow(issue)),
     makeMark(issue.decision),
   );
   return make("li", {}, button);
@@ -53,7 +56,7 @@ function makeMark(decision) {
 /** Everything about the chosen issue. */
 export function makeDetail(issue, label) {
   return [
-    make("p", { class: "soft" }, `Row ${count(issue.row)}: `, name(label), " as given → suggested"),
+    make("p", { class: "soft" }, ...nameRow(issue), ": ", name(label), " as given → suggested"),
     make("h2", { id: "detail-title", tabindex: "-1" }, ...move(issue)),
     makeDecision(issue.decision),
     make(
