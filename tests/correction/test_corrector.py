@@ -16,6 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
+from subsvms._progress import listening
 from subsvms.exceptions import LabelNoiseWarning
 
 
@@ -306,3 +307,14 @@ def test_certificates_are_not_given_for_weights_that_depend_on_the_labels(cancer
     X, y = cancer
     assert quick(X, y).withstands.max() > 0
     assert quick(X, y, estimator=SubSVMClassifier(class_weight="balanced")).withstands.max() == 0
+
+
+def test_votes_on_rows_outside_the_pool_are_reported(cancer, monkeypatch):
+    """They take most of the time with a large table."""
+    monkeypatch.setattr("subsvms.ensemble._pool.choose_pool_size", lambda n_rows: 100)
+    X, y = cancer
+    seen = []
+    with listening(lambda *progress: seen.append(progress)):
+        quietly(X, y)
+    reported = [(done, total) for stage, done, total in seen if stage == "voting on the other rows"]
+    assert reported and reported[-1] == (len(y) - 100, len(y) - 100)

@@ -1,10 +1,12 @@
 """Train SVMs on the pool of a table, and let them vote on all rows."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from subsvms._progress import announce
 from subsvms._typing import Table
 from subsvms.correction._choice import Choice, choose_ensemble
 from subsvms.ensemble._classifier import SubSVMClassifier
@@ -73,5 +75,8 @@ def collect_votes(model: SubSVMClassifier, table: Table, given: np.ndarray) -> V
     asked = table[others]
     if model.kernel == "precomputed":
         asked = np.ascontiguousarray(asked[:, rows])
-    votes = count_votes(model.voters_, asked, n_jobs=effective_n_jobs(model.n_jobs))
+    votes = count_votes(
+        model.voters_, asked, n_jobs=effective_n_jobs(model.n_jobs),
+        on_progress=partial(announce, "voting on the other rows"),
+    )  # fmt: skip
     return model.oob_votes_.join(votes).take(np.argsort(np.concatenate([rows, others])))

@@ -16,11 +16,14 @@ from subsvms.app.runs.summary import (
     bound_wrong,
     describe_worst,
     format_next_steps,
+    format_held_back,
+    format_listing,
     summarise,
 )
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.correction._rule import Halt
+from subsvms.correction._words import BEYOND_HALF
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +128,61 @@ def test_a_long_list_of_which_little_was_changed_leads_to_an_audit(table, n_labe
     )
     assert (audit in format_next_steps(summary, reviewable=True)) is worth
     assert audit not in format_next_steps(summary, reviewable=False)
+
+
+WRITTEN = {"folder": "my loans.subsvms", "files": [["corrected.csv", ""], ["issues.csv", ""]]}
+
+
+def test_a_result_that_a_note_warns_of_is_not_recommended(table):
+    run = correct_table(table, Options("default", n_estimators=50))
+    use = "If you agree, use corrected.csv in place of t.csv."
+    assert summarise(run, [], 9, **WRITTEN).next[-1] == use
+    warned = summarise(run, [], 9, label_notes=[f"The vote contradicts it. {BEYOND_HALF}"], **WRITTEN)
+    assert use not in warned.next
+    assert warned.next[-1] == (
+        "Do not use corrected.csv before you have looked at some of its changes: a note says why."
+    )
+
+
+def test_where_nothing_is_changed_it_says_what_is_worth_a_look_and_how(table):
+    run = correct_table(table, Options("default", n_estimators=200, min_confidence=1.0))
+    issues = find_issues(run.correction, run.features.X)
+    assert not run.tally.n_flagged
+    summary = summarise(run, describe_worst(run, issues), len(issues), n_labels=issues.n_labels, **WRITTEN)
+    expected = np.sum(1 - run.correction.label_quality[issues.rows[:50]])
+    assert summary.next[:3] == [
+        "Look at the worst rows (report.html), or at all of them (issues.csv).",
+        f"Worth a look: the first 50 labels in issues.csv; expected wrong: about {expected:.0f}.",
+        "To decide on them one by one: subsvms review 'my loans.subsvms'",
+    ]
+
+
+def test_of_flagged_labels_that_stay_the_suggestions_are_right_or_wrong(table):
+    for action in ("review", "weight", "drop"):
+        run = correct_table(table, Options("default", n_estimators=50, action=action))
+        words = " ".join(summarise(run, [], 0).words)
+        right = run.correction.confidence[run.correction.flagged].sum()
+        assert f"about {right:.0f} of the suggestions are expected to be right." in words
+
+
+def test_one_is_not_spoken_of_as_if_it_were_several(table):
+    run = correct_table(table, Options("default", n_estimators=50))
+    summary = replace(summarise(run, [], 1), n_labels=1, expected_wrong=0.93, kept_by=[["a test", 1]])
+    one = replace(summary, flagged=0, held_back=1)
+    assert format_listing(one) == "The label listed (held back) is wrong with probability 93 %."
+    assert format_held_back(one) == (
+        "For 1 row, another label is more probable, but a test kept the given one."
+    )
+
+
+def test_names_with_spaces_that_cannot_be_seen_are_quoted(tmp_path):
+    rows, _ = make_rows(300)
+    for row in rows:
+        row["default"] = {"no": "no ", "yes": "not sure"}[row["default"]]
+    table = read_table(write(tmp_path / "t.csv", rows), "default")
+    run = correct_table(table, Options("default", n_estimators=50))
+    summary = summarise(run, describe_worst(run, find_issues(run.correction, run.features.X)), 9)
+    names = {"'no '", "not sure"}
+    assert {line["name"] for line in summary.classes} == names
+    assert {move[key] for move in summary.moves for key in ("given", "suggested")} == names
+    assert {row[key] for row in summary.worst for key in ("given", "suggested")} == names

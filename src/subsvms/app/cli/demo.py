@@ -3,6 +3,7 @@
 import time
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -10,11 +11,13 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
 
-from subsvms._text import format_rate
+from subsvms._text import format_percent, format_rate
 from subsvms.adversaries import directed_flips
 from subsvms.correction._corrector import LabelCorrector
+from subsvms.correction._result import Correction
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
+SHOWN = 3  # values of a row
 COMPILING = 5.0  # seconds; only a run that compiles takes that long
 
 
@@ -31,6 +34,8 @@ class Demo:
         Labels as they were, after the attack, and after the correction.
     estimate : str
         Share of wrong labels, estimated from the given ones, and its interval.
+    example : str
+        One corrected row in words; empty if none was corrected.
     seconds : float
     """
 
@@ -42,6 +47,7 @@ class Demo:
     given: np.ndarray
     proposed: np.ndarray
     estimate: str
+    example: str
     seconds: float
 
 
@@ -84,7 +90,36 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
         given=attack.labels,
         proposed=correction.labels,
         estimate=format_rate(correction.noise.error_rate, *correction.noise.error_rate_interval),
+        example=describe_row(correction, data),
         seconds=time.perf_counter() - began,
+    )
+
+
+def describe_row(correction: Correction, data: Any) -> str:
+    """Return the most suspicious row that was corrected, in words; nothing without one.
+
+    Parameters
+    ----------
+    correction : Correction
+    data : Bunch
+        As scikit-learn's loaders return it.
+    """
+    changed = np.flatnonzero(correction.changed)
+    if len(changed) == 0:
+        return ""
+    row = changed[np.argmin(correction.label_quality[changed])]
+    pairs = list(zip(data.feature_names, data.data[row], strict=True))[:SHOWN]
+    values = ", ".join(f"{name} {value:g}" for name, value in pairs)
+    given, new, clean = (
+        data.target_names[number]
+        for number in (correction.given[row], correction.judgement.suggested[row], data.target[row])
+    )
+    verdict = "as it was" if new == clean else f"but it was {clean}"
+    return (
+        f"Row {row + 1}, for example ({values}, ...): the label given is {given}, the corrected one "
+        f"{new}, {verdict}. The suggestion is right with probability "
+        f"{format_percent(correction.confidence[row])}; {format_percent(correction.vote_share[row])} of the "
+        "SVMs vote for it."
     )
 
 
@@ -110,3 +145,6 @@ def show_demo(demo: Demo, console: Console | None = None) -> None:
         ]
         table.add_row(str(name), str(of_class.sum()), *cells)
     console.print(table)
+    if demo.example:
+        console.print(demo.example)
+    console.print("With a table of your own: subsvms correct loans.csv --label default", soft_wrap=True)
