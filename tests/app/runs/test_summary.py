@@ -8,18 +8,11 @@ import numpy as np
 import pytest
 from loans import make_rows, write
 
+from subsvms.app.runs.describe import CHARACTERS_SHOWN, bound_wrong, describe_worst
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.summary import (
-    CHARACTERS_SHOWN,
-    bound_wrong,
-    describe_worst,
-    format_next_steps,
-    format_held_back,
-    format_listing,
-    summarise,
-)
+from subsvms.app.runs.summary import format_held_back, format_listing, format_next_steps, summarise
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.correction._rule import Halt

@@ -19,6 +19,7 @@ from subsvms.app.large.passes import Finding, correct_units, examine_worst, limi
 from subsvms.app.large.sources import PART_FORMATS, Source, find_format, list_files, name_files, open_source
 from subsvms.app.large.staging import stage_files
 from subsvms.app.large.survey import learn_from
+from subsvms.app.runs.describe import describe_worst
 from subsvms.app.runs.folder import remove_known, resume_folder
 from subsvms.app.runs.job import check_model_place, check_unchanged, describe_output
 from subsvms.app.runs.model import Model, saving_model
@@ -38,7 +39,7 @@ from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_report
 from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
-from subsvms.app.runs.summary import Summary, describe_worst, get_version, summarise
+from subsvms.app.runs.summary import Summary, get_version, summarise
 from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
 from subsvms.app.tables.files import digest_file, split_suffix
 from subsvms.correction._rule import Halt

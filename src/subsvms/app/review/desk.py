@@ -17,10 +17,10 @@ import numpy as np
 
 from subsvms._intervals import lower_limit, upper_limit
 from subsvms.app.runs.decisions import Act, Conflict, Decision, Decisions
+from subsvms.app.runs.describe import cut
 from subsvms.app.runs.names import DECISIONS, RECORD
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.outputs import read_issues
-from subsvms.app.runs.summary import cut
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError

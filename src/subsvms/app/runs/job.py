@@ -9,6 +9,7 @@ from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.runs.decisions import Decisions, holds_decisions
+from subsvms.app.runs.describe import describe_worst
 from subsvms.app.runs.folder import fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, saving_model
@@ -24,7 +25,7 @@ from subsvms.app.runs.outputs import (
 from subsvms.app.runs.record import Input, make_record, read_record, write_record
 from subsvms.app.runs.run import Clock, Run, correct_table
 from subsvms.app.runs.scores import Scores, write_scores
-from subsvms.app.runs.summary import Summary, describe_worst, summarise
+from subsvms.app.runs.summary import Summary, summarise
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.files import check_target, digest_file, show
 from subsvms.app.tables.table import read_table

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from subsvms.app.runs.describe import CHARACTERS_SHOWN, cut
 from subsvms.app.runs.names import AUDIT_FILES, DECISION_FILES, ISSUES, LISTED, RECORD, REPORT
 from subsvms.app.runs.record import read_record
-from subsvms.app.runs.summary import CHARACTERS_SHOWN, cut
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, read_table

@@ -6,26 +6,26 @@ The report, the terminal and `--json` are three ways to print the same summary.
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import numpy as np
-
-from subsvms._text import format_interval, format_percent, is_rate_known, quote_spaces
-from subsvms.app.runs.issues import Issues
+from subsvms._text import format_interval, format_percent
+from subsvms.app.runs.describe import (
+    cut,
+    describe_certified,
+    describe_ensemble,
+    list_classes,
+    list_groups,
+    list_moves,
+    list_parameters,
+    name_rate,
+)
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
-from subsvms.app.tables.arrow import list_values
-from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_keeper, is_distrusted
-from subsvms.ensemble import subset_size
 
-ROWS_SHOWN = 50  # in full, with all they are compared with
-GROUPS_SHOWN = 50  # of one column
-COLUMNS_SHOWN = 40  # of a row
-CHARACTERS_SHOWN = 300  # of a value
 UNSEEN = 0.001  # an error rate below this is shown as none
 LONG_LIST = 100  # labels: more than a person reads, and enough for an audit
 RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "skrub", "pyarrow", "pandas")
@@ -175,7 +175,7 @@ def summarise(
         [format_keeper(Halt[name], run.correction.settings), count] for name, count in tally.kept_by.items()
     ]
     summary = Summary(
-        title=name_table(run), label=run.options.label, version=get_version("subsvms"),
+        title=cut(name_table(run)), label=run.options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), rows=tally.rows,
         labelled=tally.labelled, missing=missing, filled=missing * run.correction.settings.fill_missing,
         features=int(run.features.X.shape[1]),
@@ -199,11 +199,6 @@ def summarise(
     return replace(summary, words=format_result(summary), next=format_next_steps(summary, reviewable))
 
 
-def name_rate(rate: float, interval: np.ndarray) -> float | None:
-    """Return an estimated rate, or None if it is not known."""
-    return float(rate) if is_rate_known(*interval) else None
-
-
 def expect_precision(run: Run) -> float | None:
     """Return the share of the flagged labels expected to be wrong; a plain vote gives no probabilities."""
     if run.options.rule == "majority" or not run.tally.n_flagged:
@@ -225,217 +220,6 @@ def get_version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "unknown"
-
-
-def list_classes(run: Run) -> list[dict[str, Any]]:
-    """Return what was found about each class.
-
-    "rate" and its ends are about the true class: the share of its rows that carry another label.
-    "estimated_wrong" is about the given class c, how many of its rows belong to another one: n * sum over
-    t != c of P(true t) P(given c | t). Either is None if it is not known.
-    """
-    noise, tally = run.correction.noise, run.tally
-    joint = noise.shares[:, None] * noise.matrix * tally.labelled
-    wrong, limits = joint.sum(axis=0) - np.diag(joint), bound_wrong(noise, tally.given)
-    return [
-        {
-            "name": cut(quote_spaces(str(name))),
-            "rows": tally.given[number],
-            "rate": name_rate(noise.rates[number], noise.rate_interval[number]),
-            "rate_low": float(noise.rate_interval[number][0]),
-            "rate_high": float(noise.rate_interval[number][1]),
-            "estimated_wrong": round(float(wrong[number])) if is_rate_known(*limits[number]) else None,
-            "flagged": tally.flagged[number],
-            "changed": tally.changed[number],
-        }
-        for number, name in enumerate(noise.classes.tolist())
-    ]
-
-
-def bound_wrong(noise: NoiseEstimate, given: Sequence[int]) -> np.ndarray:
-    """Return limits of the share of wrong labels in each given class, from those of the true classes.
-
-    Parameters
-    ----------
-    noise : NoiseEstimate
-    given : sequence of int
-        Rows with each label.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, 2)
-        From 0 to 1 for a class about which nothing is known.
-    """
-    n_classes = len(noise.classes)
-    other = ~np.eye(n_classes, dtype=bool)
-    ways = np.where(other, noise.matrix, 0.0)
-    ways = np.where(ways.sum(axis=1, keepdims=True) > 0, ways, other)  # evenly where no noise is seen
-    ways = ways / ways.sum(axis=1, keepdims=True)
-    limits = ways.T @ (noise.shares[:, None] * noise.rate_interval) * sum(given)
-    limits = np.minimum(limits / np.maximum(given, 1)[:, None], 1.0)
-    limits[np.ptp(noise.rate_interval, axis=1) >= 1] = 0.0, 1.0
-    return limits
-
-
-def list_moves(run: Run) -> list[dict[str, Any]]:
-    """Return how many flagged labels go from one class to another, most first."""
-    names = [quote_spaces(str(name)) for name in run.correction.classes.tolist()]
-    moves = [
-        {"given": names[given], "suggested": names[suggested], "rows": count}
-        for given, line in enumerate(run.tally.moves)
-        for suggested, count in enumerate(line)
-        if count
-    ]
-    return sorted(moves, key=lambda move: -move["rows"])
-
-
-def list_groups(run: Run) -> list[dict[str, Any]]:
-    """Return the noise by each column that was asked for."""
-    return [
-        {
-            "column": column,
-            "lines": [
-                {
-                    "value": cut(group.value), "rows": group.n_rows, "flagged": group.n_flagged,
-                    "share": group.share, "low": group.low, "high": group.high,
-                    "expected_wrong": group.expected_wrong,
-                }
-                for group in groups[:GROUPS_SHOWN]
-            ],
-            "more": max(0, len(groups) - GROUPS_SHOWN),
-        }
-        for column, groups in run.groups.items()
-    ]  # fmt: skip
-
-
-def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) -> list[dict[str, Any]]:
-    """Return what is known about the rows to look at first, and the rows that speak for and against each.
-
-    Parameters
-    ----------
-    run : Run
-    issues : Issues
-    numbers : ndarray of int of shape (n_rows,), optional
-        Row numbers, from 0, if these are not the rows of the whole table.
-    """
-    correction = issues.correction
-    numbers = np.arange(len(correction)) if numbers is None else numbers
-    names = [quote_spaces(str(name)) for name in correction.classes.tolist()]
-    columns, rows, found = choose_columns(run), issues.rows[:ROWS_SHOWN], []
-    quality, action, reason = correction.label_quality, correction.action, correction.explain(rows)
-    proposed = correction.compared[rows]
-    confidence = correction.judgement.posterior[rows, proposed]
-    share = correction.votes.share[rows, proposed]
-    name = run.options.id_column
-    for i, row in enumerate(rows.tolist()):
-        sides = {
-            side: [
-                {"row": int(numbers[other]) + 1, "label": names[correction.given[other]],
-                 "values": show_values(run, other, columns)}
-                for other in getattr(issues.witnesses, side)[i]
-            ]
-            for side in ("supporting", "opposing")
-        }  # fmt: skip
-        found.append({
-            "row": int(numbers[row]) + 1,
-            "id": None if name is None else show_values(run, row, [name])[0],
-            "given": names[correction.given[row]] if correction.given[row] >= 0 else None,
-            "suggested": names[proposed[i]],
-            "confidence": float(confidence[i]),
-            "quality": float(np.nan_to_num(quality[row])),
-            "vote_share": float(np.nan_to_num(share[i])),
-            "withstands": int(correction.withstands[row]),
-            "action": str(action[row]),
-            "reason": reason[i],
-            "values": [list(pair) for pair in zip(columns, show_values(run, row, columns), strict=True)],
-            **sides,
-        })  # fmt: skip
-    return found
-
-
-def choose_columns(run: Run) -> list[str]:
-    """Return the columns to show of a row: those that are used come before the others if not all fit."""
-    table = run.table
-    if table.matrix is not None:
-        if run.features_path is None:
-            return list(run.features.sources[:COLUMNS_SHOWN])
-        return [str(j) for j in range(min(table.matrix.shape[1], COLUMNS_SHOWN))]
-    names = [name for name in table.columns.column_names if name != table.label]
-    used = set(run.features.sources)
-    chosen = set(sorted(names, key=lambda name: name not in used)[:COLUMNS_SHOWN])
-    return [name for name in names if name in chosen]
-
-
-def show_values(run: Run, row: int, columns: list[str]) -> list[str]:
-    """Return the values of a row as text, cut short where they are long."""
-    table = run.table
-    if table.matrix is not None:
-        line = table.matrix[[row]].tocsr()
-        values = dict(zip(line.indices.tolist(), line.data.tolist(), strict=True))
-        return [f"{values.get(int(name), 0.0):g}" for name in columns]
-    cells = (list_values(table.columns[name].slice(row, 1))[0] for name in columns)
-    return ["" if cell is None else cut(str(cell)) for cell in cells]
-
-
-def cut(text: str, most: int = CHARACTERS_SHOWN) -> str:
-    """Return text that is short enough to be shown."""
-    return text if len(text) <= most else text[:most] + "…"
-
-
-def describe_ensemble(run: Run) -> dict[str, Any]:
-    """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that."""
-    model, choice = run.model, run.correction.choice
-    n_svms, size = model.n_estimators, int(model.subsets_.shape[1])
-    voted = f"{n_svms:,} SVMs voted, each trained on {size:,} rows"
-    return {
-        "words": f"{voted}: options set them, so none were chosen from the data."
-        if choice is None
-        else f"{voted}. {choice}.",
-        "n_estimators": n_svms,
-        "subset_size": size,
-        "paper_size": subset_size("log_squared", run.tally.labelled, len(model.classes_)),
-        "kernel": model.kernel,
-        "gamma": None if model.kernel == "linear" else model.voters_.kernel.gamma,
-        "C": float(model.C),
-        "candidates": []
-        if choice is None
-        else [
-            asdict(one) | {"breadth": one.breadth, "chosen": one is choice.chosen}
-            for one in choice.candidates
-        ],
-    }
-
-
-def describe_certified(run: Run) -> dict[str, Any]:
-    """Return which share of the verdicts withstand a change, and how many changes the surest withstands."""
-    withstands = run.correction.withstands
-    return {"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))}
-
-
-def list_parameters(run: Run) -> list[list[str]]:
-    """Return what the run was asked to do, and what followed from it."""
-    model, options, most = run.model, run.options, run.options.max_error_rate
-    asked = {
-        "rule": options.rule,
-        "action": options.action,
-        "changes allowed": "any" if most is None else f"{format_percent(most)} of the labels",
-        "confidence needed": f"{options.min_confidence:g}",
-        "SVMs": f"{model.n_estimators:,}",
-        "rows in each subset": f"{model.subsets_.shape[1]:,}",
-        "kernel": model.kernel
-        if model.kernel == "linear"
-        else f"{model.kernel}, gamma {model.voters_.kernel.gamma:.3g}",
-        "seed": str(options.random_state),
-        "columns left out": ", ".join(map(cut, options.exclude)) or "none",
-        "columns used": ", ".join(map(cut, options.only)) or "all",
-        "features from": "columns" if run.features_path is None else run.features_path.name,
-    }
-    if options.pool_size is not None:
-        asked |= {
-            "rows in the sample": f"{len(run.correction):,}",
-            "rows that SVMs are trained on": f"{len(run.model.oob_winners_):,}",
-        }
-    return [list(pair) for pair in asked.items()]
 
 
 def format_result(summary: Summary) -> list[str]:
