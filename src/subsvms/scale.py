@@ -37,7 +37,7 @@ def fit_batches(
         Threads; the result does not depend on their number.
     **options
         Options of `subsvms correct`, such as `rule`, `action`, `n_estimators`, `kernel`, `random_state`,
-        `exclude`, `only` and `pool_size`.
+        `exclude`, `only`, `keep`, `merge_labels`, `fill_missing` and `pool_size`.
 
     Returns
     -------

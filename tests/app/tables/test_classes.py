@@ -107,3 +107,13 @@ def test_a_quantity_can_be_taken_for_classes(tmp_path):
         "with 300 different", read_table, tmp_path / "t.parquet", "age", numeric_classes=True
     )
     assert "--numeric-classes" not in said
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_merged_labels_of_typed_formats_are_written_in_one_spelling(tmp_path, kind):
+    labels = ["no", "No", "yes", "no", None]
+    parquet.write_table(pa.table({"y": pa.array(labels).cast(kind)}), tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet", "y", merge_labels=True)
+    write_table(read, tmp_path / "out.parquet", ["no", "no", "no", "no", None], {"given": read.as_written})
+    written = parquet.read_table(tmp_path / "out.parquet").to_pydict()
+    assert written == {"y": ["no", "no", "no", "no", None], "given": labels}

@@ -27,6 +27,20 @@ def test_text_keeps_every_byte_of_the_rows_that_stay(tmp_path, name, kept):
     assert len(fewer) == len(fewer.columns) == len(kept)
 
 
+@pytest.mark.parametrize(
+    "name, lines", [("t.csv", [2, 5, 6]), ("t.jsonl", [2, 4, 5]), ("t.libsvm", [2, 3, 5])]
+)
+def test_the_line_of_a_row_is_where_its_first_value_is(tmp_path, name, lines):
+    path = write(tmp_path, "".join(TEXTS[name]), name)
+    table = read_table(path, "label" if name == "t.libsvm" else "y")
+    assert table.text.lines.tolist() == lines
+    assert keep_rows(table, np.array([True, False, True])).text.lines.tolist()[0] == lines[0]
+
+
+def test_lines_end_as_in_old_files_too(tmp_path):
+    assert read_table(write(tmp_path, "a,y\r1,no\r2,yes\r"), "y").text.lines.tolist() == [2, 3]
+
+
 def test_labels_are_replaced_in_the_right_places_afterwards(tmp_path):
     path = write(tmp_path, "y,a\nno,1\nyes,2\nno,3\nyes,4\n")
     fewer = keep_rows(read_table(path, "y"), np.array([False, True, False, True]))

@@ -49,12 +49,15 @@ class TableText(ABC):
 
     @property
     def lines(self) -> np.ndarray:
-        """The number of the line, counted from 1, on which each row starts."""
+        """The number of the line, counted from 1, on which each row starts, after empty lines."""
         text = np.frombuffer(self.data, dtype=np.uint8)
+        first, last = self.rows.copy(), len(text) - 1
+        while (blank := np.isin(text[first], (ord("\n"), ord("\r"))) & (first < last)).any():
+            first[blank] += 1
         ends = text == ord("\n")
         ends[:-1] |= (text[:-1] == ord("\r")) & (text[1:] != ord("\n"))
         ends[-1:] |= text[-1:] == ord("\r")
-        return 1 + np.searchsorted(np.flatnonzero(ends), self.rows)
+        return 1 + np.searchsorted(np.flatnonzero(ends), first)
 
     def splice(self, cells: Iterable[bytes]) -> bytes:
         """Return the text with other bytes between `starts` and `ends`."""
