@@ -47,6 +47,12 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "calibration_smoothness.png",
     ),
     (
+        "benchmarks.leaks",
+        "",
+        "load_tables, LEAKS = lambda: [('iris', *load_iris(return_X_y=True))], LEAKS[:1]",
+        "leaks.md",
+    ),
+    (
         "benchmarks.ordinary",
         "--seeds 0 --only wine --methods subsvms --results {} --workers 1",
         "KINDS = ('clean', 'uniform')",

@@ -5,9 +5,10 @@ from an excellent feature, so what the other columns say is looked at, too:
 
     what the column is                      the other columns miss of the labels     it is
     a code: one value for each class        any share                                left out
+    a code from which 2 to 5 % differ       four times as many                       left out
     anything else                           hardly any, so they are as good          used
     anything else, and no label differs     more                                     left out
-    anything else, and a few labels differ  most, so they say too little             used
+    anything else, and up to 2 % differ     most, so they say too little             used
                                             any other share                          left out
 
 "Of the labels" is of those outside the largest class. An honest column loses little by being left out: if the
@@ -27,6 +28,8 @@ from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_v
 from subsvms.app.tables.files import show
 
 LEAK = 0.02  # share of the labels outside the largest class that a leak may miss
+NEAR = 0.05  # the same of a column with one value for each class, which others must prove to be a copy
+MUCH_WORSE = 4  # times as many labels as such a copy misses
 AS_GOOD = 2 * LEAK  # the other columns are about as good if they miss no more
 USEFUL = 0.8  # they say something about the labels if they miss no more; guessing misses all
 MOST_ROWS = 4000  # that the other columns are judged by: a second of work
@@ -40,14 +43,14 @@ class Leak:
     Attributes
     ----------
     words : str
-    exact : bool
-        Whether no label contradicts it.
+    missed : float
+        The labels that contradict it, as a share of those outside the largest class.
     is_code : bool
         Whether it has one value for each class.
     """
 
     words: str
-    exact: bool
+    missed: float
     is_code: bool
 
 
@@ -56,7 +59,7 @@ def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
 
     A value that several rows share predicts their most frequent label; where values hardly repeat, sorting
     the rows by value must separate the labels. Either may miss a fiftieth of the labels outside the largest
-    class.
+    class; a column with one value for each class may miss a twentieth.
 
     Parameters
     ----------
@@ -87,21 +90,20 @@ def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
         n_changes = np.sum(np.diff(labels[order]) != 0)
         if n_changes > n_classes - 1 + 2 * LEAK * n_other:  # one misplaced row makes two changes
             return None
-        exact = bool(n_changes == n_classes - 1)
-        nearly = "" if exact else "nearly "
-        return Leak(f"sorted by its values, the rows are {nearly}sorted by label", exact, False)
+        missed = (n_changes - n_classes + 1) / 2 / n_other
+        nearly = "nearly " if missed else ""
+        return Leak(f"sorted by its values, the rows are {nearly}sorted by label", float(missed), False)
     counts = sparse.coo_array((np.ones(n), (codes, labels)), shape=(n_distinct, labels.max() + 1)).tocsr()
     top = counts.max(axis=1).toarray().ravel()
     n_wrong = int(n - top[top > 1].sum())  # the prediction of a value that occurs once cannot be checked
-    if n_wrong > LEAK * n_other:
-        return None
     winners = counts.argmax(axis=1).ravel()
     present = n_distinct - bool(find_missing_values(values).any())
     is_code = min(present, n_distinct) == n_classes == len(np.unique(winners))
+    if n_wrong > (NEAR if is_code else LEAK) * n_other:
+        return None
     if n_wrong == 0 and n_distinct == n_classes:
-        return Leak("each of its values goes with one label, and each label with one value", True, True)
-    words = f"its values determine {1 - n_wrong / n:.1%} of the labels"
-    return Leak(words, n_wrong == 0, bool(is_code))
+        return Leak("each of its values goes with one label, and each label with one value", 0.0, True)
+    return Leak(f"its values determine {1 - n_wrong / n:.1%} of the labels", n_wrong / n_other, bool(is_code))
 
 
 def count_others(labels: np.ndarray) -> int:
@@ -161,9 +163,13 @@ def is_left_out(leak: Leak, missed: float | None) -> bool:
     missed : float or None
         What the other columns miss, as `measure_missed` returns it; None if there are none.
     """
-    if leak.is_code:
+    if leak.is_code and leak.missed <= LEAK:
         return True
-    return missed is not None and missed > AS_GOOD and (leak.exact or missed <= USEFUL)
+    if missed is None:
+        return False
+    if leak.is_code:
+        return missed >= MUCH_WORSE * leak.missed
+    return missed > AS_GOOD and (leak.missed == 0 or missed <= USEFUL)
 
 
 def format_left_out(leaks: dict[str, Leak]) -> list[str]:
