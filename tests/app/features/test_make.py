@@ -6,6 +6,7 @@ import pytest
 from mixed_tables import N, make_mixed, make_table
 from pyarrow import parquet
 
+from subsvms._progress import listening
 from subsvms.app.features.make import make_features
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
@@ -100,3 +101,11 @@ def test_a_table_without_useful_columns_is_refused_with_the_reasons(tmp_path):
     )
     with pytest.raises(TableError, match="it has only the label and excluded columns"):
         make_features(table, exclude=["id", "c"])
+
+
+def test_progress_is_reported_column_by_column(tmp_path):
+    table = make_table(tmp_path, a=np.arange(N) % 7, b=np.arange(N) % 5)
+    seen = []
+    with listening(lambda *progress: seen.append(progress)):
+        make_features(table)
+    assert seen == [("making features", 0, 3), ("making features", 1, 3)]

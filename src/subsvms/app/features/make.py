@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._columns import find_stored
+from subsvms._progress import announce
 from subsvms.app.features.columns import clean_text, find_meaning, read_column, why_useless
 from subsvms.app.features.encoder import fit_encoder
 from subsvms.app.features.leaks import (
@@ -240,7 +241,8 @@ def _read_columns(table, chosen, asked):
     """Return what the useful columns mean, their values, why others are not used, and notes."""
     meanings, columns, notes = {}, {}, []
     dropped: dict[str, list[str]] = {}
-    for name in chosen:
+    for place, name in enumerate(chosen):
+        announce("making features", place, len(chosen) + 1)  # the last step is to encode them
         meaning = find_meaning(table.columns[name], table.decimal_comma)
         if meaning is None:
             dropped.setdefault("type", []).append(name)
