@@ -35,6 +35,17 @@ PAPER = ("a1a", "mushrooms", "splice", "svmguide1", "w1a")
 REAL = ("music_majority", "youtube_one", "isbook_one", "szz_derby_B2", "jira_lucene-3.1", "jira_camel-1.4.0")
 LEAKS = ("code", "near copy", "score")
 COLUMN = "species code"
+MADE_PERFECT = ("a threshold", "a gap")  # how the names of tables with one perfect feature begin
+ABOUT_CLEAN = (
+    "Tables named *a threshold* and *a gap* were made to have one perfect feature and no other that is as "
+    "good: by the labels alone it cannot be told from a copy of them, and it is left out. Most columns could "
+    "never be suspected, so a share of columns says little; the number of tables says more."
+)
+ABOUT_NOISY = (
+    "Means of precision are over the tables with a flagged label, which are few where the column is used. "
+    "The limit for near copies was raised from 2 to 5 % after a first run on these tables, in which a fifth "
+    "of the near copies were used: that all of them are left out now is no independent result. One seed."
+)
 
 
 def load_tables(seed=0):
@@ -135,12 +146,17 @@ def main():
     clean, noisy = pd.DataFrame(clean), pd.DataFrame(noisy)
     numbers = [column for column in noisy if column.startswith(("recall", "precision"))]
     means = noisy.groupby("leak", sort=False)[["left out", "others left out", *numbers]].mean().reset_index()
-    found = f"{clean['left out'].sum()} of {clean['columns'].sum():,} columns of {len(clean)} clean tables"
+    made = clean["table"].str.startswith(MADE_PERFECT)
+    found = " and ".join(
+        f"{part['left out'].sum()} of {part['columns'].sum():,} columns of {len(part)} {what}"
+        for part, what in ((clean[~made], "tables"), (clean[made], "that were made with a perfect feature"))
+        if len(part)
+    )
     (RESULTS / "leaks.md").write_text(
         "# Columns that give the label away\n\nMade by `python -m benchmarks.leaks`, which says what is "
-        f"measured.\n\n## Clean tables\n\n{found} were left out.\n\n{show(clean)}\n\n## 10 % wrong "
+        f"measured.\n\n## Clean tables\n\nLeft out: {found}. {ABOUT_CLEAN}\n\n{show(clean)}\n\n## 10 % wrong "
         "labels and a column made from the labels\n\n*Left out* is a share of the tables, *others left out* "
-        f"the mean number of honest columns.\n\n{show(means)}\n\n{show(noisy)}\n",
+        f"the mean number of honest columns. {ABOUT_NOISY}\n\n{show(means)}\n\n{show(noisy)}\n",
         encoding="utf-8",
     )
 
