@@ -6,7 +6,7 @@
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,9 @@ class Features:
         Sentences on what was dropped and what is suspicious.
     transformer : ColumnEncoder, SparseScaler or ArrayScaler
         Its `transform` turns new rows into the same features.
+    left_out : dict of str to str
+        Columns that are not used, and why: a key of `REASONS`, "leak" if they give the label away, or "asked"
+        if the user left them out.
     """
 
     X: Any
@@ -60,6 +63,7 @@ class Features:
     sources: tuple[str, ...]
     notes: tuple[str, ...]
     transformer: Any
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def make_features(
@@ -121,21 +125,26 @@ def make_features(
         return _scale_columns(table, chosen, {*only, *keep})
     chosen = _choose(table.columns.column_names, table, exclude, only, keep)
     meanings, columns, dropped, notes = _read_columns(table, chosen, {*only, *keep})
+    sentences = list(_format_dropped(dropped))
     if not columns:
-        reasons = "; ".join(dropped) or "it has only the label and excluded columns"
+        reasons = "; ".join(sentences) or "it has only the label and excluded columns"
         raise TableError(f"{table.name} has no column to learn from: {reasons}; add columns or embeddings.")
-    columns, more = _leave_out_leaks(table, meanings, columns, {*only, *keep})
+    columns, leaking, more = _leave_out_leaks(table, meanings, columns, {*only, *keep})
     X, names, sources, encoder = fit_encoder({name: meanings[name] for name in columns}, columns)
-    dropped = [f"{DROPPED}{reason}." for reason in dropped]
-    return Features(X, names, sources, (*dropped, *notes, *more), encoder)
+    left_out = dict.fromkeys(set(table.columns.column_names) - {*chosen, table.label}, "asked")
+    left_out |= {name: reason for reason, group in dropped.items() for name in group}
+    left_out |= dict.fromkeys(leaking, "leak")
+    left_out = {name: left_out[name] for name in table.columns.column_names if name in left_out}
+    notes = (*(f"{DROPPED}{reason}." for reason in sentences), *notes, *more)
+    return Features(X, names, sources, notes, encoder, left_out)
 
 
 def _leave_out_leaks(table, meanings, columns, asked):
-    """Return the columns that do not give the label away, or that are asked for, and notes on the others."""
+    """Return the columns that do not give the label away, or are asked for; the others; and notes on them."""
     found = {name: find_leak(values, table.codes) for name, values in columns.items() if name not in asked}
     suspects = {name: leak for name, leak in found.items() if leak is not None}
     if not suspects:
-        return columns, []
+        return columns, {}, []
     others = {name: values for name, values in columns.items() if name not in suspects}
     missed = None
     if others:
@@ -149,7 +158,7 @@ def _leave_out_leaks(table, meanings, columns, asked):
             f"{leak.words}; add columns, or use it with --keep."
         )
     columns = {name: values for name, values in columns.items() if name not in left_out}
-    return columns, [*format_left_out(left_out), *format_kept(used)]
+    return columns, left_out, [*format_left_out(left_out), *format_kept(used)]
 
 
 def _divide(suspects: dict[str, Leak], missed: float | None) -> tuple[dict[str, Leak], dict[str, Leak]]:
@@ -169,7 +178,8 @@ def _scale_columns(table, chosen, asked):
     left_out, used = _divide(suspects, measure_missed(made.X[:, places], table.codes) if places else None)
     kept = [name for name in chosen if name not in left_out]
     if left_out and kept:
-        made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in kept], table.name))
+        scaled = SparseScaler.fit(table.matrix, [int(name) for name in kept], table.name)
+        made = Features(*scaled, dict.fromkeys(left_out, "leak"))
     return _add_notes(made, [*format_left_out(left_out if kept else {}), *format_kept(used)])
 
 
@@ -238,7 +248,7 @@ def _name_columns(X, asked):
 
 
 def _read_columns(table, chosen, asked):
-    """Return what the useful columns mean, their values, why others are not used, and notes."""
+    """Return what the useful columns mean, their values, the names of others by reason, and notes."""
     meanings, columns, notes = {}, {}, []
     dropped: dict[str, list[str]] = {}
     for place, name in enumerate(chosen):
@@ -254,7 +264,7 @@ def _read_columns(table, chosen, asked):
             continue
         notes += _note_odd_cells(table.columns[name], name, meaning, values)
         meanings[name], columns[name] = meaning, values
-    return meanings, columns, list(_format_dropped(dropped)), notes
+    return meanings, columns, dropped, notes
 
 
 def _format_dropped(dropped):
