@@ -80,7 +80,7 @@ def correct_something():
 
     from subsvms import SubSVMClassifier, correct_labels
     from subsvms.app.report import draw_charts
-    from subsvms.app.report.page import open_templates
+    from subsvms.app.report.text import open_templates
 
     rng = np.random.default_rng(0)
     for n_classes, kernel in ((2, "rbf"), (3, "rbf"), (2, "linear"), (2, "poly")):

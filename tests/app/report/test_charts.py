@@ -26,7 +26,7 @@ def rename(correction, names):
 
 
 def test_charts_show_the_numbers_of_the_correction(charts, correction):
-    assert list(charts) == ["noise", "votes", "certified"]
+    assert list(charts) == ["noise", "map", "votes", "certified"]
     written = re.findall(r">([\d.]+)\xa0%<", charts["noise"])
     assert written == [f"{100 * share:.1f}" for share in correction.noise.matrix.ravel()]
     for label in ("labelled 'no'", "flagged above", "labelled 'yes'", "flagged below", "majority, about 0"):
@@ -53,9 +53,9 @@ def test_charts_take_their_text_colour_from_the_page(charts):
         assert "<style" not in svg and "<image" not in svg
 
 
-def test_charts_need_no_matplotlib_and_are_the_same_each_time(correction, charts, monkeypatch):
+def test_charts_need_no_matplotlib_and_are_the_same_each_time(correction, features, charts, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert draw_charts(correction) == charts
+    assert draw_charts(correction, features=features) == charts
 
 
 @pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
@@ -77,7 +77,7 @@ def test_long_names_lose_their_middle():
 @pytest.mark.parametrize("n_classes", [2, 5, 6, MAX_CLASSES])
 @pytest.mark.parametrize("name", ["a", "x" * MAX_NAME])
 def test_a_matrix_stays_inside_its_chart(n_classes, name):
-    svg = module.render("matrix.svg", module.lay_out_noise(np.eye(n_classes), [name] * n_classes))
+    svg = module.render("matrix.svg", module.lay_out_moves(np.eye(n_classes, dtype=int), [name] * n_classes))
     page = Page(svg)
     width, height = map(float, page.tags[0][1]["viewbox"].split()[2:])
     cells = [attributes for tag, attributes in page.tags if tag == "rect"]
@@ -88,11 +88,59 @@ def test_a_matrix_stays_inside_its_chart(n_classes, name):
     assert ("rotate(-45)" in svg) == (name != "a")
 
 
+def read_cells(svg):
+    """Return the texts of a matrix by their place: {(y, x): text}."""
+    body = svg[: svg.index('text-anchor="end"')]
+    found = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" dy="0.35em"[^>]*>([^<]+)</text>', body)
+    return {(float(y), float(x)): text for x, y, text in found}
+
+
+def test_several_classes_have_a_heat_map_of_counts():
+    counts = np.array([[0, 4, 0], [1, 0, 2], [0, 1234, 0]])
+    svg = module.render("matrix.svg", module.lay_out_moves(counts, ["a", "b", "c"]))
+    texts = [text for _, text in sorted(read_cells(svg).items())]
+    assert texts == ["·", "4", "1", "·", "2", "1,234", "·"]
+    depths = [float(depth) for depth in re.findall(r'fill-opacity="([\d.]+)"', svg)]
+    assert max(depths) == pytest.approx(module.DEEPEST) and len(depths) == 4
+    about = Page(svg).tags[0][1]["aria-label"]
+    assert "by given and suggested label: 1,241 of 1,241." in about and "From 'c' to 'b': 1,234." in about
+
+
+@pytest.mark.parametrize("n_classes", [13, 60, 200])
+def test_of_many_classes_the_largest_cells_are_shown(n_classes):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.05, (n_classes, n_classes)) * (1 - np.eye(n_classes, dtype=int))
+    counts[0, 1], counts[5, 7], counts[n_classes - 1, 2] = 50, 40, 30
+    names = [f"class {i}" for i in range(n_classes)]
+    svg = module.render("matrix.svg", module.lay_out_moves(counts, names))
+    cells = [attributes for tag, attributes in Page(svg).tags if tag == "rect"]
+    assert len(cells) <= MAX_CLASSES**2
+    assert {"50", "40", "30"} <= set(read_cells(svg).values())
+    lines, columns = module.choose_cells(counts)
+    shown = counts[np.ix_(lines, columns)].sum()
+    assert f"({shown:,} of {counts.sum():,} flagged rows)" in svg
+    assert len(svg) < 40_000 and float(re.search(r'<g font-size="([\d.]+)"', svg)[1]) >= 7
+
+
+def test_the_heat_map_can_count_the_rows_of_a_larger_table(correction):
+    k = 3
+    three = replace(
+        correction,
+        classes=np.array(["a", "b", "c"], dtype=object),
+        noise=replace(correction.noise, classes=np.array(["a", "b", "c"], dtype=object)),
+    )
+    moves = np.zeros((k, k), dtype=int)
+    moves[2, 0] = 77_777
+    assert "77,777" in module.draw_moves(three, ["a", "b", "c"], moves)
+    assert module.draw_moves(three, ["a", "b", "c"], np.zeros((k, k), dtype=int)) is None
+    counts = module.count_moves(three)
+    assert counts.sum() == correction.flagged.sum() and np.trace(counts) == 0
+
+
 def test_charts_that_would_show_nothing_are_left_out(correction):
-    many = rename(correction, [f"class {i}" for i in range(MAX_CLASSES + 1)])
     unexplained = replace(correction, noise=replace(correction.noise, evidence=np.zeros(2)))
     fragile = replace(correction, withstands=np.zeros(len(correction), dtype=int))
-    assert list(draw_charts(many)) == list(draw_charts(unexplained)) == ["votes", "certified"]
+    assert list(draw_charts(unexplained)) == ["votes", "certified"]
     assert list(draw_charts(fragile)) == ["noise", "votes"]
     fragile.withstands[:3] = 1  # fewer than one in a hundred
     assert list(draw_charts(fragile)) == ["noise", "votes"]

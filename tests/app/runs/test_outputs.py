@@ -35,7 +35,7 @@ def test_hostile_cells_do_no_harm(hostile):
     assert {issue[f"'{FORMULA}"] for issue in issues} == {"'=HYPERLINK(1)", "<script>alert(1)</script>"}
     assert max(len(issue["note"]) for issue in issues) == CELL_CHARACTERS + 1
     page = (folder / "report.html").read_text()
-    assert "<script" not in page and len(page) < 3_000_000
+    assert page.count("<script") == 1 and len(page) < 1_000_000  # its own, which sorts
     corrected = read(folder / "corrected.csv")
     assert [row["note"] for row in corrected] == [row["note"] for row in rows]  # the user's own table
 

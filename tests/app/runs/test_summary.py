@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from loans import make_rows, write
 
-from subsvms.app.runs.describe import CHARACTERS_SHOWN, bound_wrong, describe_worst
+from subsvms.app.runs.describe import CHARACTERS_SHOWN, TEXT_SHOWN, bound_wrong, describe_worst
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import correct_table
@@ -34,11 +34,38 @@ def test_a_summary_is_plain_and_its_values_are_cut_short(table):
     summary = summarise(run, describe_worst(run, issues), len(issues))
     assert json.loads(json.dumps(asdict(summary), allow_nan=False)) == asdict(summary)
     values = [value for row in summary.worst for _, value in row["values"]]
-    assert values and max(map(len, values)) == CHARACTERS_SHOWN + 1
+    assert values and max(map(len, values)) == TEXT_SHOWN + 1
+    others = [value for row in summary.worst for side in row["supporting"] for value in side["values"]]
+    assert others and max(map(len, others)) == CHARACTERS_SHOWN + 1
+    assert summary.sample is None
+    assert {line["use"] for line in summary.columns} == {"Numbers", "Categories", None}
     assert summary.next == ["Nothing was written; finding the wrong labels took 3.5 seconds."]
     assert "would be changed" in " ".join(summary.words) and "were changed" not in " ".join(summary.words)
     written = summarise(run, [], 0, folder="t.subsvms", files=[["a.csv", ""], ["issues.csv", ""]])
     assert "were changed" in " ".join(written.words)
+
+
+@pytest.mark.parametrize("action", ["fix", "drop", "review"])
+def test_labels_before_and_after_are_those_of_the_correction(table, action):
+    labels = table.labels.copy()
+    labels[:7] = None
+    unlabelled = replace(table, labels=labels)
+    verified = tuple((row, str(table.labels[row - 1])) for row in (1, 20, 21))
+    run = correct_table(unlabelled, Options("default", n_estimators=50, action=action, verified=verified))
+    correction = run.correction
+    lines = {line["name"]: line for line in summarise(run, [], 0).classes}
+    for name, line in lines.items():
+        given, after = correction.classes[correction.given] == name, correction.labels == name
+        given &= ~correction.missing
+        assert line["rows"] == given.sum()
+        assert line["after"] == (after & correction.kept).sum()
+        assert line["changed"] == (correction.changed & given).sum()
+        assert line["changed_to"] == (correction.changed & after).sum()
+        assert line["filled"] == (correction.missing & after).sum()
+        assert line["left_out"] == (~correction.kept & given).sum()
+    total = {key: sum(line[key] for line in lines.values()) for key in ("filled", "left_out", "changed")}
+    assert total["filled"] == 7
+    assert (total["left_out"] > 0) == (action == "drop") and (total["changed"] > 0) == (action == "fix")
 
 
 def test_the_plain_vote_claims_no_probability(table):

@@ -302,5 +302,5 @@ def write_folder(finding: Finding, run: Run, summary: Summary, place: Path, fold
     write_doubtful(finding, folder)
     parts = sorted(path for name in (CORRECTED, ISSUE_PARTS) for path in (folder / name).glob("*.parquet"))
     digests = {path.relative_to(folder).as_posix(): digest_file(path) for path in parts}
-    report = write_report(summary, run.correction, folder)
+    report = write_report(summary, run, folder)
     write_record(make_record(run, summary, place, digests, report, base), folder)

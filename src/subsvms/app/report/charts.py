@@ -1,23 +1,26 @@
 """Draw a correction as inline SVG that takes its text colour from the page around it.
 
-A chart is laid out as a dictionary of plain values; the templates `matrix.svg` and `steps.svg` draw it, 340
-units wide, so that its text can be read on a phone. Text, axes and grid are drawn in `currentColor`, so a
-chart is readable on a light page and on a dark one. The same correction gives the same bytes.
+A chart is laid out as a dictionary of plain values; the templates `matrix.svg`, `map.svg` and `steps.svg`
+draw it, 340 units wide, so that its text can be read on a phone. Text, axes and grid are drawn in
+`currentColor`, so a chart is readable on a light page and on a dark one. The same correction gives the same
+bytes.
 """
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from subsvms._text import is_rate_known
-from subsvms.app.report.page import UNPRINTABLE, open_templates
+from subsvms._typing import Table
+from subsvms.app.report.row_map import lay_out_map
+from subsvms.app.report.text import UNPRINTABLE, open_templates
 from subsvms.correction._result import Correction
 from subsvms.displays import find_thresholds
 from subsvms.displays._base import COLOURS
 
-MAX_CLASSES = 12  # in the matrix; with more, the numbers are too small to read on a phone
-FEW_CLASSES = 5  # few enough for decimals and per cent signs in the cells
+MAX_CLASSES = 12  # on either side of a matrix; with more, the numbers are too small to read on a phone
 MAX_NAME = 16  # characters of a class's name; the middle is cut, as names often begin alike
 DEEPEST = 0.6  # opacity of a full cell; text on it has a contrast above 4.5 on light and dark pages
 N_BINS = 40  # of the votes; an even number, so that none crosses zero
@@ -25,19 +28,30 @@ N_MARKS = 400  # positions for flagged rows; more could not be told apart
 FEWEST_CERTIFIED = 0.01  # share of the verdicts that withstand a change; a curve of fewer would look empty
 
 
-def draw_charts(correction: Correction) -> dict[str, str]:
-    """Draw the noise matrix, the votes and the certificates of a correction.
+def draw_charts(
+    correction: Correction,
+    *,
+    moves: Sequence[Sequence[int]] | np.ndarray | None = None,
+    features: Table | None = None,
+) -> dict[str, str]:
+    """Draw the mix-ups, the map, the votes and the certificates of a correction.
 
     Parameters
     ----------
     correction : Correction
+    moves : array-like of int of shape (n_classes, n_classes), optional
+        Flagged rows by given and suggested class, if the correction is that of a sample.
+    features : ndarray or CSR matrix of shape (n_rows, n_features), optional
+        Of the correction's rows; without it there is no map.
 
     Returns
     -------
     dict of str to str
-        Inline SVG with a description for screen readers: "noise", "votes" and "certified". A chart that would
-        show nothing is left out: the noise if no rate is known, the matrix of more than 12 classes, the votes
-        if there are none, the certificates if hardly any verdict withstands a change.
+        Inline SVG with a description for screen readers. Of two classes "noise", the noise matrix; of more
+        "moves", the flagged rows by given and suggested label; "map", "votes" and "certified". A chart that
+        would show nothing is left out: the noise if no rate is known, the moves if nothing is flagged, the
+        map if the columns do not explain the labels, the votes if there are none, the certificates if
+        hardly any verdict withstands a change.
 
     Examples
     --------
@@ -48,16 +62,22 @@ def draw_charts(correction: Correction) -> dict[str, str]:
     >>> y = np.repeat(["cat", "dog"], 100)
     >>> X = rng.normal(0.3 + 0.4 * (y == "dog")[:, None], 0.12, (200, 4))
     >>> correction = correct_labels(X, y, estimator=SubSVMClassifier(n_estimators=100), random_state=0)
-    >>> charts = draw_charts(correction)
+    >>> charts = draw_charts(correction, features=X)
     >>> list(charts), charts["votes"][:18]
-    (['noise', 'votes', 'certified'], '<svg viewBox="0 0 ')
+    (['noise', 'map', 'votes', 'certified'], '<svg viewBox="0 0 ')
     """
     names = [shorten(name) if isinstance(name, str) else name for name in correction.classes.tolist()]
     charts = {}
     noise = correction.noise
     known = [is_rate_known(*limits) for limits in noise.rate_interval]
-    if noise.explained and any(known) and len(names) <= MAX_CLASSES:
+    mixed = draw_moves(correction, names, moves) if len(names) > 2 else None
+    if mixed is not None:
+        charts["moves"] = mixed
+    elif len(names) == 2 and noise.explained and any(known):
         charts["noise"] = render("matrix.svg", lay_out_noise(noise.matrix, names, known))
+    rows = None if features is None or not noise.explained else lay_out_map(correction, features, names)
+    if rows is not None:
+        charts["map"] = render("map.svg", rows)
     if np.isfinite(correction.votes.mean_value[~correction.missing]).any():
         charts["votes"] = render("steps.svg", lay_out_votes(correction, names))
     if np.mean(correction.withstands > 0) >= FEWEST_CERTIFIED:
@@ -83,27 +103,89 @@ def shorten(name: str) -> str:
     return name if len(name) <= MAX_NAME else f"{name[:head]}…{name[head + 1 - MAX_NAME :]}"
 
 
-# The noise matrix
+# Which labels are mixed up
 
 
 def lay_out_noise(matrix: np.ndarray, names: list[Any], known: list[bool] | None = None) -> dict[str, Any]:
     """Return the noise matrix: the classes, and the cells line by line; question marks where not known."""
     about = ["The noise matrix: which labels the rows of each true class are given."]
-    style, unit = ("{:.1f}\xa0%", "") if len(names) <= FEW_CLASSES else ("{:.0f}", ", in %")
-    texts, matrix = [], matrix.copy()
+    cells = []
     for i, name in enumerate(names):
-        if known is None or known[i]:
-            about.append(f"Of true {name!r}, {matrix[i, i]:.1%} keep their label.")
-            texts += [style.format(100 * share) for share in matrix[i]]
-        else:
-            about.append(f"Of true {name!r}, it is not known how many keep their label.")
-            texts += ["?"] * len(names)
-            matrix[i] = 0.0
-    return {
-        "about": " ".join(about), "names": [str(name) for name in names], "colours": COLOURS,
-        "texts": texts,
-        "depths": DEEPEST * np.sqrt(np.clip(matrix.ravel(), 0.0, 1.0)),
-        "name_width": max(measure(str(name)) for name in names), "xlabel": f"label given{unit}",
+        is_known = known is None or known[i]
+        kept = f"{matrix[i, i]:.1%} keep" if is_known else "it is not known how many keep"
+        about.append(f"Of true {name!r}, {kept} their label.")
+        for j, share in enumerate(np.clip(matrix[i], 0.0, 1.0).tolist()):
+            text = f"{100 * share:.1f}\xa0%" if is_known else "?"
+            depth = DEEPEST * share**0.5 if is_known else 0.0
+            cells.append(make_cell(i, j, text, depth, colour=int(i != j), bold=i == j))
+    return finish_matrix(names, names, cells, about, ylabel="true class", xlabel="label given")
+
+
+def draw_moves(correction: Correction, names: list[Any], moves: Any = None) -> str | None:
+    """Return the SVG of the flagged rows by given and suggested label; None if there are none."""
+    counts = np.array(count_moves(correction) if moves is None else moves)
+    return render("matrix.svg", lay_out_moves(counts, names)) if counts.any() else None
+
+
+def count_moves(correction: Correction) -> np.ndarray:
+    """Return the number of flagged rows by given and suggested class."""
+    k, flagged = len(correction.classes), correction.flagged
+    moved = correction.given[flagged] * k + correction.judgement.suggested[flagged]
+    return np.bincount(moved, minlength=k * k).reshape(k, k)
+
+
+def lay_out_moves(counts: np.ndarray, names: list[Any]) -> dict[str, Any]:
+    """Return the flagged rows by given and suggested label; of many classes, those of the largest cells."""
+    lines, columns = choose_cells(counts)
+    shown = counts[np.ix_(lines, columns)]
+    about = [f"How many rows are flagged, by given and suggested label: {shown.sum():,} of {counts.sum():,}."]
+    for place in np.argsort(-shown, axis=None, kind="stable")[:3].tolist():
+        i, j = divmod(place, len(columns))
+        if shown[i, j]:
+            about.append(f"From {names[lines[i]]!r} to {names[columns[j]]!r}: {shown[i, j]:,}.")
+    cells = [
+        make_cell(i, j, f"{shown[i, j]:,}" if shown[i, j] else "·" if line == column else "",
+                  DEEPEST * (shown[i, j] / counts.max()) ** 0.5, colour=1, bold=False)
+        for i, line in enumerate(lines) for j, column in enumerate(columns)
+    ]  # fmt: skip
+    sides = [names[line] for line in lines], [names[column] for column in columns]
+    part = f" ({shown.sum():,} of {counts.sum():,} flagged rows)" if len(lines) < len(counts) else ""
+    return finish_matrix(*sides, cells, about, ylabel="given label", xlabel=f"suggested label{part}")
+
+
+def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int], list[int]]:
+    """Return the lines and the columns of a matrix to show: all, or at most so many with the largest cells.
+
+    Examples
+    --------
+    >>> choose_cells(np.array([[0, 9, 1], [0, 0, 2], [7, 0, 0]]), most=2)
+    ([0, 2], [0, 1])
+    """
+    k = len(counts)
+    if k <= most:
+        return list(range(k)), list(range(k))
+    lines: set[int] = set()
+    columns: set[int] = set()
+    for place in np.argsort(-counts, axis=None, kind="stable")[: np.count_nonzero(counts)].tolist():
+        line, column = divmod(place, k)
+        if len(lines | {line}) <= most and len(columns | {column}) <= most:
+            lines.add(line)
+            columns.add(column)
+    return sorted(lines), sorted(columns)
+
+
+def make_cell(line: int, column: int, text: str, depth: float, *, colour: int, bold: bool) -> dict[str, Any]:
+    """Return a cell of a matrix: its place, its text, and how deep its colour is."""
+    return {"line": line, "column": column, "text": text, "depth": depth, "colour": colour, "bold": bold}
+
+
+def finish_matrix(lines, columns, cells, about, **labels: str) -> dict[str, Any]:
+    """Return a matrix with its names and their widths."""
+    lines, columns = ([str(name) for name in side] for side in (lines, columns))
+    line_width, column_width = (max(map(measure, side)) for side in (lines, columns))
+    return labels | {
+        "about": " ".join(about), "lines": lines, "columns": columns, "colours": COLOURS, "cells": cells,
+        "line_width": line_width, "column_width": column_width,
     }  # fmt: skip
 
 

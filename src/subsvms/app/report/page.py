@@ -1,39 +1,34 @@
-"""Turn the summary of a run into one self-contained HTML page, without network access or scripts.
+"""Turn the summary of a run into one self-contained HTML page, without network access.
 
-`subsvms.app.runs.summary` collects the numbers; this module prints them. Any text in a summary may come from
-an untrusted table. So everything that the template prints is escaped, and first goes through one function
-(`format_value`) that limits its length and replaces characters that HTML cannot hold. The page itself
-forbids scripts and requests.
+`subsvms.app.runs.summary` collects the numbers; this module prints them, with the help of `text` and `rows`.
+The page forbids all requests, all scripts but its own, which sorts tables, and all styles but its own: it
+names both by their hashes.
 """
 
-import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
 from functools import cache
-from numbers import Real
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, Undefined
 from markupsafe import Markup
 
-from subsvms import _text
-from subsvms._text import UNKNOWN
+from subsvms.app.report.charts import MAX_CLASSES
+from subsvms.app.report.row_map import MAX_FLAGGED, MAX_OTHERS
+from subsvms.app.report.rows import render_rows
+from subsvms.app.report.text import format_interval, format_percent, largest, open_templates, read_number
 
-MAX_TEXT, MAX_CELL, MAX_WITNESS, MAX_NAME = 1000, 300, 120, 60  # characters
-MAX_ROWS, MAX_COLUMNS, MAX_WITNESSES = 50, 40, 3  # rows, columns of a row, witnesses on either side of it
-MAX_LINES = 200  # of any other table
 AUDIT_BEGINS, AUDIT_ENDS = "<!-- audit -->", "<!-- end of the audit -->"  # text from a table cannot say so
-FOLD = {"lines": 12, "moves": 8, "rows": 10, "open": 2}  # how many are visible at first; rows shown opened
-UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not in XML, or C1
-SURE = {
-    0.99: "almost certain",
-    0.9: "very likely",
-    0.75: "likely",
-    0.5: "more likely than not",
-    0.0: "possible",
+LIMITS = {
+    "lines": 200,  # of a table
+    "tall": 12,  # lines of a table that is shown at full height
+    "moves": 8,  # pairs of labels
+    "columns": 60,  # with the same use
+    "classes": MAX_CLASSES,
+    "flagged": MAX_FLAGGED,
+    "others": MAX_OTHERS,
 }
-TAGS = {"fix": "fixed", "drop": "left out", "weight": "weighted", "review": "to review", "keep": "kept"}
+AFTER = ("changed", "changed_to", "filled", "left_out")  # what makes the rows of a class more or fewer
 DONE = {
     "fix": ("and was corrected", "and were corrected"),
     "drop": ("and its row was left out", "and their rows were left out"),
@@ -56,7 +51,7 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
     Returns
     -------
     str
-        HTML. The same summary and charts give the same text.
+        HTML, less than a megabyte. The same summary and charts give the same text.
 
     Examples
     --------
@@ -69,21 +64,23 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
     """
     classes = summary.get("classes") or []
     known = [line for line in classes if read_number(line.get("rate")) is not None]
+    script, style = read_part("report.js"), read_part("report.css")
     return (
         open_templates()
         .get_template("report.html")
         .render(
             dict(summary),
-            verdict=format_verdict(summary),
-            ordered_classes=order_classes(classes),
-            n_known=len(known),
-            max_rate=largest(known, "rate_high", "rate"),
+            script=Markup(script), script_hash=hash_part(script), style=Markup(style),
+            style_hash=hash_part(style), limits=LIMITS, verdict=format_verdict(summary),
+            ordered_classes=order_classes(classes), n_known=len(known), same_rate=find_same_rate(classes),
+            after_shown=[name for name in AFTER if add_up(classes, name)],
+            scattered=len(classes) > MAX_CLASSES and largest(summary.get("moves") or [], "rows") == 1,
             shown_changes=choose_changes(summary.get("certified")),
-            cards=[lay_out_row(row) for row in (summary.get("worst") or [])[:MAX_ROWS]],
+            pieces=render_rows(summary.get("worst") or [], rule=summary.get("rule")),
             charts={name: Markup(svg) for name, svg in charts.items()},
             place_of_audit=Markup(AUDIT_BEGINS + AUDIT_ENDS),
         )
-    )
+    )  # fmt: skip
 
 
 def place_audit(page: str, audit: Mapping[str, Any] | None) -> str | None:
@@ -113,132 +110,38 @@ def place_audit(page: str, audit: Mapping[str, Any] | None) -> str | None:
     _, ended, after = rest.partition(AUDIT_ENDS)
     if not (found and ended):
         return None
-    section = "" if audit is None else open_templates().get_template("audit.html").render(audit=audit)
+    template = open_templates().get_template("audit.html")
+    section = "" if audit is None else template.render(audit=audit, limits=LIMITS)
     return begin + AUDIT_BEGINS + section + AUDIT_ENDS + after
 
 
 @cache
-def open_templates() -> Environment:
-    """Return the templates of this package, with the filters they use for numbers and text."""
-    pages = Environment(
-        loader=PackageLoader("subsvms.app.report"), autoescape=True, finalize=format_value,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    pages.filters |= {
-        "cell": lambda value: cut(value, MAX_CELL),
-        "name": lambda value: cut(value, MAX_NAME),
-        "count": format_count,
-        "percent": format_percent,
-        "place": format_place,
-        "time": format_time,
-        "number": read_number,
-        "digits": format_digits,
+def read_part(name: str) -> str:
+    """Return the script or the style of the page, word for word."""
+    environment = open_templates()
+    assert environment.loader is not None
+    text, *_ = environment.loader.get_source(environment, name)
+    return text
+
+
+def hash_part(text: str) -> Markup:
+    """Return what names a script or a style in a content security policy."""
+    return Markup(f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}")
+
+
+def add_up(lines: Sequence[Mapping[str, Any]], name: str) -> float:
+    """Return the sum of what all lines have under this name."""
+    return sum(read_number(line.get(name)) or 0.0 for line in lines)
+
+
+def find_same_rate(classes: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return a class if there are three or more, all with the same estimate: a table would repeat it."""
+    known = all(read_number(line.get("rate")) is not None for line in classes)
+    shown = {
+        (format_percent(line.get("rate")), format_interval(line.get("rate_low"), line.get("rate_high")))
+        for line in classes
     }
-    pages.globals |= {"fold": FOLD, "max_lines": MAX_LINES, "between": format_interval, "largest": largest}
-    return pages
-
-
-# Text
-
-
-def format_value(value: Any) -> Any:
-    """Return a value as the page prints it: not too long, and without characters that HTML cannot hold."""
-    if isinstance(value, Markup):  # made by the page itself
-        return value
-    return "" if value is None else cut(value, MAX_TEXT)
-
-
-def cut(value: Any, limit: int) -> str:
-    """Return text of at most `limit` characters.
-
-    Examples
-    --------
-    >>> cut("a long story", 6), cut(12, 6), cut(None, 6)
-    ('a lon…', '12', '')
-    """
-    text = "" if value is None else str(value)
-    text = text if len(text) <= limit else text[: limit - 1] + "…"
-    return UNPRINTABLE.sub("�", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-# Numbers
-
-
-def read_number(value: Any) -> float | None:
-    """Return a finite number, or None for anything else."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:  # an integer with hundreds of digits
-        return None
-    return number if math.isfinite(number) else None
-
-
-def format_count(value: Any) -> str:
-    """Return a count as text.
-
-    Examples
-    --------
-    >>> format_count(32561), format_count(3.46), format_count(None), format_count("many")
-    ('32,561', '3.5', 'not known', 'many')
-    """
-    number = read_number(value)
-    if number is None:
-        return UNKNOWN if value is None or isinstance(value, Undefined) else cut(value, MAX_CELL)
-    return f"{number:,.0f}" if number.is_integer() or number >= 10 else f"{number:.1f}"
-
-
-def format_digits(value: Any, form: str = ".3f") -> str:
-    """Return a number with a few digits.
-
-    Examples
-    --------
-    >>> format_digits(0.29991), format_digits(12.3456, ".3g"), format_digits(None)
-    ('0.300', '12.3', 'not known')
-    """
-    number = read_number(value)
-    return UNKNOWN if number is None else f"{number:{form}}"
-
-
-def format_percent(share: Any) -> str:
-    r"""Return a share in per cent, on one line.
-
-    Examples
-    --------
-    >>> format_percent(0.031), format_percent(None)
-    ('3.1\xa0%', 'not known')
-    """
-    number = read_number(share)
-    return UNKNOWN if number is None else _text.format_percent(number).replace(" ", "\xa0")
-
-
-def format_interval(low: Any, high: Any) -> str:
-    r"""Return an interval of shares, or nothing if an end is missing.
-
-    Examples
-    --------
-    >>> format_interval(0.02, 0.05)
-    '2.0 to 5.0\xa0%'
-    """
-    start, end = read_number(low), read_number(high)
-    if start is None or end is None:
-        return ""
-    return _text.format_interval(start, end).replace(" %", "\xa0%")
-
-
-def format_place(value: Any, full: Any = 1.0) -> str:
-    """Return a CSS percentage for a position between 0 and `full`."""
-    number, whole = read_number(value), read_number(full)
-    if number is None or not whole:
-        return "0%"
-    return f"{100 * min(max(number / whole, 0.0), 1.0):.2f}%"
-
-
-def largest(lines: Iterable[Mapping[str, Any]], *names: str) -> float:
-    """Return the largest number under these names, where a bar ends; 1 if there is none."""
-    numbers = (read_number(line.get(name)) for line in lines for name in names)
-    return max((number for number in numbers if number), default=1.0)
+    return classes[0] if len(classes) > 2 and known and len(shown) == 1 else None
 
 
 def choose_changes(certified: Any) -> int:
@@ -255,27 +158,9 @@ def choose_changes(certified: Any) -> int:
 
 def order_classes(classes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the classes in their order; if there are many, those with the most wrong labels first."""
-    if len(classes) <= FOLD["lines"]:
+    if len(classes) <= LIMITS["tall"]:
         return list(classes)
     return sorted(classes, key=lambda line: -(read_number(line.get("estimated_wrong")) or 0.0))
-
-
-def format_time(value: Any) -> str:
-    """Return an ISO time in a readable form, or the text itself if it is not one.
-
-    Examples
-    --------
-    >>> format_time("2026-11-15T12:00:00+00:00"), format_time("yesterday")
-    ('2026-11-15 12:00 UTC', 'yesterday')
-    """
-    try:
-        when = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return cut(value, MAX_NAME)
-    return f"{when:%Y-%m-%d %H:%M} {when.tzname() or ''}".strip()
-
-
-# Sentences and cards
 
 
 def format_verdict(summary: Mapping[str, Any]) -> str:
@@ -298,53 +183,3 @@ def format_verdict(summary: Mapping[str, Any]) -> str:
     many = flagged != 1
     done = DONE.get(str(summary.get("action")), ("", ""))[many]
     return f"{flagged:,.0f} of {labelled:,.0f} labels look{'' if many else 's'} wrong {done}".strip() + "."
-
-
-def lay_out_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of the table as its card shows it, next to its witnesses.
-
-    Examples
-    --------
-    >>> witness = {"row": 5, "label": "yes", "share": 0.1, "values": ["41", "cook"]}
-    >>> row = {"confidence": 0.8, "values": [["age", "39"], ["job", "cook"]], "supporting": [witness]}
-    >>> card = lay_out_row(row)
-    >>> card["sure"], [[cell["mark"] for cell in line["cells"]] for line in card["lines"]]
-    ('likely', [['↑'], ['']])
-    """
-    own = list(row.get("values") or [])
-    sides = [list(row.get(side) or [])[:MAX_WITNESSES] for side in ("supporting", "opposing")]
-    witnessed = [list(witness.get("values") or []) for side in sides for witness in side]
-    lines = []
-    for number, (column, value) in enumerate(own[:MAX_COLUMNS]):
-        others = [values[number] if number < len(values) else None for values in witnessed]
-        cells = [{"mark": compare(value, other), "value": cut(other, MAX_WITNESS)} for other in others]
-        lines.append({"column": column, "value": value, "cells": cells})
-    confidence = read_number(row.get("confidence"))
-    words = [word for least, word in SURE.items() if confidence is not None and confidence >= least]
-    return dict(row) | {
-        "supporting": sides[0],
-        "opposing": sides[1],
-        "lines": lines,
-        "n_more": len(own) - len(lines),
-        "done": TAGS.get(str(row.get("action")), row.get("action")),
-        "sure": words[0] if words else "",
-    }
-
-
-def compare(value: Any, other: Any) -> str:
-    """Return a mark if a witness's value differs: an arrow for a number, a sign for anything else.
-
-    Examples
-    --------
-    >>> compare("39", "41"), compare("39", "38.5"), compare("cook", "nurse"), compare("39", "39.0")
-    ('↑', '↓', '≠', '')
-    """
-    if other is None or str(value) == str(other):
-        return ""
-    try:
-        own, its = float(value), float(other)
-    except (TypeError, ValueError):
-        return "≠"
-    if not (math.isfinite(own) and math.isfinite(its)):
-        return "≠"
-    return "" if own == its else "↑" if its > own else "↓"

@@ -16,7 +16,8 @@ from subsvms.ensemble import subset_size
 ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
 COLUMNS_SHOWN = 40  # of a row
-CHARACTERS_SHOWN = 300  # of a value
+CHARACTERS_SHOWN = 300  # of a name, and of a value of a row to compare with
+TEXT_SHOWN = 5000  # characters of a value of a row to look at: long texts are there to be read
 
 
 def name_rate(rate: float, interval: np.ndarray) -> float | None:
@@ -29,7 +30,9 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
 
     "rate" and its ends are about the true class: the share of its rows that carry another label.
     "estimated_wrong" is about the given class c, how many of its rows belong to another one: n * sum over
-    t != c of P(true t) P(given c | t). Either is None if it is not known.
+    t != c of P(true t) P(given c | t). Either is None if it is not known. "rows" have this label before;
+    "changed" and "left_out" of them no longer have it, "changed_to" and "filled" others got it, and "after"
+    have it in the end.
     """
     noise, tally = run.correction.noise, run.tally
     joint = noise.shares[:, None] * noise.matrix * tally.labelled
@@ -44,6 +47,14 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
             "estimated_wrong": round(float(wrong[number])) if is_rate_known(*limits[number]) else None,
             "flagged": tally.flagged[number],
             "changed": tally.changed[number],
+            "left_out": tally.left_out[number],
+            "changed_to": tally.changed_to[number],
+            "filled": tally.filled[number],
+            "after": tally.given[number]
+            - tally.changed[number]
+            - tally.left_out[number]
+            + tally.changed_to[number]
+            + tally.filled[number],
         }
         for number, name in enumerate(noise.classes.tolist())
     ]
@@ -144,7 +155,7 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) 
             "withstands": int(correction.withstands[row]),
             "action": str(action[row]),
             "reason": reason[i],
-            "values": [list(pair) for pair in zip(columns, show_values(run, row, columns), strict=True)],
+            "values": [list(pair) for pair in zip(columns, show_values(run, row, columns, TEXT_SHOWN), strict=True)],
             **sides,
         })  # fmt: skip
     return found
@@ -163,7 +174,7 @@ def choose_columns(run: Run) -> list[str]:
     return [name for name in names if name in chosen]
 
 
-def show_values(run: Run, row: int, columns: list[str]) -> list[str]:
+def show_values(run: Run, row: int, columns: list[str], limit: int = CHARACTERS_SHOWN) -> list[str]:
     """Return the values of a row as text, cut short where they are long."""
     table = run.table
     if table.matrix is not None:
@@ -171,7 +182,7 @@ def show_values(run: Run, row: int, columns: list[str]) -> list[str]:
         values = dict(zip(line.indices.tolist(), line.data.tolist(), strict=True))
         return [f"{values.get(int(name), 0.0):g}" for name in columns]
     cells = (list_values(table.columns[name].slice(row, 1))[0] for name in columns)
-    return ["" if cell is None else cut(str(cell)) for cell in cells]
+    return ["" if cell is None else cut(str(cell), limit) for cell in cells]
 
 
 def cut(text: str, most: int = CHARACTERS_SHOWN) -> str:

@@ -230,5 +230,5 @@ def write_folder(run: Run, issues: Issues, summary: Summary, place: Path, *, for
         write_issues(run, issues, folder)
         write_scores(Scores.of(run.correction), run.table, folder)
         digests = {name: digest_file(folder / name) for name in (corrected, LISTED, ISSUES, SCORES)}
-        report = write_report(summary, run.correction, folder)
+        report = write_report(summary, run, folder)
         write_record(make_record(run, summary, place, digests, report), folder)

@@ -29,7 +29,6 @@ from subsvms.app.tables.arrow import check_values, list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
 from subsvms.app.tables.files import default_ending, digest_file, first_sentence, show, split_suffix
 from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, place_beside, write_table
-from subsvms.correction._result import Correction
 from subsvms.exceptions import TableError
 
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
@@ -173,8 +172,9 @@ def check_issues(found: Any, table: LabelledTable) -> None:
             raise ValueError(f"{name} must be between 0 and 1")
 
 
-def write_report(summary: Summary, correction: Correction, folder: Path) -> str:
+def write_report(summary: Summary, run: Run, folder: Path) -> str:
     """Write the page for people, and return its SHA-256."""
-    page = render_report(asdict(summary), draw_charts(correction))
+    charts = draw_charts(run.correction, moves=run.tally.moves, features=run.features.X)
+    page = render_report(asdict(summary), charts)
     (folder / REPORT).write_text(page, encoding="utf-8")
     return digest_file(folder / REPORT)

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from subsvms._text import format_interval, format_percent
+from subsvms.app.features.describe import describe_columns
 from subsvms.app.runs.describe import (
     cut,
     describe_certified,
@@ -45,6 +46,10 @@ class Summary:
         Rows of the table; those with a label, those without, and how many of these got one.
     features, columns_used : int
         How many features there are, and from how many columns they come.
+    columns : list of dict
+        What became of each column, as `describe_columns` returns it.
+    sample : int or None
+        Rows that charts and certificates are about, if they are a sample of the table.
     rule, action : str
         As in `Options`.
     flagged, changed, dropped, verified, held_back : int
@@ -105,6 +110,8 @@ class Summary:
     filled: int
     features: int
     columns_used: int
+    columns: list[dict[str, Any]]
+    sample: int | None
     rule: str
     action: str
     flagged: int
@@ -178,8 +185,10 @@ def summarise(
         title=cut(name_table(run)), label=run.options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), rows=tally.rows,
         labelled=tally.labelled, missing=missing, filled=missing * run.correction.settings.fill_missing,
-        features=int(run.features.X.shape[1]),
-        columns_used=len(set(run.features.sources)), rule=run.options.rule, action=run.options.action,
+        features=int(run.features.X.shape[1]), columns_used=len(set(run.features.sources)),
+        columns=describe_columns(run.features, run.options.by),
+        sample=None if run.options.pool_size is None else len(run.correction),
+        rule=run.options.rule, action=run.options.action,
         flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
         held_back=tally.held_back, kept_by=kept_by, explained=noise.explained,
         error_rate=name_rate(noise.error_rate, noise.error_rate_interval),

@@ -39,8 +39,10 @@ class Tally:
         Rows for which another label is more probable, but the given one was kept, by the name of the `Halt`.
     spared : dict of str to int
         Changes that failed a test, or could not be tested, by the name of their `Halt`.
-    given, flagged, changed : list of int
-        Rows with a label, flagged rows and changed labels, by given class.
+    given, flagged, changed, left_out : list of int
+        Rows with a label, flagged rows, changed labels and rows left out, by given class.
+    changed_to, filled : list of int
+        Changed labels, and labels of rows that had none, by the class they have now.
     moves : list of list of int
         Flagged rows by given and suggested class.
     confidence : int
@@ -59,6 +61,9 @@ class Tally:
     given: list[int]
     flagged: list[int]
     changed: list[int]
+    left_out: list[int]
+    changed_to: list[int]
+    filled: list[int]
     moves: list[list[int]]
     confidence: int
     doubt: int
@@ -89,6 +94,11 @@ class Tally:
             given=np.bincount(correction.given[known], minlength=k).tolist(),
             flagged=np.bincount(own, minlength=k).tolist(),
             changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),
+            left_out=np.bincount(correction.given[~correction.kept & known], minlength=k).tolist(),
+            changed_to=count_labels(correction, correction.changed),
+            filled=count_labels(
+                correction, correction.missing & correction.kept & (correction.filled | correction.decided)
+            ),
             moves=np.bincount(own * k + suggested, minlength=k * k).reshape(k, k).tolist(),
             confidence=add_up(correction.confidence[flagged]),
             doubt=add_doubt(correction, np.flatnonzero(correction.flagged | held_back)),
@@ -125,6 +135,12 @@ def _add(one: Any, other: Any) -> Any:
     if isinstance(one, list | tuple):
         return type(one)(_add(a, b) for a, b in zip(one, other, strict=True))
     return one + other
+
+
+def count_labels(correction: Correction, rows: np.ndarray) -> list[int]:
+    """Return how many of these rows have each class in the end."""
+    counts = Counter(correction.labels[rows].tolist())
+    return [counts[name] for name in correction.classes.tolist()]
 
 
 def add_up(probabilities: np.ndarray) -> int:

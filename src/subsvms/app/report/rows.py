@@ -1,0 +1,116 @@
+"""Lay out and print the rows to look at first, until the page is long enough.
+
+A page holds at most 50 rows, and no more than fit into `MAX_BYTES`: a table of any width and any text gives
+a page that opens quickly and can be sent by mail.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from subsvms.app.report.text import MAX_TEXT, MAX_WHOLE, cut, open_templates, read_number
+
+MAX_ROWS, MAX_COLUMNS, MAX_WITNESSES = 50, 40, 3  # rows, columns of a row, witnesses on either side of it
+MAX_BYTES = 600_000  # of all rows, in UTF-8
+N_OPEN = 1  # rows that are shown opened
+LONG = 60  # characters of a value that is too long for a cell of the comparison
+SURE = {
+    0.99: "almost certain",
+    0.9: "very likely",
+    0.75: "likely",
+    0.5: "more likely than not",
+    0.0: "possible",
+}
+TAGS = {"fix": "fixed", "drop": "left out", "weight": "weighted", "review": "to review", "keep": "kept"}
+
+
+def render_rows(worst: Sequence[Mapping[str, Any]], **more: Any) -> list[Markup]:
+    """Return the rows to look at first as HTML, worst first, as many as fit on a page.
+
+    Parameters
+    ----------
+    worst : sequence of mapping
+        As in the summary of a run. No text in it is trusted.
+    **more
+        What else the template needs: the rule.
+    """
+    template = open_templates().get_template("row.html")
+    pieces: list[Markup] = []
+    size = 0
+    for number, row in enumerate(worst[:MAX_ROWS], 1):
+        text = template.render(more, row=lay_out_row(row), number=number, open=number <= N_OPEN)
+        size += len(text.encode())
+        if size > MAX_BYTES and pieces:
+            break
+        pieces.append(Markup(text))
+    return pieces
+
+
+def lay_out_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the table as the page shows it, next to its witnesses.
+
+    Values that fit into a cell are compared side by side ("lines"); the others are to be read ("texts").
+
+    Examples
+    --------
+    >>> witness = {"row": 5, "label": "yes", "share": 0.1, "values": ["41", "cook"]}
+    >>> row = {"confidence": 0.8, "values": [["age", "39"], ["job", "cook"]], "supporting": [witness]}
+    >>> card = lay_out_row(row)
+    >>> card["sure"], [[cell["mark"] for cell in line["cells"]] for line in card["lines"]]
+    ('likely', [['↑'], ['']])
+    """
+    own = list(row.get("values") or [])
+    sides = [list(row.get(side) or [])[:MAX_WITNESSES] for side in ("supporting", "opposing")]
+    witnesses = [witness for side in sides for witness in side]
+    lines, texts = [], []
+    for number, (column, value) in enumerate(own[:MAX_COLUMNS]):
+        others = [get_value(witness, number) for witness in witnesses]
+        if any(len(str(text)) > LONG for text in (value, *others)):
+            texts.append({"column": column, "value": show_whole(value), "cut": len(str(value)) > MAX_WHOLE,
+                          "others": list(zip(witnesses, others, strict=True))})  # fmt: skip
+        else:
+            cells = [{"mark": compare(value, other), "value": other} for other in others]
+            lines.append({"column": column, "value": value, "cells": cells})
+    confidence = read_number(row.get("confidence"))
+    words = [word for least, word in SURE.items() if confidence is not None and confidence >= least]
+    return dict(row) | {
+        "supporting": sides[0],
+        "opposing": sides[1],
+        "lines": lines,
+        "texts": texts,
+        "n_more": max(len(own) - MAX_COLUMNS, 0),
+        "done": TAGS.get(str(row.get("action")), row.get("action")),
+        "sure": words[0] if words else "",
+    }
+
+
+def get_value(witness: Mapping[str, Any], number: int) -> Any:
+    """Return a value of a witness; None if it has none."""
+    values = list(witness.get("values") or [])
+    return values[number] if number < len(values) else None
+
+
+def show_whole(value: Any) -> Markup:
+    """Return a long text as the page prints it: whole, if that is possible."""
+    return Markup(escape(cut(value, max(MAX_WHOLE + 1, MAX_TEXT))))
+
+
+def compare(value: Any, other: Any) -> str:
+    """Return a mark if a witness's value differs: an arrow for a number, a sign for anything else.
+
+    Examples
+    --------
+    >>> compare("39", "41"), compare("39", "38.5"), compare("cook", "nurse"), compare("39", "39.0")
+    ('↑', '↓', '≠', '')
+    """
+    if other is None or str(value) == str(other):
+        return ""
+    try:
+        own, its = float(value), float(other)
+    except (TypeError, ValueError):
+        return "≠"
+    if not (math.isfinite(own) and math.isfinite(its)):
+        return "≠"
+    return "" if own == its else "↑" if its > own else "↓"

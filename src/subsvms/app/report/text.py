@@ -1,0 +1,175 @@
+"""Text and numbers as the page prints them, and the templates that print them.
+
+Any text may come from an untrusted table. So everything that a template prints is escaped, and first goes
+through one function (`format_value`) that limits its length and replaces characters that HTML cannot hold.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from numbers import Real
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, Undefined
+from markupsafe import Markup
+
+from subsvms import _text
+from subsvms._text import UNKNOWN
+
+MAX_TEXT, MAX_CELL, MAX_NAME = 1000, 300, 60  # characters
+MAX_WHOLE = 5000  # characters of a text that is there to be read
+UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not in XML, or C1
+
+
+@cache
+def open_templates() -> Environment:
+    """Return the templates of this package, with the filters they use for numbers and text."""
+    pages = Environment(
+        loader=PackageLoader("subsvms.app.report"), autoescape=True, finalize=format_value,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    pages.filters |= {
+        "cell": lambda value: cut(value, MAX_CELL),
+        "name": lambda value: cut(value, MAX_NAME),
+        "count": format_count,
+        "percent": format_percent,
+        "place": format_place,
+        "time": format_time,
+        "number": read_number,
+        "digits": format_digits,
+        "key": format_key,
+    }
+    pages.globals |= {"between": format_interval, "largest": largest, "max_whole": MAX_WHOLE}
+    return pages
+
+
+# Text
+
+
+def format_value(value: Any) -> Any:
+    """Return a value as the page prints it: not too long, and without characters that HTML cannot hold."""
+    if isinstance(value, Markup):  # made by the page itself
+        return value
+    return "" if value is None else cut(value, MAX_TEXT)
+
+
+def cut(value: Any, limit: int) -> str:
+    """Return text of at most `limit` characters.
+
+    Examples
+    --------
+    >>> cut("a long story", 6), cut(12, 6), cut(None, 6)
+    ('a lon…', '12', '')
+    """
+    text = "" if value is None else str(value)
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    return UNPRINTABLE.sub("�", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+# Numbers
+
+
+def read_number(value: Any) -> float | None:
+    """Return a finite number, or None for anything else."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:  # an integer with hundreds of digits
+        return None
+    return number if math.isfinite(number) else None
+
+
+def format_count(value: Any) -> str:
+    """Return a count as text.
+
+    Examples
+    --------
+    >>> format_count(32561), format_count(3.46), format_count(None), format_count("many")
+    ('32,561', '3.5', 'not known', 'many')
+    """
+    number = read_number(value)
+    if number is None:
+        return UNKNOWN if value is None or isinstance(value, Undefined) else cut(value, MAX_CELL)
+    return f"{number:,.0f}" if number.is_integer() or number >= 10 else f"{number:.1f}"
+
+
+def format_digits(value: Any, form: str = ".3f") -> str:
+    """Return a number with a few digits.
+
+    Examples
+    --------
+    >>> format_digits(0.29991), format_digits(12.3456, ".3g"), format_digits(None)
+    ('0.300', '12.3', 'not known')
+    """
+    number = read_number(value)
+    return UNKNOWN if number is None else f"{number:{form}}"
+
+
+def format_percent(share: Any) -> str:
+    r"""Return a share in per cent, on one line.
+
+    Examples
+    --------
+    >>> format_percent(0.031), format_percent(None)
+    ('3.1\xa0%', 'not known')
+    """
+    number = read_number(share)
+    return UNKNOWN if number is None else _text.format_percent(number).replace(" ", "\xa0")
+
+
+def format_interval(low: Any, high: Any) -> str:
+    r"""Return an interval of shares, or nothing if an end is missing.
+
+    Examples
+    --------
+    >>> format_interval(0.02, 0.05)
+    '2.0 to 5.0\xa0%'
+    """
+    start, end = read_number(low), read_number(high)
+    if start is None or end is None:
+        return ""
+    return _text.format_interval(start, end).replace(" %", "\xa0%")
+
+
+def format_place(value: Any, full: Any = 1.0) -> str:
+    """Return a CSS percentage for a position between 0 and `full`."""
+    number, whole = read_number(value), read_number(full)
+    if number is None or not whole:
+        return "0%"
+    return f"{100 * min(max(number / whole, 0.0), 1.0):.2f}%"
+
+
+def format_key(value: Any) -> str:
+    """Return a number to sort by; nothing for anything else.
+
+    Examples
+    --------
+    >>> format_key(0.123456789), format_key(32561), format_key(None)
+    ('0.123457', '32561', '')
+    """
+    number = read_number(value)
+    return "" if number is None else f"{number:.12g}" if number.is_integer() else f"{number:.6g}"
+
+
+def largest(lines: Iterable[Mapping[str, Any]], *names: str) -> float:
+    """Return the largest number under these names, where a bar ends; 1 if there is none."""
+    numbers = (read_number(line.get(name)) for line in lines for name in names)
+    return max((number for number in numbers if number), default=1.0)
+
+
+def format_time(value: Any) -> str:
+    """Return an ISO time in a readable form, or the text itself if it is not one.
+
+    Examples
+    --------
+    >>> format_time("2026-11-15T12:00:00+00:00"), format_time("yesterday")
+    ('2026-11-15 12:00 UTC', 'yesterday')
+    """
+    try:
+        when = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return cut(value, MAX_NAME)
+    return f"{when:%Y-%m-%d %H:%M} {when.tzname() or ''}".strip()
