@@ -178,8 +178,8 @@ def _scale_columns(table, chosen, asked):
     left_out, used = _divide(suspects, measure_missed(made.X[:, places], table.codes) if places else None)
     kept = [name for name in chosen if name not in left_out]
     if left_out and kept:
-        scaled = SparseScaler.fit(table.matrix, [int(name) for name in kept], table.name)
-        made = Features(*scaled, dict.fromkeys(left_out, "leak"))
+        made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in kept], table.name))
+        made = replace(made, left_out=dict.fromkeys(left_out, "leak"))
     return _add_notes(made, [*format_left_out(left_out if kept else {}), *format_kept(used)])
 
 

@@ -155,7 +155,7 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) 
             "withstands": int(correction.withstands[row]),
             "action": str(action[row]),
             "reason": reason[i],
-            "values": [list(pair) for pair in zip(columns, show_values(run, row, columns, TEXT_SHOWN), strict=True)],
+            "values": list(map(list, zip(columns, show_values(run, row, columns, TEXT_SHOWN), strict=True))),
             **sides,
         })  # fmt: skip
     return found
