@@ -394,6 +394,26 @@ def test_the_verdict_says_what_was_done():
             assert words in verdict and verdict.startswith(f"{flagged} of 5 labels look")
 
 
+def test_the_plain_vote_claims_no_probability():
+    html = render_report(make_summary(rule="majority"), {})
+    assert "Votes for it" in html and "Suggestion right" not in html
+    assert "has a share of the votes of 98" in html
+
+
+def test_the_page_of_a_large_table_is_less_than_a_megabyte(charts):
+    large = make_many(5000, 5000)
+    witness = {"row": 123456, "label": "a class with a long name", "values": ["long value " * 5] * 60}
+    row = large["worst"][0] | {"values": [[f"a long column {i}", "long value " * 5] for i in range(60)]}
+    row |= {"supporting": [witness] * 3, "opposing": [witness] * 3}
+    group = large["groups"][0]
+    lines = group["lines"][:1] * 50
+    columns = [{"use": "Text", "how": "w" * 300, "columns": [["c" * 60, 30]] * 9999}] * 9
+    html = render_report(
+        large | {"worst": [row] * 50, "groups": [group | {"lines": lines}] * 5, "columns": columns}, charts
+    )
+    assert 400_000 < len(html.encode()) < 1_000_000
+
+
 # Colours
 
 

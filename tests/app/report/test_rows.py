@@ -36,7 +36,7 @@ def test_rows_have_a_rank_and_numbers_to_sort_by():
 
 def test_a_row_without_a_label_has_no_quality():
     html = render(make_row(given=None, quality=0.0))
-    assert "no label" in html and re.search(r'class="own n" data-v=""></td>', html)
+    assert "no label" in html and re.search(r'class="own n" data-name="[^"]+" data-v=""></td>', html)
 
 
 def test_a_witness_that_lacks_a_value_does_not_shift_the_others():
