@@ -324,7 +324,11 @@ def test_before_and_after_add_up():
 
 def test_a_sample_is_called_a_sample(charts):
     text = plain_text(render_report(make_summary(sample=5000), charts))
-    assert text.count("sample of 5,000") == 3 and "Rows of a sample." in text
+    for words in ("The chart shows a", "The map shows rows of a", "What is said about values holds for a"):
+        assert f"{words} sample of 5,000" in text
+    assert text.count("sample of 5,000") == 4
+    text = plain_text(render_report(make_summary(sample=5000, certified={"most": 0}), {}))
+    assert "This is about a sample of 5,000 rows." in text
     for whole in (None, 32561):
         assert "sample" not in plain_text(render_report(make_summary(sample=whole), charts))
 
