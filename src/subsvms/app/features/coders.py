@@ -1,22 +1,21 @@
 """Text and dates as numbers: categories, letters and the calendar, as skrub learns them, in plain arrays.
 
-skrub's TableVectorizer chooses encoders and fits them. What it has learned is then copied into the classes
-here, which encode training rows and new rows alike, before and after a model is saved. So all rows get the
-same bits, and a saved model holds no objects of another library.
+skrub's TableVectorizer fits encoders of categories and dates; `letters.py` does what its StringEncoder does,
+faster. What was learned is then copied into the classes here, which encode training rows and new rows alike,
+before and after a model is saved. So all rows get the same bits, and a saved model holds no objects of
+another library.
 """
 
-import warnings
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from subsvms._states import State, is_array, is_number, require
+from subsvms.app.features.letters import CODE, learn_letters, project_letters
 
 CATEGORIES = 40  # a column with at least this many distinct texts is encoded by its letters
-COMPONENTS = 30  # features of such a column
-NGRAMS = {"analyzer": "char_wb", "ngram_range": (3, 4)}  # letters that follow each other within a word
-CODE = np.float32  # as in skrub; categories and letters need no more
 ANY_DATE = np.datetime64(
     "2000-01-01T01:00:00", "us"
 )  # with an hour, so that skrub does not see a day without a time
@@ -91,14 +90,10 @@ class Letters:
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Return the features of texts; missing texts, and those with unknown n-grams only, are at zero."""
         import pandas as pd
-        from sklearn.feature_extraction.text import TfidfVectorizer
 
-        vectorizer = TfidfVectorizer(vocabulary=self.ngrams, **NGRAMS)
-        vectorizer.idf_ = self.idf
-        texts = np.array(["" if value is None else value for value in values], dtype=object)
-        places, distinct = pd.factorize(texts)  # names of cities, for example, repeat
-        weights = vectorizer.transform(distinct).astype(CODE)
-        return (weights @ self.components.T / CODE(self.divisor))[places]
+        places, distinct = pd.factorize(values)  # names of cities, for example, repeat; -1 is missing
+        encoded = project_letters(distinct, self.ngrams, self.idf, self.components) / CODE(self.divisor)
+        return np.append(encoded, np.zeros((1, encoded.shape[1]), dtype=CODE), axis=0)[places]
 
     def weigh(self, encoded: np.ndarray) -> tuple[Any, Any]:
         """Return center and scale of the features: a mean squared distance of 1/2."""
@@ -135,19 +130,14 @@ class Calendar:
     @property
     def names(self) -> tuple[str, ...]:
         """What the features are called."""
-        return tuple(name.removeprefix("date_") for name in self._fit().all_outputs_)
+        return tuple(name.removeprefix("date_") for name in fit_date_encoder(self.resolution).all_outputs_)
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Return the features of dates, NaN where they are missing."""
         import pandas as pd
 
-        return self._fit().transform(pd.Series(values, name="date")).to_numpy(dtype=CODE)
-
-    def _fit(self):
-        """Return skrub's encoder, which learns only names."""
-        import pandas as pd
-
-        return make_date_encoder(self.resolution).fit(pd.Series([ANY_DATE], name="date"))
+        encoder = fit_date_encoder(self.resolution)
+        return encoder.transform(pd.Series(values, name="date")).to_numpy(dtype=CODE)
 
     def weigh(self, encoded: np.ndarray) -> tuple[Any, Any]:
         """Return center and scale of the features, so that together they have a range of one."""
@@ -185,6 +175,20 @@ def learn_coders(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
     >>> coder.encode(np.array(["red", "blue"], dtype=object)).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     """
+    varied = {name for name, values in columns.items() if _holds_varied_text(values)}
+    others = _learn_others({name: values for name, values in columns.items() if name not in varied})
+    return {
+        name: Letters(*learn_letters(values)) if name in varied else others[name]
+        for name, values in columns.items()
+    }
+
+
+def _holds_varied_text(values):
+    return values.dtype == object and len(set(values.tolist()) - {None}) >= CATEGORIES
+
+
+def _learn_others(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
+    """Return how skrub encodes columns of few categories, and of dates."""
     import pandas as pd
 
     if not columns:
@@ -193,23 +197,18 @@ def learn_coders(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
     # because skrub would parse plain text as numbers or dates.
     data = (pd.Categorical(values) if values.dtype == object else values for values in columns.values())
     frame = pd.DataFrame({str(i): values for i, values in enumerate(data)})
-    vectorizer = make_vectorizer()
-    with warnings.catch_warnings():  # with fewer n-grams than components all are kept: no loss
-        warnings.filterwarnings("ignore", message="The matrix shape is", category=UserWarning)
-        vectorizer.fit(frame)
-    learned = vectorizer.transformers_
+    learned = make_vectorizer().fit(frame).transformers_
     return {name: _extract(learned.get(str(i))) for i, name in enumerate(columns)}
 
 
 def make_vectorizer() -> Any:
     """Return skrub's vectorizer, with the encoders used here."""
     from sklearn.preprocessing import OneHotEncoder
-    from skrub import StringEncoder, TableVectorizer
+    from skrub import TableVectorizer
 
     return TableVectorizer(
         cardinality_threshold=CATEGORIES,
         low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=CODE),
-        high_cardinality=StringEncoder(n_components=COMPONENTS, random_state=0, **NGRAMS),
         datetime=make_date_encoder("hour"),
         n_jobs=1,
     )
@@ -224,6 +223,14 @@ def make_date_encoder(resolution: str) -> Any:
     )
 
 
+@cache
+def fit_date_encoder(resolution: str) -> Any:
+    """Return skrub's encoder of dates, fitted: it learns only names."""
+    import pandas as pd
+
+    return make_date_encoder(resolution).fit(pd.Series([ANY_DATE], name="date"))
+
+
 def _extract(learned: Any) -> Coder:
     """Return what one of skrub's fitted encoders has learned."""
     if learned is None:  # skrub drops an empty column
@@ -231,11 +238,4 @@ def _extract(learned: Any) -> Coder:
     if hasattr(learned, "categories_"):
         (values,) = learned.categories_
         return Categories(tuple(None if value != value else str(value) for value in values))
-    if hasattr(learned, "extracted_features_"):
-        return Calendar("hour" if "hour" in learned.extracted_features_ else "day")
-    ngrams = tuple(map(str, learned.vectorizer_.get_feature_names_out()))
-    if hasattr(learned, "tsvd_"):
-        components = learned.tsvd_.components_
-    else:
-        components = np.eye(learned.n_components_, len(ngrams), dtype=CODE)
-    return Letters(ngrams, learned.vectorizer_.idf_, components, float(learned.scaling_factor_))
+    return Calendar("hour" if "hour" in learned.extracted_features_ else "day")
