@@ -38,6 +38,7 @@ MAY_USE = {  # each room, and the rooms it may import from, besides the ground a
     "app.large": f"app.tables app.features app.report app.runs {LIBRARY}",
     "app.review": f"app.tables app.features app.report app.runs {LIBRARY}",
     "app.audit": f"app.tables app.features app.report app.runs app.review {LIBRARY}",
+    "app.frames": f"app.tables app.report app.runs app.review {LIBRARY}",
     "app.cli": f"app.tables app.features app.report app.runs app.large app.review app.audit {LIBRARY}",
     "scale": "app.tables app.runs app.large",
 }
@@ -125,8 +126,8 @@ def test_only_solver_and_votes_touch_compiled_code():
 
 PUBLIC = {  # what users may count on: changing it is a change of the interface
     "subsvms": """
-        Correction LabelCorrector SubSVMClassifier adversaries audit certificates correct_labels datasets
-        displays exceptions load metrics save scale theory
+        Correction LabelCorrector SubSVMClassifier adversaries audit certificates correct_labels
+        correct_table datasets displays exceptions load metrics save scale theory
     """,
     "subsvms.adversaries": """
         ATTACKS Attack attack boundary_flips class_conditional_flips directed_flips greedy_flips

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
         scale,
         theory,
     )
+    from subsvms.app.frames import correct_table
     from subsvms.correction import Correction, LabelCorrector, correct_labels
     from subsvms.ensemble import SubSVMClassifier, load, save
 
@@ -30,6 +31,7 @@ _HOMES = {
     "LabelCorrector": "correction",
     "SubSVMClassifier": "ensemble",
     "correct_labels": "correction",
+    "correct_table": "app.frames",
     "load": "ensemble",
     "save": "ensemble",
 }
@@ -45,6 +47,7 @@ __all__ = [
     "audit",
     "certificates",
     "correct_labels",
+    "correct_table",
     "datasets",
     "displays",
     "exceptions",
@@ -54,8 +57,9 @@ __all__ = [
     "scale",
     "theory",
 ]
-if find_spec("pyarrow") is None:  # no subsvms[app]; help(subsvms) and import * would load scale and fail
+if find_spec("pyarrow") is None:  # no subsvms[app]; help(subsvms) and import * would load these and fail
     __all__.remove("scale")
+    __all__.remove("correct_table")
 
 
 def __getattr__(name: str) -> Any:

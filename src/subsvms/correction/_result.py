@@ -14,8 +14,9 @@ Every row carries an *action*:
   be wrong.
 """
 
+import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,11 +24,36 @@ from subsvms._text import format_rate
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, name_rows
+from subsvms.correction._html import render_html
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import BY_OVERLAP, Halt, Judgement, Settings
 from subsvms.correction._witnesses import Witnesses
 from subsvms.correction._words import format_reason
 from subsvms.ensemble._votes import Votes
+from subsvms.exceptions import InputError
+
+
+class Origin(Protocol):
+    """The table that a correction came from, and what only somebody who has it can show."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about labels and columns of the table before using the result."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What happened to columns that are not features."""
+
+    def show_rows(self, rows: np.ndarray) -> dict[str, list[str]]:
+        """Return the values of some rows as text, column by column."""
+
+    def write_report(self, correction: "Correction", path: str | os.PathLike) -> Any:
+        """Write report.html."""
+
+    def open_review(
+        self, correction: "Correction", folder: Any, *, port: int, browser: bool, block: bool | None
+    ) -> Any:
+        """Open the review page."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +91,8 @@ class Correction:
         The SVMs that were chosen from the data, and what they were compared with; None if they were given.
     judge : str or None
         Who judged, in words, if not SVMs.
+    origin : Origin or None
+        The table, if `correct_table` read one.
     """
 
     classes: np.ndarray
@@ -81,6 +109,7 @@ class Correction:
     style: FrameStyle = FrameStyle()
     choice: Choice | None = None
     judge: str | None = None
+    origin: Origin | None = None
 
     def __len__(self) -> int:
         return len(self.given)
@@ -104,7 +133,7 @@ class Correction:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user must know before using the result."""
-        return self.judgement.notes
+        return self.judgement.notes if self.origin is None else (*self.judgement.notes, *self.origin.notes)
 
     @property
     def flagged(self) -> np.ndarray:
@@ -307,6 +336,61 @@ class Correction:
         if witnesses:
             columns |= self._witness_columns()
         return build_frame(columns, self.style)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what was found, the worst rows, and where to go on."""
+        return render_html(self)
+
+    def report(self, path: str | os.PathLike) -> Any:
+        """Write a page to read and to pass on: the report.html of `subsvms correct`.
+
+        Parameters
+        ----------
+        path : path-like
+            Such as "report.html". An existing file is replaced.
+
+        Returns
+        -------
+        Path
+        """
+        return self._need_origin("report on").write_report(self, path)
+
+    def review(
+        self,
+        folder: str | os.PathLike | None = None,
+        *,
+        port: int = 8765,
+        browser: bool = True,
+        block: bool | None = None,
+    ) -> Any:
+        """Open a page on this machine on which people decide about the suspicious labels, worst first.
+
+        Parameters
+        ----------
+        folder : path-like, optional
+            Where to keep the table, what was found, and the decisions, as `subsvms correct` does; by default
+            a new temporary folder. If it holds this correction already, its review goes on.
+        port : int, default=8765
+            The first to try; ports in use are skipped.
+        browser : bool, default=True
+            Whether to open the page in a browser.
+        block : bool, default=None
+            Whether to wait until Ctrl-C. By default only programs wait; notebooks and consoles go on.
+
+        Returns
+        -------
+        Review
+            With `address`, `folder`, `decided` (what people decided, for `verified=`) and `close()`.
+        """
+        return self._need_origin("review").open_review(self, folder, port=port, browser=browser, block=block)
+
+    def _need_origin(self, what):
+        if self.origin is None:
+            raise InputError(
+                f"There is no table to {what}: correct_table keeps the table that it reads, correct_labels "
+                "does not."
+            )
+        return self.origin
 
     def _witness_columns(self):
         if self.witnesses is None:

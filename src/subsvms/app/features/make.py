@@ -24,7 +24,7 @@ from subsvms.app.features.leaks import (
     is_left_out,
     measure_missed,
 )
-from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
+from subsvms.app.features.scalers import ArrayScaler, SparseScaler, check_array, load_array
 from subsvms.app.tables.files import show, suggest
 from subsvms.app.tables.table import LabelledTable
 from subsvms.exceptions import TableError
@@ -72,7 +72,7 @@ def make_features(
     exclude: Sequence[str] = (),
     only: Sequence[str] = (),
     keep: Sequence[str] = (),
-    features: str | os.PathLike | None = None,
+    features: Any = None,
 ) -> Features:
     r"""Turn the columns of a table, except the label, into numeric features.
 
@@ -86,9 +86,9 @@ def make_features(
         give the label away.
     keep : sequence of str
         The same, but other columns are used, too.
-    features : path-like, optional
-        An .npy or .npz file with a row of numbers for each row of the table, such as embeddings of texts or
-        images. It replaces all columns.
+    features : path-like or array of shape (n_rows, n_features), optional
+        A row of numbers for each row of the table, such as embeddings of texts or images, or the .npy or
+        .npz file that holds them. They replace all columns.
 
     Returns
     -------
@@ -113,11 +113,15 @@ def make_features(
         _as_names(names, option) for names, option in ((exclude, "exclude"), (only, "only"), (keep, "keep"))
     )
     if features is not None:
+        is_file = isinstance(features, str | os.PathLike)
+        name = str(features) if is_file else "features"
         if exclude or only or keep:
             raise TableError(
-                f"The features in {str(features)!r} replace all columns: leave out exclude, only and keep."
+                f"The features in {name!r} replace all columns: leave out exclude, only and keep."
             )
-        made = Features(*ArrayScaler.fit(load_array(features, len(table)), str(features)))
+        n_rows = len(table)
+        X = load_array(features, n_rows) if is_file else check_array(features, repr(name), n_rows)
+        made = Features(*ArrayScaler.fit(X, name))
         return _add_notes(made, format_kept(_find_leaking_features(made, table), "feature", ""))
     if table.matrix is not None:
         asked = [*exclude, *only, *keep]

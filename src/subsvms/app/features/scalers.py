@@ -188,7 +188,21 @@ def load_array(path: str | os.PathLike, n_rows: int) -> Any:
         others = os.listdir(path.parent) if path.parent.is_dir() else []
         hint = suggest(path.name, others) or ": check its name and folder."
         raise TableError(f"There is no file {name} with features{hint}")
-    X = _load(path, name)
+    return check_array(_load(path, name), name, n_rows)
+
+
+def check_array(X: Any, name: str, n_rows: int) -> Any:
+    """Return ready-made features as float64, dense or CSR; raise an error if they cannot be features.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+    name : str
+        What holds them, in messages.
+    n_rows : int
+        The expected number of rows.
+    """
+    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise TableError(f"The features in {name} must have two dimensions, rows and columns; got {X.ndim}.")
     if X.shape[0] != n_rows:

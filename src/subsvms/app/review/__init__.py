@@ -2,13 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from subsvms.app.review.desk import Desk
 
 FIRST_PORT = 8765
 
 
-def serve(folder: str | Path, *, port: int = FIRST_PORT, ready: Callable[[str, Desk], None]) -> None:
+def serve(
+    folder: str | Path,
+    *,
+    port: int = FIRST_PORT,
+    ready: Callable[[str, Desk], None],
+    started: Callable[[Any], None] | None = None,
+) -> None:
     """Serve the review page of a run's folder until Ctrl-C.
 
     Parameters
@@ -19,6 +26,8 @@ def serve(folder: str | Path, *, port: int = FIRST_PORT, ready: Callable[[str, D
         The first to try; ports in use are skipped.
     ready : callable
         Called as ready(address, desk) when the server is about to answer.
+    started : callable, optional
+        Called with uvicorn's server before that; it ends when its `should_exit` is true.
     """
     from subsvms.app.review.local import serve_locally
     from subsvms.app.review.server import make_app
@@ -29,6 +38,7 @@ def serve(folder: str | Path, *, port: int = FIRST_PORT, ready: Callable[[str, D
             lambda token, hosts: make_app(desk, token, hosts),
             port=port,
             ready=lambda address: ready(address, desk),
+            started=started,
         )
     finally:
         desk.decisions.close()

@@ -3,6 +3,7 @@
 import secrets
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from starlette.types import ASGIApp
 
@@ -13,7 +14,11 @@ N_PORTS = 100  # to try
 
 
 def serve_locally(
-    make_app: Callable[[str, set[str]], ASGIApp], *, port: int, ready: Callable[[str], None]
+    make_app: Callable[[str, set[str]], ASGIApp],
+    *,
+    port: int,
+    ready: Callable[[str], None],
+    started: Callable[[Any], None] | None = None,
 ) -> None:
     """Serve an application until Ctrl-C.
 
@@ -25,6 +30,8 @@ def serve_locally(
         The first to try; ports in use are skipped.
     ready : callable
         Called as ready(address) when the server is about to answer.
+    started : callable, optional
+        Called with uvicorn's server before that; it ends when its `should_exit` is true.
     """
     import uvicorn
 
@@ -34,6 +41,8 @@ def serve_locally(
     app = make_app(token, {f"{HOST}:{port}", f"localhost:{port}"})
     config = uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
     server = uvicorn.Server(config)
+    if started is not None:
+        started(server)
     try:
         ready(f"http://{HOST}:{port}/{token}/")
         server.run(sockets=[listener])

@@ -98,7 +98,9 @@ def check_place(target: Path, *, force: bool) -> None:
             f"{shown} holds the result of an earlier run: choose another folder (--output), or replace it "
             "(--force)."
         )
-    _refuse_changed(target, _check_ours(target))
+    record = _check_ours(target)
+    _refuse_holding_input(target, record)
+    _refuse_changed(target, record)
 
 
 def _refuse_decided(folder):
@@ -111,6 +113,15 @@ def _refuse_decided(folder):
         raise TableError(
             f"{str(folder)!r} holds an audit, which must not be overwritten: choose another folder "
             "(--output)."
+        )
+
+
+def _refuse_holding_input(folder, record):
+    """Raise an error if the only copy of a table, which was a data frame, would be lost with the folder."""
+    if any(Path(one).resolve().is_relative_to(folder.resolve()) for one in record.input.paths):
+        raise TableError(
+            f"{str(folder)!r} holds the table that it is about: choose another folder (--output), or remove "
+            "it yourself."
         )
 
 

@@ -1,7 +1,7 @@
 """Correct a file and leave a folder: the whole job, from bytes to files."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -92,19 +92,31 @@ def do_job(
     clock.lap("reading")
     run = correct_table(table, options, features=features, n_jobs=n_jobs)
     run = replace(run, seconds=clock.laps | run.seconds)
-    issues = find_issues(run.correction, run.features.X)
-    listed = [LISTED, "suspicious labels and reasons, worst first; rows count from 1"]
-    typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
-    scored = [SCORES, "what is thought of every label, for programs and subsvms audit"]
-    corrected = f"{CORRECTED}{get_ending(table)}"
-    written = describe_output(place, model, corrected, options.action, listed, typed, scored)
-    doubt = add_doubt(run.correction, issues.rows)
-    worst = describe_worst(run, issues)
-    summary = summarise(run, worst, len(issues), n_labels=issues.n_labels, doubt=doubt, **written)
+    issues, summary = describe_run(run, place, model)
     if place is not None:
         announce("writing")
         write_folder(run, issues, summary, place, force=force)
     return summary
+
+
+def describe_run(run: Run, place: Path | None = None, model: Path | None = None) -> tuple[Issues, Summary]:
+    """Return the suspicious labels of a run, and its summary.
+
+    Parameters
+    ----------
+    run : Run
+    place, model : Path, optional
+        Where the folder and the classifier go, if they are written.
+    """
+    issues = find_issues(run.correction, run.features.X)
+    listed = [LISTED, "suspicious labels and reasons, worst first; rows count from 1"]
+    typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
+    corrected = f"{CORRECTED}{get_ending(run.table)}"
+    scored = [SCORES, "what is thought of every label, for programs and subsvms audit"]
+    written = describe_output(place, model, corrected, run.options.action, listed, typed, scored)
+    doubt = add_doubt(run.correction, issues.rows)
+    worst = describe_worst(run, issues)
+    return issues, summarise(run, worst, len(issues), n_labels=issues.n_labels, doubt=doubt, **written)
 
 
 def describe_output(
@@ -221,14 +233,33 @@ def check_unchanged(what: str, found: str, wanted: str) -> None:
         )
 
 
-def write_folder(run: Run, issues: Issues, summary: Summary, place: Path, *, force: bool) -> None:
-    """Fill the folder of a run; the classifier, which is written first, takes its place last."""
+def write_folder(
+    run: Run,
+    issues: Issues,
+    summary: Summary,
+    place: Path,
+    *,
+    force: bool,
+    inputs: Mapping[str, bytes] | None = None,
+) -> None:
+    """Fill the folder of a run; the classifier, which is written first, takes its place last.
+
+    Parameters
+    ----------
+    run, issues, summary, place, force
+        As above.
+    inputs : mapping of str to bytes, optional
+        What the run read, if no other file holds it: it is kept in the folder under these names.
+    """
     corrected = summary.files[0][0]
     saving = nullcontext() if summary.model is None else saving_model(Model.of(run), summary.model)
     with saving, fill_folder(place, force=force) as folder:
         write_corrected(run, folder / corrected)
         write_issues(run, issues, folder)
         write_scores(Scores.of(run.correction), run.table, folder)
-        digests = {name: digest_file(folder / name) for name in (corrected, LISTED, ISSUES, SCORES)}
+        for name, data in (inputs or {}).items():
+            (folder / name).write_bytes(data)
+        names = (corrected, LISTED, ISSUES, SCORES, *(inputs or {}))
+        digests = {name: digest_file(folder / name) for name in names}
         report = write_report(summary, run, folder)
         write_record(make_record(run, summary, place, digests, report), folder)

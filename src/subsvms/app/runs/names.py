@@ -6,6 +6,7 @@ from subsvms._atomic import SUFFIX
 
 RECORD, REPORT, ISSUES, LISTED = "run.json", "report.html", "issues.parquet", "issues.csv"
 SCORES = "scores.parquet"
+TABLE, DENSE, SPARSE = "table.parquet", "features.npy", "features.npz"  # a data frame, and its embeddings
 DECISIONS = "decisions.sqlite"
 DECISION_FILES = tuple(DECISIONS + more for more in ("", "-wal", "-shm", "-journal"))  # SQLite's, too
 AUDIT = "audit.json"
@@ -35,7 +36,8 @@ SCRAP = re.compile(
 )  # fmt: skip
 UNDER_WAY = re.compile(  # all that a run writes before its record names the files
     "|".join((
-        *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, SCORES, f"{ISSUE_PARTS}/{DOUBTFUL}")),
+        *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, SCORES, TABLE, DENSE, SPARSE)),
+        re.escape(f"{ISSUE_PARTS}/{DOUBTFUL}"),
         rf"{CORRECTED}\.[\w.]+",
         rf"({CORRECTED}|{ISSUE_PARTS})/part-\d+\.parquet",
         SCRAP.pattern,

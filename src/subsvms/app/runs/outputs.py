@@ -28,6 +28,7 @@ from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.arrow import check_values, list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
 from subsvms.app.tables.files import default_ending, digest_file, first_sentence, show, split_suffix
+from subsvms.app.tables.frames import FRAME
 from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, place_beside, write_table
 from subsvms.exceptions import TableError
 
@@ -49,7 +50,7 @@ def get_ending(table: LabelledTable) -> str:
     """Return the ending of a file in the format of the table, compression included."""
     if len(table.paths) == 1:
         return split_suffix(table.paths[0], table.format)[1]
-    return default_ending(table.format)
+    return default_ending("parquet" if table.format == FRAME else table.format)
 
 
 def write_corrected(run: Run, path: Path) -> None:

@@ -3,6 +3,7 @@
 A run is determined by its options and the bytes of its files; the number of threads changes no bit.
 """
 
+import os
 import re
 import shlex
 import time
@@ -46,7 +47,7 @@ class Run:
     features : Features
         That were made from the table's columns or from embeddings.
     features_path : Path or None
-        The file of embeddings that replaced the columns.
+        The file of embeddings that replaced the columns; just "features" if they came as an array.
     features_digest : str or None
         SHA-256 of that file.
     model : SubSVMClassifier
@@ -99,7 +100,12 @@ class Run:
 
 
 def correct_table(
-    table: LabelledTable, options: Options, *, features: str | Path | None = None, n_jobs: int | None = -1
+    table: LabelledTable,
+    options: Options,
+    *,
+    features: Any = None,
+    n_jobs: int | None = -1,
+    n_witnesses: int = 0,
 ) -> Run:
     r"""Find the wrong labels of a table.
 
@@ -107,10 +113,12 @@ def correct_table(
     ----------
     table : LabelledTable
     options : Options
-    features : path-like, optional
-        An .npy or .npz file of embeddings to use in place of the columns.
+    features : path-like or array of shape (n_rows, n_features), optional
+        Embeddings to use in place of the columns, or the .npy or .npz file that holds them.
     n_jobs : int, optional
         Threads; -1 for all cores.
+    n_witnesses : int
+        As in `LabelCorrector`; the issues of a run have their own.
 
     Returns
     -------
@@ -140,9 +148,9 @@ def correct_table(
     made = learn_features(table, options, features)
     clock.lap("features")
     corrector = LabelCorrector(
-        make_estimator(options), scale=False, rule=options.rule, action=options.action, n_witnesses=0,
-        max_error_rate=options.max_error_rate, min_confidence=options.min_confidence, n_jobs=n_jobs,
-        random_state=options.random_state,
+        make_estimator(options), scale=False, rule=options.rule, action=options.action,
+        max_error_rate=options.max_error_rate, min_confidence=options.min_confidence,
+        n_witnesses=n_witnesses, n_jobs=n_jobs, random_state=options.random_state,
     )  # fmt: skip
     X = check_table(corrector, made.X, reset=True)
     corrector._fit_numbered(X, as_array(table.classes), table.codes, place_verified(options.verified, table))
@@ -151,8 +159,9 @@ def correct_table(
     correction = corrector.correction_
     settings = may_fill(correction.settings, options, correction.noise)
     correction = replace(correction, settings=settings)
-    path = None if features is None else Path(features)
-    digest = None if path is None else digest_file(path)
+    is_file = isinstance(features, str | os.PathLike)
+    path = None if features is None else Path(features) if is_file else Path("features")
+    digest = digest_file(path) if is_file and path is not None else None
     tally = Tally.of(correction, members)
     return Run(options, table, made, path, digest, corrector.model_, correction, tally, clock.laps)
 
@@ -177,7 +186,14 @@ def may_fill(settings: Settings, options: Options, noise: NoiseEstimate) -> Sett
     return replace(settings, fill_missing=options.fill_missing and noise.explained)
 
 
-def learn_features(table: LabelledTable, options: Options, features: str | Path | None = None) -> Features:
+def recount(run: Run, correction: Correction) -> Run:
+    """Return a run with another correction of its table, such as one that people or an audit changed."""
+    groups = {name: learn_grouping(run.table, name) for name in run.options.by}
+    members = {name: group.read(run.table.columns[name]) for name, group in groups.items()}
+    return replace(run, correction=correction, tally=Tally.of(correction, members))
+
+
+def learn_features(table: LabelledTable, options: Options, features: Any = None) -> Features:
     """Return the features of a table, made from the rows that a run in parts would make them from."""
     exclude = options.exclude if features is not None else options.left_out
     chosen: dict[str, Any] = {"exclude": exclude, "only": options.only, "keep": options.keep}

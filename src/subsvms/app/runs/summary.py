@@ -24,6 +24,7 @@ from subsvms.app.runs.describe import (
 )
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
+from subsvms.app.tables.frames import FRAME
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_keeper, is_distrusted
 
@@ -219,7 +220,7 @@ def name_table(run: Run) -> str:
     """Return what the table is called, without its folders."""
     paths = run.table.paths
     if not paths:
-        return "standard input"
+        return "the data frame" if run.table.format == FRAME else "standard input"
     return paths[0].name if len(paths) == 1 else f"{paths[0].name} and {len(paths) - 1} more"
 
 

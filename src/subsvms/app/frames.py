@@ -1,0 +1,344 @@
+"""Correct a data frame as the command line corrects a file: the same features, options and report.
+
+`correct_table` reads the frame, and the rest of the way is that of `subsvms correct`. The `Correction` that
+it returns keeps what was read (`FrameRun`), so that it can write the report and open the review page. For the
+review a folder is written as for a file, with the frame in it as table.parquet; whatever works on the folder
+of a run works on it: `subsvms review`, `apply`, `export`, and `correct --from`.
+"""
+
+import hashlib
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from subsvms._labels import check_verified
+from subsvms.app.report import draw_charts, render_report
+from subsvms.app.review.background import Review
+from subsvms.app.runs.folder import prepare_place
+from subsvms.app.runs.job import describe_run, write_folder
+from subsvms.app.runs.names import DENSE, RECORD, SPARSE, TABLE
+from subsvms.app.runs.options import FLAGS, Options
+from subsvms.app.runs.outputs import as_storable
+from subsvms.app.runs.record import read_record
+from subsvms.app.runs.run import Clock, Run, recount
+from subsvms.app.runs.run import correct_table as judge_table
+from subsvms.app.runs.summary import Summary, choose_columns
+from subsvms.app.tables.arrow import list_values, render_arrow
+from subsvms.app.tables.files import check_target, write_content
+from subsvms.app.tables.frames import read_frame
+from subsvms.app.tables.labels import as_array
+from subsvms.correction._frames import find_style
+from subsvms.correction._result import Correction
+from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
+
+FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+PARAMETERS = {flag: name for name, flag in FLAGS.items()}  # that have another name on the command line
+FOLDER = "frame.subsvms"  # in a temporary folder
+
+
+def correct_table(
+    frame: Any,
+    label: Hashable,
+    *,
+    features: Any = None,
+    exclude: Iterable[Hashable] = (),
+    only: Iterable[Hashable] = (),
+    by: Iterable[Hashable] = (),
+    missing_labels: Iterable[str] = (),
+    rule: str = "posterior",
+    action: str = "fix",
+    max_error_rate: float | None = None,
+    min_confidence: float = 0.5,
+    n_estimators: int | None = None,
+    subsample_size: str | int | None = None,
+    kernel: str | None = None,
+    verified: Any = None,
+    n_witnesses: int = 3,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+) -> Correction:
+    """Find wrong labels in a data frame as it is: numbers, categories, dates, text and missing values.
+
+    The result is that of `subsvms correct` on a file with the same columns, to the bit. It needs
+    subsvms[app].
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
+        Also any other table that exports an Arrow stream. It is never changed. The index of a pandas frame is
+        not a column, and comes back in `to_frame()`.
+    label : str
+        Name of the label column: text, whole numbers or booleans, null where a label is missing.
+    features : array-like or sparse matrix of shape (n_rows, n_features), default=None
+        Numbers to use instead of the columns, such as embeddings of texts or images.
+    exclude : list of str
+        Columns that are not features.
+    only : list of str
+        The only columns that are features, even if they look like identifiers.
+    by : list of str
+        Columns to report the noise by, such as who made the label. They are not features.
+    missing_labels : list of str
+        Labels that mean "not labelled".
+    rule, action, max_error_rate, min_confidence, n_witnesses
+        As in `LabelCorrector`.
+    n_estimators : int, default=None
+        How many SVMs vote. If this and the next two are None, SVMs are chosen that predict the labels best;
+        else those that are None have the paper's values.
+    subsample_size : {"log", "log_squared"} or int, default=None
+        Rows that each SVM is trained on.
+    kernel : {"rbf", "linear", "poly"}, default=None
+    verified : array-like of shape (n_rows,), default=None
+        Labels that people verified, None or NaN elsewhere, as in `correct_labels`.
+    n_jobs : int, default=None
+        Threads: None for one, -1 for all cores. Their number changes no bit.
+    random_state : int, default=0
+        Seed of the subsets; the default is that of the command line.
+
+    Returns
+    -------
+    Correction
+        It shows itself in a notebook; `report(path)` writes a page to pass on, `review()` opens one to decide
+        row by row.
+
+    Warns
+    -----
+    LabelNoiseWarning
+        About what the user must know before using the result; also in `notes`.
+
+    See Also
+    --------
+    correct_labels : The same for numbers, with any classifier as judge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from subsvms import correct_table
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.repeat(["no", "yes"], 300)
+    >>> late = clean == "yes"
+    >>> frame = pd.DataFrame({
+    ...     "amount": rng.normal(1000 + 900 * late, 300).round(2),
+    ...     "job": np.where(rng.random(600) < 0.2, None, np.where(late, "cook", "clerk")),
+    ...     "opened": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, 600), unit="D"),
+    ...     "default": np.where(np.arange(600) % 10 == 0, "no", clean),
+    ... })
+    >>> correction = correct_table(frame, label="default")
+    >>> int((frame["default"] != clean).sum()), int((correction.labels != clean).sum()) < 8
+    (30, True)
+    """
+    clock = Clock()
+    with naming_parameters():
+        table = read_frame(frame, label, missing_labels=_as_names(missing_labels))
+        decided = () if verified is None else _list_verified(verified, table)
+        options = Options(
+            str(label), rule=rule, action=action, max_error_rate=_as_plain(max_error_rate),
+            min_confidence=_as_plain(min_confidence), n_estimators=_as_plain(n_estimators),
+            subsample_size=_as_plain(subsample_size), kernel=kernel, random_state=_as_plain(random_state),
+            exclude=_as_names(exclude), only=_as_names(only), by=_as_names(by),
+            missing_label=_as_names(missing_labels), verified=decided,
+        )  # fmt: skip
+        clock.lap("reading")
+        run = judge_table(table, options, features=features, n_jobs=n_jobs, n_witnesses=n_witnesses)
+    origin = FrameRun(replace(run, seconds=clock.laps | run.seconds), features)
+    correction = replace(run.correction, style=find_style(frame), origin=origin)
+    for note in correction.notes:
+        warnings.warn(note, LabelNoiseWarning, stacklevel=2)
+    return correction
+
+
+def _as_names(names: Any) -> tuple[str, ...]:
+    """Return one name, or several, as text."""
+    return (names,) if isinstance(names, str) else tuple(map(str, names))
+
+
+def _as_plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, which a record can hold."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _list_verified(verified, table):
+    """Return the rows, from 1, with a verified label, and that label, as `Options` has them."""
+    numbers = check_verified(verified, as_array(table.classes), len(table))
+    return tuple((int(row) + 1, table.classes[numbers[row]]) for row in np.flatnonzero(numbers >= 0))
+
+
+def name_parameters(sentence: str) -> str:
+    """Return a sentence that names options of the command line with the names of parameters.
+
+    Examples
+    --------
+    >>> name_parameters("--svms must be a whole number: see --min-confidence")
+    'n_estimators must be a whole number: see min_confidence'
+    """
+
+    def name(flag):
+        word = flag[1].replace("-", "_")
+        return PARAMETERS.get(word, word)
+
+    return FLAG.sub(name, sentence)
+
+
+@contextmanager
+def naming_parameters() -> Iterator[None]:
+    """Let errors about options name parameters."""
+    try:
+        yield
+    except (InputError, TypeError) as error:
+        if FLAG.search(str(error)):
+            raise type(error)(name_parameters(str(error))) from None
+        raise
+
+
+class FrameRun:
+    """The run that a correction of a data frame came from.
+
+    Parameters
+    ----------
+    run : Run
+    features : array-like, sparse matrix or None
+        What was used instead of the columns.
+    """
+
+    def __init__(self, run: Run, features: Any = None):
+        self.run = run
+        self.features = features
+        self.temporary: Path | None = None  # the folder of a review
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about labels and columns of the table before using the result."""
+        return tuple(map(name_parameters, self.run.table_notes))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What happened to columns that are not features."""
+        return self.run.remarks
+
+    def show_rows(self, rows: np.ndarray) -> dict[str, list[str]]:
+        """Return the values of some rows as text, column by column."""
+        taken = self.run.table.columns.take(rows)
+        return {name: list(map(_as_cell, list_values(taken[name]))) for name in choose_columns(self.run)}
+
+    def write_report(self, correction: Correction, path: str | os.PathLike) -> Path:
+        """Write the page of `subsvms correct` about a correction of this frame."""
+        target = check_target(path, (), force=True)
+        run = recount(self.run, replace(correction, origin=None))
+        digest = hashlib.sha256(render_arrow(as_storable(run.table.columns), "parquet")).hexdigest()
+        _, summary = describe_run(replace(run, table=replace(run.table, digest=digest)), target.parent)
+        notes = list(map(name_parameters, summary.notes))
+        summary = replace(summary, folder=None, files=[], notes=notes, next=list_steps(summary))
+        page = render_report(asdict(summary), draw_charts(run.correction))
+        write_content(target, page.encode())
+        return target
+
+    def open_review(
+        self,
+        correction: Correction,
+        folder: str | os.PathLike | None,
+        *,
+        port: int,
+        browser: bool,
+        block: bool | None,
+    ) -> Review:
+        """Open the review page of a folder that holds this correction; it is written if it does not yet."""
+        place = self.write_folder(correction, folder)
+        return Review.open(place, port=port, browser=browser, block=block)
+
+    def write_folder(self, correction: Correction, folder: str | os.PathLike | None = None) -> Path:
+        """Write the folder of a run, with the frame in it, unless it is there.
+
+        Parameters
+        ----------
+        correction : Correction
+        folder : path-like, optional
+            By default the one of an earlier review of this frame, or a new temporary one.
+        """
+        inputs = self._store()
+        run = recount(self.run, replace(correction, origin=None))
+        known = self.temporary if folder is None else Path(folder)
+        if known is not None and (known / RECORD).is_file():
+            placed = _place_inputs(run, known, inputs)
+            if _is_about(known, placed, describe_run(placed, known)[1]):
+                return known
+            if folder is not None:
+                raise TableError(
+                    f"{str(known)!r} holds the result of another run: choose another folder for the review."
+                )
+        place = Path(tempfile.mkdtemp(prefix="subsvms-")) / FOLDER if folder is None else Path(folder)
+        with naming_parameters():
+            prepare_place(place, force=False)
+            run = _place_inputs(run, place, inputs)
+            issues, summary = describe_run(run, place)
+            files = [*summary.files, [TABLE, "the data frame, which is never changed"]]
+            write_folder(run, issues, replace(summary, files=files), place, force=False, inputs=inputs)
+        if folder is None:
+            self.temporary = place
+        return place
+
+    def _store(self) -> dict[str, bytes]:
+        """Return the bytes of the files that hold what was corrected, by name."""
+        inputs = {TABLE: render_arrow(as_storable(self.run.table.columns), "parquet")}
+        if self.features is not None:
+            stream, is_sparse = BytesIO(), sparse.issparse(self.features)
+            if is_sparse:
+                sparse.save_npz(stream, sparse.csr_matrix(self.features))
+            else:
+                np.save(stream, np.asarray(self.features), allow_pickle=False)
+            inputs[SPARSE if is_sparse else DENSE] = stream.getvalue()
+        return inputs
+
+
+def _as_cell(value: Any) -> str:
+    """Return a value as short text: numbers with six digits."""
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _place_inputs(run: Run, place: Path, inputs: dict[str, bytes]) -> Run:
+    """Return a run as if it had read these files."""
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in inputs.items()}
+    path = place / TABLE
+    table = replace(
+        run.table, name=repr(str(path)), paths=(path,), format="parquet", digest=digests.pop(TABLE)
+    )
+    run = replace(run, table=table)
+    for name, digest in digests.items():
+        run = replace(run, features_path=place / name, features_digest=digest)
+    return run
+
+
+def _is_about(folder: Path, run: Run, summary: Summary) -> bool:
+    """Return whether a folder was written for this run, with this result."""
+    try:
+        record = read_record(folder)
+    except TableError:
+        return False
+    same = record.input.sha256 == run.table.digest and record.options == run.options
+    return same and record.found.words == summary.words
+
+
+def list_steps(summary: Summary) -> list[str]:
+    """Return what to do now, in sentences for somebody who has the correction in a program."""
+    steps = []
+    if summary.n_worst:
+        steps.append("Look at the worst rows below, or at all of them: correction.to_frame().")
+        steps.append("To decide on them one by one: correction.review().")
+    if summary.notes:
+        steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
+    if summary.changed or summary.missing:
+        steps.append("If you agree, use correction.labels in place of the given labels.")
+    elif summary.dropped:
+        steps.append("If you agree, use the rows in correction.kept.")
+    elif summary.action == "weight":
+        steps.append("Train with correction.sample_weight.")
+    return steps

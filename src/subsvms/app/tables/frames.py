@@ -1,0 +1,130 @@
+"""Data frames of pandas, polars and Arrow, read as a Parquet file with the same columns would be.
+
+A frame becomes an Arrow table; from there on nothing knows where it came from. The index of a pandas frame is
+not a column. Columns that pandas holds as objects of several types become text, as they would in CSV.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from subsvms._text import is_text
+from subsvms.app.tables.arrow import check_values
+from subsvms.app.tables.files import check_names, first_sentence, show
+from subsvms.app.tables.labels import read_labels
+from subsvms.app.tables.table import LabelledTable
+from subsvms.exceptions import TableError
+
+FRAME = "frame"  # the format of such a table, and its name in messages
+
+
+def read_frame(frame: Any, label: Hashable, *, missing_labels: Sequence[str] = ()) -> LabelledTable:
+    """Return a data frame as a table with checked labels. The frame may change afterwards.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or what exports an Arrow stream
+    label : str
+        Name of the label column. Names that are not text are compared as text.
+    missing_labels : sequence of str
+        As in `read_table`.
+
+    Returns
+    -------
+    LabelledTable
+        Of format "frame", from no file; its `digest` is empty.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.5, None], "default": ["no", "yes"]}, index=[7, 7])
+    >>> table = read_frame(frame, "default")
+    >>> table.columns.column_names, table.classes
+    (['size', 'default'], ['no', 'yes'])
+    """
+    columns, name, label = as_arrow(frame), repr(FRAME), str(label)
+    check_names(columns.column_names, name, label)
+    if len(columns) == 0:
+        raise TableError(f"{name} has no rows: it must hold at least one row of each class.")
+    labels, notes = read_labels(columns[label], name, label, is_text=False, missing_labels=missing_labels)
+    return LabelledTable(
+        columns=columns, label=label, labels=labels, matrix=None, name=name, paths=(), format=FRAME,
+        digest="", notes=notes,
+    )  # fmt: skip
+
+
+def as_arrow(frame: Any) -> Any:
+    """Return a data frame as a pyarrow.Table of plain types, which shares no memory that could change.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_arrow(pd.DataFrame({0: [1, "a", None], "day": pd.to_datetime(["2024-01-31"] * 3)})).schema.types
+    [DataType(string), TimestampType(timestamp[...])]
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(frame, pd.DataFrame):
+        arrays = [_read_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
+        return _check(pa.Table.from_arrays(arrays, names=[_check_name(name) for name in frame.columns]))
+    if hasattr(frame, "collect") and not hasattr(frame, "to_arrow"):
+        raise TableError(f"frame is a {type(frame).__name__}, which holds no rows yet: use frame.collect().")
+    if not (hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")):
+        raise TableError(
+            f"frame must be a data frame of pandas, polars or Arrow; got {type(frame).__name__}: use "
+            "correct_labels for arrays, and subsvms correct for files."
+        )
+    try:
+        return _check(pa.table(frame).replace_schema_metadata())
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TableError(
+            f"frame could not be read as an Arrow table ({first_sentence(error)}): convert or drop columns "
+            "that hold anything but numbers, text, dates and booleans."
+        ) from None
+
+
+def _check_name(name):
+    """Return the name of a column as text that a file can hold."""
+    if not is_text(str(name)):
+        raise TableError(
+            f"The column {show(str(name))} of {FRAME!r} has a name that is not Unicode: rename it."
+        )
+    return str(name)
+
+
+def _check(columns):
+    import pyarrow as pa
+
+    try:
+        return check_values(columns)
+    except (pa.ArrowException, ValueError) as error:
+        raise TableError(
+            f"frame could not be read ({first_sentence(error)}): convert or drop that column."
+        ) from None
+
+
+def _read_series(series):
+    """Return a column of pandas as a pyarrow.ChunkedArray of its own; mixed objects become text."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if isinstance(series.dtype, pd.SparseDtype):
+        series = series.sparse.to_dense()
+    try:
+        # A copy: Arrow would share the memory of numbers, which the user may change later.
+        array = pa.array(series.copy(), from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        text = [_as_text(value) for value in series.astype(object)]
+        array = pa.array(text, pa.string())
+    if isinstance(array.type, pa.BaseExtensionType):  # periods and intervals, which only pandas knows
+        array = pa.array([_as_text(value) for value in series.astype(object)], pa.string())
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def _as_text(value):
+    """Return a value as text that a file can hold; None if it is missing."""
+    import pandas as pd
+
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return None
+    return str(value).encode(errors="replace").decode()

@@ -1,0 +1,153 @@
+"""A correction as a notebook shows it: what was found, the worst rows, where to go on.
+
+`collect` returns plain values, `render_html` prints them. Labels, names and cells may hold anything, so all
+text is cut and escaped; there are no scripts, no links and nothing to load.
+"""
+
+import html
+import re
+from typing import Any
+
+import numpy as np
+
+from subsvms._text import format_percent, format_rate
+from subsvms.correction._frames import name_rows
+
+ROWS_SHOWN, COLUMNS_SHOWN, NOTES_SHOWN = 10, 8, 5
+CHARACTERS = 60  # of a cell
+LINE = 600  # characters of a sentence
+UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # as in the report
+STYLE = "max-width: 80em; overflow-x: auto"
+PLAIN = "tex2jax_ignore mathjax_ignore"  # notebooks take $ in HTML for a formula
+DONE = {
+    "fix": "{n} changed",
+    "drop": "{n} left out",
+    "weight": "every row has a weight",
+    "review": "none changed",
+}
+
+
+def collect(correction: Any) -> dict[str, Any]:
+    """Return what to show of a correction, as text.
+
+    Returns
+    -------
+    dict
+        "words", "notes" and "remarks", sentences; "title" and "table", by column, of the rows to look at
+        first; "steps", pairs of code and words.
+    """
+    rows = find_worst(correction)
+    names = np.array([*map(str, correction.classes.tolist()), ""], dtype=object)
+    compared = correction.compared[rows]
+    quality = correction.label_quality[rows]
+    index = "row" if correction.style.index is None else "index"
+    table = {
+        index: [str(name) for name in name_rows(correction.style, rows.tolist())],
+        "label": names[correction.given[rows]].tolist(),
+        "suggested": names[compared].tolist(),
+        "label quality": ["" if np.isnan(one) else f"{one:.3f}" for one in quality],
+        "action": correction.action[rows].tolist(),
+    }
+    origin = correction.origin
+    cells = {} if origin is None else origin.show_rows(rows)
+    for name in list(cells)[:COLUMNS_SHOWN]:
+        table[name if name not in table else f"{name} (column)"] = cells[name]
+    flagged = correction.flagged[rows].any()
+    return {
+        "words": format_words(correction),
+        "notes": list(correction.notes),
+        "remarks": [] if origin is None else list(origin.remarks),
+        "title": "The worst labels" if flagged else "The most doubtful labels, none of them flagged",
+        "table": table if len(rows) else {},
+        "steps": list_steps(correction),
+    }
+
+
+def find_worst(correction: Any) -> np.ndarray:
+    """Return the rows to look at first: flagged labels, then others, the least credible first."""
+    quality = correction.label_quality
+    listed = np.flatnonzero(~np.isnan(quality) & ~correction.decided)
+    order = np.lexsort((quality[listed], ~correction.flagged[listed]))
+    return listed[order[:ROWS_SHOWN]]
+
+
+def format_words(correction: Any) -> list[str]:
+    """Return what was found, in sentences."""
+    flagged, n = int(correction.flagged.sum()), int(np.sum(correction.given >= 0))
+    noise, settings = correction.noise, correction.settings
+    rate = format_rate(noise.error_rate, *noise.error_rate_interval)
+    if flagged == 0:
+        first = f"None of {n:,} labels looks wrong enough to change."
+    else:
+        done = DONE[settings.action].format(n=f"{flagged:,}")
+        sure = ""
+        if settings.rule != "majority":  # a plain vote gives no probabilities
+            share = float(correction.confidence[correction.flagged].mean())
+            sure = f", with a mean probability of {format_percent(share)} for the suggested label"
+        first = f"{flagged:,} of {n:,} labels look{'s' * (flagged == 1)} wrong, {done}{sure}."
+    words = [first, f"Estimated share of wrong labels: {rate}."]
+    for which, what in (
+        (correction.held_back, "Labels kept although another is more probable"),
+        (correction.decided, "Labels that people verified"),
+        (correction.missing, "Rows without a label, whose labels were filled in"),
+    ):
+        if which.any():
+            words.append(f"{what}: {int(which.sum()):,}.")
+    return words
+
+
+def list_steps(correction: Any) -> list[tuple[str, str]]:
+    """Return where to go on: code, and what it does."""
+    steps = [("to_frame()", "all rows, with reasons")]
+    if correction.settings.action == "fix":
+        steps.append(("labels", "the corrected labels"))
+    if correction.settings.action == "weight":
+        steps.append(("sample_weight", "the weight of each row"))
+    if correction.origin is not None:
+        steps.append(("report('report.html')", "writes a page to pass on"))
+        steps.append(("review()", "opens a page to decide row by row"))
+    return steps
+
+
+def render_html(correction: Any) -> str:
+    """Return a correction as HTML that a notebook can show.
+
+    Examples
+    --------
+    >>> from subsvms import correct_labels
+    >>> X, y = [[i % 30 / 30] for i in range(300)], ["<b>" if i % 30 < 15 else "high" for i in range(300)]
+    >>> page = render_html(correct_labels(X, y, random_state=0))
+    >>> "<b>" in page, "&lt;b&gt;" in page, "None of 300 labels looks wrong enough to change." in page
+    (False, True, True)
+    """
+    found = collect(correction)
+    first, *words = found["words"]
+    parts = [f"<p><strong>{_clean(first)}</strong> {_clean(' '.join(words))}</p>"]
+    if found["notes"]:
+        shown = "".join(f"<li>{_clean(note)}</li>" for note in found["notes"][:NOTES_SHOWN])
+        more = len(found["notes"]) - NOTES_SHOWN
+        parts.append(f"<p>Before using the result:</p><ul>{shown}</ul>")
+        parts += [f"<p>{more} more in correction.notes.</p>"] * (more > 0)
+    parts += [f"<p>{_clean(remark)}</p>" for remark in found["remarks"][:NOTES_SHOWN]]
+    if found["table"]:
+        parts.append(f"<p>{_clean(found['title'])}:</p>{_render_table(found['table'])}")
+    steps = "; ".join(f"<code>{_clean(code)}</code> {_clean(what)}" for code, what in found["steps"])
+    parts.append(f"<p>Go on with {steps}.</p>")
+    return f'<div class="{PLAIN}" style="{STYLE}">{"".join(parts)}</div>'
+
+
+def _render_table(columns: dict[str, list[str]]) -> str:
+    head = "".join(f"<th>{_clean(name, CHARACTERS)}</th>" for name in columns)
+    lines = (
+        "".join(f"<td>{_clean(cell, CHARACTERS)}</td>" for cell in cells)
+        for cells in zip(*columns.values(), strict=True)
+    )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _clean(text: Any, limit: int = LINE) -> str:
+    """Return text that is short enough, in one line, without characters that a page cannot hold, escaped."""
+    text = " ".join(str(text).split())
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    return html.escape(UNPRINTABLE.sub("�", text))
