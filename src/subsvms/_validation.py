@@ -87,7 +87,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
             X, accept_sparse="csr", dtype=FLOATS, order="C", ensure_all_finite=False, estimator=estimator,
             input_name="X",
         )  # fmt: skip
-        check_finite(table, getattr(X, "columns", None))
+        check_finite(table, getattr(X, "column_names", getattr(X, "columns", None)))  # the first is Arrow's
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
     except (ValueError, OverflowError) as error:
         raise InputError(_one_sentence(X, str(error))) from None

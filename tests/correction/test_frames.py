@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from corrections import attacked, make_corrector, quick
 
+from subsvms import correct_labels
+from subsvms.exceptions import InputError
+
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 
@@ -34,7 +37,9 @@ def test_a_polars_user_gets_polars(cancer):
     corrector = make_corrector(action="drop")
     X_new, y_new = corrector.fit_resample(table, given)
     frame = corrector.correction_.to_frame(witnesses=True)
-    assert isinstance(frame, pl.DataFrame) and frame.columns == [*COLUMNS, "supporting", "opposing"]
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.columns == ["index", *COLUMNS, "supporting", "opposing"]
+    assert frame["index"].to_list() == list(range(len(y)))
     assert isinstance(X_new, pl.DataFrame) and isinstance(y_new, pl.Series)
     assert len(X_new) == len(y_new) == (~frame["is_label_issue"]).sum()
 
@@ -68,3 +73,42 @@ def test_pandas_label_types_are_kept_even_with_missing_labels(cancer, dtype):
     _, filled = corrector.fit_resample(X, labels)
     assert filled.dtype == labels.dtype and not filled.isna().any()
     assert corrector.correction_.missing.sum() == len(labels[::9])
+
+
+DATES = np.arange("2024-01-01", "2024-04-10", dtype="datetime64[D]").astype("datetime64[ns]")
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, "arrow"])
+@pytest.mark.parametrize(
+    "column, words",
+    [
+        (
+            ["red", "blue"] * 50,
+            "X must hold numbers, but could not convert string to float: 'red': encode text and categories "
+            "first, for example with skrub's TableVectorizer",
+        ),
+        (
+            [1.5, None] * 50,
+            "X must be finite, but row 1, column 'c' holds NaN: fill or drop such values first, for example "
+            "with scikit-learn's SimpleImputer",
+        ),
+    ],
+)
+def test_the_error_about_a_frame_names_correct_table(library, column, words):
+    library = pytest.importorskip("pyarrow").table if library == "arrow" else library
+    with pytest.raises(InputError) as error:
+        correct_labels(library({"c": column, "d": np.arange(100.0)}), ["a", "b"] * 50)
+    assert str(error.value) == (
+        f"{words}; or give the whole frame to subsvms.correct_table, which reads text, dates and missing "
+        "values."
+    )
+
+
+def test_the_error_about_dates_names_correct_table_and_other_errors_do_not():
+    frame = pd.DataFrame({"c": DATES, "d": np.arange(100.0)})
+    with pytest.raises(TypeError, match="give the whole frame to subsvms.correct_table"):
+        correct_labels(frame, ["a", "b"] * 50)
+    for X in (frame[[]], np.array([["x"], ["y"]] * 50)):
+        with pytest.raises(InputError) as error:
+            correct_labels(X, ["a", "b"] * 50)
+        assert "correct_table" not in str(error.value)

@@ -17,7 +17,7 @@ from subsvms._typing import Table
 from subsvms._validation import FLOATS, check_table
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._duplicates import find_contradictory
-from subsvms.correction._frames import FrameStyle, find_style, like_labels
+from subsvms.correction._frames import FrameStyle, find_style, like_labels, naming_correct_table
 from subsvms.correction._judge import judge_labels, settle
 from subsvms.correction._other_judges import (
     PROBABILITIES,
@@ -215,7 +215,8 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             for name in ("model_", "scaler_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
             if self.estimator is None or isinstance(self.estimator, SubSVMClassifier):
-                table = check_table(self, X, reset=True)
+                with naming_correct_table(X):
+                    table = check_table(self, X, reset=True)
                 self._fit_numbered(table, *_number_labels(y, table.shape[0]), verified, find_style(X, y))
             else:
                 n_rows = _num_samples(X)
@@ -406,6 +407,10 @@ random_state, verbose
     Returns
     -------
     Correction
+
+    See Also
+    --------
+    correct_table : The same for a data frame as it is, with text, dates and missing values.
 
     Examples
     --------

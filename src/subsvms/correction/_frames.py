@@ -1,5 +1,7 @@
 """Build data frames with the library of the user's own: pandas with its index, or polars."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
@@ -8,7 +10,10 @@ import narwhals as nw
 import numpy as np
 from narwhals import dependencies as libraries
 
+from subsvms.exceptions import InputError
+
 Library = Literal["pandas", "polars"]
+NOT_NUMBERS = ("X must hold numbers", "X must be finite")  # how errors about text, dates and NaN begin
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,21 @@ def find_style(*tables: Any) -> FrameStyle:
     return FrameStyle()
 
 
+@contextmanager
+def naming_correct_table(X: Any) -> Iterator[None]:
+    """Let an error about text, dates or missing values in a data frame name the function that takes them."""
+    try:
+        yield
+    except (InputError, TypeError) as error:
+        message = str(error)
+        if not (libraries.is_into_dataframe(X) and message.startswith(NOT_NUMBERS)):
+            raise
+        raise type(error)(
+            f"{message.removesuffix('.')}; or give the whole frame to subsvms.correct_table, which reads "
+            "text, dates and missing values."
+        ) from None
+
+
 def name_rows(style: FrameStyle, rows: list[int]) -> list:
     """Return what the user calls these rows: index labels, or numbers."""
     return rows if style.index is None else style.index[rows].tolist()
@@ -60,6 +80,8 @@ def build_frame(columns: dict[str, Any], style: FrameStyle) -> Any:
     if library is None:
         raise ImportError("to_frame needs pandas or polars: pip install pandas, or pip install polars.")
     plain = {name: _as_plain(column) for name, column in columns.items()}
+    if library == "polars":  # which has no index: a line keeps its number when lines are chosen or sorted
+        plain = {"index": np.arange(len(next(iter(columns.values())))), **plain}
     frame = nw.from_dict(plain, backend=library).to_native()
     if style.index is not None:
         frame.index = style.index

@@ -302,7 +302,7 @@ class Correction:
         return [format_reason(self.settings, names, self.judge, *row) for row in facts]
 
     def to_frame(self, *, witnesses: bool = False) -> Any:
-        """Return a data frame with a line for each row: pandas with the user's index, or polars.
+        """Return a data frame with a line for each row: pandas with the user's index, or polars with numbers.
 
         Parameters
         ----------
@@ -313,7 +313,8 @@ class Correction:
         Returns
         -------
         DataFrame
-            Of the library of X or y; for arrays of pandas, or else polars. `withstands` is about the winner
+            Of the user's library; for arrays and Arrow of pandas, or else polars. In polars the column
+            `index` has the number of the row, from 0. `withstands` is about the winner
             of the vote, which is not `suggested_label` where the rule keeps a label against the vote; it is
             left out if other judges than SVMs judged.
         """

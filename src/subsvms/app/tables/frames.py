@@ -75,12 +75,13 @@ def as_arrow(frame: Any) -> Any:
             "correct_labels for arrays, and subsvms correct for files."
         )
     try:
-        return _check(pa.table(frame).replace_schema_metadata())
+        columns = pa.table(frame).replace_schema_metadata()
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise TableError(
             f"frame could not be read as an Arrow table ({first_sentence(error)}): convert or drop columns "
             "that hold anything but numbers, text, dates and booleans."
         ) from None
+    return _check(columns)
 
 
 def _check_name(name):

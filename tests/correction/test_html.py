@@ -1,0 +1,115 @@
+"""A correction shows itself in a notebook, whatever its labels and values are."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from corrections import attacked, quick, quietly
+
+from subsvms.correction._html import CHARACTERS, COLUMNS_SHOWN, ROWS_SHOWN, collect
+
+NASTY = (
+    "<script>alert(1)</script>", "<img src=x onerror='alert(1)'>", '"><b onmouseover="alert(1)">', "x" * 5000,
+    "$x^2$", "&lt;", "a\nb\r\tc", "\x00\x1b[31m\ud800", "\u202eabc", "</table>",
+)  # fmt: skip
+
+
+class Reader(HTMLParser):
+    """Collects tags, and the text of cells."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.cells = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, *dict(attributes)))
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_data(self, data):
+        if self.cells:
+            self.cells[-1] += data
+
+
+TAGS = {(tag,) for tag in "p strong ul li table thead tbody tr th td code".split()}
+TAGS.add(("div", "class", "style"))
+
+
+def test_it_says_what_was_found_shows_the_worst_rows_and_where_to_go_on(cancer):
+    X, y = cancer
+    correction = quick(X, attacked(y))
+    found = collect(correction)
+    n = int(correction.flagged.sum())
+    first = f"{n} of 569 labels look wrong, {n} changed, with a mean probability of "
+    assert found["words"][0].startswith(first)
+    assert re.fullmatch(r"Estimated share of wrong labels: .* %\)\.", found["words"][1])
+    rows = [int(row) for row in found["table"]["row"]]
+    assert len(rows) == ROWS_SHOWN and correction.flagged[rows].all()
+    worst = np.sort(correction.label_quality[correction.flagged])[:ROWS_SHOWN]
+    np.testing.assert_array_equal(correction.label_quality[rows], worst)
+    assert [code for code, _ in found["steps"]] == ["to_frame()", "labels"]
+    page = correction._repr_html_()
+    assert found["words"][0] in page and "<code>to_frame()</code> all rows, with reasons" in page
+
+
+def test_rows_have_the_names_of_the_index_even_if_they_repeat(cancer):
+    X, y = cancer
+    frame = pd.DataFrame(X, index=["twice"] * 2 + [f"patient {i}" for i in range(567)]).rename(columns=str)
+    correction = quick(frame, attacked(y))
+    table = collect(correction)["table"]
+    assert "row" not in table and set(table["index"]) <= set(frame.index)
+
+
+@pytest.mark.parametrize(
+    "action, words, step",
+    [
+        ("drop", "left out", "to_frame()"),
+        ("weight", "every row has a weight", "sample_weight"),
+        ("review", "none changed", "to_frame()"),
+    ],
+)
+def test_every_action_has_its_words(cancer, action, words, step):
+    X, y = cancer
+    found = collect(quick(X, attacked(y), action=action))
+    assert words in found["words"][0] and found["steps"][-1][0] == step
+
+
+def test_clean_missing_and_verified_labels_are_said(cancer):
+    X, y = cancer
+    clean = collect(quick(X, y))
+    assert clean["words"][0] == "None of 569 labels looks wrong enough to change."
+    assert clean["title"] == "The most doubtful labels, none of them flagged"
+    given = y.astype(float)
+    given[:7] = np.nan
+    verified = np.full(569, None)
+    verified[10:13] = y[10:13]
+    words = collect(quick(X, given, verified=verified))["words"]
+    assert "Labels that people verified: 3." in words
+    assert "Rows without a label, whose labels were filled in: 7." in words
+
+
+class Origin:
+    """A table with columns and notes that attack the page."""
+
+    notes = tuple(NASTY)
+    remarks = tuple(NASTY)
+
+    def show_rows(self, rows):
+        return {name: [NASTY[(i + j) % len(NASTY)] for j in range(len(rows))] for i, name in enumerate(NASTY)}
+
+
+def test_no_text_becomes_markup(cancer):
+    X, y = cancer
+    names = np.array(sorted(NASTY, key=len)[-2:], dtype=object)
+    correction = replace(quietly(X, attacked(y)), classes=names, origin=Origin())
+    page = correction._repr_html_()
+    page.encode()
+    reader = Reader(page)
+    assert set(reader.tags) <= TAGS
+    assert len(reader.cells) == (5 + COLUMNS_SHOWN) * (ROWS_SHOWN + 1)
+    assert max(map(len, reader.cells[:-1])) <= CHARACTERS
+    assert "correction.notes" in page
