@@ -9,6 +9,7 @@ of a run works on it: `subsvms review`, `apply`, `export`, and `correct --from`.
 import hashlib
 import os
 import re
+import shlex
 import tempfile
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
@@ -264,27 +265,22 @@ class FrameRun:
         folder : path-like, optional
             By default the one of an earlier review of this frame, or a new temporary one.
         """
-        inputs = self._store()
-        run = recount(self.run, replace(correction, origin=None))
+        run, inputs = recount(self.run, replace(correction, origin=None)), self._store()
         known = self.temporary if folder is None else Path(folder)
         if known is not None and (known / RECORD).is_file():
-            placed = _place_inputs(run, known, inputs)
-            if _is_about(known, placed, describe_run(placed, known)[1]):
+            with tempfile.TemporaryDirectory() as scratch:
+                same = _hold_the_same(known, _write_run(run, inputs, Path(scratch) / FOLDER))
+            if same:
                 return known
             if folder is not None:
                 raise TableError(
-                    f"{str(known)!r} holds the result of another run: choose another folder for the review."
+                    f"{str(known)!r} holds the result of another run: choose another folder for this review, "
+                    f"or go on with that one: subsvms review {shlex.quote(str(known))}"
                 )
-        place = Path(tempfile.mkdtemp(prefix="subsvms-")) / FOLDER if folder is None else Path(folder)
-        with naming_parameters():
-            prepare_place(place, force=False)
-            run = _place_inputs(run, place, inputs)
-            issues, summary = describe_run(run, place)
-            files = [*summary.files, [TABLE, "the data frame, which is never changed"]]
-            write_folder(run, issues, replace(summary, files=files), place, force=False, inputs=inputs)
-        if folder is None:
-            self.temporary = place
-        return place
+        if folder is not None:
+            return _write_run(run, inputs, Path(folder))
+        self.temporary = _write_run(run, inputs, Path(tempfile.mkdtemp(prefix="subsvms-")) / FOLDER)
+        return self.temporary
 
     def _store(self) -> dict[str, bytes]:
         """Return the bytes of the files that hold what was corrected, by name."""
@@ -304,8 +300,8 @@ def _as_cell(value: Any) -> str:
     return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _place_inputs(run: Run, place: Path, inputs: dict[str, bytes]) -> Run:
-    """Return a run as if it had read these files."""
+def _write_run(run: Run, inputs: dict[str, bytes], place: Path) -> Path:
+    """Write the folder of a run as if it had read files in that folder, which hold these bytes."""
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in inputs.items()}
     path = place / TABLE
     table = replace(
@@ -314,17 +310,21 @@ def _place_inputs(run: Run, place: Path, inputs: dict[str, bytes]) -> Run:
     run = replace(run, table=table)
     for name, digest in digests.items():
         run = replace(run, features_path=place / name, features_digest=digest)
-    return run
+    with naming_parameters():
+        prepare_place(place, force=False)
+        issues, summary = describe_run(run, place)
+        files = [*summary.files, [TABLE, "the data frame, which is never changed"]]
+        write_folder(run, issues, replace(summary, files=files), place, force=False, inputs=inputs)
+    return place
 
 
-def _is_about(folder: Path, run: Run, summary: Summary) -> bool:
-    """Return whether a folder was written for this run, with this result."""
+def _hold_the_same(folder: Path, other: Path) -> bool:
+    """Return whether two folders hold the same run: the same options, table, labels and issues."""
     try:
-        record = read_record(folder)
+        one, two = read_record(folder), read_record(other)
     except TableError:
         return False
-    same = record.input.sha256 == run.table.digest and record.options == run.options
-    return same and record.found.words == summary.words
+    return one.options == two.options and one.files == two.files
 
 
 def list_steps(summary: Summary) -> list[str]:

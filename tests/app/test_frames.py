@@ -1,0 +1,283 @@
+"""A data frame is corrected as a file with the same columns is, and shows, reports and reviews itself."""
+
+import pickle
+import urllib.request
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from loans import call
+from scipy import sparse
+
+from subsvms import correct_labels, correct_table
+from subsvms.app.frames import FrameRun
+from subsvms.app.runs.decisions import Act
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.record import read_record
+from subsvms.app.runs.run import correct_table as judge_table
+from subsvms.app.tables.frames import read_frame
+from subsvms.app.tables.table import read_table
+from subsvms.correction._html import collect
+from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
+
+pytestmark = pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
+
+
+def make_frame(n=400, seed=0):
+    """Return columns of every kind, some with missing values, and labels of which a tenth is wrong."""
+    rng = np.random.default_rng(seed)
+    late = rng.random(n) < 0.45
+    words = np.array("good bad slow quick cheap dear loud quiet".split())
+    days = pd.Timestamp("2021-03-01") + pd.to_timedelta(rng.integers(0, 700, n) + 200 * late, unit="D")
+    frame = pd.DataFrame({
+        "id": np.arange(n) + 7000,
+        "size": rng.normal(50, 10, n) + 15 * late,
+        "rooms": rng.integers(1, 9, n),
+        "colour": np.where(rng.random(n) < 0.2, None, np.where(late, "red", "blue")).astype(object),
+        "flag": rng.random(n) < 0.5,
+        "opened": days.where(rng.random(n) < 0.95),
+        "review": [" ".join(rng.choice(words[4 * one :][:5], 6)) for one in late.astype(int)],
+    })  # fmt: skip
+    frame.loc[::17, "size"] = np.nan
+    frame["default"] = np.where(late ^ (rng.random(n) < 0.1), "yes", "no")
+    return frame
+
+
+FRAME = make_frame()
+FILES = {  # by suffix; each must give the result of the frame, to the bit
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "parquet": lambda frame, path: frame.to_parquet(path, index=False),
+    "feather": lambda frame, path: frame.to_feather(path),
+}
+SAME = ("labels", "action", "label_quality", "confidence", "vote_share", "withstands", "notes", "reason")
+
+
+def assert_same(found, wanted):
+    for name in SAME:
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def correction():
+    return correct_table(FRAME, label="default")
+
+
+@pytest.mark.parametrize("suffix", FILES)
+def test_a_frame_gets_the_result_of_its_file_to_the_bit(tmp_path, correction, suffix):
+    path = tmp_path / f"loans.{suffix}"
+    FILES[suffix](FRAME, path)
+    run = judge_table(read_table(path, "default"), Options("default"), n_jobs=1)
+    assert_same(replace(correction, origin=None), run.correction)
+    assert run.tally == correction.origin.run.tally and correction.flagged.sum() > 10
+
+
+def test_the_command_line_writes_the_same_labels(tmp_path, correction):
+    FRAME.to_parquet(tmp_path / "loans.parquet", index=False)
+    call("correct", tmp_path / "loans.parquet", "--label", "default", "--quiet")
+    corrected = pd.read_parquet(tmp_path / "loans.subsvms" / "corrected.parquet")
+    assert list(corrected["default"]) == list(correction.labels)
+
+
+@pytest.mark.parametrize("library", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
+def test_every_library_gets_the_same_result(correction, library):
+    found = correct_table(library(FRAME), "default", n_jobs=2)
+    assert_same(found, correction)
+    frame = found.to_frame()
+    assert isinstance(frame, pl.DataFrame if library is pl.from_pandas else pd.DataFrame)
+    assert list(frame["corrected_label"]) == list(correction.labels)
+
+
+def test_labels_are_an_array_and_the_frame_has_the_index_even_if_it_repeats(correction):
+    frame = FRAME.set_axis(["twice", "twice", *range(2, len(FRAME))], axis=0)
+    before = frame.copy(deep=True)
+    found = correct_table(frame, "default")
+    assert_same(found, correction)
+    assert isinstance(found.labels, np.ndarray) and found.labels.shape == (len(frame),)
+    assert list(found.to_frame().index) == list(frame.index)
+    assert found.to_frame(witnesses=True)["supporting"].map(len).sum() > 0
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_options_are_those_of_the_command_line(tmp_path):
+    FRAME.to_csv(tmp_path / "loans.csv", index=False)
+    words = ("--rule", "majority", "--action", "drop", "--max-error-rate", 0.1, "--min-confidence", 0.6)
+    words += ("--svms", 60, "--subset-size", 30, "--kernel", "linear", "--seed", 5, "--exclude", "review")
+    words += ("--by", "colour", "--missing-label", "yes?")
+    call("correct", tmp_path / "loans.csv", "--label", "default", "--quiet", *words)
+    found = correct_table(
+        FRAME, "default", rule="majority", action="drop", max_error_rate=np.float64(0.1), min_confidence=0.6,
+        n_estimators=np.int64(60), subsample_size=30, kernel="linear", random_state=np.int64(5),
+        exclude="review", by=["colour"], missing_labels=("yes?",),
+    )  # fmt: skip
+    assert found.origin.run.options == read_record(tmp_path / "loans.subsvms").options
+    kept = pd.read_csv(tmp_path / "loans.subsvms" / "corrected.csv")["id"]
+    assert list(kept) == list(FRAME["id"][found.kept]) and len(kept) < len(FRAME)
+    assert found.origin.run.groups["colour"]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_an_array_of_features_is_what_the_file_of_features_is(tmp_path, kind):
+    late = (FRAME["default"] == "yes").to_numpy()
+    X = np.random.default_rng(0).normal(late[:, None], 1.2, (len(FRAME), 6)).astype(np.float32)
+    X[np.abs(X) < 0.1] = 0
+    path = tmp_path / ("e.npy" if kind is np.asarray else "e.npz")
+    np.save(path, X) if kind is np.asarray else sparse.save_npz(path, sparse.csr_matrix(X))
+    table = read_frame(FRAME, "default")
+    run = judge_table(table, Options("default"), features=path, n_jobs=1)
+    found = correct_table(FRAME, "default", features=kind(X))
+    assert_same(found, run.correction)
+    place = found.origin.write_folder(found, tmp_path / "kept.subsvms")
+    call("correct", "--from", place, "--output", tmp_path / "again.subsvms", "--quiet")
+    for name in ("corrected.parquet", "issues.csv"):
+        assert (place / name).read_bytes() == (tmp_path / "again.subsvms" / name).read_bytes()
+
+
+def test_missing_and_verified_labels():
+    frame = FRAME.copy()
+    frame["default"] = (frame["default"] == "yes").astype("Int64")
+    frame.loc[:9, "default"] = pd.NA
+    verified = np.full(len(frame), np.nan)
+    verified[20:30] = [0, 1] * 5
+    found = correct_table(frame, "default", verified=verified)
+    assert found.missing[:10].all() and found.missing.sum() == 10 and set(found.action[:10]) == {"missing"}
+    assert list(found.labels[20:30]) == [0, 1] * 5 and found.decided.sum() == 10
+    assert found.origin.run.options.verified[0] == (21, 0)
+
+
+def test_notes_on_the_table_are_warnings_and_name_parameters():
+    frame = FRAME.assign(leak=FRAME["default"].str.upper(), annotator=["ann", "bob"] * (len(FRAME) // 2))
+    with pytest.warns(LabelNoiseWarning) as caught:
+        found = correct_table(frame, "default")
+    assert [str(one.message) for one in caught] == list(found.notes)
+    assert any("'leak'" in note for note in found.notes)
+    who = next(note for note in found.notes if "'annotator'" in note)
+    assert "--" not in who and "by" in who
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        ({"rule": "vote"}, "rule must be one of posterior, majority; got 'vote'."),
+        ({"max_error_rate": 2}, "max_error_rate must be at least 0 and at most 1; got 2."),
+        ({"n_estimators": 0}, "n_estimators must be a whole number, at least 1; got 0."),
+        ({"subsample_size": "all"}, "subsample_size must be log, log_squared or a whole number; got 'all'."),
+        ({"random_state": None}, "random_state must be a whole number, at least 0; got None."),
+        (
+            {"exclude": ["sise"]},
+            "exclude names 'sise', which is not a column of 'frame'; did you mean 'size'?",
+        ),
+        ({"verified": ["no"]}, f"verified must have one entry for each of the {len(FRAME)} rows; got 1."),
+        (
+            {"features": np.zeros((3, 2))},
+            f"The features in 'features' have 3 rows, but the table has {len(FRAME)}: give one row for each "
+            "row of the table, in the same order.",
+        ),
+        (
+            {"features": np.zeros((len(FRAME), 2)), "only": ["size"]},
+            "The features in 'features' replace all columns: leave out exclude and only.",
+        ),
+    ],
+)
+def test_mistakes_are_sentences_that_name_parameters(options, sentence):
+    with pytest.raises(InputError) as error:
+        correct_table(FRAME, "default", **options)
+    assert str(error.value) == sentence
+
+
+def test_a_notebook_shows_the_values_of_the_worst_rows(correction):
+    found = collect(correction)
+    first = int(found["table"]["index"][0])
+    assert found["table"]["review"][0] == FRAME["review"][first]
+    assert found["table"]["size"][0] in ("", f"{FRAME['size'][first]:.6g}")
+    assert found["remarks"] == ["Not used: the column 'id' never repeats a value, as identifiers do."]
+    assert [code for code, _ in found["steps"]][2:] == ["report('report.html')", "review()"]
+
+
+def test_the_report_is_a_page_of_its_own(tmp_path, correction):
+    path = correction.report(tmp_path / "page.html")
+    page = path.read_text()
+    assert path == tmp_path / "page.html" and [one.name for one in tmp_path.iterdir()] == ["page.html"]
+    n = correction.flagged.sum()
+    assert f"{n} of {len(FRAME)} labels look wrong and were corrected." in page
+    assert "<title>the data frame: wrong labels</title>" in page and "would be" not in page
+    assert "correction.review()" in page and str(tmp_path) not in page
+    correction.report(path)  # again: a notebook is run from the top
+    with pytest.raises(InputError, match="is a folder"):
+        correction.report(tmp_path)
+
+
+def test_what_was_read_outlives_a_pickle(tmp_path, correction):
+    again = pickle.loads(pickle.dumps(correction))
+    assert again.report(tmp_path / "again.html").is_file()
+
+
+def test_arrays_have_nothing_to_report_on_or_to_review():
+    X, y = np.random.default_rng(0).random((100, 2)), np.arange(100) % 2
+    found = correct_labels(X, y, random_state=0)
+    for name, what in (("report", "report on"), ("review", "review")):
+        with pytest.raises(InputError) as error:
+            getattr(found, name)("x")
+        assert str(error.value) == (
+            f"There is no table to {what}: correct_table keeps the table that it reads, correct_labels does "
+            "not."
+        )
+
+
+def test_a_review_is_kept_in_its_folder_and_goes_on(tmp_path, correction, capsys):
+    place = tmp_path / "loans.subsvms"
+    review = correction.review(place, browser=False, block=False)
+    row = int(review._desk.rows[0])
+    label = str(review._desk.labels[review._desk.suggested[0]])
+    with urllib.request.urlopen(review.address) as answer:
+        assert answer.status == 200
+    review._desk.decide_many([Act([review._desk.settle(row, "accept", None)], "ann")])
+    assert [(i, one) for i, one in enumerate(review.decided) if one is not None] == [(row - 1, label)]
+    review.close()
+    review.close()
+    assert repr(review) == f"Review(closed, decisions in {str(place)!r})"
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith(f"to review, at {review.address}")
+    assert said[1] == f"review.close() stops it; decisions are kept in {place}"
+    again = correct_table(FRAME, "default").review(place, browser=False, block=False)  # in another session
+    again.close()
+    assert list(again.decided) == list(review.decided)
+    found = correct_table(FRAME, "default", verified=again.decided)
+    assert found.decided[row - 1] and found.decided.sum() == 1
+    with pytest.raises(TableError) as error:
+        found.review(place)
+    assert str(error.value) == (
+        f"{str(place)!r} holds the result of another run: choose another folder for this review, or go on "
+        f"with that one: subsvms review {place}"
+    )
+    call("apply", place)
+    assert pd.read_parquet(place / "final.parquet")["default"][row - 1] == label
+    words = ("correct", "--from", place, "--output", place, "--force")
+    assert "holds decisions that people made" in call(*words, code=2).output
+
+
+def test_the_only_copy_of_a_frame_is_never_replaced(tmp_path, correction):
+    place = correction.origin.write_folder(correction, tmp_path / "loans.subsvms")
+    assert read_table(place / "table.parquet", "default").columns.equals(correction.origin.run.table.columns)
+    said = call("correct", "--from", place, "--output", place, "--force", code=2).output
+    assert f"{str(place)!r} holds the table that it is about" in " ".join(said.split())
+    assert (place / "table.parquet").is_file()
+
+
+def test_without_a_folder_a_temporary_one_is_kept_and_used_again(tmp_path, correction, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    fresh = replace(correction, origin=FrameRun(correction.origin.run))
+    place = fresh.origin.write_folder(fresh)
+    assert place.is_relative_to(tmp_path) and fresh.origin.write_folder(fresh) == place
+    other = replace(fresh, audited=~fresh.flagged & (np.arange(len(fresh)) < 50))
+    assert fresh.origin.write_folder(other) != place
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path, correction):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    with pytest.raises(TableError, match="holds files that do not belong to a run"):
+        correction.review(tmp_path / "mine")
