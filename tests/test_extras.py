@@ -69,6 +69,7 @@ help(subsvms)
     [
         ("import subsvms.scale", "This part of subsvms"),
         ("from subsvms import scale", "This part of subsvms"),
+        ("import subsvms\nsubsvms.correct_table(None, label='y')", "This part of subsvms"),
         ("from subsvms.displays._base import open_axes\nopen_axes(None, (1, 1))", "Drawing"),
     ],
 )

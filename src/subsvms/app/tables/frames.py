@@ -69,13 +69,14 @@ def as_arrow(frame: Any) -> Any:
         return _check(pa.Table.from_arrays(arrays, names=[_check_name(name) for name in frame.columns]))
     if hasattr(frame, "collect") and not hasattr(frame, "to_arrow"):
         raise TableError(f"frame is a {type(frame).__name__}, which holds no rows yet: use frame.collect().")
-    if not (hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")):
+    exports = hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")
+    if not exports and not hasattr(frame, "to_arrow"):  # which polars before 1.3 has
         raise TableError(
             f"frame must be a data frame of pandas, polars or Arrow; got {type(frame).__name__}: use "
             "correct_labels for arrays, and subsvms correct for files."
         )
     try:
-        columns = pa.table(frame).replace_schema_metadata()
+        columns = (pa.table(frame) if exports else frame.to_arrow()).replace_schema_metadata()
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise TableError(
             f"frame could not be read as an Arrow table ({first_sentence(error)}): convert or drop columns "
