@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import json
 import re
 import runpy
 from pathlib import Path
@@ -28,6 +29,16 @@ def test_the_numbers_of_the_rule_are_those_of_the_code():
         number = getattr(importlib.import_module(f"subsvms.correction.{module}"), name)
         shown = [float(part) for part in value.split(", ")]
         assert np.ravel(number).round(2 if "," in value else 9).tolist() == shown, name
+
+
+def test_text_and_dates_take_at_most_twice_the_time_of_numbers():
+    runs = json.loads((DOCS.parent / "benchmarks/results/frames.json").read_text())["runs"]
+    kinds = ("all columns", "numbers alone")
+    both, alone = (
+        np.median([run["CPU seconds"] for run in runs if run["columns"] == kind]) for kind in kinds
+    )
+    assert {run["rows"] for run in runs} == {50_000} and len(runs) >= 6 and both <= 2 * alone
+    assert "takes at most twice as long as on their numbers alone" in (DOCS / "data_frames.md").read_text()
 
 
 @pytest.mark.slow
