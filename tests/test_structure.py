@@ -38,7 +38,7 @@ MAY_USE = {  # each room, and the rooms it may import from, besides the ground a
     "app.large": f"app.tables app.features app.report app.runs {LIBRARY}",
     "app.review": f"app.tables app.features app.report app.runs {LIBRARY}",
     "app.audit": f"app.tables app.features app.report app.runs app.review {LIBRARY}",
-    "app.frames": f"app.tables app.report app.runs app.review {LIBRARY}",
+    "app.frames": f"app.tables app.runs app.review {LIBRARY}",
     "app.cli": f"app.tables app.features app.report app.runs app.large app.review app.audit {LIBRARY}",
     "scale": "app.tables app.runs app.large",
 }

@@ -14,7 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,12 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._labels import check_verified
-from subsvms.app.report import draw_charts, render_report
 from subsvms.app.review.background import Review
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
 from subsvms.app.runs.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.runs.options import FLAGS, Options
-from subsvms.app.runs.outputs import as_storable
+from subsvms.app.runs.outputs import as_storable, render_page
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import Clock, Run, recount
 from subsvms.app.runs.run import correct_table as judge_table
@@ -239,8 +238,7 @@ class FrameRun:
         _, summary = describe_run(replace(run, table=replace(run.table, digest=digest)), target.parent)
         notes = list(map(name_parameters, summary.notes))
         summary = replace(summary, folder=None, files=[], notes=notes, next=list_steps(summary))
-        page = render_report(asdict(summary), draw_charts(run.correction))
-        write_content(target, page.encode())
+        write_content(target, render_page(summary, run).encode())
         return target
 
     def open_review(

@@ -173,9 +173,13 @@ def check_issues(found: Any, table: LabelledTable) -> None:
             raise ValueError(f"{name} must be between 0 and 1")
 
 
+def render_page(summary: Summary, run: Run) -> str:
+    """Return the page for people."""
+    charts = draw_charts(run.correction, moves=run.tally.moves, features=run.features.X)
+    return render_report(asdict(summary), charts)
+
+
 def write_report(summary: Summary, run: Run, folder: Path) -> str:
     """Write the page for people, and return its SHA-256."""
-    charts = draw_charts(run.correction, moves=run.tally.moves, features=run.features.X)
-    page = render_report(asdict(summary), charts)
-    (folder / REPORT).write_text(page, encoding="utf-8")
+    (folder / REPORT).write_text(render_page(summary, run), encoding="utf-8")
     return digest_file(folder / REPORT)
