@@ -106,12 +106,14 @@ def test_options_are_those_of_the_command_line(tmp_path):
     FRAME.to_csv(tmp_path / "loans.csv", index=False)
     words = ("--rule", "majority", "--action", "drop", "--max-error-rate", 0.1, "--min-confidence", 0.6)
     words += ("--svms", 60, "--subset-size", 30, "--kernel", "linear", "--seed", 5, "--exclude", "review")
-    words += ("--by", "colour", "--missing-label", "yes?")
+    words += ("--by", "colour", "--missing-label", "yes?", "--keep", "rooms", "--id", "id", "--fill-missing")
+    words += ("--no-merge-labels", "--numeric-classes")
     call("correct", tmp_path / "loans.csv", "--label", "default", "--quiet", *words)
     found = correct_table(
         FRAME, "default", rule="majority", action="drop", max_error_rate=np.float64(0.1), min_confidence=0.6,
         n_estimators=np.int64(60), subsample_size=30, kernel="linear", random_state=np.int64(5),
-        exclude="review", by=["colour"], missing_labels=("yes?",),
+        exclude="review", by=["colour"], missing_labels=("yes?",), keep=["rooms"], id_column="id",
+        fill_missing=True, merge_labels=False, numeric_classes=True,
     )  # fmt: skip
     assert found.origin.run.options == read_record(tmp_path / "loans.subsvms").options
     kept = pd.read_csv(tmp_path / "loans.subsvms" / "corrected.csv")["id"]
@@ -143,7 +145,9 @@ def test_missing_and_verified_labels():
     verified = np.full(len(frame), np.nan)
     verified[20:30] = [0, 1] * 5
     found = correct_table(frame, "default", verified=verified)
-    assert found.missing[:10].all() and found.missing.sum() == 10 and set(found.action[:10]) == {"missing"}
+    assert found.missing[:10].all() and found.missing.sum() == 10 and set(found.labels[:10]) == {None}
+    filled = correct_table(frame, "default", verified=verified, fill_missing=True)
+    assert set(filled.labels[:10]) <= {0, 1} and filled.filled.sum() == 10
     assert list(found.labels[20:30]) == [0, 1] * 5 and found.decided.sum() == 10
     assert found.origin.run.options.verified[0] == (21, 0)
 
@@ -153,14 +157,16 @@ def test_notes_on_the_table_are_warnings_and_name_parameters():
     with pytest.warns(LabelNoiseWarning) as caught:
         found = correct_table(frame, "default")
     assert [str(one.message) for one in caught] == list(found.notes)
-    assert any("'leak'" in note for note in found.notes)
-    who = next(note for note in found.notes if "'annotator'" in note)
-    assert "--" not in who and "by" in who
+    said = [*found.notes, *found.origin.remarks]
+    assert any("'leak'" in one and "keep='leak'" in one for one in said)
+    assert any("'annotator'" in one and "by='annotator'" in one for one in found.notes)
+    assert not any("--" in one for one in said)
 
 
 @pytest.mark.parametrize(
     "options, sentence",
     [
+        ({"id_column": "idd"}, "id_column names 'idd', which is not a column of 'frame'; did you mean 'id'?"),
         ({"rule": "vote"}, "rule must be one of posterior, majority; got 'vote'."),
         ({"max_error_rate": 2}, "max_error_rate must be at least 0 and at most 1; got 2."),
         ({"n_estimators": 0}, "n_estimators must be a whole number, at least 1; got 0."),
@@ -178,7 +184,7 @@ def test_notes_on_the_table_are_warnings_and_name_parameters():
         ),
         (
             {"features": np.zeros((len(FRAME), 2)), "only": ["size"]},
-            "The features in 'features' replace all columns: leave out exclude and only.",
+            "The features in 'features' replace all columns: leave out exclude, only and keep.",
         ),
     ],
 )

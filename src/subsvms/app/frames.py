@@ -24,6 +24,7 @@ from scipy import sparse
 
 from subsvms._labels import check_verified
 from subsvms.app.review.background import Review
+from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
 from subsvms.app.runs.names import DENSE, RECORD, SPARSE, TABLE
@@ -32,7 +33,7 @@ from subsvms.app.runs.outputs import as_storable, render_page
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import Clock, Run, recount
 from subsvms.app.runs.run import correct_table as judge_table
-from subsvms.app.runs.summary import Summary, choose_columns
+from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.files import check_target, write_content
 from subsvms.app.tables.frames import read_frame
@@ -42,6 +43,8 @@ from subsvms.correction._result import Correction
 from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
 
 FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+COLUMN = r"('[^']*'|[^\s,;:'\"]*[^\s,;:'\".])"
+NAMED = re.compile(rf"--(by|id|keep|exclude|only) (?!names |must ){COLUMN}")
 PARAMETERS = {flag: name for name, flag in FLAGS.items()}  # that have another name on the command line
 FOLDER = "frame.subsvms"  # in a temporary folder
 
@@ -53,8 +56,13 @@ def correct_table(
     features: Any = None,
     exclude: Iterable[Hashable] = (),
     only: Iterable[Hashable] = (),
+    keep: Iterable[Hashable] = (),
     by: Iterable[Hashable] = (),
+    id_column: Hashable | None = None,
     missing_labels: Iterable[str] = (),
+    merge_labels: bool | None = None,
+    numeric_classes: bool = False,
+    fill_missing: bool = False,
     rule: str = "posterior",
     action: str = "fix",
     max_error_rate: float | None = None,
@@ -85,10 +93,21 @@ def correct_table(
         Columns that are not features.
     only : list of str
         The only columns that are features, even if they look like identifiers.
+    keep : list of str
+        Columns that are features even if they seem to give the label away, or to be identifiers.
     by : list of str
         Columns to report the noise by, such as who made the label. They are not features.
+    id_column : str, default=None
+        Column that names the rows in report and review. It is not a feature.
     missing_labels : list of str
         Labels that mean "not labelled".
+    merge_labels : bool, default=None
+        Whether labels that differ only in case or spaces are one class; None to raise an error if there are
+        any.
+    numeric_classes : bool, default=False
+        Whether numbers are classes even if they look like a quantity.
+    fill_missing : bool, default=False
+        Whether rows without a label get the suggested one; otherwise their label is None.
     rule, action, max_error_rate, min_confidence, n_witnesses
         As in `LabelCorrector`.
     n_estimators : int, default=None
@@ -139,13 +158,18 @@ def correct_table(
     """
     clock = Clock()
     with naming_parameters():
-        table = read_frame(frame, label, missing_labels=_as_names(missing_labels))
+        table = read_frame(
+            frame, label, missing_labels=_as_names(missing_labels), merge_labels=merge_labels,
+            numeric_classes=numeric_classes,
+        )  # fmt: skip
         decided = () if verified is None else _list_verified(verified, table)
         options = Options(
             str(label), rule=rule, action=action, max_error_rate=_as_plain(max_error_rate),
             min_confidence=_as_plain(min_confidence), n_estimators=_as_plain(n_estimators),
             subsample_size=_as_plain(subsample_size), kernel=kernel, random_state=_as_plain(random_state),
-            exclude=_as_names(exclude), only=_as_names(only), by=_as_names(by),
+            exclude=_as_names(exclude), only=_as_names(only), keep=_as_names(keep), by=_as_names(by),
+            id_column=None if id_column is None else str(id_column), merge_labels=merge_labels,
+            numeric_classes=numeric_classes, fill_missing=fill_missing,
             missing_label=_as_names(missing_labels), verified=decided,
         )  # fmt: skip
         clock.lap("reading")
@@ -180,13 +204,20 @@ def name_parameters(sentence: str) -> str:
     --------
     >>> name_parameters("--svms must be a whole number: see --min-confidence")
     'n_estimators must be a whole number: see min_confidence'
+    >>> name_parameters("see them with --by 'who?', or --no-merge-labels")
+    "see them with by='who?', or merge_labels=False"
     """
 
     def name(flag):
         word = flag[1].replace("-", "_")
+        if word.startswith("no_"):
+            return f"{word.removeprefix('no_')}=False"
         return PARAMETERS.get(word, word)
 
-    return FLAG.sub(name, sentence)
+    def name_column(flag):
+        return f"{PARAMETERS.get(flag[1], flag[1])}={shlex.split(flag[2])[0]!r}"
+
+    return FLAG.sub(name, NAMED.sub(name_column, sentence))
 
 
 @contextmanager
@@ -223,7 +254,7 @@ class FrameRun:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What happened to columns that are not features."""
-        return self.run.remarks
+        return tuple(map(name_parameters, self.run.remarks))
 
     def show_rows(self, rows: np.ndarray) -> dict[str, list[str]]:
         """Return the values of some rows as text, column by column."""
@@ -237,7 +268,10 @@ class FrameRun:
         digest = hashlib.sha256(render_arrow(as_storable(run.table.columns), "parquet")).hexdigest()
         _, summary = describe_run(replace(run, table=replace(run.table, digest=digest)), target.parent)
         notes = list(map(name_parameters, summary.notes))
-        summary = replace(summary, folder=None, files=[], notes=notes, next=list_steps(summary))
+        remarks = list(map(name_parameters, summary.remarks))
+        summary = replace(
+            summary, folder=None, files=[], notes=notes, remarks=remarks, next=list_steps(summary)
+        )
         write_content(target, render_page(summary, run).encode())
         return target
 
@@ -333,7 +367,7 @@ def list_steps(summary: Summary) -> list[str]:
         steps.append("To decide on them one by one: correction.review().")
     if summary.notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
-    if summary.changed or summary.missing:
+    if summary.changed or summary.filled:
         steps.append("If you agree, use correction.labels in place of the given labels.")
     elif summary.dropped:
         steps.append("If you agree, use the rows in correction.kept.")

@@ -89,7 +89,8 @@ def format_words(correction: Any) -> list[str]:
     for which, what in (
         (correction.held_back, "Labels kept although another is more probable"),
         (correction.decided, "Labels that people verified"),
-        (correction.missing, "Rows without a label, whose labels were filled in"),
+        (correction.filled, "Rows without a label, whose labels were filled in"),
+        (correction.missing & ~correction.filled & ~correction.decided, "Rows without a label"),
     ):
         if which.any():
             words.append(f"{what}: {int(which.sum()):,}.")

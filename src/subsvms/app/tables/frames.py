@@ -17,7 +17,14 @@ from subsvms.exceptions import TableError
 FRAME = "frame"  # the format of such a table, and its name in messages
 
 
-def read_frame(frame: Any, label: Hashable, *, missing_labels: Sequence[str] = ()) -> LabelledTable:
+def read_frame(
+    frame: Any,
+    label: Hashable,
+    *,
+    missing_labels: Sequence[str] = (),
+    merge_labels: bool | None = None,
+    numeric_classes: bool = False,
+) -> LabelledTable:
     """Return a data frame as a table with checked labels. The frame may change afterwards.
 
     Parameters
@@ -25,7 +32,7 @@ def read_frame(frame: Any, label: Hashable, *, missing_labels: Sequence[str] = (
     frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or what exports an Arrow stream
     label : str
         Name of the label column. Names that are not text are compared as text.
-    missing_labels : sequence of str
+    missing_labels, merge_labels, numeric_classes
         As in `read_table`.
 
     Returns
@@ -45,7 +52,10 @@ def read_frame(frame: Any, label: Hashable, *, missing_labels: Sequence[str] = (
     check_names(columns.column_names, name, label)
     if len(columns) == 0:
         raise TableError(f"{name} has no rows: it must hold at least one row of each class.")
-    labels, notes = read_labels(columns[label], name, label, is_text=False, missing_labels=missing_labels)
+    labels, notes = read_labels(
+        columns[label], name, label, is_text=False, missing_labels=missing_labels, merge_labels=merge_labels,
+        numeric_classes=numeric_classes,
+    )  # fmt: skip
     return LabelledTable(
         columns=columns, label=label, labels=labels, matrix=None, name=name, paths=(), format=FRAME,
         digest="", notes=notes,
