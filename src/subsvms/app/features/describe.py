@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from subsvms.app.features.coders import COMPONENTS, Calendar, Categories, Letters
+from subsvms.app.features.coders import Calendar, Categories, Letters
 from subsvms.app.features.encoder import ColumnEncoder
+from subsvms.app.features.letters import COMPONENTS
 from subsvms.app.features.make import Features
 from subsvms.app.features.recipes import Recipe
 from subsvms.app.features.scalers import ArrayScaler
