@@ -11,6 +11,7 @@ from nasty_texts import GOOD, NASTY, assert_refused, write
 
 from subsvms.app.tables import files
 from subsvms.app.tables.files import open_for_arrow, show, sniff_format
+from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.table import read_table, write_table
 from subsvms.exceptions import TableError
 
@@ -20,9 +21,22 @@ from subsvms.exceptions import TableError
     [
         ("t.csv", "", "'t.csv' is empty"),
         ("t.csv", " \n\n", "'t.csv' is empty"),
-        ("t.xlsx", GOOD, "has the unknown suffix '.xlsx': rename it to one of .csv"),
-        ("t", GOOD, "has no suffix: rename it"),
-        ("t.csv", "PK\x03\x04", "is a ZIP archive or an Excel file, not csv"),
+        (
+            "t.xyz",
+            GOOD,
+            "has the unknown suffix '.xyz': subsvms reads CSV (.csv), TSV (.tsv), Excel (.xlsx),",
+        ),
+        ("t.xyz", GOOD, "; convert the file, or name its format with --format."),
+        ("t", GOOD, "has no suffix: subsvms reads CSV (.csv)"),
+        ("t.pkl", GOOD, "'t.pkl' is a pickle, which may run any code when it is read: save the table as"),
+        ("t.xlsm", GOOD, "'t.xlsm' is a workbook of another kind: save it as .xlsx."),
+        ("t.sas7bdat", GOOD, "'t.sas7bdat' is a file of SAS: save the table as CSV or Parquet."),
+        ("t.csv", "PK\x03\x04", "is a ZIP archive or a workbook, not CSV: give it the right suffix, or"),
+        (
+            "t.json",
+            "\u00d0\u00cf\u0011\u00e0".encode("latin-1"),
+            "is an old Excel file or a protected one, not",
+        ),
         ("t.csv.gz", GOOD, "is not a gzip file, despite its suffix"),
     ],
 )
@@ -80,7 +94,7 @@ def test_control_characters_are_spelled_out_in_messages():
 
 def test_an_unknown_format_is_refused(tmp_path):
     for format, message in {
-        "cvs": "format must be one of csv, tsv, parquet, feather, jsonl, svmlight; got 'cvs'; did",
+        "cvs": f"format must be one of {', '.join(FORMATS)}; got 'cvs'; did you mean 'csv'?",
         "excel!": "got 'excel!'.",
     }.items():
         assert_refused(message, read_table, write(tmp_path, GOOD), "label", format=format)
@@ -106,8 +120,8 @@ def test_a_place_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
         "folder.csv": "'folder.csv' is a folder: give the name of a file",
         "pipe.csv": "'pipe.csv' is not an ordinary file: choose another name",
         "none/x.csv": "to write to: create it first",
-        "x.xls": "'x.xls' does not say which of the formats csv, tsv",
-        "x": "'x' does not say which of the formats",
+        "x.xls": "'x.xls' does not say in which format to write: give it one of the suffixes .csv, .tsv",
+        "x": "'x' does not say in which format to write",
         "x.svm": "A table read as csv cannot be written as svmlight, to 'x.svm'",
     }.items():
         assert_refused(message, write_table, read, name, force=True)
@@ -166,8 +180,12 @@ def test_formats_are_recognised_by_their_content():
         "csv": ("a b\n", "a,b:3\n", "\ufeff" + NASTY["names"]),
         "jsonl": (' {"a": 1}\n',),
         "parquet": ("PAR1x",),
+        "json": ('[{"a": 1}]', "\ufeff [\n {}]"),
+        "xlsx": ("PK\x03\x04 xl/workbook.xml",),
+        "ods": ("PK\x03\x04 mimetypeapplication/vnd.oasis.opendocument.spreadsheet",),
     }.items():
         assert {sniff_format(text.encode()) for text in texts} == {format}
+    assert sniff_format('[{"a": 1}]'.encode("utf-16")) == "json"
 
 
 def test_a_text_file_of_any_name_is_read_if_its_format_is_given(tmp_path):

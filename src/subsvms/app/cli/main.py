@@ -25,8 +25,10 @@ from subsvms.app.cli.shared import (
     Missing,
     Numeric,
     Only,
+    Query,
     Seed,
     Separator,
+    Sheet,
     TextEncoding,
     Threads,
     app,
@@ -133,6 +135,8 @@ def correct(
     format: Format = None,
     encoding: TextEncoding = None,
     separator: Separator = None,
+    sheet: Sheet = None,
+    query: Query = None,
     engine: Annotated[
         str | None,
         typer.Option(
@@ -212,7 +216,7 @@ def correct(
             min_confidence=min_confidence, svms=svms, kernel=kernel, seed=seed,
             subset_size=read_size(subset_size), exclude=tuple(exclude or ()), only=tuple(only or ()),
             keep=tuple(keep or ()), id=row_id, format=format, encoding=encoding, separator=separator,
-            missing_label=tuple(missing_label or ()), merge_labels=merge_labels,
+            sheet=sheet, query=query, missing_label=tuple(missing_label or ()), merge_labels=merge_labels,
             numeric_classes=numeric_classes, fill_missing=fill_missing, verified=verified,
             pool_size=pool_size, early_exit=early_exit,
         )  # fmt: skip
@@ -324,6 +328,8 @@ def predict(
     format: Format = None,
     encoding: TextEncoding = None,
     separator: Separator = None,
+    sheet: Sheet = None,
+    query: Query = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Label new rows with a classifier that learned from noisy labels.
@@ -334,7 +340,7 @@ def predict(
 
     from subsvms.app.runs.model import predict_file
 
-    reading = {"format": format, "encoding": encoding, "separator": separator}
+    reading = read_options(format, encoding, separator, sheet, query)
     done = predict_file(
         model, file, output=output, features=features, force=force, reading=reading, n_jobs=threads or -1
     )
@@ -383,6 +389,8 @@ def corrupt(
     format: Format = None,
     encoding: TextEncoding = None,
     separator: Separator = None,
+    sheet: Sheet = None,
+    query: Query = None,
     missing_label: Missing = None,
     merge_labels: Merge = None,
     numeric_classes: Numeric = False,
@@ -400,7 +408,7 @@ def corrupt(
         file, label, name=attack, output=output, clean_column=clean_column, force=force,
         exclude=exclude or (), only=only or (),
         reading=read_options(
-            format, encoding, separator, missing_label, merge_labels, numeric_classes
+            format, encoding, separator, sheet, query, missing_label, merge_labels, numeric_classes
         ),
         error_rate=error_rate, rho=rho, alpha=alpha, random_state=seed,
         matrix=None if matrix is None else parse_matrix(matrix), region_class=region_class,

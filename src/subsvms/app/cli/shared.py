@@ -12,6 +12,8 @@ from typing import IO, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from subsvms.app.tables.formats import FORMATS
+
 # Characters with which a text could control a terminal, or change the order of what it shows.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -87,7 +89,10 @@ LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
     "Records and programs",
 )
 
-FILE_HELP = "CSV, TSV, Parquet, Feather, JSON Lines or LIBSVM text, compressed or not; - is standard input."
+FILE_HELP = (
+    "CSV, TSV, Excel, OpenDocument, Parquet, Feather, JSON, JSON Lines or LIBSVM text, compressed or not; - "
+    "is standard input."
+)
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
 Label = Annotated[str, typer.Option(help="Name of the label column.")]
 Exclude = Annotated[
@@ -118,14 +123,30 @@ Threads = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        help="csv, tsv, parquet, feather, jsonl or svmlight; by default detected.", rich_help_panel=READING
+        help=f"{', '.join(FORMATS)}; by default detected from suffix and content.", rich_help_panel=READING
     ),
 ]
 TextEncoding = Annotated[
-    str | None, typer.Option(help="Encoding of text files; by default UTF-8.", rich_help_panel=READING)
+    str | None,
+    typer.Option(
+        help="Encoding of text files, such as cp1252; by default detected.", rich_help_panel=READING
+    ),
 ]
 Separator = Annotated[
     str | None, typer.Option(help="Separator of CSV files; by default detected.", rich_help_panel=READING)
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        help="Sheet of a workbook; by default its only one, or the only one that has the label.",
+        rich_help_panel=READING,
+    ),
+]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        help="SQL that gives the table, for a database; by default its only table.", rich_help_panel=READING
+    ),
 ]
 Missing = Annotated[
     list[str] | None,
@@ -152,12 +173,16 @@ Numeric = Annotated[
 ]
 
 
-def read_options(format, encoding, separator, missing_label, merge_labels=None, numeric_classes=False):
+def read_options(
+    format, encoding, separator, sheet, query, missing_label=None, merge_labels=None, numeric_classes=False
+):
     """Return the options as `read_table` takes them."""
     return {
         "format": format,
         "encoding": encoding,
         "separator": separator,
+        "sheet": sheet,
+        "query": query,
         "missing_labels": missing_label or (),
         "merge_labels": merge_labels,
         "numeric_classes": numeric_classes,

@@ -16,7 +16,7 @@ from typing import Any
 from subsvms._progress import announce
 from subsvms.app.large.engines import check_engine, open_engine
 from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
-from subsvms.app.large.sources import PART_FORMATS, Source, find_format, list_files, name_files, open_source
+from subsvms.app.large.sources import Source, find_format, list_files, name_files, open_source
 from subsvms.app.large.staging import stage_files
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.describe import describe_worst
@@ -42,12 +42,11 @@ from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, get_version, summarise
 from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
 from subsvms.app.tables.files import digest_file, split_suffix
+from subsvms.app.tables.formats import FORMATS
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
 from subsvms.exceptions import InputError, TableError
 
-# Bytes of memory for each byte of a file, in a run in memory: a guess, on the high side.
-BYTES_PER_BYTE = {"parquet": 12.0, "feather": 6.0, "csv": 8.0, "tsv": 8.0}
 COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
 SHARE = 0.5  # of the free memory that a run in memory may take
 
@@ -66,7 +65,7 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
         return False
     _, paths = list_files(where)
     try:
-        factor = BYTES_PER_BYTE.get(find_format(paths, format), 0.0)
+        factor = FORMATS[find_format(paths, format)].growth
     except TableError:  # the run itself will report what is wrong with them
         return True
     growth = [COMPRESSED_BYTES if path.suffix.lower() in COMPRESSIONS else 1.0 for path in paths]
@@ -172,9 +171,10 @@ def check_possible(where: str | list[str], options: Options) -> None:
 def find_part_format(paths: list[Path], format: str | None) -> str:
     """Return the format of files, or raise an error if it cannot be read in parts."""
     format = find_format(paths, format)
-    if format not in PART_FORMATS:
+    if not FORMATS[format].in_parts:
         raise TableError(
-            f"{str(paths[0])!r} is {format}, which cannot be read in pieces: convert it to Parquet first."
+            f"{str(paths[0])!r} is {FORMATS[format].title}, which cannot be read in pieces: convert it to "
+            "Parquet first."
         )
     return format
 

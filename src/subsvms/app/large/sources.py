@@ -16,20 +16,13 @@ from typing import Any
 from subsvms.app.runs.names import RECORD
 from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.compression import strip_compression
-from subsvms.app.tables.files import (
-    SUFFIXES,
-    check_names,
-    find_files,
-    first_sentence,
-    show,
-    suggest,
-)
+from subsvms.app.tables.files import check_format, check_names, find_files, first_sentence, show, suggest
+from subsvms.app.tables.formats import SUFFIXES
 from subsvms.exceptions import TableError
 
 UNIT_ROWS = 1 << 17  # rows up to which small row groups are joined; a larger group is a unit of its own
 MAX_BATCH_ROWS, MIN_BATCH_ROWS = 1 << 14, 1 << 10  # rows in memory at a time
 MAX_BATCH_CELLS = 1 << 22  # cells in memory at a time, if that leaves enough rows
-PART_FORMATS = ("parquet", "feather", "csv", "tsv")  # formats that can be read in parts
 
 
 @dataclass(frozen=True)
@@ -247,6 +240,7 @@ def _belongs(path, base):
 
 def find_format(paths: Sequence[Path], format: str | None = None) -> str:
     """Return the format of the files, which must have the same one, by their suffixes."""
+    check_format(format)
     if format is not None:
         return format
     kinds = {path: SUFFIXES.get(strip_compression(path)[0].suffix.lower()) for path in paths}

@@ -51,7 +51,7 @@ class Options:
         Columns to report the noise by. They are not features.
     id_column : str or None
         Column that names the rows (--id). It is not a feature.
-    format, encoding, separator : str or None
+    format, encoding, separator, sheet, query : str or None
         How to read the file; None to detect it.
     missing_label : tuple of str
         Labels that mean "not labelled".
@@ -87,6 +87,8 @@ class Options:
     format: str | None = None
     encoding: str | None = None
     separator: str | None = None
+    sheet: str | None = None
+    query: str | None = None
     missing_label: tuple[str, ...] = ()
     merge_labels: bool | None = None
     numeric_classes: bool = False
@@ -142,5 +144,5 @@ class Options:
     @property
     def reading(self) -> dict[str, Any]:
         """What `read_table` takes."""
-        names = ("format", "encoding", "separator", "merge_labels", "numeric_classes")
+        names = ("format", "encoding", "separator", "sheet", "query", "merge_labels", "numeric_classes")
         return {name: getattr(self, name) for name in names} | {"missing_labels": self.missing_label}

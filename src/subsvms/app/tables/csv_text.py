@@ -17,7 +17,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from subsvms.app.tables.files import check_names, find_line, open_for_arrow, show
+from subsvms.app.tables.arrow import list_values
+from subsvms.app.tables.encodings import decode
+from subsvms.app.tables.files import Content, check_names, find_line, open_for_arrow, show
+from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.text import TableText, format_cells
 from subsvms.exceptions import TableError
 
@@ -61,6 +64,27 @@ class CsvText(TableText):
         )
         names = b"".join(between + quote(name, separator) for name in extra)
         return data[: self.header_end] + names + data[self.header_end :]
+
+
+def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
+    """Return the columns of a CSV or TSV file, and further fields of the table."""
+    data, encoding, notes = decode(content, reading.encoding)
+    columns, text = read_csv(
+        data, content.name, label, separator=reading.separator, first_choice=choose_usual(content.format)
+    )
+    more = {"text": text, "encoding": encoding, "notes": notes, "decimal_comma": text.separator == ";"}
+    return columns, more
+
+
+def choose_usual(format: str) -> str:
+    """Return the usual separator of a format."""
+    return "\t" if format == "tsv" else ","
+
+
+def render(columns: Any, format: str) -> bytes:
+    """Return columns as the bytes of a CSV or TSV file."""
+    cells = {name: format_cells(list_values(columns[name], written=name)) for name in columns.column_names}
+    return render_csv(cells, choose_usual(format))
 
 
 def read_csv(

@@ -1,6 +1,12 @@
-"""Text files in any encoding: decoded to UTF-8, and encoded again as they were."""
+"""Text files in any encoding: decoded to UTF-8, and encoded again as they were.
+
+An encoding that nobody names is detected as far as that is safe: a byte order mark, UTF-8, UTF-16 without a
+mark, and cp1252 (Windows, Western European) where the letters beyond ASCII stand alone between others, as in
+Müller. In most other encodings they stand together, as in Cyrillic, Greek or Japanese: those must be named.
+"""
 
 import codecs
+import re
 from dataclasses import dataclass
 
 from subsvms.app.tables.files import Content, first_sentence, show
@@ -15,6 +21,12 @@ BYTE_ORDER_MARKS = {  # UTF-32 first, because its mark starts like that of UTF-1
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+SNIFFED = 1 << 20  # bytes in which every second one is zero in UTF-16
+RUN = re.compile(rb"[\x80-\xff]{3,}")  # hardly any in Western European text
+MAX_IN_RUNS = 0.1  # share of the bytes beyond ASCII that may stand in such runs
+UTF8_LETTER = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+FOREIGN_WORD = re.compile(r"\w*[^\W\x00-\x7f]\w*|[^\x00-\x7f]")
+MAX_WORD = 30  # characters of an example
 
 
 @dataclass(frozen=True)
@@ -44,24 +56,35 @@ class Encoding:
             ) from None
 
 
-def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encoding]:
+def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encoding, tuple[str, ...]]:
     """Return a text file's bytes in UTF-8, without byte order mark, and their encoding in the file.
 
     Parameters
     ----------
     content : Content
     encoding : str, optional
-        For example "cp1252"; by default what the byte order mark says, or else UTF-8.
+        For example "cp1252"; by default it is detected.
+
+    Returns
+    -------
+    data : bytes
+    encoding : Encoding
+    notes : tuple of str
+        A sentence with an example, if the encoding was guessed.
     """
     data, name = content.data, content.name
     mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
     if encoding is not None and not check_encoding(encoding).startswith("utf"):
         mark = b""  # in other encodings these bytes are letters
     codec = BYTE_ORDER_MARKS[mark] if mark else encoding or "utf-8"
+    guess = None
     try:
         if codec == "utf-8":
             data = data[len(mark) :]
-            if not data.isascii():
+            guess = None if mark or encoding else guess_encoding(data)
+            if guess is not None:
+                codec, data = guess, data.decode(guess).encode()
+            elif not data.isascii():
                 data.decode()
         else:
             data = data[len(mark) :].decode(codec).encode()
@@ -70,13 +93,66 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
         wrong = error.object[error.start]
         raise TableError(
             f"{name} is not text in the encoding {codec!r}: byte {wrong:#04x} at position {at} (line {line}) "
-            "does not fit; convert the file to UTF-8, or give its encoding, for example 'cp1252'."
+            "does not fit; convert the file to UTF-8, or name its encoding with --encoding, for example "
+            "'cp1252'."
         ) from None
     except UnicodeError as error:  # UTF-7, for example, can hold halves of surrogate pairs
         raise TableError(
             f"{name} is not text in the encoding {codec!r} ({first_sentence(error)}): convert it to UTF-8."
         ) from None
-    return data, Encoding(codec, mark)
+    return data, Encoding(codec, mark), () if guess is None else (describe_guess(data, name, guess),)
+
+
+def guess_encoding(data: bytes) -> str | None:
+    """Return the encoding of text that is probably not UTF-8, or None if it is, or if nobody can know.
+
+    Examples
+    --------
+    >>> guess_encoding("grün".encode("cp1252")), guess_encoding("grün".encode()), guess_encoding(b"plain")
+    ('cp1252', None, None)
+    >>> guess_encoding("Привет".encode("cp1251"))  # which nothing distinguishes from other alphabets
+    """
+    start = data[:SNIFFED]
+    if b"\0" in start:
+        halves = start[::2].count(0), start[1::2].count(0)
+        if max(halves) > 0.4 * len(start) / 2 and min(halves) < 0.1 * max(halves):
+            return "utf-16-be" if halves[0] > halves[1] else "utf-16-le"
+        return None
+    if data.isascii():
+        return None
+    try:
+        data.decode()
+        return None
+    except UnicodeDecodeError:
+        pass
+    try:
+        data.decode("cp1252")
+    except UnicodeDecodeError:  # five bytes are not in use
+        return None
+    beyond = len(re.findall(rb"[\x80-\xff]", data))
+    if 2 * len(UTF8_LETTER.findall(data)) > 0.5 * beyond:  # UTF-8 that was damaged
+        return None
+    in_runs = sum(len(run) for run in RUN.findall(data))
+    return "cp1252" if in_runs <= MAX_IN_RUNS * beyond else None
+
+
+def describe_guess(data: bytes, name: str, encoding: str) -> str:
+    """Return a note on a guessed encoding, with a word by which people can see whether it is right.
+
+    Parameters
+    ----------
+    data : bytes
+        The text in UTF-8.
+    name : str
+        Name of the file in messages.
+    encoding : str
+    """
+    word = FOREIGN_WORD.search(data.decode())
+    example = f", as in {show(word[0][:MAX_WORD])}" if word else ""
+    return (
+        f"{name} does not say how its text is encoded: it was read as {encoding}{example}; if that looks "
+        "wrong, name the encoding with --encoding."
+    )
 
 
 def check_encoding(encoding: str) -> str:

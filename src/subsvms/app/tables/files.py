@@ -22,20 +22,33 @@ from typing import Any
 from subsvms._atomic import format_system_error, write_whole
 from subsvms._text import is_text
 from subsvms.app.tables.compression import decompress, read_limited, strip_compression
+from subsvms.app.tables.formats import FORMATS, SUFFIXES, list_formats
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"
-FORMATS = {  # and the suffixes of each, the usual one first
-    "csv": (".csv",),
-    "tsv": (".tsv", ".tab"),
-    "parquet": (".parquet", ".pq"),
-    "feather": (".feather", ".arrow", ".ipc"),
-    "jsonl": (".jsonl", ".ndjson", ".json"),
-    "svmlight": (".libsvm", ".svm", ".svmlight"),
+ZIP, OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+STARTS = {
+    b"PAR1": "parquet",
+    b"ARROW1": "feather",
+    b"\xff\xff\xff\xff": "feather",  # Arrow streams
+    OLE: "xls",
 }
-SUFFIXES = {suffix: format for format, suffixes in FORMATS.items() for suffix in suffixes}
-STARTS = {b"PAR1": "parquet", b"ARROW1": "feather", b"\xff\xff\xff\xff": "feather"}  # the last: Arrow streams
-UNSUPPORTED = {b"PK\x03\x04": "a ZIP archive or an Excel file", b"\xd0\xcf\x11\xe0": "an old Excel file"}
+ZIPPED = {b"opendocument.spreadsheet": "ods", b"xl/workbook.xml": "xlsx"}  # names in a ZIP archive
+NOT_TEXT = {  # what these first bytes say about a file
+    ZIP: "a ZIP archive or a workbook",
+    OLE: "an old Excel file or a protected one",
+}
+TEXT_SUFFIXES = (".txt", ".data", ".dat", ".log")  # of text whose format follows from its content
+PICKLE = "a pickle, which may run any code when it is read: save the table as Parquet"
+OTHER_FILES = {  # and what to do with them
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), PICKLE),
+    **dict.fromkeys((".xlsm", ".xlsb", ".numbers"), "a workbook of another kind: save it as .xlsx"),
+    **dict.fromkeys((".rds", ".rdata", ".rda"), "a file of R: save the table as CSV or Parquet"),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "a file of SAS: save the table as CSV or Parquet"),
+    **dict.fromkeys((".h5", ".hdf5", ".mat"), "a file of arrays: save the table as CSV or Parquet"),
+    **dict.fromkeys((".npy", ".npz"), "a file of numbers: give the table itself, and this with --features"),
+    **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), "an archive: extract the table first"),
+}
 SVMLIGHT_LINE = re.compile(rb"\s*+[^\s:#]++(?:[ \t]++\w++:[-+.\deEinfa]++)++\s*+(?:#.*)?$")
 MAX_SHOWN = 240  # characters of the columns named in a message
 MAX_LENGTH = 60  # characters of a name or label in a message
@@ -166,11 +179,9 @@ def read_content(path: Path, format: str | None = None) -> Content:
     path : Path
         As `find_files` returns it.
     format : str, optional
-        One of "csv", "tsv", "parquet", "feather", "jsonl" and "svmlight"; detected by default.
+        One of `FORMATS`; detected by default.
     """
-    if format is not None and format not in FORMATS:
-        hint = suggest(format, FORMATS) or "."
-        raise TableError(f"format must be one of {', '.join(FORMATS)}; got {format!r}{hint}")
+    check_format(format)
     piped = str(path) == STANDARD_INPUT
     name = "Standard input" if piped else repr(str(path))
     try:
@@ -187,19 +198,50 @@ def read_content(path: Path, format: str | None = None) -> Content:
     data = decompress(raw, name, claimed)
     if not data.strip():
         raise TableError(f"{name} is empty: it must hold a table.")
-    format = format or SUFFIXES.get(suffix)
-    if format is None:
-        format = sniff_format(data)
-        if format == "csv" and not piped and suffix not in (".txt", ".data", ".dat"):
-            what = f"the unknown suffix {suffix!r}" if suffix else "no suffix"
-            raise TableError(
-                f"{name} has {what}: rename it to one of {', '.join(SUFFIXES)}, or say which format it is, "
-                f"one of {', '.join(FORMATS)}."
-            )
-    for start, what in UNSUPPORTED.items():
-        if data.startswith(start):
-            raise TableError(f"{name} is {what}, not {format}: extract it, or save the table as CSV.")
+    format = format or find_format(data, name, "" if piped else suffix, known=piped)
+    if FORMATS[format].all_text or format in ("json", "jsonl"):
+        for start, what in NOT_TEXT.items():
+            if data.startswith(start):
+                raise TableError(
+                    f"{name} is {what}, not {FORMATS[format].title}: give it the right suffix, or name its "
+                    "format with --format."
+                )
     return Content(name, None if piped else path, data, format, hashlib.sha256(raw).hexdigest())
+
+
+def check_format(format: str | None) -> None:
+    """Raise an error unless a format exists; None is one that is to be detected."""
+    if format is not None and format not in FORMATS:
+        hint = suggest(format, FORMATS) or "."
+        raise TableError(f"format must be one of {', '.join(FORMATS)}; got {format!r}{hint}")
+
+
+def find_format(data: bytes, name: str, suffix: str, *, known: bool = False) -> str:
+    """Return the format of a file, by its suffix, or else by its first bytes.
+
+    Parameters
+    ----------
+    data : bytes
+    name : str
+        Name of the file in messages.
+    suffix : str
+        In lower case.
+    known : bool
+        Whether it is known to be a table, so that its suffix says nothing.
+    """
+    format = SUFFIXES.get(suffix)
+    sniffed = sniff_format(data)
+    if format is not None:
+        return "jsonl" if format == "json" and sniffed != "json" else format
+    if suffix in OTHER_FILES:
+        raise TableError(f"{name} is {OTHER_FILES[suffix]}.")
+    if sniffed == "csv" and not known and suffix not in TEXT_SUFFIXES:
+        what = f"the unknown suffix {show(suffix)}" if suffix else "no suffix"
+        raise TableError(
+            f"{name} has {what}: subsvms reads {list_formats()}; convert the file, or name its format with "
+            "--format."
+        )
+    return sniffed
 
 
 def open_for_arrow(data: bytes | memoryview) -> Any:
@@ -226,9 +268,15 @@ def sniff_format(data: bytes) -> str:
     for start, format in STARTS.items():
         if data.startswith(start):
             return format
-    first = data.removeprefix(codecs.BOM_UTF8).lstrip()[:100_000].split(b"\n", 1)[0].strip()
-    if first.startswith(b"{"):
-        return "jsonl"
+    if data.startswith(ZIP):
+        known = [format for mark, format in ZIPPED.items() if mark in data]
+        return known[0] if known else "csv"
+    start = data[:200_000]
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        start = start[2:].replace(b"\0", b"")
+    first = start.removeprefix(codecs.BOM_UTF8).lstrip()[:100_000].split(b"\n", 1)[0].strip()
+    if first.startswith((b"{", b"[")):
+        return "jsonl" if first.startswith(b"{") else "json"
     return "svmlight" if SVMLIGHT_LINE.match(first) else "csv"
 
 
@@ -246,7 +294,8 @@ def digest_bytes(data: bytes) -> str:
 def split_suffix(path: Path, format: str) -> tuple[str, str]:
     """Return the name of a file and its ending, compression included.
 
-    A suffix that is not of this format belongs to the name; the ending is then the format's usual one.
+    A suffix that is not of this format belongs to the name; the ending is then the format's usual one. It is
+    that of another format where this one is not written.
 
     Examples
     --------
@@ -255,14 +304,14 @@ def split_suffix(path: Path, format: str) -> tuple[str, str]:
     """
     inner, how = strip_compression(path)
     compression = path.suffix if how else ""
-    if SUFFIXES.get(inner.suffix.lower()) == format:
-        return inner.stem, inner.suffix + compression
-    return inner.name, default_ending(format) + compression
+    own = inner.suffix.lower() in FORMATS[format].suffixes
+    ending = inner.suffix if own and FORMATS[format].written == format else default_ending(format)
+    return inner.stem if own else inner.name, ending + compression
 
 
 def default_ending(format: str) -> str:
-    """Return the usual suffix of a format."""
-    return FORMATS[format][0]
+    """Return the usual suffix of the format in which such a table is written."""
+    return FORMATS[FORMATS[format].written].suffixes[0]
 
 
 def find_line(data: bytes, position: int) -> int:

@@ -8,21 +8,25 @@ turn 1.50 into 1.5, round long numbers, drop repeated keys and respell escapes i
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from subsvms._text import is_text
+from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.compression import MAX_SHARE, measure_free_memory
-from subsvms.app.tables.files import check_names, find_line, show
+from subsvms.app.tables.encodings import decode
+from subsvms.app.tables.files import Content, check_names, find_line, show
+from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.labels import INT64
 from subsvms.app.tables.text import TableText
 from subsvms.exceptions import TableError
 
 DECODER = json.JSONDecoder()
 POINTER = 8  # bytes for each cell, empty or not
+SPACE = " \t\r\n"
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,14 @@ class JsonLines(TableText):
 def _find_value(line, label):
     """Return (start, end) of the label's value or None, and where the last value ends."""
     span, last = None, line.index("{") + 1
-    at = _skip(" \t\r", line, last)
+    at = _skip(SPACE, line, last)
     while line[at] == '"':
         key, at = DECODER.raw_decode(line, at)
-        start = _skip(": \t\r", line, at)
+        start = _skip(":" + SPACE, line, at)
         _, last = DECODER.raw_decode(line, start)
         if key == label:
             span = start, last  # of several, the last counts, as in `json.loads`
-        at = _skip(", \t\r", line, last)
+        at = _skip("," + SPACE, line, last)
     return span, last
 
 
@@ -82,6 +86,20 @@ def _skip(signs, line, at):
     while line[at] in signs:  # the object's "}" is still to come
         at += 1
     return at
+
+
+def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
+    """Return the columns of a JSON Lines file, and further fields of the table."""
+    data, encoding, notes = decode(content, reading.encoding)
+    columns, text = read_json_lines(data, content.name, label)
+    return columns, {"text": text, "encoding": encoding, "notes": notes}
+
+
+def render(columns: Any, format: str) -> bytes:
+    """Return columns as the bytes of a JSON Lines file."""
+    return render_json_lines(
+        {name: list_values(columns[name], written=name) for name in columns.column_names}
+    )
 
 
 def read_json_lines(data: bytes, name: str, label: str | None) -> tuple[Any, JsonLines]:
@@ -104,42 +122,55 @@ def read_json_lines(data: bytes, name: str, label: str | None) -> tuple[Any, Jso
     >>> text.replace_labels(["yes", None], ["no", None], {"sure": [0.9, 0.5]})
     b'{"a": 1.50, "y": "yes", "sure": 0.9}\n{"y": null, "sure": 0.5, "b": [1]}\n'
     """
-    import pyarrow as pa
-
     spans = (match.span() for match in re.finditer(rb"[^\n]+", data))
     lines = [(start, end) for start, end in spans if data[start:end].strip()]
-    most_columns = MAX_SHARE * measure_free_memory() / (POINTER * max(len(lines), 1))
+    rows = (_read_object(data, start, end, name) for start, end in lines)
+    columns = gather_columns(rows, len(lines), name, label)
+    starts, ends = np.array(lines, dtype=np.int64).reshape(-1, 2).T
+    return columns, JsonLines(data, starts, starts, ends, label)
+
+
+def gather_columns(rows: Iterable[Mapping[str, Any]], n_rows: int, name: str, label: str | None) -> Any:
+    """Return objects as a pyarrow.Table, with columns in the order in which their names appear.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+    n_rows : int
+        How many there are.
+    name : str
+        Name of the file in messages.
+    label : str or None
+        Name of the label column.
+    """
+    import pyarrow as pa
+
+    most_columns = MAX_SHARE * measure_free_memory() / (POINTER * max(n_rows, 1))
     columns: dict[str, list] = {}
-    for i, (start, end) in enumerate(lines):
-        for key, value in _read_object(data, start, end, name).items():
+    for i, row in enumerate(rows):
+        for key, value in row.items():
             if key not in columns:
                 if not is_text(key):
                     raise TableError(f"{name} has a key {show(key)}, which is not valid Unicode: rename it.")
                 if len(columns) > most_columns:
                     raise TableError(
                         f"{name} has more than {len(columns):,} different keys, too many columns of "
-                        f"{len(lines):,} rows for the free memory: use the same few keys on each line."
+                        f"{n_rows:,} rows for the free memory: use the same few keys in each object."
                     )
-                columns[key] = [None] * len(lines)
+                columns[key] = [None] * n_rows
             columns[key][i] = value
     check_names(list(columns), name, label)
     if label is not None:
-        _check_labels(columns[label], name, label)
-    arrays = [_as_array(values) for values in columns.values()]
-    starts, ends = np.array(lines, dtype=np.int64).reshape(-1, 2).T
-    return pa.table(arrays, names=list(columns)), JsonLines(data, starts, starts, ends, label)
+        check_labels(columns[label], name, label)
+    return pa.table([as_column(values) for values in columns.values()], names=list(columns))
 
 
 def _read_object(data, start, end, name):
     """Return the object on one line."""
     try:
         found = json.loads(data[start:end])
-    except json.JSONDecodeError as error:
-        problem = error.msg
-    except RecursionError:
-        problem = "it is nested too deeply"
-    except ValueError:  # Python's limit, for such numbers take long to read
-        problem = f"it holds a number of more than {sys.get_int_max_str_digits():,} digits"
+    except (RecursionError, ValueError) as error:
+        problem = explain_json(error)
     else:
         if isinstance(found, dict):
             return found
@@ -150,7 +181,17 @@ def _read_object(data, start, end, name):
     )
 
 
-def _check_labels(values, name, label):
+def explain_json(error: Exception) -> str:
+    """Return what is wrong with text that Python's JSON reader refuses."""
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    # Python's limit, for such numbers take long to read
+    return f"it holds a number of more than {sys.get_int_max_str_digits():,} digits"
+
+
+def check_labels(values: Sequence, name: str, label: str) -> None:
     """Raise an error if labels have several types (are 1 and "1" one class?), or cannot be written back."""
     names = {str: "text", bool: "booleans", int: "numbers", float: "numbers", list: "lists", dict: "objects"}
     kinds = sorted({names[type(value)] for value in values if value is not None})
@@ -164,8 +205,8 @@ def _check_labels(values, name, label):
             raise TableError(f"{name} has the label {show(value)}, which is not {what}: rename it.")
 
 
-def _as_array(values):
-    """Return one column with the type that its values share, or else as JSON text."""
+def as_column(values: list) -> Any:
+    """Return one column (pyarrow.Array) with the type that its values share, or else as JSON text."""
     import pyarrow as pa
 
     if not any(isinstance(value, dict | list) for value in values):

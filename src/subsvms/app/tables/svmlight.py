@@ -14,7 +14,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from subsvms.app.tables.files import find_line, show
+from subsvms.app.tables.encodings import decode
+from subsvms.app.tables.files import Content, find_line, show
+from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.text import TableText
 from subsvms.exceptions import TableError
 
@@ -38,6 +40,21 @@ class Svmlight(TableText):
             cell if new == old else b"nan" if new is None else str(new).encode()
             for cell, new, old in zip(self.cells, labels, given, strict=True)
         )
+
+
+def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
+    """Return the label column of a file, and further fields of the table."""
+    import pyarrow as pa
+
+    if label not in (None, LABEL):
+        raise TableError(
+            f"{content.name} is LIBSVM text, whose label is the first entry of each line: call it "
+            f"{LABEL!r}, not {label!r}."
+        )
+    data, encoding, notes = decode(content, reading.encoding)
+    labels, matrix, text = read_svmlight(data, content.name)
+    more = {"matrix": matrix, "text": text, "encoding": encoding, "notes": notes}
+    return pa.table({LABEL: pa.array(labels, pa.string())}), more
 
 
 def read_svmlight(data: bytes, name: str) -> tuple[list[str], Any, Svmlight]:

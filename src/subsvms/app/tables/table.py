@@ -1,8 +1,8 @@
 """From a file to a checked table with labels, and back to a file that differs only in the labels.
 
-CSV, TSV, Parquet, Feather or Arrow, JSON Lines and LIBSVM text, each optionally compressed with gzip, bzip2,
-xz or zstd. In CSV and TSV every cell is text here: "007" stays "007". What the columns mean is decided later,
-and for the features only. What a user can get wrong raises a `TableError` with one sentence.
+The formats are those of `formats`, each optionally compressed with gzip, bzip2, xz or zstd. In CSV and TSV
+every cell is text here: "007" stays "007". What the columns mean is decided later, and for the features only.
+What a user can get wrong raises a `TableError` with one sentence.
 """
 
 import hashlib
@@ -15,13 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.tables.arrow import check_schemas, list_values, put_labels, read_arrow, render_arrow
+from subsvms.app.tables.arrow import check_schemas, put_labels, read_arrow
 from subsvms.app.tables.compression import compress, strip_compression
-from subsvms.app.tables.csv_text import read_csv, render_csv
-from subsvms.app.tables.encodings import Encoding, decode
+from subsvms.app.tables.encodings import Encoding
 from subsvms.app.tables.files import (
-    FORMATS,
-    SUFFIXES,
     Content,
     check_names,
     check_target,
@@ -31,13 +28,12 @@ from subsvms.app.tables.files import (
     split_suffix,
     write_content,
 )
-from subsvms.app.tables.json_lines import read_json_lines, render_json_lines
+from subsvms.app.tables.formats import FORMATS, SUFFIXES, Reading, check_reading, load_format
 from subsvms.app.tables.labels import number_labels, read_labels
-from subsvms.app.tables.svmlight import LABEL, read_svmlight
-from subsvms.app.tables.text import TableText, format_cells
+from subsvms.app.tables.text import Original
 from subsvms.exceptions import TableError
 
-TYPED = {"parquet", "feather"}  # formats with typed columns; such a table may be split over several files
+SPLIT = {"parquet", "feather"}  # formats of tables that may be split over several files
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,13 +55,14 @@ class LabelledTable:
     paths : tuple of Path
         The files it was read from; empty for standard input.
     format : str
-        "csv", "tsv", "parquet", "feather", "jsonl" or "svmlight".
+        One of `FORMATS`.
     digest : str
         SHA-256 of the file; for several files, of their digests.
     notes : tuple of str
-        What is odd about the labels, in sentences.
-    text : TableText or None
-        The text it was read from; None for typed formats.
+        What is odd about the file or the labels, in sentences.
+    text : Original or None
+        The text or the workbook it was read from, in which labels can be replaced; None if the columns alone
+        say all.
     encoding : Encoding
         The encoding of that text in the file.
     decimal_comma : bool
@@ -83,7 +80,7 @@ class LabelledTable:
     format: str
     digest: str
     notes: tuple[str, ...] = ()
-    text: TableText | None = None
+    text: Original | None = None
     encoding: Encoding = Encoding()
     decimal_comma: bool = False
     written_labels: np.ndarray | None = None
@@ -129,6 +126,8 @@ def read_table(
     format: str | None = None,
     encoding: str | None = None,
     separator: str | None = None,
+    sheet: str | None = None,
+    query: str | None = None,
     missing_labels: Sequence[str] = (),
     merge_labels: bool | None = None,
     numeric_classes: bool = False,
@@ -142,12 +141,16 @@ def read_table(
     label : str or None
         Name of the label column. None if there is none, as for rows to predict: then nothing is checked and
         all labels are missing. In LIBSVM text the label has no name: use "label".
-    format : {"csv", "tsv", "parquet", "feather", "jsonl", "svmlight"}, optional
-        By default it follows from the suffix, or else from the content.
+    format : str, optional
+        One of `FORMATS`. By default it follows from the suffix, or else from the content.
     encoding : str, optional
-        Of text; by default UTF-8, or what a byte order mark says.
+        Of text; by default it is detected.
     separator : str, optional
         Of CSV and TSV; by default detected from the header.
+    sheet : str, optional
+        Name of the sheet of a workbook; by default its only one, or the only one that has the label.
+    query : str, optional
+        SQL that gives the table, from a database; by default its only table.
     missing_labels : sequence of str
         Labels that mean "not labelled", besides the empty one. Among numbers the usual marks, such as NA
         and ?, always do.
@@ -178,24 +181,28 @@ def read_table(
     >>> table.columns["id"].to_pylist()
     ['007', '008', '009']
     """
+    reading = Reading(encoding, separator, sheet, query)
     contents = [read_content(path, format) for path in find_files(where)]
+    for content in contents:
+        check_reading(content.format, content.name, reading)
     if len(contents) > 1:
         table = _read_several(contents, label)
     else:
-        table = _read_one(contents[0], label, encoding, separator)
+        columns, more = load_format(contents[0].format).read(contents[0], label, reading)
+        table = _build(contents, columns, label, **more)
     if label is None:
         return table
-    is_text = table.format in ("csv", "tsv", "svmlight")
-    reading: dict[str, Any] = {
-        "is_text": is_text, "missing_labels": missing_labels, "numeric_classes": numeric_classes,
+    how: dict[str, Any] = {
+        "is_text": FORMATS[table.format].all_text, "missing_labels": missing_labels,
+        "numeric_classes": numeric_classes,
     }  # fmt: skip
     column = table.columns[label]
-    labels, notes = read_labels(column, table.name, label, merge_labels=merge_labels, **reading)
+    labels, notes = read_labels(column, table.name, label, merge_labels=merge_labels, **how)
     written = None
     if merge_labels:
-        written, _ = read_labels(column, table.name, label, merge_labels=False, **reading)
+        written, _ = read_labels(column, table.name, label, merge_labels=False, **how)
         written = None if np.array_equal(written, labels) else written
-    return replace(table, labels=labels, notes=notes, written_labels=written)
+    return replace(table, labels=labels, notes=(*table.notes, *notes), written_labels=written)
 
 
 def _read_several(contents: list[Content], label: str | None) -> LabelledTable:
@@ -203,7 +210,7 @@ def _read_several(contents: list[Content], label: str | None) -> LabelledTable:
     import pyarrow as pa
 
     formats = sorted({content.format for content in contents})
-    if len(formats) > 1 or formats[0] not in TYPED:
+    if len(formats) > 1 or formats[0] not in SPLIT:
         raise TableError(
             f"Several files must all be Parquet or all be Feather, but these {len(contents)} files are "
             f"{' and '.join(formats)}: combine them into one file first."
@@ -213,32 +220,6 @@ def _read_several(contents: list[Content], label: str | None) -> LabelledTable:
     digest = hashlib.sha256("".join(content.digest for content in contents).encode()).hexdigest()
     name = f"{contents[0].name} and {len(contents) - 1} more"
     return _build(contents, pa.concat_tables(parts), label, name=name, digest=digest)
-
-
-def _read_one(
-    content: Content, label: str | None, encoding: str | None, separator: str | None
-) -> LabelledTable:
-    import pyarrow as pa
-
-    if content.format in TYPED:
-        return _build([content], read_arrow(content), label)
-    data, original = decode(content, encoding)
-    more: dict[str, Any] = {"encoding": original}
-    if content.format == "jsonl":
-        columns, more["text"] = read_json_lines(data, content.name, label)
-    elif content.format == "svmlight":
-        if label not in (None, LABEL):
-            raise TableError(
-                f"{content.name} is LIBSVM text, whose label is the first entry of each line: call it "
-                f"{LABEL!r}, not {label!r}."
-            )
-        labels, more["matrix"], more["text"] = read_svmlight(data, content.name)
-        columns = pa.table({LABEL: pa.array(labels, pa.string())})
-    else:
-        choice = "\t" if content.format == "tsv" else ","
-        columns, text = read_csv(data, content.name, label, separator=separator, first_choice=choice)
-        more |= {"text": text, "decimal_comma": text.separator == ";"}
-    return _build([content], columns, label, **more)
 
 
 def _build(contents: list[Content], columns: Any, label: str | None, **more: Any) -> LabelledTable:
@@ -324,7 +305,7 @@ def write_table(
     <BLANKLINE>
     >>> folder.cleanup()
     """
-    format = find_output_format(path)
+    format = find_output_format(path, table.format)
     target = check_target(path, table.paths, force=force)
     if (format == "svmlight") != (table.format == "svmlight"):
         raise TableError(
@@ -342,7 +323,8 @@ def write_table(
     if table.format == format and table.text is not None:
         data = table.encoding.encode(table.text.replace_labels(labels, given, extra))
     else:
-        data = _render(put_labels(table.columns, table.label, labels, given, extra), format)
+        columns = put_labels(table.columns, table.label, labels, given, extra)
+        data = load_format(format).render(columns, format)
     write_content(target, compress(data, target))
 
 
@@ -355,31 +337,28 @@ def _as_list(values, name, n_rows):
     return [None if value is None or value != value else value for value in plain]
 
 
-def _render(columns: Any, format: str) -> bytes:
-    """Return a table in a typed format, or in one other than it was read in."""
-    if format in TYPED:
-        return render_arrow(columns, format)
-    values = {name: list_values(columns[name], written=name) for name in columns.column_names}
-    if format == "jsonl":
-        return render_json_lines(values)
-    cells = {name: format_cells(column) for name, column in values.items()}
-    return render_csv(cells, "\t" if format == "tsv" else ",")
-
-
-def find_output_format(path: str | os.PathLike) -> str:
+def find_output_format(path: str | os.PathLike, read: str | None = None) -> str:
     """Return the format that a path's suffix names.
+
+    Parameters
+    ----------
+    path : path-like
+    read : str, optional
+        Format that the table was read in: it decides where a suffix is that of several.
 
     Examples
     --------
-    >>> find_output_format("corrected.csv.gz")
-    'csv'
+    >>> find_output_format("corrected.csv.gz"), find_output_format("t.json", "jsonl")
+    ('csv', 'jsonl')
     """
     inner, _ = strip_compression(Path(path))
-    format = SUFFIXES.get(inner.suffix.lower())
-    if format is None:
+    suffix = inner.suffix.lower()
+    format = read if read and suffix in FORMATS[read].suffixes else SUFFIXES.get(suffix)
+    if format is None or FORMATS[format].written != format:
+        known = [suffix for suffix, name in SUFFIXES.items() if FORMATS[name].written == name]
         raise TableError(
-            f"{str(path)!r} does not say which of the formats {', '.join(FORMATS)} to write: give it one of "
-            f"the suffixes {', '.join(SUFFIXES)}."
+            f"{str(path)!r} does not say in which format to write: give it one of the suffixes "
+            f"{', '.join(known)}."
         )
     return format
 

@@ -1,14 +1,24 @@
-"""The text that a table was read from, and where its rows and labels are in it.
+"""What a table was read from, so that it can be written back as it was but for the labels.
 
-Labels are replaced and rows removed in the text itself, so all other bytes stay as they were.
+In text, labels are replaced and rows removed in the text itself, so all other bytes stay as they were.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
+
+
+class Original(Protocol):
+    """A file that was read: text, a workbook, or a table whose labels have codes."""
+
+    def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
+        """Return the file with new labels and further columns; the parameters are those of `TableText`."""
+
+    def keep_rows(self, keep: np.ndarray) -> "Original | None":
+        """Return the file without some rows; None if that is not possible, so that only columns are left."""
 
 
 @dataclass(frozen=True)
