@@ -90,8 +90,8 @@ LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
 )
 
 FILE_HELP = (
-    "CSV, TSV, Excel, OpenDocument, Parquet, Feather, JSON, JSON Lines or LIBSVM text, compressed or not; - "
-    "is standard input."
+    "CSV, Excel, OpenDocument, JSON, Parquet, Arrow, Stata, SPSS, SQLite or LIBSVM text, compressed or not; "
+    "a folder of Hugging Face's datasets; - is standard input."
 )
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
 Label = Annotated[str, typer.Option(help="Name of the label column.")]

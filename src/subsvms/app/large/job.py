@@ -43,6 +43,7 @@ from subsvms.app.runs.summary import Summary, get_version, summarise
 from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
 from subsvms.app.tables.files import digest_file, split_suffix
 from subsvms.app.tables.formats import FORMATS
+from subsvms.app.tables.hugging_face import is_data_set
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
 from subsvms.exceptions import InputError, TableError
@@ -52,7 +53,7 @@ SHARE = 0.5  # of the free memory that a run in memory may take
 
 
 def fits_in_memory(where: str | list[str], format: str | None) -> bool:
-    """Return whether a table can be corrected in memory: folders cannot, nor can files that are too large.
+    """Return whether a table can be corrected in memory: no folder of files, and nothing that is too large.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
     """
     if isinstance(where, str) and (where == "-" or not where):
         return True
-    if isinstance(where, str) and Path(where).is_dir():
+    if isinstance(where, str) and Path(where).is_dir() and not is_data_set(Path(where)):
         return False
     _, paths = list_files(where)
     try:

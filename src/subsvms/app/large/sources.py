@@ -18,6 +18,7 @@ from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.compression import strip_compression
 from subsvms.app.tables.files import check_format, check_names, find_files, first_sentence, show, suggest
 from subsvms.app.tables.formats import SUFFIXES
+from subsvms.app.tables.hugging_face import is_data_set, list_data_files
 from subsvms.exceptions import TableError
 
 UNIT_ROWS = 1 << 17  # rows up to which small row groups are joined; a larger group is a unit of its own
@@ -218,6 +219,8 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
             raise TableError(
                 f"{str(where)!r} is the folder of a run: give the table itself, or repeat the run (--from)."
             )
+        if is_data_set(base):
+            return base, list_data_files(base)
         files = [path for path in base.rglob("*") if path.is_file() and _belongs(path, base)]
         if not files:
             raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")

@@ -1,1 +1,1 @@
-"""Read and write tables: CSV, JSON Lines, Parquet, Feather and LIBSVM text."""
+"""Read and write tables: text, workbooks, typed files, statistics files and databases."""

@@ -7,13 +7,7 @@ from typing import Any
 
 from subsvms.app.tables.compression import measure_free_memory
 from subsvms.app.tables.files import Content, first_sentence, open_for_arrow, show
-from subsvms.app.tables.formats import Reading
 from subsvms.exceptions import TableError
-
-
-def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
-    """Return the columns of a Parquet, Feather or Arrow file, and further fields of the table: none."""
-    return read_arrow(content), {}
 
 
 def read_arrow(content: Content) -> Any:
@@ -285,6 +279,3 @@ def render_arrow(columns: Any, format: str) -> bytes:
     sink = BytesIO()
     (parquet.write_table if format == "parquet" else feather.write_feather)(columns, sink)
     return sink.getvalue()
-
-
-render = render_arrow  # as the modules of all formats call it

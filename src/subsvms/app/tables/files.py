@@ -23,6 +23,7 @@ from subsvms._atomic import format_system_error, write_whole
 from subsvms._text import is_text
 from subsvms.app.tables.compression import decompress, read_limited, strip_compression
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, list_formats
+from subsvms.app.tables.hugging_face import is_data_set, list_data_files
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"
@@ -32,6 +33,9 @@ STARTS = {
     b"ARROW1": "feather",
     b"\xff\xff\xff\xff": "feather",  # Arrow streams
     OLE: "xls",
+    b"SQLite format 3\x00": "sqlite",
+    b"<stata_dta>": "dta",
+    b"$FL2@(#)": "sav",
 }
 ZIPPED = {b"opendocument.spreadsheet": "ods", b"xl/workbook.xml": "xlsx"}  # names in a ZIP archive
 NOT_TEXT = {  # what these first bytes say about a file
@@ -154,6 +158,8 @@ def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[P
 def _find(where: str | os.PathLike) -> list[Path]:
     path = Path(where)
     if os.fspath(where) == STANDARD_INPUT or path.exists():
+        if path.is_dir() and is_data_set(path):
+            return list_data_files(path)
         if path.is_dir():
             raise TableError(
                 f"{str(where)!r} is a folder: give a file in it, or a pattern such as "
@@ -166,6 +172,12 @@ def _find(where: str | os.PathLike) -> list[Path]:
         if files:
             return files
         raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
+    if re.match(r"[\w+.-]+://", str(where)):
+        kind = str(where).partition(":")[0][:20]  # what follows may hold a password
+        raise TableError(
+            f"An address such as {kind}:// cannot be read: save the table, or the answer of the database, as "
+            "Parquet or CSV first."
+        )
     others = os.listdir(path.parent) if path.parent.is_dir() else []
     hint = suggest(path.name, others) or ": check its name and folder."
     raise TableError(f"There is no file {str(where)!r}{hint}")

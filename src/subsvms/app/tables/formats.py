@@ -83,10 +83,13 @@ FORMATS = {
         Format("xlsx", "Excel", (".xlsx",), "spreadsheet"),
         Format("xls", "old Excel", (".xls",), "spreadsheet", written_as="xlsx"),
         Format("ods", "OpenDocument", (".ods",), "spreadsheet", written_as="xlsx"),
-        Format("parquet", "Parquet", (".parquet", ".pq"), "arrow", in_parts=True, growth=12.0),
-        Format("feather", "Feather", (".feather", ".arrow", ".ipc"), "arrow", in_parts=True, growth=6.0),
+        Format("parquet", "Parquet", (".parquet", ".pq"), "typed", in_parts=True, growth=12.0),
+        Format("feather", "Feather", (".feather", ".arrow", ".ipc"), "typed", in_parts=True, growth=6.0),
         Format("jsonl", "JSON Lines", (".jsonl", ".ndjson", ".json"), "json_lines"),
         Format("json", "JSON", (".json",), "json_array"),
+        Format("dta", "Stata", (".dta",), "stata"),
+        Format("sav", "SPSS", (".sav",), "spss"),
+        Format("sqlite", "SQLite", (".sqlite", ".sqlite3", ".db"), "sqlite", written_as="parquet"),
         Format("svmlight", "LIBSVM text", (".libsvm", ".svm", ".svmlight"), "svmlight", all_text=True),
     )
 }

@@ -194,7 +194,7 @@ def explain_json(error: Exception) -> str:
 def check_labels(values: Sequence, name: str, label: str) -> None:
     """Raise an error if labels have several types (are 1 and "1" one class?), or cannot be written back."""
     names = {str: "text", bool: "booleans", int: "numbers", float: "numbers", list: "lists", dict: "objects"}
-    kinds = sorted({names[type(value)] for value in values if value is not None})
+    kinds = sorted({names.get(type(value), "bytes") for value in values if value is not None})
     if len(kinds) > 1:
         raise TableError(
             f"{name} has {' and '.join(kinds)} in its label column {show(label)}: use one type for all."

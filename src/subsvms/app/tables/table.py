@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.tables.arrow import check_schemas, put_labels, read_arrow
+from subsvms.app.tables.arrow import put_labels
 from subsvms.app.tables.compression import compress, strip_compression
 from subsvms.app.tables.encodings import Encoding
 from subsvms.app.tables.files import (
     Content,
     check_names,
     check_target,
+    default_ending,
     find_files,
     read_content,
     show,
@@ -31,6 +32,7 @@ from subsvms.app.tables.files import (
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, Reading, check_reading, load_format
 from subsvms.app.tables.labels import number_labels, read_labels
 from subsvms.app.tables.text import Original
+from subsvms.app.tables.typed import read_all
 from subsvms.exceptions import TableError
 
 SPLIT = {"parquet", "feather"}  # formats of tables that may be split over several files
@@ -65,6 +67,8 @@ class LabelledTable:
         say all.
     encoding : Encoding
         The encoding of that text in the file.
+    folder : Path or None
+        The folder that the user gave in place of files.
     decimal_comma : bool
         Whether 1,234 is more likely a fraction than a thousand, as in CSV with semicolons.
     written_labels : ndarray of shape (n_rows,), object, or None
@@ -82,6 +86,7 @@ class LabelledTable:
     notes: tuple[str, ...] = ()
     text: Original | None = None
     encoding: Encoding = Encoding()
+    folder: Path | None = None
     decimal_comma: bool = False
     written_labels: np.ndarray | None = None
 
@@ -137,7 +142,8 @@ def read_table(
     Parameters
     ----------
     where : path-like or sequence of path-like
-        A file, "-" for standard input, or a pattern or list of Parquet or Feather files with one schema.
+        A file, "-" for standard input, a pattern or list of Parquet or Feather files with one schema, or a
+        folder of Hugging Face's datasets.
     label : str or None
         Name of the label column. None if there is none, as for rows to predict: then nothing is checked and
         all labels are missing. In LIBSVM text the label has no name: use "label".
@@ -190,6 +196,8 @@ def read_table(
     else:
         columns, more = load_format(contents[0].format).read(contents[0], label, reading)
         table = _build(contents, columns, label, **more)
+    if isinstance(where, str | os.PathLike) and Path(where).is_dir():
+        table = replace(table, folder=Path(where))
     if label is None:
         return table
     how: dict[str, Any] = {
@@ -207,19 +215,16 @@ def read_table(
 
 def _read_several(contents: list[Content], label: str | None) -> LabelledTable:
     """Return the rows of all files, one below the other."""
-    import pyarrow as pa
-
     formats = sorted({content.format for content in contents})
     if len(formats) > 1 or formats[0] not in SPLIT:
         raise TableError(
             f"Several files must all be Parquet or all be Feather, but these {len(contents)} files are "
             f"{' and '.join(formats)}: combine them into one file first."
         )
-    parts = [read_arrow(content) for content in contents]
-    check_schemas(parts, [content.name for content in contents])
+    columns, more = read_all(contents, label)
     digest = hashlib.sha256("".join(content.digest for content in contents).encode()).hexdigest()
     name = f"{contents[0].name} and {len(contents) - 1} more"
-    return _build(contents, pa.concat_tables(parts), label, name=name, digest=digest)
+    return _build(contents, columns, label, name=name, digest=digest, **more)
 
 
 def _build(contents: list[Content], columns: Any, label: str | None, **more: Any) -> LabelledTable:
@@ -375,6 +380,11 @@ def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> 
     ending : str, optional
         Instead of the file's own, compression included.
     """
+    if table.folder is not None:
+        folder = Path(os.path.abspath(table.folder))
+        return folder.with_name(
+            f"{folder.name}.{word}{default_ending(table.format) if ending is None else ending}"
+        )
     if len(table.paths) != 1:
         source = "several files" if table.paths else "standard input"
         raise TableError(f"The table was read from {source}: say with --output where the result should go.")

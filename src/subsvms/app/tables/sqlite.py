@@ -1,0 +1,114 @@
+"""SQLite databases: a query, or the only table, is read from a copy in memory that allows reading alone.
+
+Nothing in the database is run but what the query needs: its authorizer refuses everything that is not
+reading, whatever views and triggers say. Columns of several types are text, as in JSON Lines.
+"""
+
+import sqlite3
+import sys
+from pathlib import Path
+from typing import Any
+
+from subsvms.app.tables.compression import MAX_SHARE, measure_free_memory
+from subsvms.app.tables.files import Content, check_names, first_sentence, show
+from subsvms.app.tables.formats import Reading
+from subsvms.app.tables.json_lines import as_column, check_labels
+from subsvms.exceptions import TableError
+
+START = b"SQLite format 3\x00"
+READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+ROWS = 1000  # fetched at a time
+NOTE = "SQLite is read, but not written: the result is a Parquet file."
+
+
+def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
+    """Return the columns that a query gives, and further fields of the table."""
+    import pyarrow as pa
+
+    connection = open_database(content)
+    try:
+        names, values = fetch(connection, content.name, reading.query)
+    finally:
+        connection.close()
+    check_names(names, content.name, label)
+    if not values or not values[0]:
+        raise TableError(f"{content.name} gives no rows: a table needs at least one of each class.")
+    if label is not None:
+        check_labels(values[names.index(label)], content.name, label)
+    return pa.table([as_column(_spell(column)) for column in values], names=names), {"notes": (NOTE,)}
+
+
+def open_database(content: Content) -> sqlite3.Connection:
+    """Return a copy of a database in memory that can only be read."""
+    name, data = content.name, content.data
+    if not data.startswith(START):
+        raise TableError(f"{name} is not a SQLite database, or it is protected with a password.")
+    waiting = None if content.path is None else Path(f"{content.path}-wal")
+    if waiting is not None and waiting.is_file() and waiting.stat().st_size:
+        raise TableError(
+            f"{name} has changes in {waiting.name!r} that are not in it yet: close the program that uses it."
+        )
+    if data[18:20] == b"\x02\x02":  # with a write-ahead log, which memory cannot have
+        data = data[:18] + b"\x01\x01" + data[20:]
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.deserialize(data)
+        connection.execute("pragma trusted_schema = off")
+    except (sqlite3.Error, OverflowError) as error:
+        connection.close()
+        raise TableError(f"{name} is a damaged database ({first_sentence(error)}): copy it again.") from None
+    connection.set_authorizer(
+        lambda action, *_: sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
+    )
+    return connection
+
+
+def fetch(connection: sqlite3.Connection, name: str, query: str | None) -> tuple[list[str], list[list]]:
+    """Return the names and values of the columns that a query gives; by default of the only table."""
+    asked = query is not None
+    try:
+        if query is None:
+            found = connection.execute("select name from sqlite_schema where type in ('table', 'view')")
+            tables = [table for (table,) in found if not table.startswith("sqlite_")]
+            if len(tables) != 1:
+                listed = ", ".join(map(show, tables[:5])) + (" and more" if len(tables) > 5 else "")
+                has = f"has the tables {listed}" if tables else "has no tables"
+                raise TableError(f"{name} {has}: choose with --query, as in 'select * from loans'.")
+            escaped = tables[0].replace('"', '""')
+            query = f'select * from "{escaped}"'
+        cursor = connection.execute(query)
+        if cursor.description is None:
+            raise TableError("--query gives no table: write a query that starts with select.")
+        names = [column[0] for column in cursor.description]
+        rows = _fetch_limited(cursor, name)
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        reason = first_sentence(error)
+        if "not authorized" in reason or "authorization denied" in reason or "prohibited" in reason:
+            raise TableError("--query may only read: write one that starts with select.") from None
+        if asked:
+            raise TableError(f"--query cannot be answered ({reason}): fix it, and try again.") from None
+        raise TableError(f"{name} is a damaged database ({reason}): copy it again.") from None
+    return names, [list(column) for column in zip(*rows, strict=True)]
+
+
+def _fetch_limited(cursor: sqlite3.Cursor, name: str) -> list[tuple]:
+    """Return all rows, or raise an error once they are too many for the free memory."""
+    limit, held = MAX_SHARE * measure_free_memory(), 0
+    rows: list[tuple] = []
+    while batch := cursor.fetchmany(ROWS):
+        rows += batch
+        held += sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in batch)
+        if held > limit:
+            raise TableError(
+                f"{name} gives more than {limit / 1e9:.2g} GB of data, {MAX_SHARE:.0%} of the free memory: "
+                "choose fewer rows or columns with --query, or save them as Parquet."
+            )
+    return rows
+
+
+def _spell(column: list) -> list:
+    """Return a column whose bytes, if it also holds other values, are text."""
+    kinds = {type(value) for value in column if value is not None}
+    return (
+        [value.hex() if isinstance(value, bytes) else value for value in column] if len(kinds) > 1 else column
+    )

@@ -1,0 +1,98 @@
+"""Stata files (.dta): read by pandas, and written back with codes, value labels and variable labels.
+
+Value labels name the classes of a label column; other columns keep their codes. Dates keep their formats.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from io import BytesIO
+from typing import Any
+
+from subsvms.app.tables.coded import name_labels
+from subsvms.app.tables.files import Content, first_sentence
+from subsvms.app.tables.formats import Reading
+from subsvms.exceptions import TableError
+
+VERSION = 118  # of Stata 14 and later: text in UTF-8
+DATES = ("tc", "td", "tw", "tm", "tq", "th", "ty")
+
+
+def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
+    """Return the columns of a Stata file, and further fields of the table."""
+    import pyarrow as pa
+    from pandas.io.stata import StataReader
+
+    with (
+        explain_reading(content.name, "Stata"),
+        StataReader(BytesIO(content.data), convert_categoricals=False) as file,
+    ):
+        frame = file.read()
+        texts = {name: text for name, text in file.variable_labels().items() if text}
+        known = file.value_labels()
+        used = dict(zip(frame.columns, file._lbllist, strict=True))  # the set of names of each column
+        kinds = {name: kind.strip("%-")[:2] for name, kind in zip(frame.columns, file._fmtlist, strict=True)}
+        title = file.data_label
+        columns = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    names = {name: known[one] for name, one in used.items() if one in known}
+    about = {"texts": texts, "names": names, "kinds": kinds, "title": title}
+    classes = {int(code): str(word) for code, word in names.get(str(label), {}).items()}
+    return name_labels(columns, label, classes, partial(render_stata, **about))
+
+
+@contextmanager
+def explain_reading(name: str, kind: str) -> Iterator[None]:
+    """Report in one sentence what is wrong with a file; its readers raise errors of many types."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except (MemoryError, TableError):
+        raise
+    except Exception as error:
+        reason = first_sentence(error) or type(error).__name__
+        raise TableError(f"{name} is damaged or not a {kind} file ({reason}): save it again.") from None
+
+
+def render(columns: Any, format: str) -> bytes:
+    """Return columns as the bytes of a Stata file."""
+    return render_stata(columns, {}, {}, {}, "")
+
+
+def render_stata(columns: Any, texts: dict, names: dict, kinds: dict, title: str) -> bytes:
+    """Return columns as the bytes of a Stata file.
+
+    Parameters
+    ----------
+    columns : pyarrow.Table
+    texts, names, kinds : dict
+        By column: its variable label, its value labels, and the kind of its dates.
+    title : str
+        Of the data.
+    """
+    import pyarrow as pa
+
+    frame = columns.to_pandas()
+    dates = {}
+    for name, column in zip(columns.column_names, columns.columns, strict=True):
+        kind = column.type
+        if pa.types.is_temporal(kind) and not pa.types.is_time(kind):
+            dates[name] = kinds.get(name) if kinds.get(name) in DATES else "tc"
+        elif pa.types.is_boolean(kind):
+            frame[name] = frame[name].astype(float)
+        elif not pa.types.is_integer(kind) and not pa.types.is_floating(kind):
+            frame[name] = frame[name].map(lambda cell: "" if cell is None or cell != cell else str(cell))
+    sink = BytesIO()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that new names of more than 32 characters are cut
+            frame.to_stata(
+                sink, write_index=False, version=VERSION, convert_dates=dates, variable_labels=texts,
+                value_labels=names, data_label=title or None,
+            )  # fmt: skip
+    except (ValueError, TypeError, OverflowError, NotImplementedError) as error:
+        raise TableError(
+            f"The table cannot be written for Stata ({first_sentence(error)}): write Parquet or CSV."
+        ) from None
+    return sink.getvalue()

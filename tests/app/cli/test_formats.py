@@ -1,0 +1,146 @@
+"""The same table in any format gets the same labels, and comes back in the format it had."""
+
+import csv
+import json
+import sqlite3
+
+import openpyxl
+import pandas as pd
+import pytest
+from loans import call, make_rows, write
+from nasty_texts import assert_refused
+from workbooks import load, make_ods, make_xlsx
+
+from subsvms.app.review.apply import apply_decisions
+from subsvms.app.review.desk import Desk
+from subsvms.app.runs.decisions import Act
+from subsvms.app.tables.table import read_table
+
+QUICK = ("--label", "default", "--svms", "100", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_rows(300)[0]
+
+
+@pytest.fixture(scope="module")
+def frame(rows):
+    typed = pd.DataFrame(rows)
+    for name in ("age", "size"):
+        typed[name] = pd.to_numeric(typed[name].replace("", None))
+    return typed
+
+
+@pytest.fixture(scope="module")
+def expected(rows, tmp_path_factory):
+    """The labels that the CSV file gets."""
+    folder = tmp_path_factory.mktemp("csv")
+    call("correct", write(folder / "loans.csv", rows), *QUICK)
+    with (folder / "loans.subsvms" / "corrected.csv").open(newline="") as file:
+        return [row["default"] for row in csv.DictReader(file)]
+
+
+def list_cells(frame):
+    filled = frame.astype(object).where(frame.notna(), None)
+    return [list(frame.columns), *filled.to_numpy().tolist()]
+
+
+def save(frame, path):
+    """Write a data frame in the format of a suffix."""
+    if path.suffix == ".xlsx":
+        make_xlsx(path, ("read me", [["the table is in the next sheet"]]), ("loans", list_cells(frame)))
+    elif path.suffix == ".ods":
+        make_ods(path, list_cells(frame))
+    elif path.suffix == ".json":
+        frame.to_json(path, orient="records", indent=1)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path)
+    else:
+        connection = sqlite3.connect(path)
+        frame.to_sql("loans", connection, index=False)
+        connection.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    "suffix, ending",
+    [
+        (".xlsx",) * 2,
+        (".ods", ".xlsx"),
+        (".json",) * 2,
+        (".parquet",) * 2,
+        (".db", ".parquet"),
+    ],
+)
+def test_labels_do_not_depend_on_the_format(tmp_path, frame, expected, rows, suffix, ending):
+    path = save(frame, tmp_path / f"loans{suffix}")
+    before = path.read_bytes()
+    call("correct", path, *QUICK)
+    corrected = read_table(tmp_path / "loans.subsvms" / f"corrected{ending}", "default")
+    assert corrected.labels.tolist() == expected
+    assert corrected.columns["default_given"].to_pylist() == [row["default"] for row in rows]
+    assert expected != [row["default"] for row in rows]
+    assert path.read_bytes() == before
+
+
+def test_a_workbook_is_corrected_reviewed_and_applied(tmp_path, frame):
+    path = save(frame, tmp_path / "loans.xlsx")
+    book = openpyxl.load_workbook(path)
+    book["loans"]["F2"].font = openpyxl.styles.Font(italic=True)
+    book.save(path)
+    call("correct", path, "--sheet", "loans", *QUICK)
+    folder = tmp_path / "loans.subsvms"
+    desk = Desk(folder)
+    flagged = desk.rows[desk.flagged].tolist()
+    accept, keep = flagged[:2]
+    desk.decide_many([Act([desk.settle(accept, "accept", None), desk.settle(keep, "keep", None)], "Ann")])
+    desk.decisions.close()
+    done = apply_decisions(folder)
+    assert done.path == folder / "final.xlsx" and done.n_changed == 1
+    book, original = openpyxl.load_workbook(folder / "final.xlsx"), openpyxl.load_workbook(path)
+    assert book.sheetnames == original.sheetnames and book["loans"]["F2"].font.italic
+    pairs = zip(book["loans"].values, original["loans"].values, strict=True)
+    assert [number for number, (new, old) in enumerate(pairs) if new != old] == [accept]
+    assert load(folder / "final.xlsx") == load(path)  # the other sheet
+    record = json.loads((folder / "run.json").read_text())
+    assert record["options"]["sheet"] == "loans"
+    again = tmp_path / "again"
+    call("correct", "--from", folder / "run.json", "--output", again, "--quiet")
+    assert (again / "corrected.xlsx").read_bytes() == (folder / "corrected.xlsx").read_bytes()
+
+
+def test_a_query_is_part_of_the_record(tmp_path, frame):
+    query = "select * from loans where who = 'ann'"
+    call("correct", save(frame, tmp_path / "loans.db"), "--query", query, *QUICK)
+    record = json.loads((tmp_path / "loans.subsvms" / "run.json").read_text())
+    assert record["options"]["query"] == query and record["found"]["rows"] == 150
+    assert len(Desk(tmp_path / "loans.subsvms").table) == 150
+
+
+def test_a_guessed_encoding_is_a_note(tmp_path, rows):
+    path = tmp_path / "loans.csv"
+    write(path, [row | {"colour": row["colour"].replace("green", "grün")} for row in rows])
+    path.write_bytes(path.read_text().encode("cp1252"))
+    shown = call("correct", path, "--label", "default", "--svms", "100", "--json").output
+    notes = json.loads(shown[shown.index("{\n") :])["notes"]
+    assert any("it was read as cp1252, as in 'grün'; if that looks wrong" in note for note in notes)
+    assert "grün".encode("cp1252") in (tmp_path / "loans.subsvms" / "corrected.csv").read_bytes()
+
+
+def test_rows_are_predicted_and_labels_corrupted_in_a_workbook(tmp_path, frame):
+    path = save(frame, tmp_path / "loans.xlsx")
+    call("correct", path, *QUICK, "--save-model", tmp_path / "m.safetensors")
+    call("predict", tmp_path / "m.safetensors", path, "--sheet", "loans")
+    predicted = read_table(tmp_path / "loans.predicted.xlsx", None, sheet="loans")
+    assert len(predicted.columns.column_names) == len(frame.columns) + 2
+    call("corrupt", path, "--label", "default", "--sheet", "loans")
+    corrupted = read_table(tmp_path / "loans.corrupted.xlsx", "default")
+    assert (corrupted.labels != frame["default"].to_numpy()).sum() == 30
+
+
+def test_a_workbook_in_parts_is_refused(tmp_path, frame):
+    path = save(frame, tmp_path / "loans.xlsx")
+    shown = call("correct", path, "--label", "default", "--engine", "local", code=2).output
+    assert "is Excel, which cannot be read in pieces: convert it to Parquet first." in " ".join(shown.split())
+    assert_refused("has no sheet 'x'", read_table, path, "default", sheet="x")

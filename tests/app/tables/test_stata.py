@@ -1,0 +1,123 @@
+"""Stata and SPSS files show the names of classes, and come back with codes, names and texts."""
+
+import builtins
+
+import numpy as np
+import pandas as pd
+import pyreadstat
+import pytest
+from nasty_texts import assert_refused, write
+
+from subsvms.app.tables.table import keep_rows, read_table, write_table
+
+FRAME = pd.DataFrame({
+    "x": [1.5, 2.0, None],
+    "y": [0, 1, 9],
+    "day": pd.to_datetime(["2024-01-01", "2024-02-01", None]),
+    "name": ["a", "é", ""],
+})  # fmt: skip
+NAMES = {"y": {0: "no", 1: "yes"}}
+TEXTS = {"x": "the x"}
+
+
+def make_dta(path, frame=FRAME, names=NAMES):
+    options = {"value_labels": names, "variable_labels": TEXTS, "data_label": "loans"}
+    frame.to_stata(path, write_index=False, version=118, convert_dates={"day": "td"}, **options)
+    return path
+
+
+def make_sav(path):
+    pyreadstat.write_sav(
+        FRAME, path, file_label="loans", column_labels=TEXTS, variable_value_labels=NAMES,
+        variable_measure={"y": "nominal"},
+    )  # fmt: skip
+    return path
+
+
+@pytest.mark.parametrize("make, name", [(make_dta, "t.dta"), (make_sav, "t.sav")])
+def test_labels_have_names_and_files_have_codes(tmp_path, make, name):
+    read = read_table(make(tmp_path / name), "y")
+    assert read.labels.tolist() == ["no", "yes", "9"]  # a code without a name
+    assert read.columns["x"].to_pylist()[:2] == [1.5, 2.0] and read.columns["name"].to_pylist()[1] == "é"
+    new = tmp_path / f"new{name[1:]}"
+    write_table(read, new, ["yes", "yes", "9"], {"y_given": read.labels})
+    again = read_table(new, "y")
+    assert again.labels.tolist() == ["yes", "yes", "9"]
+    assert again.columns.column_names == ["x", "y", "y_given", "day", "name"]
+    assert again.columns["y_given"].to_pylist() == ["no", "yes", "9"]
+    for column in ("x", "day", "name"):
+        left, right = (one.columns[column].to_pandas() for one in (read, again))
+        pd.testing.assert_series_equal(left, right, check_dtype=False)
+    write_table(keep_rows(read, np.array([True, True, False])), tmp_path / f"kept{name[1:]}")
+    assert read_table(tmp_path / f"kept{name[1:]}", "y").labels.tolist() == ["no", "yes"]
+
+
+def test_stata_keeps_what_it_says_about_columns(tmp_path):
+    write_table(read_table(make_dta(tmp_path / "t.dta"), "y"), tmp_path / "new.dta", ["yes"] * 3)
+    with pd.io.stata.StataReader(tmp_path / "new.dta", convert_categoricals=False) as file:
+        frame = file.read()
+        assert file.value_labels() == NAMES and file.variable_labels()["x"] == "the x"
+        assert file.data_label == "loans"
+        assert frame["y"].tolist() == [1, 1, 1]
+
+
+def test_spss_keeps_what_it_says_about_columns(tmp_path):
+    write_table(read_table(make_sav(tmp_path / "t.sav"), "y"), tmp_path / "new.sav", ["yes"] * 3)
+    frame, about = pyreadstat.read_sav(tmp_path / "new.sav")
+    assert about.variable_value_labels == NAMES and about.column_names_to_labels["x"] == "the x"
+    assert about.variable_measure["y"] == "nominal" and about.file_label == "loans"
+    assert frame["y"].tolist() == [1, 1, 1]
+
+
+def test_labels_without_names_are_numbers_or_text(tmp_path):
+    path = make_dta(tmp_path / "t.dta", names={})
+    assert read_table(path, "y").labels.tolist() == [0, 1, 9]
+    write_table(read_table(path, "y"), tmp_path / "new.dta", [1, 1, 9])
+    assert read_table(tmp_path / "new.dta", "y").labels.tolist() == [1, 1, 9]
+
+
+@pytest.mark.parametrize("suffix", [".dta", ".sav"])
+def test_a_table_of_another_format_is_written(tmp_path, suffix):
+    read = read_table(write(tmp_path, "a,label\n1,x\n,y\n"), "label")
+    write_table(read, tmp_path / f"t{suffix}", ["y", "x"])
+    again = read_table(tmp_path / f"t{suffix}", "label")
+    assert again.labels.tolist() == ["y", "x"] and again.columns["a"].to_pylist()[0] == "1"
+
+
+@pytest.mark.parametrize("make, name, kind", [(make_dta, "t.dta", "Stata"), (make_sav, "t.sav", "SPSS")])
+def test_damaged_files_are_refused(tmp_path, monkeypatch, make, name, kind):
+    monkeypatch.chdir(tmp_path)
+    data = make(tmp_path / name).read_bytes()
+    for bad in (b"a,y\n1,x\n", data[: len(data) // 2], data[:100], data[:40] + b"\xff" * 60 + data[100:]):
+        write(tmp_path, bad, name)
+        said = assert_refused(f"'{name}' is damaged or not a {kind} file (", read_table, name, "y")
+        assert said.endswith("): save it again.")
+
+
+def test_new_names_are_cut_to_what_stata_allows(tmp_path):
+    read = read_table(make_dta(tmp_path / "t.dta"), "y")
+    write_table(read, tmp_path / "new.dta", None, {"n" * 40: [1, 2, 3]})
+    assert read_table(tmp_path / "new.dta", "y").columns.column_names == ["x", "y", "n" * 32, "day", "name"]
+
+
+def test_what_stata_cannot_hold_is_refused(tmp_path):
+    read = read_table(write(tmp_path, "a,label\n1,x\n2,y\n"), "label")
+    message = "The table cannot be written for Stata ("
+    said = assert_refused(message, write_table, read, tmp_path / "t.dta", None, {"n": [np.inf, 1.5]})
+    assert said.endswith("): write Parquet or CSV.")
+
+
+def test_without_pyreadstat_it_is_said_what_to_install(tmp_path, monkeypatch):
+    path = make_sav(tmp_path / "t.sav")
+    known = builtins.__import__
+
+    def refuse(name, *more):
+        if name == "pyreadstat":
+            raise ImportError(name)
+        return known(name, *more)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    message = (
+        "SPSS files need pyreadstat: install it with pip install 'subsvms[spss]', or save the table as CSV."
+    )
+    assert assert_refused(message, read_table, path, "y") == message
