@@ -4,7 +4,7 @@ Value labels name the classes of a label column; other columns keep their codes.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
@@ -16,6 +16,7 @@ from subsvms.app.tables.formats import Reading
 from subsvms.exceptions import TableError
 
 VERSION = 118  # of Stata 14 and later: text in UTF-8
+MAX_NAME = 32  # characters in the name of a column
 DATES = ("tc", "td", "tw", "tm", "tq", "th", "ty")
 
 
@@ -73,6 +74,7 @@ def render_stata(columns: Any, texts: dict, names: dict, kinds: dict, title: str
     """
     import pyarrow as pa
 
+    columns = columns.rename_columns(cut_names(columns.column_names))
     frame = columns.to_pandas()
     dates = {}
     for name, column in zip(columns.column_names, columns.columns, strict=True):
@@ -86,7 +88,7 @@ def render_stata(columns: Any, texts: dict, names: dict, kinds: dict, title: str
     sink = BytesIO()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that new names of more than 32 characters are cut
+            warnings.simplefilter("ignore")
             frame.to_stata(
                 sink, write_index=False, version=VERSION, convert_dates=dates, variable_labels=texts,
                 value_labels=names, data_label=title or None,
@@ -96,3 +98,20 @@ def render_stata(columns: Any, texts: dict, names: dict, kinds: dict, title: str
             f"The table cannot be written for Stata ({first_sentence(error)}): write Parquet or CSV."
         ) from None
     return sink.getvalue()
+
+
+def cut_names(names: Sequence[str]) -> list[str]:
+    """Return names of columns that are short enough for Stata, each only once.
+
+    Examples
+    --------
+    >>> [len(name) for name in cut_names(["n" * 40, "n" * 41, "short"])]
+    [32, 29, 5]
+    """
+    short: list[str] = []
+    for name in names:
+        cut, number = name[:MAX_NAME], 2
+        while cut in short:
+            cut, number = f"{name[: MAX_NAME - 5]}_{number}", number + 1
+        short.append(cut)
+    return short
