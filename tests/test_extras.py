@@ -17,7 +17,7 @@ def list_packages(requirements):
     return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
 
 
-APP = list_packages(PROJECT["optional-dependencies"]["app"])
+APP = {name.replace("-", "_") for name in list_packages(PROJECT["optional-dependencies"]["app"])}
 SENTENCE = "needs more than the library alone: run pip install 'subsvms[app]'.\n"
 HIDE = f"""
 import sys
