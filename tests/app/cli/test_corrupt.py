@@ -119,8 +119,8 @@ def test_unusual_files_can_be_read_with_options(tmp_path):
     labels = ["?" if i % 10 == 0 else ("ja", "nein")[i % 2] for i in range(60)]
     rows = [f"{i % 7}|{i % 3}|{label}" for i, label in enumerate(labels)]
     path.write_bytes("\n".join(["Größe|b|y", *rows]).encode("latin-1"))
-    result = run("corrupt", path, "--label", "y")
-    assert result.exit_code == 2 and "encoding" in result.output
+    result = run("corrupt", path, "--label", "y", "--output", tmp_path / "guessed.csv")
+    assert result.exit_code == 0 and "it was read as cp1252, as in 'Größe'" in result.output
     options = ("--encoding", "latin-1", "--separator", "|", "--missing-label", "?")
     result = run("corrupt", path, "--label", "y", *options)
     assert result.exit_code == 0 and "5 of 54 labels" in result.output, result.output
@@ -137,7 +137,8 @@ BAD = [
     (["--attack", "region", "--class", "maybe"], "must be one of those in column 'default', no, yes"),
     (["--attack", "class-conditional", "--matrix", "a b"], "The matrix must be numbers"),
     (["--attack", "boundary", "--exclude", "srot"], "did you mean 'sort'"),
-    (["--format", "xls"], "xls"),
+    (["--format", "xlz"], "got 'xlz'"),
+    (["--sheet", "one"], "--sheet is for workbooks, but"),
 ]
 
 

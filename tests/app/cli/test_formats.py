@@ -132,6 +132,9 @@ def test_rows_are_predicted_and_labels_corrupted_in_a_workbook(tmp_path, frame):
     path = save(frame, tmp_path / "loans.xlsx")
     call("correct", path, *QUICK, "--save-model", tmp_path / "m.safetensors")
     call("predict", tmp_path / "m.safetensors", path, "--sheet", "loans")
+    shown = call("predict", tmp_path / "m.safetensors", save(frame, tmp_path / "new.ods")).output
+    assert "OpenDocument is read, but not written: the result is an .xlsx file of plain values." in shown
+    assert (tmp_path / "new.predicted.xlsx").is_file()
     predicted = read_table(tmp_path / "loans.predicted.xlsx", None, sheet="loans")
     assert len(predicted.columns.column_names) == len(frame.columns) + 2
     call("corrupt", path, "--label", "default", "--sheet", "loans")

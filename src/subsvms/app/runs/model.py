@@ -310,7 +310,7 @@ def predict_file(
     columns = {free_name(copy, f"predicted_{model.label}"): labels}
     columns[free_name(copy, "vote_share")] = np.round(share, DIGITS)
     write_table(copy, path, extra_columns=columns, force=force)
-    return Predictions(model, table, path, labels, share, notes)
+    return Predictions(model, table, path, labels, share, (*table.notes, *notes))
 
 
 def _check_output(table, path, *, force):
