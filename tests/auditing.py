@@ -17,7 +17,8 @@ def make_folder(place, *, n=600, wrong=0.3, seed=0, missing=(3, 8), action="revi
     for i in missing:
         rows[i]["default"] = ""
     table = write(place / "loans.csv", rows)
-    call("correct", table, "--label", "default", "--svms", 100, "--threads", 1, "--quiet", "--action", action)
+    options = ("--svms", 100, "--threads", 1, "--quiet", "--action", action, "--fill-missing")
+    call("correct", table, "--label", "default", *options)
     return SimpleNamespace(folder=place / "loans.subsvms", table=table, clean=clean)
 
 

@@ -52,6 +52,7 @@ FILES = {  # by suffix; each must give the result of the frame, to the bit
     "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
     "parquet": lambda frame, path: frame.to_parquet(path, index=False),
     "feather": lambda frame, path: frame.to_feather(path),
+    "xlsx": lambda frame, path: frame.to_excel(path, index=False),
 }
 SAME = ("labels", "action", "label_quality", "confidence", "vote_share", "withstands", "notes", "reason")
 

@@ -108,10 +108,13 @@ def test_answers_of_an_estimate_are_labels(made, tmp_path):
     assert flagged.n_followed > 10  # there is no audit that they would contradict
 
 
-def test_without_an_audit_nothing_is_different(made, tmp_path):
-    done = apply_labels(made.folder, output=tmp_path / "f.csv")
-    assert str(done).startswith("0 of 600 labels differ from those given: 0 rows were decided by people. Of")
+def test_without_answers_nothing_is_written(made, tmp_path):
+    with pytest.raises(TableError, match="^Nothing has been decided in .*, so nothing was written: decide "):
+        apply_labels(made.folder, output=tmp_path / "f.csv")
     assert not (made.folder / "audit.json").exists()
+    AuditDesk(made.folder)
+    with pytest.raises(TableError, match="^Nothing has been decided"):
+        apply_labels(made.folder, output=tmp_path / "f.csv")
 
 
 def test_the_files_of_an_audit_are_never_overwritten(finished_audit):

@@ -136,15 +136,15 @@ def test_it_says_how_many_svms_voted_and_of_how_many_rows(table):
 
 
 @pytest.mark.parametrize(
-    "n_labels, flagged, worth", [(400, 10, True), (99, 0, False), (400, 300, False), (100, 49, True)]
+    "expected, flagged, worth", [(18.0, 0, True), (9.9, 0, False), (60.0, 40, False), (60.0, 30, True)]
 )
-def test_a_long_list_of_which_little_was_changed_leads_to_an_audit(table, n_labels, flagged, worth):
+def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(table, expected, flagged, worth):
     run = correct_table(table, Options("default", n_estimators=50))
     written = {"folder": "my loans.subsvms", "files": [["a.csv", ""], ["issues.csv", ""]]}
-    summary = replace(summarise(run, [], 1, **written), n_labels=n_labels, flagged=flagged)
+    summary = replace(summarise(run, [], 1, **written), expected_wrong=expected, flagged=flagged)
     audit = (
-        "The rule changed little of a long list. To check about fifty labels, and to change others with a "
-        "guarantee: subsvms audit 'my loans.subsvms'"
+        "The rule changes few of them. To check about fifty labels, and to change others with a guarantee: "
+        "subsvms audit 'my loans.subsvms'"
     )
     assert (audit in format_next_steps(summary, reviewable=True)) is worth
     assert audit not in format_next_steps(summary, reviewable=False)

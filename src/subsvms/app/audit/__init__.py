@@ -32,7 +32,7 @@ def serve(
     port : int
         The first to try; ports in use are skipped.
     ready : callable
-        Called as ready(address, desk) when the server is about to answer.
+        Called as ready(address, desk) when the server answers.
     estimate : bool
         Whether to ask about plain random rows, to estimate how many labels are wrong.
     **options

@@ -25,7 +25,7 @@ def serve(
     port : int
         The first to try; ports in use are skipped.
     ready : callable
-        Called as ready(address, desk) when the server is about to answer.
+        Called as ready(address, desk) when the server answers.
     started : callable, optional
         Called with uvicorn's server before that; it ends when its `should_exit` is true.
     """

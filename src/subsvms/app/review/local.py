@@ -29,7 +29,7 @@ def serve_locally(
     port : int
         The first to try; ports in use are skipped.
     ready : callable
-        Called as ready(address) when the server is about to answer.
+        Called as ready(address) when the server answers. A Ctrl-C while it started could be lost.
     started : callable, optional
         Called with uvicorn's server before that; it ends when its `should_exit` is true.
     """
@@ -40,11 +40,16 @@ def serve_locally(
     token = secrets.token_urlsafe(24)
     app = make_app(token, {f"{HOST}:{port}", f"localhost:{port}"})
     config = uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
-    server = uvicorn.Server(config)
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets=None):
+            await super().startup(sockets)
+            ready(f"http://{HOST}:{port}/{token}/")
+
+    server = Server(config)
     if started is not None:
         started(server)
     try:
-        ready(f"http://{HOST}:{port}/{token}/")
         server.run(sockets=[listener])
     except KeyboardInterrupt:
         pass  # uvicorn has finished the open requests, and raises the signal it caught

@@ -12,6 +12,7 @@ import numpy as np
 from subsvms._typing import Table
 from subsvms.app.tables.labels import plain_type
 from subsvms.app.tables.table import LabelledTable, find_free
+from subsvms.app.tables.text import TableText
 from subsvms.correction._result import Correction
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 
@@ -59,7 +60,7 @@ class Issues:
         label, kind = str(table.label), get_label_type(table)
         return tabulate(
             self.correction, self.rows, table.columns, label, kind, witnesses=self.witnesses,
-            id_column=id_column, lines=None if table.text is None else table.text.lines,
+            id_column=id_column, lines=table.text.lines if isinstance(table.text, TableText) else None,
         )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_keeper, is_distrusted
 
 UNSEEN = 0.001  # an error rate below this is shown as none
-LONG_LIST = 100  # labels: more than a person reads, and enough for an audit
+MANY_WRONG = 10  # labels that are expected to be wrong: enough for an audit to find more of their kind
 RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "skrub", "pyarrow", "pandas")
 
 
@@ -327,8 +327,8 @@ def format_listing(summary: Summary) -> str:
 
 
 def is_worth_audit(summary: Summary) -> bool:
-    """Return whether the list is long and the rule held most of it back: then answers of people help most."""
-    return summary.n_labels >= LONG_LIST and 2 * summary.flagged < summary.n_labels
+    """Return whether many labels are expected to be wrong and the rule flags few: then people help most."""
+    return summary.expected_wrong >= max(MANY_WRONG, 2 * summary.flagged)
 
 
 def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
@@ -347,8 +347,8 @@ def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
             steps.append(f"To decide on them one by one: subsvms review {shlex.quote(summary.folder)}")
         if reviewable and is_worth_audit(summary):
             steps.append(
-                "The rule changed little of a long list. To check about fifty labels, and to change others "
-                f"with a guarantee: subsvms audit {shlex.quote(summary.folder)}"
+                "The rule changes few of them. To check about fifty labels, and to change others with a "
+                f"guarantee: subsvms audit {shlex.quote(summary.folder)}"
             )
     if summary.notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
