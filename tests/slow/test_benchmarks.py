@@ -46,6 +46,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "RATES, TABLES = (0.0, 0.1), {'breast cancer': TABLES['breast cancer']}",
         "calibration_smoothness.png",
     ),
+    ("benchmarks.frames", "--rows 300 --runs 1", "", "frames.json"),
     (
         "benchmarks.leaks",
         "",

@@ -138,8 +138,8 @@ def test_rows_are_named_by_a_column_and_found_by_their_line(tmp_path):
     record = json.loads((folder / "run.json").read_text())
     assert record["options"]["id_column"] == "number"
     assert "Not used: the column 'number' names the rows." in record["found"]["remarks"]
-    card = f"<h3>Row {issues[0]['row']}, <bdi>{issues[0]['number']}</bdi></h3>"
-    assert card in (folder / "report.html").read_text()
+    head = f">{issues[0]['row']}, <bdi>{issues[0]['number']}</bdi></th>"
+    assert head in (folder / "report.html").read_text()
     exported = tmp_path / "out.jsonl"
     call("export", folder, "--to", "jsonl", "--output", exported)
     first = json.loads(exported.read_text().splitlines()[0])

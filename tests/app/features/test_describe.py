@@ -10,12 +10,12 @@ from subsvms.app.tables.table import read_table
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     path = tmp_path_factory.mktemp("describe") / "t.csv"
-    lines = ["id,size,colour,place,day,land,who,note,y"]
+    lines = ["id,size,colour,place,day,land,who,note,code,y"]
     for i in range(120):
         day = f"2020-{i % 12 + 1:02d}-0{i % 9 + 1}"
         cells = [
-            f"k{i}", i % 7 + i / 500, ("red", "blue")[i % 2], f"Town {i % 50}x", day, "PT",
-            ("ann", "bob")[i % 2], i % 3, "ab"[i % 2],
+            f"k{i}", i % 7 + i / 500, ("red", "blue")[i // 2 % 2], f"Town {i % 50}x", day, "PT",
+            ("ann", "bob")[i % 2], i % 3, "AB"[i % 2], "ab"[i % 2],
         ]  # fmt: skip
         lines.append(",".join(map(str, cells)))
     path.write_text("\n".join(lines))
@@ -36,6 +36,7 @@ def test_every_column_but_the_label_is_named_once(table):
         ("Dates", "the time as a number, and the parts of the calendar"): ["day"],
         (None, LEFT_OUT["constant"]): ["land"],
         (None, LEFT_OUT["identifier"]): ["id"],
+        (None, LEFT_OUT["leak"]): ["code"],
         (None, LEFT_OUT["asked"]): ["note"],
         (None, LEFT_OUT["by"]): ["who"],
     }
@@ -48,11 +49,11 @@ def test_every_column_but_the_label_is_named_once(table):
 def test_with_only_some_columns_the_others_are_left_out(table):
     found = list_names(describe_columns(make_features(table, only=["size"])))
     assert found[USES["number"]] == ["size"]
-    assert found[None, LEFT_OUT["asked"]] == ["id", "colour", "place", "day", "land", "who", "note"]
+    assert found[None, LEFT_OUT["asked"]] == ["id", "colour", "place", "day", "land", "who", "note", "code"]
 
 
 def test_every_reason_has_words():
-    assert {*REASONS, "asked", "by"} <= set(LEFT_OUT)
+    assert {*REASONS, "leak", "asked", "by"} <= set(LEFT_OUT)
 
 
 def test_ready_made_features_are_described(table, tmp_path):

@@ -51,7 +51,8 @@ def test_labels_before_and_after_are_those_of_the_correction(table, action):
     labels[:7] = None
     unlabelled = replace(table, labels=labels)
     verified = tuple((row, str(table.labels[row - 1])) for row in (1, 20, 21))
-    run = correct_table(unlabelled, Options("default", n_estimators=50, action=action, verified=verified))
+    options = Options("default", n_estimators=50, action=action, verified=verified, fill_missing=True)
+    run = correct_table(unlabelled, options)
     correction = run.correction
     lines = {line["name"]: line for line in summarise(run, [], 0).classes}
     for name, line in lines.items():
