@@ -47,11 +47,17 @@ def serving(folder, port=9300, room="review", **options):
 @contextmanager
 def serving_here(folder, serve=serve):
     """Serve in a thread, which takes none of the seconds that a process of its own needs for imports."""
-    addresses, servers, real = queue.Queue(), [], uvicorn.Server
+    addresses, servers = queue.Queue(), []
+
+    class Recorded(uvicorn.Server):
+        def __init__(self, config):
+            super().__init__(config)
+            servers.append(self)
+
     options = dict(port=9300, ready=lambda address, _: addresses.put(address))
     thread = threading.Thread(target=serve, args=(folder,), kwargs=options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(uvicorn, "Server", lambda config: servers.append(real(config)) or servers[0])
+        patch.setattr(uvicorn, "Server", Recorded)
         thread.start()
         address = addresses.get(timeout=60)
     yield address
