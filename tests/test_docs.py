@@ -46,6 +46,7 @@ def test_text_and_dates_take_at_most_twice_the_time_of_numbers():
 def test_a_picture_can_be_drawn_again(script, tmp_path):
     target = tmp_path / "picture.png"
     draw = runpy.run_path(str(script))["main"]
-    draw.__globals__["VOTES"] = draw.__globals__["VOTES"][:5]
+    if "VOTES" in draw.__globals__:
+        draw.__globals__["VOTES"] = draw.__globals__["VOTES"][:5]
     draw(target)
     assert target.read_bytes()[:4] == b"\x89PNG" and target.stat().st_size < 200_000

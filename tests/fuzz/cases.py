@@ -249,7 +249,7 @@ def make_on_run(rng, command, place, runs):
         "from": ["correct", "--from", rng.choice([RUN, f"{RUN}/run.json"]), "--output", OUTPUT],
         "decisions": ["correct", table.where, "--decisions", RUN, *reading, *QUICK],
         "predict": ["predict", MODEL, table.where, *table.reading],
-        "apply": ["apply", RUN],
+        "apply": ["apply", RUN, "--undecided", "suggestion"],
         "export": ["export", RUN, "--to", rng.choice(["jsonl", "label-studio", "spotlight"])],
         "import": ["export", RUN, "--import"],
     }[command]

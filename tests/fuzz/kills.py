@@ -174,7 +174,7 @@ class Trials:
         if lost:
             faults.append(f"{len(lost)} of {len(acknowledged)} acknowledged decisions are lost")
         if (place / OUT).exists():
-            second = server.run_command(["apply", OUT, "--output", FINAL], place)
+            second = server.run_command(["apply", OUT, "--output", FINAL, "--undecided", "suggestion"], place)
             if second.code != 0:
                 faults.append(f"apply failed afterwards: {second.stderr[-300:]}")
         refused = {str(status) for client in clients for status in client.refused}

@@ -71,6 +71,7 @@ def test_a_question_answered_in_another_tab_is_replaced(audit, folder):
 def test_a_lost_connection_is_reported_and_work_continues_once_it_is_back(audit, folder):
     ann = audit(n_answers=12)()
     first = ann.row
+    ann.settle()
     ann.page.route("**/api/**", lambda route: route.abort())
     ann.page.keyboard.press("1")
     ann.see("#lost:not([hidden])", "The server is not responding. Nothing can be answered until it does")
@@ -92,6 +93,7 @@ def test_an_answer_that_was_stored_but_not_confirmed_is_not_asked_again(audit, f
         route.fetch()  # it reaches the server, but the answer gets lost
         route.abort()
 
+    ann.settle()
     ann.page.route("**/api/answer", swallow)
     ann.page.keyboard.press("1")
     ann.see("#said", "This may not have been stored.")
