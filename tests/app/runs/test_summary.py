@@ -186,6 +186,17 @@ def test_of_flagged_labels_that_stay_the_suggestions_are_right_or_wrong(table):
         assert f"about {right:.0f} of the suggestions are expected to be right." in words
 
 
+def test_more_wrong_labels_listed_than_estimated_in_all_are_explained(table):
+    run = correct_table(table, Options("default", n_estimators=50))
+    summary = replace(summarise(run, [], 9), n_labels=9, flagged=0, held_back=0, expected_wrong=4.0)
+    listed = (
+        "Of the 9 labels listed (9 most doubtful, none of them flagged), about 4 are expected to be wrong"
+    )
+    assert format_listing(replace(summary, error_rate_interval=[0.0, 0.5])) == f"{listed}."
+    beyond = f"{listed}, noise that the rule does not know of included."
+    assert format_listing(replace(summary, error_rate_interval=[0.0, 0.01])) == beyond
+
+
 def test_one_is_not_spoken_of_as_if_it_were_several(table):
     run = correct_table(table, Options("default", n_estimators=50))
     summary = replace(summarise(run, [], 1), n_labels=1, expected_wrong=0.93, kept_by=[["a test", 1]])

@@ -70,6 +70,8 @@ COUNTS = {number: max(1, 200 - 9 * number) for number in range(25)}  # of events
 def test_a_quantity_is_recognised(counts, example):
     assert find_quantity(counts) == example
     assert find_quantity({str(label): count for label, count in counts.items()}) == str(example)
+    with_comma = {str(label).replace(".", ","): count for label, count in counts.items()}
+    assert find_quantity(with_comma) == str(example).replace(".", ",")
 
 
 @pytest.mark.parametrize(

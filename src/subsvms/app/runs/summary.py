@@ -316,9 +316,11 @@ def format_listing(summary: Summary) -> str:
         "most doubtful of the others" if others < n else "most doubtful, none of them flagged": others,
     }
     which = ", ".join(f"{count:,} {what}" for what, count in kinds.items() if count)
-    # Beside the number of right changes among the same labels, another number would look like a mistake.
+    # Beside the number of right changes among the same labels, or the limit of the estimate for the whole
+    # table, another number would look like a mistake.
     same = summary.flagged == n and summary.expected_precision is not None
-    unknown = ", noise that the rule does not know of included" if same else ""
+    beyond = summary.expected_wrong > summary.error_rate_interval[1] * summary.labelled
+    unknown = ", noise that the rule does not know of included" if same or beyond else ""
     if n == 1:
         chance = format_percent(summary.expected_wrong)
         return f"The label listed ({which[2:]}) is wrong with probability {chance}{unknown}."

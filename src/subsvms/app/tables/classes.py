@@ -21,12 +21,13 @@ NAMED = 3  # labels in several spellings that a message shows
 INFINITE = (float("inf"), -float("inf"))
 CODE = re.compile(r"[+-]?0\d")  # 007 is a name, whatever it is made of
 WHOLE = re.compile(r"([+-]?\d+)\.0*")
+COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
 def as_number(label: Any) -> float | None:
-    """Return a label as a number, or None if it is not one."""
+    """Return a label as a number, or None if it is not one; a comma may stand before decimals."""
     try:
-        return float(label)
+        return float(label.replace(",", ".") if isinstance(label, str) and COMMA.fullmatch(label) else label)
     except ValueError:
         return None
 
