@@ -522,3 +522,12 @@ def test_verified_rows_are_not_asked(made, tmp_path):
     assert desk.scores.decided.sum() == 10
     answer_all(desk, person_of(made.clean))
     assert desk.progress()["finished"]
+
+
+def test_a_column_that_gives_the_label_away_is_not_shown(tmp_path):
+    rows, _ = make_rows(300, wrong=0.2)
+    for row in rows:
+        row["code"] = {"no": "N", "yes": "Y"}[row["default"]]
+    call("correct", write(tmp_path / "loans.csv", rows), "--label", "default", "--svms", 50, "--quiet")
+    question = AuditDesk(tmp_path / "loans.subsvms", n_answers=20).question("Ann")
+    assert "code" not in question["columns"] and len(question["columns"]) == len(question["values"]) > 2

@@ -19,6 +19,7 @@ from typing import Any
 from subsvms.app.audit.result import read_decisions, read_own_scores, read_result, write_section
 from subsvms.app.audit.store import Answer, AuditFile, Book, StoredAudit, StoredEstimate, add_answer
 from subsvms.app.audit.turns import Sample, Turns, begin_sample, begin_turns, check_state, take
+from subsvms.app.features.describe import LEFT_OUT
 from subsvms.app.runs.decisions import check_name
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.scores import make_ranking
@@ -56,6 +57,13 @@ class QuestionDesk(OpenedRun):
         self.seen: dict[str, float] = {}  # by person: when they last asked or answered
         self.work: Any = None  # Turns or Sample
         self.log: list[Answer] = []  # what `work` has taken
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table but the label, and those that the run left out as they give it away."""
+        lines = [line["columns"] for line in self.record.found.columns if line["how"] == LEFT_OUT["leak"]]
+        leaks = {name for line in lines for name, _ in line}
+        return [name for name in super().columns if name not in leaks]
 
     # What the two desks do differently
 

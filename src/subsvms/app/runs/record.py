@@ -51,6 +51,7 @@ class Found:
     action: str
     words: list[str]
     explained: bool = True
+    columns: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
