@@ -64,6 +64,26 @@ def test_everything_but_the_labels_stays(tmp_path):
     assert b'fullCalcOnLoad="1"' in new["xl/workbook.xml"]
 
 
+@pytest.mark.parametrize("end", ["", " "])
+def test_a_label_in_an_empty_cell_at_the_end_of_its_row_is_written(tmp_path, end):
+    path = make_xlsx(tmp_path / "t.xlsx", [["n", "label"], [1, "no"], [2, "yes"], [3]])
+    empty = f'<c r="A4" t="n"><v>3</v></c><c r="B4" s="0"/></row{end}>'
+    change_part(path, SHEET, lambda text: re.sub('<c r="A4".*?</row>', empty, text))
+    write_table(read_table(path, "label"), tmp_path / "new.xlsx", ["yes", "yes", "no"])
+    assert load(tmp_path / "new.xlsx") == [["n", "label"], [1, "yes"], [2, "yes"], [3, "no"]]
+    assert len(read_table(tmp_path / "new.xlsx", "label")) == 3
+
+
+def test_empty_cells_where_new_columns_go_are_replaced(tmp_path):
+    path = make_xlsx(tmp_path / "t.xlsx", [["n", "label"], [1, "no"], [2, "yes"]])
+    row = re.compile(r'(<row r="(\d)".*?)</row>')
+    change_part(path, SHEET, lambda text: row.sub(r'\1<c r="C\2" s="0"/></row>', text))
+    change_part(path, SHEET, lambda text: text.replace('<c r="C3" s="0"/>', '<c r="C3" s="0"><v/></c>'))
+    read = read_table(path, "label")
+    write_table(read, tmp_path / "new.xlsx", ["yes", "yes"], {"given": read.labels})
+    assert load(tmp_path / "new.xlsx") == [["n", "label", "given"], [1, "yes", "no"], [2, "yes", "yes"]]
+
+
 def test_the_same_labels_give_the_same_sheet(tmp_path):
     path = make_rich(tmp_path / "t.xlsx")
     write_table(read_table(path, "label"), tmp_path / "new.xlsx")

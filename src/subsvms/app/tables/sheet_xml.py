@@ -153,17 +153,21 @@ class Scan:
         if tag == "c":
             self._end_cell()
         elif tag == "row":
-            start, end = self._find_end_tag()
+            start, end = self._find_end_tag("row")
             self.rows[self.row] = self.row_start, start, end
             for column in self.columns:
                 if column > self.column:
                     self.before[self.row, column] = start
         self.inside = ""
 
-    def _find_end_tag(self) -> tuple[int, int]:
-        """Return where the tag that ends now starts and ends; both are the same for a tag such as <c/>."""
+    def _find_end_tag(self, tag: str) -> tuple[int, int]:
+        """Return where the end tag of an element starts and ends; both are the same for one such as <c/>.
+
+        The parser stands behind <c/>, where the end tag of its row may follow: the name tells them apart.
+        """
         at = self.parser.CurrentByteIndex
-        return (at, self.data.index(b">", at) + 1) if self.data.startswith(b"</", at) else (at, at)
+        found = re.compile(rf"</{re.escape(self.prefix + tag)}\s*>".encode()).match(self.data, at)
+        return (at, at) if found is None else found.span()
 
     def _end_cell(self) -> None:
         content = "".join(self.content)
@@ -180,7 +184,7 @@ class Scan:
             shared = kind == "s" and content.isdecimal() and int(content) < len(self.lengths)
             self.n_characters += self.lengths[int(content)] if shared else len(content)
         if self.column in self.columns:
-            end = self._find_end_tag()[1]
+            end = self._find_end_tag("c")[1]
             self.cells[self.row, self.column] = self.cell_start, end, self.attributes.get("s", "")
 
 
