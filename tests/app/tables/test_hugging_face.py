@@ -8,8 +8,9 @@ import pytest
 from nasty_texts import assert_refused
 from pyarrow import feather, parquet
 
-from subsvms.app.large.job import fits_in_memory
+from subsvms.app.large.job import do_job_in_parts, fits_in_memory
 from subsvms.app.large.sources import list_files
+from subsvms.app.runs.options import Options
 from subsvms.app.tables.table import keep_rows, place_beside, read_table, write_table
 
 LABEL = {"names": ["neg", "pos", "rare"], "_type": "ClassLabel"}
@@ -92,3 +93,17 @@ def test_folders_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
     }.items():
         assert assert_refused(message, read_table, name, "label") == message
     assert read_table("e/train", "label").classes == ["neg", "pos"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_codes_with_names_are_refused_in_parts(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    table = pa.table({"x": np.arange(40.0), "label": [0, 1, 1, -1] * 10}, schema=SCHEMA)
+    write = parquet.write_table if kind == "parquet" else feather.write_feather
+    write(table, f"t.{kind}")
+    message = (
+        f"'t.{kind}' has the labels of 'label' as codes of Hugging Face, whose names a run in parts cannot "
+        "use: correct it in memory, or save the names as text."
+    )
+    assert_refused(message, do_job_in_parts, f"t.{kind}", Options("label"))
+    assert [path.name for path in tmp_path.iterdir()] == [f"t.{kind}"]

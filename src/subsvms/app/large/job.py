@@ -41,9 +41,9 @@ from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, get_version, summarise
 from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
-from subsvms.app.tables.files import digest_file, split_suffix
+from subsvms.app.tables.files import digest_file, show, split_suffix
 from subsvms.app.tables.formats import FORMATS
-from subsvms.app.tables.hugging_face import is_data_set
+from subsvms.app.tables.hugging_face import find_class_names, is_data_set
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
 from subsvms.exceptions import InputError, TableError
@@ -129,6 +129,7 @@ def do_job_in_parts(
     with ExitStack() as finally_save, _naming_what_is_kept(place), filling as folder:
         with _discard_on_mistake(folder):
             source = prepare_source(paths, base, format, options, folder)
+            check_plain_labels(source, options.label)
         clock.lap("reading")
         with open_engine(
             engine, n_jobs=n_jobs, n_items=len(source.units), folder=folder, scheduler=scheduler
@@ -178,6 +179,16 @@ def find_part_format(paths: list[Path], format: str | None) -> str:
             "Parquet first."
         )
     return format
+
+
+def check_plain_labels(source: Source, label: str) -> None:
+    """Raise an error if the labels are codes with names: in parts they would be other classes."""
+    names = list(find_class_names(source.schema, label).values())
+    if names and len(set(names)) == len(names):
+        raise TableError(
+            f"{source.name} has the labels of {show(label)} as codes of Hugging Face, whose names a run "
+            "in parts cannot use: correct it in memory, or save the names as text."
+        )
 
 
 def check_outside(place: Path, where: str | list[str]) -> None:
