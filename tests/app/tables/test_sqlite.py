@@ -6,6 +6,7 @@ import pytest
 from nasty_texts import assert_refused, write
 from pyarrow import parquet
 
+from subsvms.app.tables.sqlite import JOURNAL
 from subsvms.app.tables.table import place_beside, read_table, write_table
 
 LOANS = "create table loans (id integer primary key, amount real, note, label text)"
@@ -51,6 +52,27 @@ def test_a_database_with_a_log_is_read_once_the_log_is_in_it(tmp_path):
     assert_refused(message, read_table, path, "label")
     connection.close()
     assert len(read_table(path, "label")) == 3
+
+
+def test_a_database_that_is_being_changed_is_refused(tmp_path):
+    path = make(tmp_path / "t.db")
+    journal = tmp_path / "t.db-journal"
+    journal.write_bytes(b"")
+    assert len(read_table(path, "label")) == 3
+    journal.write_bytes(bytes(512))  # as one that is kept, but done with
+    assert len(read_table(path, "label")) == 3
+    journal.write_bytes(JOURNAL + bytes(504))
+    message = (
+        "has changes that are not finished, as 't.db-journal' says: close the program that uses it, or open "
+        "and close it there if that program was stopped."
+    )
+    assert_refused(message, read_table, path, "label")
+
+
+def test_a_view_is_read_only_if_asked_for(tmp_path):
+    path = make(tmp_path / "t.db", LOANS, ROWS, "create view few as select * from loans where id < 3")
+    assert len(read_table(path, "label")) == 3
+    assert len(read_table(path, "label", query="select * from few")) == 2
 
 
 def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):

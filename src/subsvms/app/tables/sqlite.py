@@ -16,6 +16,7 @@ from subsvms.app.tables.json_lines import as_column, check_labels
 from subsvms.exceptions import TableError
 
 START = b"SQLite format 3\x00"
+JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # how a journal starts that may have to be rolled back
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 ROWS = 1000  # fetched at a time
 NOTE = "SQLite is read, but not written: the result is a Parquet file."
@@ -43,11 +44,8 @@ def open_database(content: Content) -> sqlite3.Connection:
     name, data = content.name, content.data
     if not data.startswith(START):
         raise TableError(f"{name} is not a SQLite database, or it is protected with a password.")
-    waiting = None if content.path is None else Path(f"{content.path}-wal")
-    if waiting is not None and waiting.is_file() and waiting.stat().st_size:
-        raise TableError(
-            f"{name} has changes in {waiting.name!r} that are not in it yet: close the program that uses it."
-        )
+    if content.path is not None:
+        check_settled(content.path, name)
     if data[18:20] == b"\x02\x02":  # with a write-ahead log, which memory cannot have
         data = data[:18] + b"\x01\x01" + data[20:]
     connection = sqlite3.connect(":memory:")
@@ -63,12 +61,29 @@ def open_database(content: Content) -> sqlite3.Connection:
     return connection
 
 
+def check_settled(path: Path, name: str) -> None:
+    """Raise an error if a program has not finished changing a database."""
+    log, journal = Path(f"{path}-wal"), Path(f"{path}-journal")
+    if log.is_file() and log.stat().st_size:
+        raise TableError(
+            f"{name} has changes in {log.name!r} that are not in it yet: close the program that uses it."
+        )
+    if journal.is_file():
+        with journal.open("rb") as file:
+            hot = any(file.read(len(JOURNAL)))  # a journal that is done with is empty, or starts with zeros
+        if hot:
+            raise TableError(
+                f"{name} has changes that are not finished, as {journal.name!r} says: close the program that "
+                "uses it, or open and close it there if that program was stopped."
+            )
+
+
 def fetch(connection: sqlite3.Connection, name: str, query: str | None) -> tuple[list[str], list[list]]:
     """Return the names and values of the columns that a query gives; by default of the only table."""
     asked = query is not None
     try:
         if query is None:
-            found = connection.execute("select name from sqlite_schema where type in ('table', 'view')")
+            found = connection.execute("select name from sqlite_schema where type = 'table'")
             tables = [table for (table,) in found if not table.startswith("sqlite_")]
             if len(tables) != 1:
                 listed = ", ".join(map(show, tables[:5])) + (" and more" if len(tables) > 5 else "")
