@@ -119,3 +119,10 @@ def test_merged_labels_of_typed_formats_are_written_in_one_spelling(tmp_path, ki
     write_table(read, tmp_path / "out.parquet", ["no", "no", "no", "no", None], {"given": read.as_written})
     written = parquet.read_table(tmp_path / "out.parquet").to_pydict()
     assert written == {"y": ["no", "no", "no", "no", None], "given": labels}
+
+
+def test_merged_classes_may_have_more_spellings_than_there_may_be_classes(tmp_path):
+    words = [word for i in range(120) for word in (f"kind {i}", f"Kind {i}", f"kind {i}")]
+    lines = "".join(f"{i},{word}\n" for i, word in enumerate(words))
+    read = read_table(write(tmp_path, f"a,label\n{lines}"), "label", merge_labels=True)
+    assert len(read.classes) == 120 and read.as_written.tolist() == words

@@ -77,6 +77,14 @@ def read_labels(
     return np.array([*meant.values(), None], dtype=object)[codes], (*notes, *more)
 
 
+def read_written(column: Any, *, is_text: bool, missing_labels: Iterable[str] = ()) -> np.ndarray:
+    """Return the labels of a column in its own spelling, without a check; parameters as in `read_labels`."""
+    values, codes = encode_labels(column)
+    counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
+    meant, _ = _interpret(dict(zip(values, counts, strict=True)), is_text, missing_labels)
+    return np.array([*meant.values(), None], dtype=object)[codes]
+
+
 def number_labels(labels: Iterable) -> tuple[list, np.ndarray]:
     """Return the classes, sorted as `np.unique` does, and the class number of each label.
 

@@ -30,7 +30,7 @@ from subsvms.app.tables.files import (
     write_content,
 )
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, Reading, check_reading, load_format
-from subsvms.app.tables.labels import number_labels, read_labels
+from subsvms.app.tables.labels import number_labels, read_labels, read_written
 from subsvms.app.tables.text import Original
 from subsvms.app.tables.typed import read_all
 from subsvms.exceptions import TableError
@@ -208,7 +208,7 @@ def read_table(
     labels, notes = read_labels(column, table.name, label, merge_labels=merge_labels, **how)
     written = None
     if merge_labels:
-        written, _ = read_labels(column, table.name, label, merge_labels=False, **how)
+        written = read_written(column, is_text=how["is_text"], missing_labels=missing_labels)
         written = None if np.array_equal(written, labels) else written
     return replace(table, labels=labels, notes=(*table.notes, *notes), written_labels=written)
 
