@@ -317,3 +317,14 @@ def test_macros_and_pictures_are_not_handed_on(tmp_path, monkeypatch):
     assert SHEET in seen and not any(name.endswith((".bin", ".png")) for name in seen)
     write_table(read, tmp_path / "new.xlsx", ["y", "y"])
     assert unzip(tmp_path / "new.xlsx")["xl/media/image1.png"] == b"picture"
+
+
+def test_a_damaged_archive_of_lzma_is_refused(tmp_path):
+    path = tmp_path / "t.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("xl/workbook.xml", bytes(range(256)) * 40)
+    data = bytearray(path.read_bytes())
+    start = data.index(b"workbook.xml") + len("workbook.xml")
+    data[start + 4 : start + 9] = b"\xff" * 5  # what says how it is compressed
+    path.write_bytes(data)
+    assert_refused("t.xlsx' is damaged or not a workbook", read_table, path, "label")

@@ -4,6 +4,7 @@ An archive is opened within the free memory, and never handed to another program
 claims may be forged. Document types, which XML bombs need, are refused.
 """
 
+import lzma
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from subsvms.exceptions import TableError
 PROTECTED = "EncryptedPackage".encode("utf-16-le")  # in the old container that holds a protected workbook
 CELL = 200  # bytes of memory for a cell in Python, its text not included; a guess, on the high side
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first date that a ZIP archive can hold
-WRONG = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, zlib.error)
+WRONG = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, lzma.LZMAError, zlib.error)
 
 
 def open_archive(data: bytes, name: str) -> dict[str, bytes]:
