@@ -30,7 +30,7 @@ from subsvms.ensemble._pool import draw_rows
 from subsvms.exceptions import TableError
 
 LABELLERS = re.compile(
-    r"annotat|label+er|(?:\b|_)rater|coder|worker|reviewer|operator"
+    r"annotat|label+er|reviewer|(?:\b|_)(?:rater|coder|worker|operator)s?(?:id)?(?:\b|_|\d|$)"
     r"|(?:label+ed|checked|entered|coded|rated)_?by|(?:\b|_)(?:source|vendor|batch|site)(?:\b|_|$)",
     re.IGNORECASE,
 )  # columns that say who made a label, or where it came from
