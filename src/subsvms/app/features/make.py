@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -156,13 +156,18 @@ def _leave_out_leaks(table, meanings, columns, asked):
         missed = measure_missed(X, table.codes)
     left_out, used = _divide(suspects, missed)
     if len(left_out) == len(columns):
-        name, leak = next(iter(left_out.items()))
-        raise TableError(
-            f"{table.name} has no column to learn from: the column {show(name)} gives the label away, for "
-            f"{leak.words}; add columns, or use it with --keep."
-        )
+        _refuse_leaks(table, left_out)
     columns = {name: values for name, values in columns.items() if name not in left_out}
     return columns, left_out, [*format_left_out(left_out), *format_kept(used)]
+
+
+def _refuse_leaks(table: LabelledTable, left_out: dict[str, Leak]) -> NoReturn:
+    """Raise an error about a table whose columns all give the label away."""
+    name, leak = next(iter(left_out.items()))
+    raise TableError(
+        f"{table.name} has no column to learn from: the column {show(name)} gives the label away, for "
+        f"{leak.words}; add columns, or use it with --keep."
+    )
 
 
 def _divide(suspects: dict[str, Leak], missed: float | None) -> tuple[dict[str, Leak], dict[str, Leak]]:
@@ -180,11 +185,13 @@ def _scale_columns(table, chosen, asked):
         return made
     places = [place for place, name in enumerate(made.names) if name not in suspects]
     left_out, used = _divide(suspects, measure_missed(made.X[:, places], table.codes) if places else None)
-    kept = [name for name in chosen if name not in left_out]
-    if left_out and kept:
+    if left_out and set(made.names) <= left_out.keys():
+        _refuse_leaks(table, left_out)
+    if left_out:
+        kept = [name for name in chosen if name not in left_out]
         made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in kept], table.name))
         made = replace(made, left_out=dict.fromkeys(left_out, "leak"))
-    return _add_notes(made, [*format_left_out(left_out if kept else {}), *format_kept(used)])
+    return _add_notes(made, [*format_left_out(left_out), *format_kept(used)])
 
 
 def _add_notes(made, notes):
