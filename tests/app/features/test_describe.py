@@ -70,3 +70,8 @@ def test_sparse_columns_are_described(tmp_path):
     dump_svmlight_file(X, rng.integers(2, size=60), str(tmp_path / "t.svm"))
     (line,) = describe_columns(make_features(read_table(tmp_path / "t.svm", "label")))
     assert line["use"] == "Numbers" and "zeros stay zeros" in line["how"] and len(line["columns"]) == 8
+
+
+def test_the_column_that_names_the_rows_is_said_to(table):
+    found = list_names(describe_columns(make_features(table, exclude=["id", "note"]), id_column="id"))
+    assert found[None, "names the rows (--id)"] == ["id"] and found[None, LEFT_OUT["asked"]] == ["note"]

@@ -26,11 +26,14 @@ LEFT_OUT = {
     "leak": "gives the label away; --keep would use it",
     "asked": "left out by an option",
     "by": "groups the rows (--by)",
+    "id": "names the rows (--id)",
     "even": "nothing in it varies between rows",
 }
 
 
-def describe_columns(features: Features, by: Sequence[str] = ()) -> list[dict[str, Any]]:
+def describe_columns(
+    features: Features, by: Sequence[str] = (), id_column: str | None = None
+) -> list[dict[str, Any]]:
     """Return what became of the columns, those with the same use together.
 
     Parameters
@@ -38,6 +41,8 @@ def describe_columns(features: Features, by: Sequence[str] = ()) -> list[dict[st
     features : Features
     by : sequence of str
         Columns that group the rows.
+    id_column : str, optional
+        Column that names the rows.
 
     Returns
     -------
@@ -61,7 +66,8 @@ def describe_columns(features: Features, by: Sequence[str] = ()) -> list[dict[st
     """
     counts = Counter(features.sources)
     used: dict[tuple[str, str], list[list[Any]]] = {}
-    left_out = {name: "by" if name in by else why for name, why in features.left_out.items()}
+    asked = dict.fromkeys(by, "by") | ({} if id_column is None else {id_column: "id"})
+    left_out = {name: asked.get(name, why) for name, why in features.left_out.items()}
     if isinstance(features.transformer, ColumnEncoder):
         for recipe in features.transformer.recipes:
             if counts[recipe.name]:

@@ -187,7 +187,7 @@ def summarise(
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), rows=tally.rows,
         labelled=tally.labelled, missing=missing, filled=missing * run.correction.settings.fill_missing,
         features=int(run.features.X.shape[1]), columns_used=len(set(run.features.sources)),
-        columns=describe_columns(run.features, run.options.by),
+        columns=describe_columns(run.features, run.options.by, run.options.id_column),
         sample=None if run.options.pool_size is None else len(run.correction),
         rule=run.options.rule, action=run.options.action,
         flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
