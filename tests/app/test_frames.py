@@ -13,7 +13,7 @@ from loans import call
 from scipy import sparse
 
 from subsvms import correct_labels, correct_table
-from subsvms.app.frames import FrameRun
+from subsvms.app.frames import FrameRun, name_parameters
 from subsvms.app.runs.decisions import Act
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
@@ -288,3 +288,10 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, correction):
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(TableError, match="holds files that do not belong to a run"):
         correction.review(tmp_path / "mine")
+
+
+def test_the_users_own_words_are_not_taken_for_options():
+    assert name_parameters("The class '--no-show' (\"--by x\") is rare: see --by 'it', --min-confidence") == (
+        "The class '--no-show' (\"--by x\") is rare: see by='it', min_confidence"
+    )
+    assert name_parameters("one's --svms, one's --keep") == "one's n_estimators, one's keep"

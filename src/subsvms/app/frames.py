@@ -45,6 +45,8 @@ from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
 FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 COLUMN = r"('[^']*'|[^\s,;:'\"]*[^\s,;:'\".])"
 NAMED = re.compile(rf"--(by|id|keep|exclude|only) (?!names |must ){COLUMN}")
+QUOTED = r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\""  # the user's own words
+WORDS = re.compile(rf"{NAMED.pattern}|{FLAG.pattern}|{QUOTED}")
 PARAMETERS = {flag: name for name, flag in FLAGS.items()}  # that have another name on the command line
 FOLDER = "frame.subsvms"  # in a temporary folder
 
@@ -206,18 +208,21 @@ def name_parameters(sentence: str) -> str:
     'n_estimators must be a whole number: see min_confidence'
     >>> name_parameters("see them with --by 'who?', or --no-merge-labels")
     "see them with by='who?', or merge_labels=False"
+    >>> name_parameters("the class '--no-show' is rare: see --by")
+    "the class '--no-show' is rare: see by"
     """
 
-    def name(flag):
-        word = flag[1].replace("-", "_")
+    def name(found):
+        if found[1]:
+            return f"{PARAMETERS.get(found[1], found[1])}={shlex.split(found[2])[0]!r}"
+        if not found[3]:
+            return found[0]
+        word = found[3].replace("-", "_")
         if word.startswith("no_"):
             return f"{word.removeprefix('no_')}=False"
         return PARAMETERS.get(word, word)
 
-    def name_column(flag):
-        return f"{PARAMETERS.get(flag[1], flag[1])}={shlex.split(flag[2])[0]!r}"
-
-    return FLAG.sub(name, NAMED.sub(name_column, sentence))
+    return WORDS.sub(name, sentence)
 
 
 @contextmanager
