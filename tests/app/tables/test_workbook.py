@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nasty_texts import assert_refused, write
 from openpyxl.chart import BarChart, Reference
 from openpyxl.styles import Font, PatternFill
-from workbooks import change_part, load, make_xlsx, unzip
+from workbooks import change_part, load, make_xlsx, unzip, zip_again
 
 from subsvms.app.tables.sheet_xml import letters, read_reference
 from subsvms.app.tables.table import keep_rows, read_table, write_table
@@ -223,3 +223,15 @@ def test_addresses_of_cells_are_letters_and_numbers(column):
     assert read_reference(f"{letters(column)}12") == (11, column)
     with pytest.raises(ValueError, match="is not a cell"):
         read_reference(f"{letters(column)}")
+
+
+def test_a_sheet_that_is_not_in_utf8_comes_back_as_plain_values(tmp_path):
+    path = make_xlsx(tmp_path / "t.xlsx", [["n", "label"], [1, "no"], [2, "yes"]])
+    files = unzip(path)
+    text = re.sub(r"^<\?xml.*?\?>", "", files[SHEET].decode())
+    files[SHEET] = f'<?xml version="1.0" encoding="ISO-8859-1"?>{text}'.encode("latin-1")
+    read = read_table(zip_again(path, files), "label")
+    (note,) = read.notes
+    assert note.endswith(" is not in UTF-8: the result is an .xlsx file of plain values.")
+    write_table(read, tmp_path / "new.xlsx", ["é", "yes"])
+    assert load(tmp_path / "new.xlsx") == [["n", "label"], [1, "é"], [2, "yes"]]

@@ -16,6 +16,7 @@ from subsvms.exceptions import TableError
 MAX_TEXT = 32_767  # characters in a cell of Excel
 EXACT = 2**53  # up to which a cell holds every whole number
 REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
+DECLARED = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"'>]*)")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 
@@ -186,6 +187,20 @@ class Scan:
         if self.column in self.columns:
             end = self._find_end_tag("c")[1]
             self.cells[self.row, self.column] = self.cell_start, end, self.attributes.get("s", "")
+
+
+def is_utf8(data: bytes) -> bool:
+    """Return whether the XML of a sheet is in UTF-8, so that cells can be put into its bytes.
+
+    Examples
+    --------
+    >>> is_utf8(b'<?xml version="1.0"?>'), is_utf8(b"<?xml version='1.0' encoding='latin-1'?>")
+    (True, False)
+    """
+    if b"\0" in data[:4] or data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return False
+    found = DECLARED.match(data)
+    return found is None or found[1].lower() in (b"utf-8", b"us-ascii")
 
 
 def measure_shared(files: Mapping[str, bytes], name: str) -> list[int]:

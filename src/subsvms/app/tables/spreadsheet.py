@@ -16,7 +16,7 @@ from typing import Any
 from subsvms.app.tables.archive import PROTECTED, check_size, close_archive, find_sheets, open_archive, parse
 from subsvms.app.tables.files import Content, check_names, first_sentence, show, suggest
 from subsvms.app.tables.formats import FORMATS, Reading
-from subsvms.app.tables.sheet_xml import Scan, letters, measure_shared
+from subsvms.app.tables.sheet_xml import Scan, is_utf8, letters, measure_shared
 from subsvms.app.tables.text import format_cells
 from subsvms.app.tables.workbook import Workbook, render_workbook
 from subsvms.exceptions import TableError
@@ -84,7 +84,11 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
     if scan is not None and content.format == "xlsx" and place not in scan.formulas:
         part = find_sheets(files, name)[sheet.title]
         wide = max(len(row) for row in sheet.values)
-        text = Workbook(files, part, name, sheet.header, sheet.rows, place, wide)
+        if is_utf8(files[part]):
+            text = Workbook(files, part, name, sheet.header, sheet.rows, place, wide)
+        else:
+            said = f"The sheet {show(sheet.title)} of {name} is not in UTF-8"
+            notes = (*notes, f"{said}: the result is an .xlsx file of plain values.")
     return table, {"text": text, "notes": notes}
 
 
