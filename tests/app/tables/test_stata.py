@@ -121,3 +121,23 @@ def test_without_pyreadstat_it_is_said_what_to_install(tmp_path, monkeypatch):
         "SPSS files need pyreadstat: install it with pip install 'subsvms[spss]', or save the table as CSV."
     )
     assert assert_refused(message, read_table, path, "y") == message
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_marks_of_missing_values_are_lost_and_that_is_said(tmp_path, kind):
+    path = tmp_path / f"t.{kind}"
+    if kind == "sav":
+        frame = pd.DataFrame({"x": [1.0, 2.0, 99.0], "y": ["a", "b", "a"]})
+        pyreadstat.write_sav(frame, str(path), missing_ranges={"x": [99]})
+    else:
+        frame = pd.DataFrame({"x": [1.0, 2.0, "a"], "y": ["a", "b", "a"]})
+        pyreadstat.write_dta(frame, str(path), missing_user_values={"x": ["a"]})
+    read = read_table(path, "y")
+    (note,) = read.notes
+    assert note.endswith(
+        " has its own marks for missing values, as in the column 'x': they are read as missing, and written "
+        "as missing without the mark."
+    )
+    assert read.columns["x"].to_pylist() == [1.0, 2.0, None]
+    write_table(read, tmp_path / f"new.{kind}")
+    assert read_table(tmp_path / f"new.{kind}", "y").notes == ()

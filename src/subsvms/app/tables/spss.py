@@ -11,7 +11,7 @@ from typing import Any
 from subsvms.app.tables.coded import name_labels
 from subsvms.app.tables.files import Content, first_sentence
 from subsvms.app.tables.formats import Reading
-from subsvms.app.tables.stata import explain_reading
+from subsvms.app.tables.stata import explain_reading, note_missing
 from subsvms.exceptions import TableError
 
 
@@ -36,6 +36,7 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
         path = Path(folder) / "table.sav"  # pyreadstat reads from disk
         path.write_bytes(content.data)
         frame, about = library.read_sav(str(path), dates_as_pandas_datetime=True, encoding=reading.encoding)
+        _, raw = library.read_sav(str(path), user_missing=True, metadataonly=True, encoding=reading.encoding)
         columns = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     kept = {
         "file_label": about.file_label or "",
@@ -48,7 +49,8 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
         for code, word in about.variable_value_labels.get(label, {}).items()
         if isinstance(code, int | float) and code % 1 == 0
     }
-    return name_labels(columns, label, classes, partial(render_spss, kept=kept))
+    table, more = name_labels(columns, label, classes, partial(render_spss, kept=kept))
+    return table, more | {"notes": note_missing(list(raw.missing_ranges), content.name)}
 
 
 def render(columns: Any, format: str) -> bytes:

@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import Any
 
 from subsvms.app.tables.coded import name_labels
-from subsvms.app.tables.files import Content, first_sentence
+from subsvms.app.tables.files import Content, first_sentence, show
 from subsvms.app.tables.formats import Reading
 from subsvms.exceptions import TableError
 
@@ -39,7 +39,39 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
     names = {name: known[one] for name, one in used.items() if one in known}
     about = {"texts": texts, "names": names, "kinds": kinds, "title": title}
     classes = {int(code): str(word) for code, word in names.get(str(label), {}).items()}
-    return name_labels(columns, label, classes, partial(render_stata, **about))
+    table, more = name_labels(columns, label, classes, partial(render_stata, **about))
+    gaps = [name for name in frame.columns if frame[name].dtype.kind == "f" and frame[name].isna().any()]
+    return table, more | {"notes": note_missing(find_marked(content, gaps), content.name)}
+
+
+def find_marked(content: Content, gaps: list[str]) -> list[str]:
+    """Return the columns, of those with missing values, that mark some as .a to .z."""
+    from pandas.io.stata import StataMissingValue
+
+    if not gaps:
+        return []
+    with explain_reading(content.name, "Stata"):
+        import pandas as pd
+
+        frame = pd.read_stata(
+            BytesIO(content.data), columns=gaps, convert_missing=True, convert_categoricals=False,
+            convert_dates=False,
+        )  # fmt: skip
+    return [
+        name
+        for name in gaps
+        if any(isinstance(cell, StataMissingValue) and cell.string != "." for cell in frame[name])
+    ]
+
+
+def note_missing(names: Sequence[str], name: str) -> tuple[str, ...]:
+    """Return a note if columns have missing values of several kinds, which are not kept apart."""
+    if not names:
+        return ()
+    return (
+        f"{name} has its own marks for missing values, as in the column {show(names[0])}: they are read as "
+        "missing, and written as missing without the mark.",
+    )
 
 
 @contextmanager
