@@ -354,11 +354,11 @@ class AuditDesk(QuestionDesk):
 
     def _describe_progress(self) -> dict[str, Any]:
         audit, finished = self.work.audit, self.work.finished
-        now, claim = audit.progress, audit.claim
+        now = audit.progress
         return {
             "stage": now.stage, "sentence": str(now), "asked": now.asked, "of": now.of, "share": now.share,
             "answers": self.work.n_rows, "n_answers": audit.n_answers, "finished": finished,
-            "claim": str(claim) if claim.rings or finished else None,
+            "claim": self.work.said if audit.claim.rings or finished else None,
         }  # fmt: skip
 
 

@@ -43,13 +43,19 @@ class Result:
         """Labels that the audit changes without anybody having seen them, by row from 1."""
         if self.turns is None:
             return {}
-        seen = self.answered
-        return {row + 1: label for row, label in self.turns.changed.items() if row + 1 not in seen}
+        seen = {} if self.sample is None else self.sample.answers
+        return {row + 1: label for row, label in self.turns.changed.items() if row not in seen}
 
     @property
     def claims(self) -> list[str]:
         """What may be said, in sentences."""
-        audited = [] if self.turns is None else [str(self.turns.audit.claim)]
+        audited = [] if self.turns is None else [self.turns.said]
+        later = 0 if self.turns is None else len(self.turns.changed) - len(self.unseen)
+        if later:
+            audited.append(
+                f"Of the labels changed without being seen {later} {'was' if later == 1 else 'were'} "
+                "answered for the estimate, which counts more."
+            )
         known = self.sample is not None and self.sample.finished
         return audited + ([str(self.sample.error_rate)] if known and self.sample is not None else [])
 
@@ -130,7 +136,7 @@ def describe_result(result: Result) -> dict[str, Any]:
     }
     if result.turns is not None:
         audit = result.turns.audit
-        claim = audit.claim
+        claim = result.turns.claim
         found["finished"] = claim.finished
         found["rings"] = [
             {

@@ -8,11 +8,14 @@ the first time, and how they are read from a file, which anybody may have change
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from subsvms.app.audit.store import Answer, StoredAudit, StoredEstimate
 from subsvms.app.runs.scores import Scores, make_ranking
-from subsvms.audit import Audit, ErrorRate, Ranking, draw_rows, estimate_error_rate
+from subsvms.audit import Audit, Claim, ErrorRate, Ranking, draw_rows, estimate_error_rate
 from subsvms.exceptions import InputError
 
 ALL = 2**62  # of the upcoming rows
@@ -32,8 +35,8 @@ class Turns:
     audit : Audit
         With all answers whose turn has come.
     needless : dict of int to label
-        Answers that came early, about rows of a set that passed before their turn. They are labels that a
-        person verified, but no part of the claim.
+        Answers that came early, about rows of a set that passed before their turn. They are no part of the
+        claim.
 
     Examples
     --------
@@ -101,14 +104,18 @@ class Turns:
         return row in self.given
 
     def _lacks_repeat(self, row):
-        """Return whether a row that has an answer needs another: it was overturned, and not confirmed."""
+        """Return whether a row that has an answer needs another."""
+        return row not in self.needless and not self._is_settled(row)
+
+    def _is_settled(self, row):
+        """Return whether the answers about a row decide it: they keep its label, or agree on it."""
         given = self.given[row]
-        if not self.audit.repeat or row in self.needless or len(given) > 2:
-            return False
+        if not self.audit.repeat or len(given) > 2:
+            return True
         if len(given) == 2:
-            return given[0] != given[1]
+            return given[0] == given[1]
         ranking = self.audit.ranking
-        return given[0] is not None and ranking.number(given[0]) != ranking.given[row]
+        return given[0] is None or ranking.number(given[0]) == ranking.given[row]
 
     def add(self, row: int, label: Any) -> None:
         """Take an answer about an open row, and enter all answers whose turn has come."""
@@ -140,18 +147,56 @@ class Turns:
 
     @property
     def labels(self) -> dict[int, Any]:
-        """The label of each row that a person decided, by their answers."""
-        classes = self.audit.ranking.classes.tolist()
-        needless = {row: label for row, label in self.needless.items() if label is not None}
+        """The label of each row that a person decided, by their answers.
+
+        With repeats, one answer that is not needed any more overturns a label only if the set that passed
+        says the same; it is not asked again.
+        """
+        ranking = self.audit.ranking
+        classes, passed = ranking.classes.tolist(), set(self.audit.claim.changed.tolist())
+        needless = {
+            row: label
+            for row, label in self.needless.items()
+            if label is not None
+            and (self._is_settled(row) or (row in passed and ranking.number(label) == ranking.suggested[row]))
+        }
         return needless | {row: classes[number] for row, number in self.audit.decided.items()}
 
     @property
     def changed(self) -> dict[int, Any]:
         """The new label of each row that is changed without being seen."""
         ranking = self.audit.ranking
-        classes, seen = ranking.classes.tolist(), self.labels
-        rows = self.audit.claim.changed.tolist()
-        return {row: classes[ranking.suggested[row]] for row in rows if row not in seen}
+        classes, rows = ranking.classes.tolist(), self.audit.claim.changed.tolist()
+        return {row: classes[ranking.suggested[row]] for row in rows if row not in self.needless}
+
+    @property
+    def claim(self) -> Claim:
+        """What may be said: the claim of the audit, in which no row counts as unseen that has an answer.
+
+        It is as true as that one. The rows that have an answer were changed to the suggestion there; now they
+        get that label if a person gave it, and one that is no worse if not. Those that are left are fewer, so
+        no more of them are wrong.
+        """
+        claim, rings = self.audit.claim, []
+        unseen = np.array(list(self.changed), dtype=int)
+        for passed, ring in zip(claim.rings, self.audit.rings, strict=False):
+            n = int(np.isin(ring.rows, unseen).sum())
+            most = None if passed.at_most_wrong is None else min(passed.at_most_wrong, n)
+            rings.append(replace(passed, n_changed=n, at_most_wrong=most))
+        return replace(claim, changed=unseen, rings=tuple(rings))
+
+    @property
+    def said(self) -> str:
+        """The claim in plain words, with the answers that are no part of it."""
+        n = len(self.needless)
+        if not n:
+            return str(self.claim)
+        late = (
+            "1 other answer came when its set had passed already, and is"
+            if n == 1
+            else f"{n} other answers came when their set had passed already, and are"
+        )
+        return f"{self.claim} {late} in none of these numbers."
 
 
 class Sample:
