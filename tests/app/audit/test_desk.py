@@ -65,6 +65,23 @@ def test_with_repeats_nothing_is_told_about_an_answer(made):
     assert (told["given"], told["suggested"], told["overturned"], told["label"]) == (None, None, None, "yes")
 
 
+@pytest.mark.parametrize("repeat", [True, False])
+def test_only_without_repeats_progress_tells_how_many_were_wrong(made, repeat):
+    desk = AuditDesk(made.folder, repeat=repeat)
+    found = []
+    while (question := desk.question("Ann")) is not None:
+        desk.answer("Ann", question["row"], made.clean[question["row"] - 1], question["id"])
+        now, inside = desk.progress(), desk.work.audit.progress
+        if now["stage"] == "confirm" and now["asked"]:
+            found.append(now)
+            n, asked, of = f"{inside.n_rows:,}", inside.asked, inside.of
+            end = f"{asked} of {of}" if repeat else f"{inside.hits} of {asked} wrong so far"
+            assert now["sentence"] == f"Checking a set of {n} labels: {end}"
+            assert now["share"] == (asked / of if repeat else inside.share)
+        assert now["is_proof"] is (now["stage"] == "confirm" and not repeat)
+    assert found
+
+
 def test_without_repeats_an_answer_is_compared_with_the_label(made):
     desk = AuditDesk(made.folder, repeat=False)
     for label in ("yes", "no", None):

@@ -95,7 +95,8 @@ def test_nothing_gives_label_suggestion_or_vote_away_before_the_answer(client):
         collect(answer.json())
     assert keys == {
         "title", "label", "classes", "folder", "is_estimate", "progress", "stage", "sentence", "asked", "of",
-        "share", "answers", "n_answers", "finished", "question", "id", "row", "columns", "values", "told",
+        "share", "is_proof", "answers", "n_answers", "finished", "question", "id", "row", "columns", "values",
+        "told",
     }  # fmt: skip
 
 

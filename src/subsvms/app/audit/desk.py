@@ -125,8 +125,9 @@ class QuestionDesk(OpenedRun):
         -------
         dict
             "stage"; a "sentence" about it, what was "asked" in it "of" how many, and the "share" of the
-            evidence that is there; rows with "answers", of "n_answers"; whether it is "finished"; and the
-            "claim", None as long as nothing may be said.
+            evidence that is there if "is_proof", else of the answers: in an audit with repeats nobody may
+            learn from it which answer overturned a label; rows with "answers", of "n_answers";
+            whether it is "finished"; and the "claim", None as long as nothing may be said.
         """
         with self.lock:
             self._refresh(self.file.read())
@@ -354,9 +355,13 @@ class AuditDesk(QuestionDesk):
 
     def _describe_progress(self) -> dict[str, Any]:
         audit, finished = self.work.audit, self.work.finished
-        now = audit.progress
+        now, said, share = audit.progress, str(audit.progress), audit.progress.share
+        if audit.repeat and now.stage == "confirm":  # hits would tell which answer overturned a label
+            said = f"Checking a set of {now.n_rows:,} labels: {now.asked} of {now.of}"
+            share = now.asked / now.of
         return {
-            "stage": now.stage, "sentence": str(now), "asked": now.asked, "of": now.of, "share": now.share,
+            "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of, "share": share,
+            "is_proof": now.stage == "confirm" and not audit.repeat,
             "answers": self.work.n_rows, "n_answers": audit.n_answers, "finished": finished,
             "claim": self.work.said if audit.claim.rings or finished else None,
         }  # fmt: skip
@@ -428,6 +433,6 @@ class EstimateDesk(QuestionDesk):
         return {
             "stage": "done" if finished else "estimate",
             "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
-            "asked": done, "of": of, "share": done / of, "answers": done, "n_answers": of,
+            "asked": done, "of": of, "share": done / of, "is_proof": False, "answers": done, "n_answers": of,
             "finished": finished, "claim": str(self.work.error_rate) if finished else None,
         }  # fmt: skip

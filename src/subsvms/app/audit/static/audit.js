@@ -51,8 +51,7 @@ function write(id, words) {
   if ($(id).textContent !== words) $(id).textContent = words; // otherwise it would be read out again
 }
 
-function drawProgress({ stage, sentence, asked, of, share, answers, n_answers, finished, claim }) {
-  const isProof = stage === "confirm";
+function drawProgress({ sentence, asked, of, share, is_proof: isProof, answers, n_answers, finished, claim }) {
   write("sentence", finished ? "Done" : sentence);
   $("progress").value = finished ? 1 : isProof ? share : of ? asked / of : 0;
   const bar = isProof ? "; the bar shows how much of the proof is there" : "";
