@@ -111,8 +111,11 @@ def format_claim(claim: Claim) -> str:
     of the 20 checked at random among such labels, 17 were wrong. With 95% confidence at most 31 of the 130
     are wrong.
     """
-    n, sure = claim.n_answers, f"With {claim.confidence:.0%} confidence"
-    checked = f"You checked {n} labels, drawn partly at random; {claim.n_overturned} of them were wrong."
+    n, sure = claim.n_answers, f"With {100 * claim.confidence:.6g}% confidence"
+    checked = (
+        f"You checked {n} {'label' if n == 1 else 'labels'}, drawn partly at random; {claim.n_overturned} of "
+        f"them {_was(claim.n_overturned)} wrong."
+    )
     if not claim.rings:
         if not claim.finished:
             return f"{checked} So far no other label is changed."
@@ -121,8 +124,13 @@ def format_claim(claim: Claim) -> str:
     n_checked, hits = (sum(getattr(ring, name) for ring in claim.rings) for name in ("n_checked", "n_hits"))
     several = claim.at_most_wrong is None
     text = (
-        f"{checked} {n_changed} others were changed without being seen. {sure} fewer labels are wrong now "
+        f"{checked} {n_changed} {'other' if n_changed == 1 else 'others'} "
+        f"{_was(n_changed)} changed without being seen. {sure} fewer labels are wrong now "
         f"than if only your {n} answers had been entered; of the {n_checked} checked at random among such "
-        f"labels, {hits} {'had the suggested label' if several else 'were wrong'}."
+        f"labels, {hits} {'had the suggested label' if several else f'{_was(hits)} wrong'}."
     )
     return text if several else f"{text} {sure} at most {claim.at_most_wrong} of the {n_changed} are wrong."
+
+
+def _was(n):
+    return "was" if n == 1 else "were"

@@ -44,9 +44,10 @@ class ErrorRate:
         untold = f" (and about {self.n_untold} nobody could tell)" if self.n_untold else ""
         few, many = int(np.ceil(self.low * self.n_rows)), int(self.high * self.n_rows)
         return (
-            f"Of {self.n_answers} labels drawn at random {self.n_wrong} were wrong{untold}: with "
-            f"{self.confidence:.0%} confidence between {self.low:.1%} and {self.high:.1%} of all labels are "
-            f"wrong, that is, {few:,} to {many:,} of {self.n_rows:,}."
+            f"Of {self.n_answers} labels drawn at random {self.n_wrong} "
+            f"{'was' if self.n_wrong == 1 else 'were'} wrong{untold}: with "
+            f"{100 * self.confidence:.6g}% confidence between {self.low:.1%} and {self.high:.1%} of all "
+            f"labels are wrong, that is, {few:,} to {many:,} of {self.n_rows:,}."
         )
 
 
@@ -87,7 +88,7 @@ def estimate_error_rate(
     --------
     >>> ranking = Ranking.make(["a", "b"] * 500, ["b", "a"] * 500, np.arange(1000.0))
     >>> print(estimate_error_rate(ranking, {row: "a" for row in range(0, 100, 2)} | {101: "a"}))
-    Of 51 labels drawn at random 1 were wrong: with 95% confidence between 0.0% and 10.4% of all labels are
+    Of 51 labels drawn at random 1 was wrong: with 95% confidence between 0.0% and 10.4% of all labels are
     wrong, that is, 1 to 104 of 1,000.
     """
     ranking = as_ranking(source)

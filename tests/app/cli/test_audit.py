@@ -10,7 +10,7 @@ import pytest
 from auditing import answer_all, fill_in, make_folder, person_of
 from loans import call, read
 
-from subsvms.app.audit.desk import AuditDesk
+from subsvms.app.audit.desk import AuditDesk, EstimateDesk
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,25 @@ def test_an_estimate_in_a_file(corrected, folder, tmp_path):
 def test_mistakes_are_sentences(folder, words, sentence):
     assert said(folder, *words, code=2) == f"subsvms: {sentence}"
     assert not (folder / "audit.json").exists()
+
+
+@pytest.mark.parametrize("words, what", [((), "audit"), (("--estimate", 20), "estimate")])
+def test_an_import_begins_nothing(folder, tmp_path, words, what):
+    path = tmp_path / "a.csv"
+    path.write_text("row,question,answer\n1,0,yes\n")
+    output = said(folder, *words, "--import", path, code=2)
+    assert output.startswith(f"subsvms: There is no {what} in ")
+    assert not (folder / "audit.json").exists()
+
+
+def test_the_confidence_is_chosen_when_it_begins(folder, tmp_path):
+    said(folder, "--confidence", 0.995, "--questions", tmp_path / "q.csv")
+    assert AuditDesk(folder).work.audit.confidence == 0.995
+    said(folder, "--estimate", 20, "--confidence", 0.9, "--questions", tmp_path / "e.csv")
+    assert EstimateDesk(folder).work.confidence == 0.9
+    assert "confidence (0.995, not 0.9)" in said(
+        folder, "--confidence", 0.9, "--questions", tmp_path / "r.csv", code=2
+    )
 
 
 def test_another_seed_is_refused_and_so_is_a_folder_that_is_not_one(folder, tmp_path):

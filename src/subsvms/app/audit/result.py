@@ -149,7 +149,7 @@ def describe_result(result: Result) -> dict[str, Any]:
             ["Labels checked", f"{claim.n_answers} of {audit.n_answers}"],
             ["Of them wrong", str(claim.n_overturned)],
             ["Changed without being seen", str(len(result.unseen))],
-            ["Confidence", f"{claim.confidence:.0%}"],
+            ["Confidence", f"{100 * claim.confidence:.6g}%"],
             ["Overturned labels asked again", "yes" if audit.repeat else "no"],
             ["Seed", str(audit.random_state)],
         ]

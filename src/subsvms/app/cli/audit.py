@@ -31,6 +31,10 @@ def audit(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**31, help="Seed of the questions; by default 0.")
     ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(min=0.5, max=0.999, help="Confidence of what is claimed; by default 0.95."),
+    ] = None,
     questions: Annotated[
         Path | None,
         typer.Option(help="Instead of the page: write the questions to this .csv, .jsonl or .json file."),
@@ -67,9 +71,9 @@ def audit(
     if status:
         print_status(folder)
         return
-    options: dict[str, Any] = {"n_answers": answers, "seed": seed, "repeat": repeat}
+    options: dict[str, Any] = {"n_answers": answers, "seed": seed, "repeat": repeat, "confidence": confidence}
     if estimate is not None:
-        options = {"n_answers": estimate, "seed": seed}
+        options = {"n_answers": estimate, "seed": seed, "confidence": confidence}
     if questions is None and import_from is None:
         open_page(folder, options, port=port, browser=browser, estimate=estimate is not None)
         return
@@ -77,6 +81,7 @@ def audit(
     from subsvms.app.audit.desk import AuditDesk, EstimateDesk
     from subsvms.app.audit.exchange import import_answers, write_questions
 
+    options["create"] = import_from is None  # answers to questions that nobody wrote cannot be right
     desk = AuditDesk(folder, **options) if estimate is None else EstimateDesk(folder, **options)
     if questions is not None:
         print_text(str(write_questions(desk, questions, force=force)))
