@@ -119,6 +119,12 @@ def find_fewest(N, n, h, level, passed=None):
     passed : ndarray of bool of shape (n + 1, n + 1), default=None
         After how many answers (row) with how many hits (column) one would have stopped; None if n was fixed.
 
+    Notes
+    -----
+    The search halves the range, on the condition that `chance_as_extreme` does not fall in W. For a fixed n
+    this is so; with early stops it is where more hits never undo a stop, that is, where each row of `passed`
+    is True from some number of hits on.
+
     Examples
     --------
     >>> find_fewest(100, 10, 9, 0.05)

@@ -10,6 +10,11 @@ the error probability delta of the whole audit a ring spends
 For three classes and more E spends .8 delta, the half its own E with .2 delta. Only a pass lets another ring
 be chosen, so the first ring that would do harm passes with probability at most delta, and if it fails all
 ends.
+
+Whether a pass does harm depends on the draws: it is about the rows that are unseen then, so a ring may be one
+that "would do harm" after some draws and not after others. A ring that could have passed harmfully may thus
+pass harmlessly, and the next one has its own delta: what is proved for several rings is the sum over them,
+each weighed with the probability that it is reached. In simulations the whole stays far below one delta.
 """
 
 from dataclasses import dataclass

@@ -174,6 +174,18 @@ def test_apply_writes_the_section_of_an_audit_that_goes_on(made, tmp_path):
     assert "The audit goes on: what is said above holds for the answers so far." in section
 
 
+def test_a_table_that_cannot_be_written_leaves_the_report_alone(made, tmp_path, monkeypatch):
+    answer_all(AuditDesk(made.folder), person_of(made.clean), most=15)
+
+    def fail(*values, **options):
+        raise TableError("The disk is full.")
+
+    monkeypatch.setattr("subsvms.app.review.apply.write_table", fail)
+    with pytest.raises(TableError, match=r"^The disk is full\.$"):
+        apply_labels(made.folder, output=tmp_path / "f.csv")
+    assert read_section(made.folder) is None
+
+
 @pytest.mark.parametrize("change", [lambda page: page + " ", lambda page: "", lambda page: "\udcff", None])
 def test_a_report_that_was_changed_is_left_alone(made, tmp_path, change):
     path = made.folder / "report.html"

@@ -24,6 +24,19 @@ def test_it_answers_until_it_is_closed(folder):
     assert not any(thread.name == "subsvms review" for thread in threading.enumerate())
 
 
+def test_it_stops_even_if_the_decisions_cannot_be_read(folder, monkeypatch):
+    review = Review(folder, 9505)
+
+    def fail():
+        raise OSError("gone")
+
+    monkeypatch.setattr(review._desk, "refresh", fail)
+    with pytest.raises(OSError, match=r"^gone$"):
+        review.close()
+    review._thread.join(10)
+    assert not review._thread.is_alive()
+
+
 def test_two_reviews_have_two_ports(folder):
     first, second = Review(folder, 9510), Review(folder, 9510)
     assert first.address.split("/")[2] != second.address.split("/")[2]

@@ -67,9 +67,10 @@ class Pages:
 
     async def show_page(self, request: Request) -> Response:
         """Return the page itself."""
+        progress = await self._work(self.desk.progress)
         words = {
             "title": self.desk.title, "base": f"/{self.token}/", "is_estimate": self.is_estimate,
-            "is_blind": self.desk.is_blind, "n_answers": self.desk.progress()["n_answers"],
+            "is_blind": self.desk.is_blind, "n_answers": progress["n_answers"],
         }  # fmt: skip
         return HTMLResponse(TEMPLATES.get_template("audit.html").render(words))
 

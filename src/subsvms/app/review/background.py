@@ -100,8 +100,8 @@ class Review:
     def close(self) -> None:
         """Stop the page; what was decided is kept."""
         if self._decided is None:
+            self._server.should_exit = True  # first: the page stops even if the decisions cannot be read
             self._decided = self.decided
-            self._server.should_exit = True
             self._thread.join()
 
 
