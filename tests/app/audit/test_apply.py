@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from auditing import answer_all, person_of
+from auditing import answer_all, make_folder, person_of
 from loans import call, read
 
 from subsvms.app.audit.apply import apply_labels
@@ -59,6 +59,21 @@ def test_suggestions_that_the_audit_did_not_confirm_are_not_followed_but_missing
     known = [i for i in range(600) if i not in (3, 8)]
     assert found[known].tolist() == wanted[known].tolist()
     assert set(found[[3, 8]]) <= {"no", "yes"} and done.n_followed == 2
+
+
+def test_changes_of_the_run_that_the_audit_did_not_confirm_are_counted(tmp_path):
+    made = make_folder(tmp_path, missing=(), action="fix")
+    desk = AuditDesk(made.folder)
+    given = desk.table.labels.tolist()
+    answer_all(desk, lambda row: given[row])  # a person who keeps every label
+    done = apply_labels(made.folder)
+    corrected, final = (list_labels(made.folder / name) for name in ("corrected.csv", "final.csv"))
+    answered = {answer.row - 1 for answer in desk.log}
+    undone = [
+        i for i in range(600) if corrected[i] != given[i] and final[i] == given[i] and i not in answered
+    ]
+    words = f"{len(undone)} labels that the run changed are as given here: the audit did not confirm them."
+    assert len(undone) > 1 and words in str(done)
 
 
 def test_an_unfinished_audit_changes_only_what_has_passed(made, tmp_path):

@@ -141,13 +141,29 @@ def apply_decisions(
             labels[row - 1] = label
         write_table(table, path, labels, force=force)
         followed = {row: label for row, label in followed.items() if row not in answers | decided}
+        remarks = list(audited.claims)
+        if audited.complete and desk.options.action == "fix":
+            undone = set(desk.rows[desk.flagged].tolist()) - decided.keys() - answers.keys()
+            remarks += [format_undone(len(undone))] * bool(undone)
         return Applied(
             Path(path), len(table), len(decided), len(followed),
             n_kept=len(desk.place.keys() - decided.keys() - followed.keys() - answers.keys()),
             n_changed=int(sum(new != old for new, old in zip(labels, table.labels, strict=True))),
             n_answered=len(audited.answered.keys() - decided.keys()),
             n_unseen=len(audited.unseen.keys() - decided.keys()),
-            remarks=audited.claims,
+            remarks=tuple(remarks),
         )  # fmt: skip
     finally:
         desk.decisions.close()
+
+
+def format_undone(n_rows: int) -> str:
+    """Return that labels which the run changed are as given, because the audit did not confirm them.
+
+    Examples
+    --------
+    >>> format_undone(14)
+    '14 labels that the run changed are as given here: the audit did not confirm them.'
+    """
+    changed = format_count(n_rows, "label that the run changed is", "labels that the run changed are")
+    return f"{changed} as given here: the audit did not confirm {'it' if n_rows == 1 else 'them'}."
