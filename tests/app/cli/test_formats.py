@@ -115,7 +115,9 @@ def test_a_query_is_part_of_the_record(tmp_path, frame):
     call("correct", save(frame, tmp_path / "loans.db"), "--query", query, *QUICK)
     record = json.loads((tmp_path / "loans.subsvms" / "run.json").read_text())
     assert record["options"]["query"] == query and record["found"]["rows"] == 150
-    assert len(Desk(tmp_path / "loans.subsvms").table) == 150
+    desk = Desk(tmp_path / "loans.subsvms")
+    desk.decisions.close()
+    assert len(desk.table) == 150
 
 
 def test_a_guessed_encoding_is_a_note(tmp_path, rows):
