@@ -9,7 +9,8 @@ from auditing import answer_all, make_folder, person_of
 from loans import call, read
 
 from subsvms.app.audit.apply import apply_labels
-from subsvms.app.audit.desk import AuditDesk, EstimateDesk
+from subsvms.app.audit.desk import AuditDesk
+from subsvms.app.audit.estimate_desk import EstimateDesk
 from subsvms.app.audit.result import read_result
 from subsvms.app.report import place_audit
 from subsvms.app.review.desk import Desk

@@ -11,7 +11,8 @@ from auditing import answer_all, person_of, start_person
 from loans import call, make_rows, write
 
 from subsvms.app.audit import desk as desks
-from subsvms.app.audit.desk import AuditDesk, EstimateDesk, NotAsked
+from subsvms.app.audit.desk import AuditDesk, NotAsked
+from subsvms.app.audit.estimate_desk import EstimateDesk
 from subsvms.app.audit.store import AuditFile
 from subsvms.app.review.desk import Desk
 from subsvms.app.runs.decisions import Act

@@ -6,7 +6,8 @@ import pytest
 from auditing import fill_in, person_of
 from loans import call, read, write
 
-from subsvms.app.audit.desk import AuditDesk, EstimateDesk
+from subsvms.app.audit.desk import AuditDesk
+from subsvms.app.audit.estimate_desk import EstimateDesk
 from subsvms.app.audit.exchange import import_answers, read_number, write_questions
 from subsvms.app.audit.store import AuditFile
 from subsvms.audit import Audit, run_audit

@@ -8,7 +8,8 @@ import httpx
 import pytest
 from loans import make_rows, read, write
 
-from subsvms.app.audit.desk import AuditDesk, EstimateDesk
+from subsvms.app.audit.desk import AuditDesk
+from subsvms.app.audit.estimate_desk import EstimateDesk
 from subsvms.app.audit.server import make_app
 from subsvms.app.review.guard import HEADERS
 from subsvms.app.runs.job import do_job
@@ -95,8 +96,8 @@ def test_nothing_gives_label_suggestion_or_vote_away_before_the_answer(client):
         collect(answer.json())
     assert keys == {
         "title", "label", "classes", "folder", "is_estimate", "progress", "stage", "sentence", "asked", "of",
-        "share", "is_proof", "answers", "n_answers", "finished", "question", "id", "row", "columns", "values",
-        "told",
+        "share", "is_proof", "total", "answers", "n_answers", "finished", "question", "id", "row", "columns",
+        "values", "told",
     }  # fmt: skip
 
 

@@ -10,7 +10,8 @@ import pytest
 from auditing import answer_all, fill_in, make_folder, person_of
 from loans import call, read
 
-from subsvms.app.audit.desk import AuditDesk, EstimateDesk
+from subsvms.app.audit.desk import AuditDesk
+from subsvms.app.audit.estimate_desk import EstimateDesk
 
 
 @pytest.fixture(scope="module")
@@ -129,4 +130,8 @@ def test_the_page_is_served_and_ctrl_c_keeps_the_answers(corrected, folder):
     assert second == (
         "Anyone on this machine with this address can answer. Press Ctrl-C to stop; answers are kept.\n"
     )
-    assert process.returncode == 0 and rest == "Locating wrong labels: 3 of 20 (3 of 50 answers).\n"
+    assert (
+        process.returncode == 0
+        and rest
+        == "Locating wrong labels: 3 of 20 (3 of 50 labels; some are asked again, 3 answers so far).\n"
+    )

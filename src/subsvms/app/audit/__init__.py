@@ -2,7 +2,7 @@
 
 - `store`: audit.json, the whole memory of an audit;
 - `turns`: answers of several people, each entered when it is its turn;
-- `desk`: questions and answers as plain values;
+- `desk`: questions and answers as plain values; `estimate_desk`: those about random rows;
 - `server`: the page that asks them.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from subsvms.app.audit.desk import AuditDesk, EstimateDesk, QuestionDesk
-
-FIRST_PORT = 8765
+from subsvms.app.audit.desk import AuditDesk, QuestionDesk
+from subsvms.app.audit.estimate_desk import EstimateDesk
+from subsvms.app.review import FIRST_PORT
 
 
 def serve(

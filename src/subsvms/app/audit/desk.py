@@ -10,6 +10,7 @@ the process only: if two processes show one row, the first answer counts, and th
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,26 +18,27 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.audit.result import read_decisions, read_own_scores, read_result, write_section
-from subsvms.app.audit.store import Answer, AuditFile, Book, StoredAudit, StoredEstimate, add_answer
-from subsvms.app.audit.turns import Sample, Turns, begin_sample, begin_turns, check_state, take
+from subsvms.app.audit.store import Answer, AuditFile, Book, StoredAudit, add_answer
+from subsvms.app.audit.turns import Turns, begin_turns, check_state, take
 from subsvms.app.features.describe import LEFT_OUT
 from subsvms.app.runs.decisions import check_name
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.scores import make_ranking
 from subsvms.app.tables.files import show
-from subsvms.audit import Audit, Ranking, draw_rows
+from subsvms.audit import Audit, Ranking
 from subsvms.exceptions import InputError, TableError
 
 WHOLE = 100_000  # characters of a value: who answers must be able to read all of it
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
-N_ANSWERS, CONFIDENCE = 50, 0.95
+DEFAULTS = {"n_answers": 50, "random_state": 0, "confidence": 0.95}
+NAMES = {"n_answers": "answers", "random_state": "seed", "repeat": "repeats", "confidence": "confidence"}
 
 
 class NotAsked(TableError):
     """An answer to a question that is not asked, or no longer."""
 
 
-class QuestionDesk(OpenedRun):
+class QuestionDesk(OpenedRun, ABC):
     """A run's folder, and questions about its rows; `AuditDesk` and `EstimateDesk` say which.
 
     Parameters
@@ -46,6 +48,8 @@ class QuestionDesk(OpenedRun):
     """
 
     part = ""  # of audit.json
+    command = ""  # that begins it
+    why_one = ""  # why a table has only one
     is_blind = False  # whether nothing is told about an answer, because it may be asked again
 
     def __init__(self, folder: str | Path):
@@ -67,17 +71,47 @@ class QuestionDesk(OpenedRun):
 
     # What the two desks do differently
 
+    @abstractmethod
+    def _begin(self, book: Book, options: dict[str, Any]) -> Book:
+        """Return a book in which the work is begun."""
+
+    @abstractmethod
+    def _list_options(self, stored: Any) -> dict[str, Any]:
+        """Return the options that the stored work was begun with, by the names in `NAMES`."""
+
+    @abstractmethod
     def _start(self, book: Book) -> Any:
         """Return the work that is stored, without its answers."""
-        raise NotImplementedError
 
     def _note_changes(self) -> dict[str, Any]:
         """Return what changes in the stored part with an answer, besides the answers."""
         return {}
 
+    @abstractmethod
     def _describe_progress(self) -> dict[str, Any]:
         """Return where the work stands: plain values."""
-        raise NotImplementedError
+
+    def _open(self, create: bool, **options: Any) -> None:
+        """Go on with what was begun, or begin; options that are None are not asked for."""
+        wanted = {name: value for name, value in options.items() if value is not None}
+
+        def begin(book: Book) -> Book:
+            is_first = getattr(book, self.part) is None  # else another process was first
+            return self._begin(book, DEFAULTS | wanted) if is_first else book
+
+        book, folder = self.file.read(), str(self.folder)
+        if getattr(book, self.part) is None:
+            if not create:
+                raise TableError(f"There is no {self.part} in {folder!r}: begin one with {self.command}.")
+            book = self.file.change(begin)
+        self._refresh(book)
+        found = self._list_options(getattr(book, self.part))
+        for name, value in wanted.items():
+            if found[name] != value:
+                raise TableError(
+                    f"The {self.part} in {folder!r} has other {NAMES[name]} ({found[name]}, not {value}): "
+                    f"leave the option out to go on with it; {self.why_one}."
+                )
 
     # Questions and answers
 
@@ -124,9 +158,10 @@ class QuestionDesk(OpenedRun):
         Returns
         -------
         dict
-            "stage"; a "sentence" about it, what was "asked" in it "of" how many, and the "share" of the
-            evidence that is there if "is_proof", else of the answers: in an audit with repeats nobody may
-            learn from it which answer overturned a label; rows with "answers", of "n_answers";
+            "stage"; a "sentence" about it, and words on the "total"; what was "asked" in it "of" how many,
+            and the "share" of the evidence that is there if "is_proof", else of the answers: in an audit with
+            repeats nobody may learn from it which answer overturned a label; rows with "answers", of
+            "n_answers";
             whether it is "finished"; and the "claim", None as long as nothing may be said.
         """
         with self.lock:
@@ -291,7 +326,8 @@ class AuditDesk(QuestionDesk):
         others are refused.
     """
 
-    part = "audit"
+    part, command = "audit", "subsvms audit"
+    why_one = "a table has one audit, because trying several until one passes would void its claim"
 
     def __init__(
         self,
@@ -304,25 +340,14 @@ class AuditDesk(QuestionDesk):
         create: bool = True,
     ):
         super().__init__(folder)
-        wanted = {"n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence}
-        wanted = {name: value for name, value in wanted.items() if value is not None}
-        book = self.file.read()
-        if book.audit is None:
-            if not create:
-                raise TableError(f"There is no audit in {str(self.folder)!r}: begin one with subsvms audit.")
-            book = self.file.change(lambda book: self._begin(book, wanted))
-        self._refresh(book)
-        self._refuse_others(wanted)
+        self._open(create, n_answers=n_answers, random_state=seed, repeat=repeat, confidence=confidence)
         self.is_blind = self.work.audit.repeat
 
-    def _begin(self, book: Book, wanted: dict[str, Any]) -> Book:
-        if book.audit is not None:  # another process was first
-            return book
+    def _begin(self, book: Book, options: dict[str, Any]) -> Book:
         left_out = sorted(self._list_decided(book))
-        defaults = {"n_answers": N_ANSWERS, "random_state": 0, "repeat": True, "confidence": CONFIDENCE}
-        ranking, options = make_ranking(self.scores, [row - 1 for row in left_out]), defaults | wanted
+        ranking = make_ranking(self.scores, [row - 1 for row in left_out])
         check_enough(ranking, options["n_answers"], "--answers")
-        audit = Audit(ranking, **options)
+        audit = Audit(ranking, **{"repeat": True} | options)
         return replace(book, audit=StoredAudit(audit.state, left_out))
 
     def _list_decided(self, book: Book) -> set[int]:
@@ -330,21 +355,8 @@ class AuditDesk(QuestionDesk):
         rows = set() if book.estimate is None else {answer.row for answer in book.estimate.answers}
         return {row for row in rows | read_decisions(self).keys() if 1 <= row <= len(self.table)}
 
-    def _refuse_others(self, wanted: dict[str, Any]) -> None:
-        state = self.work.audit.state
-        words = {
-            "n_answers": "answers",
-            "random_state": "seed",
-            "repeat": "repeats",
-            "confidence": "confidence",
-        }
-        for name, value in wanted.items():
-            if state[name] != value:
-                raise TableError(
-                    f"The audit in {str(self.folder)!r} has other {words[name]} ({state[name]}, not {value})"
-                    ": leave the option out to go on with it; a table has one audit, because trying several "
-                    "until one passes would void its claim."
-                )
+    def _list_options(self, stored: StoredAudit) -> dict[str, Any]:
+        return stored.state
 
     def _start(self, book: Book) -> Turns:
         assert book.audit is not None
@@ -362,77 +374,13 @@ class AuditDesk(QuestionDesk):
         return {
             "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of, "share": share,
             "is_proof": now.stage == "confirm" and not audit.repeat,
-            "answers": self.work.n_rows, "n_answers": audit.n_answers, "finished": finished,
+            "total": self._format_total(), "answers": self.work.n_rows, "n_answers": audit.n_answers,
+            "finished": finished,
             "claim": self.work.said if audit.claim.rings or finished else None,
         }  # fmt: skip
 
-
-class EstimateDesk(QuestionDesk):
-    """Random rows of a run's folder, to estimate how many labels are wrong; begun, or goes on.
-
-    Parameters
-    ----------
-    folder : path-like
-        Made by `subsvms correct`.
-    n_answers, seed, confidence, create
-        As in `AuditDesk`.
-    """
-
-    part = "estimate"
-
-    def __init__(
-        self,
-        folder: str | Path,
-        *,
-        n_answers: int | None = None,
-        seed: int | None = None,
-        confidence: float | None = None,
-        create: bool = True,
-    ):
-        super().__init__(folder)
-        book = self.file.read()
-        if book.estimate is None:
-            if not create:
-                raise TableError(
-                    f"There is no estimate in {str(self.folder)!r}: begin one with subsvms audit --estimate."
-                )
-            book = self.file.change(lambda book: self._begin(book, n_answers, seed, confidence))
-        self._refresh(book)
-        stored = book.estimate
-        assert stored is not None
-        pairs = {
-            "answers": (n_answers, len(stored.rows)),
-            "seed": (seed, stored.random_state),
-            "confidence": (confidence, stored.confidence),
-        }
-        for name, (wanted, found) in pairs.items():
-            if wanted not in (None, found):
-                raise TableError(
-                    f"The estimate in {str(self.folder)!r} has other {name} ({found}, not {wanted}): leave "
-                    "the option out to go on with it; drawing again would void its confidence."
-                )
-
-    def _begin(self, book, n_answers, seed, confidence):
-        if book.estimate is not None:
-            return book
-        seed, ranking = 0 if seed is None else seed, make_ranking(self.scores)
-        n_answers = N_ANSWERS if n_answers is None else n_answers
-        check_enough(ranking, n_answers, "--estimate")
-        rows = draw_rows(ranking, n_answers, random_state=seed)
-        stored = StoredEstimate(
-            [row + 1 for row in rows], seed, CONFIDENCE if confidence is None else confidence
-        )
-        return replace(book, estimate=stored)
-
-    def _start(self, book: Book) -> Sample:
-        assert book.estimate is not None
-        return begin_sample(book.estimate, self.scores)
-
-    def _describe_progress(self) -> dict[str, Any]:
-        done, of, finished = len(self.work.answers), len(self.work.rows), self.work.finished
-        return {
-            "stage": "done" if finished else "estimate",
-            "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
-            "asked": done, "of": of, "share": done / of, "is_proof": False, "answers": done, "n_answers": of,
-            "finished": finished, "claim": str(self.work.error_rate) if finished else None,
-        }  # fmt: skip
+    def _format_total(self) -> str:
+        """Return how much is done of the whole; repeats come on top of it."""
+        audit = self.work.audit
+        total = f"{self.work.n_rows} of {audit.n_answers} labels"
+        return f"{total}; some are asked again, {len(self.log)} answers so far" if audit.repeat else total

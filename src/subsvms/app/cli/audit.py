@@ -78,7 +78,8 @@ def audit(
         open_page(folder, options, port=port, browser=browser, estimate=estimate is not None)
         return
 
-    from subsvms.app.audit.desk import AuditDesk, EstimateDesk
+    from subsvms.app.audit.desk import AuditDesk
+    from subsvms.app.audit.estimate_desk import EstimateDesk
     from subsvms.app.audit.exchange import import_answers, write_questions
 
     options["create"] = import_from is None  # answers to questions that nobody wrote cannot be right
@@ -114,7 +115,8 @@ def open_page(folder: Path, options: dict[str, Any], *, port: int, browser: bool
 
 def print_status(folder: Path) -> None:
     """Print where the audit and the estimate of a folder stand."""
-    from subsvms.app.audit.desk import AuditDesk, EstimateDesk
+    from subsvms.app.audit.desk import AuditDesk
+    from subsvms.app.audit.estimate_desk import EstimateDesk
     from subsvms.app.audit.store import AuditFile
     from subsvms.app.runs.record import read_record
 
@@ -131,6 +133,6 @@ def print_status(folder: Path) -> None:
 def print_progress(progress: dict[str, Any]) -> None:
     """Print where an audit stands, and what may be said."""
     if not progress["finished"]:
-        print_text(f"{progress['sentence']} ({progress['answers']} of {progress['n_answers']} answers).")
+        print_text(f"{progress['sentence']} ({progress['total']}).")
     if progress["claim"] is not None:
         print_text(progress["claim"])

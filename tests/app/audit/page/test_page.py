@@ -10,7 +10,8 @@ from loans import read, write
 from reviewers import HOSTILE, until
 from web_pages import PAPER
 
-from subsvms.app.audit.desk import AuditDesk, EstimateDesk
+from subsvms.app.audit.desk import AuditDesk
+from subsvms.app.audit.estimate_desk import EstimateDesk
 from subsvms.app.audit.result import read_result
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
@@ -60,7 +61,7 @@ def test_fifty_answers_by_keyboard_alone_are_those_of_the_library(audit, folder,
     assert [row for _, row, _ in log] == asked and len(asked) > 50  # some came again
     ann.see("#claim", str(expected.claim))
     ann.see("#next", f"subsvms apply {folder}")
-    ann.see("#total", "50 of 50 answers")
+    ann.see("#total", "50 of 50 labels")
     given = [row["default"] for row in read(folder.with_name("loans.csv"))]
     assert len(expected.claim.changed) > 0 and read_labels(folder) == list_changes(expected, given)
     assert all(who == "Ann" for _, _, who in read_answers(folder))

@@ -51,11 +51,11 @@ function write(id, words) {
   if ($(id).textContent !== words) $(id).textContent = words; // otherwise it would be read out again
 }
 
-function drawProgress({ sentence, asked, of, share, is_proof: isProof, answers, n_answers, finished, claim }) {
+function drawProgress({ sentence, asked, of, share, is_proof: isProof, total, finished, claim }) {
   write("sentence", finished ? "Done" : sentence);
   $("progress").value = finished ? 1 : isProof ? share : of ? asked / of : 0;
   const bar = isProof ? "; the bar shows how much of the proof is there" : "";
-  write("total", `${count(answers)} of ${count(n_answers)} answers${bar}`);
+  write("total", `${total}${bar}`);
   $("so-far").hidden = finished || !claim || state.meta.is_estimate;
   write("holds", claim ?? "");
 }
