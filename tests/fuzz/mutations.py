@@ -276,9 +276,9 @@ LABELS = (
     '"\x1b[2J"',
 )
 STATEMENTS = (
-    "INSERT INTO decisions SELECT max(id), 10000000, 'label', '\"no\"' FROM acts",
-    "INSERT INTO decisions SELECT max(id), 0, 'accept', '\"no\"' FROM acts",
-    "INSERT INTO decisions SELECT max(id), -5, 'keep', '\"no\"' FROM acts",
+    "INSERT INTO decisions SELECT max(id), 10000000, 'label', '\"no\"', NULL FROM acts",
+    "INSERT INTO decisions SELECT max(id), 0, 'accept', '\"no\"', NULL FROM acts",
+    "INSERT INTO decisions SELECT max(id), -5, 'keep', '\"no\"', NULL FROM acts",
     "PRAGMA user_version = 0", "PRAGMA user_version = 77", "PRAGMA application_id = 1",
     "DROP TRIGGER acts_stay", "CREATE TABLE more (a)", "DROP TABLE decisions",
     "INSERT INTO acts (undoes, who, at) VALUES (999, 'Ann', '2024')",
@@ -297,7 +297,9 @@ def change_decisions(rng, data):
             connection.execute("PRAGMA foreign_keys = OFF")
             if rng.random() < 0.5:
                 forged = (rng.randrange(1, 31), rng.choice(LABELS))
-                connection.execute("INSERT INTO decisions SELECT max(id), ?, 'label', ? FROM acts", forged)
+                connection.execute(
+                    "INSERT INTO decisions SELECT max(id), ?, 'label', ?, NULL FROM acts", forged
+                )
             else:
                 connection.execute(rng.choice(STATEMENTS))
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -96,7 +96,7 @@ def test_labels_that_are_no_class_are_refused_in_a_short_sentence(desk, folder, 
     row = int(desk.rows[0])
     with sqlite3.connect(folder / "decisions.sqlite") as connection:
         connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
-        connection.execute("INSERT INTO decisions VALUES (1, ?, 'label', ?)", (row, json.dumps(label)))
+        connection.execute("INSERT INTO decisions VALUES (1, ?, 'label', ?, NULL)", (row, json.dumps(label)))
     connection.close()
     table = folder.with_name("loans.csv")
     correct = ("correct", table, "--label", "default", "--quiet", "--dry-run", "--decisions")
@@ -108,7 +108,7 @@ def test_labels_that_are_no_class_are_refused_in_a_short_sentence(desk, folder, 
 def test_decisions_about_rows_that_a_table_does_not_have_are_refused(desk, folder):
     with sqlite3.connect(folder / "decisions.sqlite") as connection:
         connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
-        connection.execute("INSERT INTO decisions VALUES (1, 501, 'label', '\"yes\"')")
+        connection.execute("INSERT INTO decisions VALUES (1, 501, 'label', '\"yes\"', NULL)")
     connection.close()
     table = folder.with_name("loans.csv")
     correct = ("correct", table, "--label", "default", "--quiet", "--dry-run", "--decisions")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subsvms.app.runs.decision_file import HISTORY, BrokenFile
+from subsvms.app.runs.decision_file import SCHEMAS, BrokenFile
 from subsvms.app.runs.decisions import (
     Act,
     Conflict,
@@ -158,7 +158,7 @@ def test_a_tampered_file_is_refused_in_a_sentence(tmp_path, damage):
             "schema": "CREATE TABLE more (a)",
             "trigger": "DROP TRIGGER acts_stay",
             "version": "PRAGMA user_version = 99",
-            "label": "INSERT INTO decisions VALUES (1, 2, 'accept', 'no JSON')",
+            "label": "INSERT INTO decisions VALUES (1, 2, 'accept', 'no JSON', NULL)",
         }
         with sqlite3.connect(path) as connection:
             connection.execute(statements[damage])
@@ -299,7 +299,7 @@ def test_a_file_of_another_run_is_refused(run, tmp_path):
 def make_old_file(path, *lines):
     """Write a file of format 1, which does not name its run."""
     connection = sqlite3.connect(path)
-    for statement in HISTORY:
+    for statement in SCHEMAS[1]:
         connection.execute(statement)
     connection.execute("PRAGMA user_version = 1")
     connection.execute("INSERT INTO acts (who, at) VALUES ('Ann', '2026-01-01T00:00:00.000+00:00')")
@@ -318,7 +318,7 @@ def test_a_file_of_format_1_is_read_and_belongs_to_the_run_once_somebody_decides
     for row, book in enumerate(books, 3):
         book.decide([(row, "label", "no")], who="Bob")
     assert {row: one.label for row, one in book.current.items()} == {1: "yes", 2: None, 3: "no", 4: "no"}
-    assert book.file.connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert book.file.connection.execute("PRAGMA user_version").fetchone() == (3,)
     test_history_cannot_be_changed(book)
     for book in books:
         book.close()
@@ -374,7 +374,7 @@ def test_what_a_stranger_adds_while_the_file_is_open_is_refused_each_time(run):
     book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
     with sqlite3.connect(book.file.path) as connection:
         connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
-        connection.execute("INSERT INTO decisions VALUES (1, 1, 'label', '[]')")
+        connection.execute("INSERT INTO decisions VALUES (1, 1, 'label', '[]', NULL)")
     connection.close()
     for _ in range(2):
         with pytest.raises(BrokenFile, match="not a class"):

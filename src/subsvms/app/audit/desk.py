@@ -28,7 +28,6 @@ from subsvms.app.tables.files import show
 from subsvms.audit import Audit, Ranking
 from subsvms.exceptions import InputError, TableError
 
-WHOLE = 100_000  # characters of a value: who answers must be able to read all of it
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
 DEFAULTS = {"n_answers": 50, "random_state": 0, "confidence": 0.95}
 NAMES = {"n_answers": "answers", "random_state": "seed", "repeat": "repeats", "confidence": "confidence"}
@@ -149,7 +148,7 @@ class QuestionDesk(OpenedRun, ABC):
         """Return the question about a row, which counts from 0 here."""
         return {
             "id": len(self.log), "row": row + 1, "columns": self.shown_columns,
-            "values": self.show(row + 1, WHOLE), "classes": self.classes,
+            "values": self.show([row + 1])[0], "classes": self.classes,
         }  # fmt: skip
 
     def progress(self) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def list_lines(desk: QuestionDesk, number: int, rows: list[int]) -> list[dict[st
     """Return one line for each question: its row, its number, the row's values as text, an empty answer."""
     lines: list[dict[str, Any]] = [{ROW: row, QUESTION: number} for row in rows]
     if desk.table.matrix is not None:
-        columns: dict[str, list] = {"features": [desk.show(row)[0] for row in rows]}
+        columns: dict[str, list] = {"features": [line[0] for line in desk.show(rows)]}
     else:
         taken = desk.table.columns.take([row - 1 for row in rows])
         columns = {name: list(map(as_cell, list_values(taken[name]))) for name in desk.columns}

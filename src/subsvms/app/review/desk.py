@@ -1,7 +1,7 @@
 """The issues of a run, the rows they are about, and what was decided: what reviewers have on their desk.
 
-Everything that the page shows comes from here, as plain values. Issues are in the order of issues.csv, worst
-first; rows count from 1.
+Everything that the page shows comes from here, as plain values; only the excerpts in the list are cut. Issues
+are in the order of issues.csv; rows count from 1.
 """
 
 import threading
@@ -9,25 +9,28 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from subsvms._intervals import lower_limit, upper_limit
-from subsvms.app.runs.decisions import Act, Conflict, Decision, Decisions
-from subsvms.app.runs.describe import cut
+from subsvms.app.review.columns import Column, Columns, shorten
+from subsvms.app.review.groups import find_groups
+from subsvms.app.review.progress import OPEN, Progress
+from subsvms.app.runs.decisions import VERDICTS, Act, Conflict, Decision, Decisions, Line
+from subsvms.app.runs.describe import CHARACTERS_SHOWN
+from subsvms.app.runs.issues import DIGITS
 from subsvms.app.runs.names import DECISIONS, RECORD
-from subsvms.app.runs.opened import OpenedRun
+from subsvms.app.runs.opened import OpenedRun, as_text
 from subsvms.app.runs.outputs import read_issues
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
-CONFIDENCE = 0.95  # of each end of the expected precision
 PAGE_ROWS = 200  # issues in one answer, at most
 VALUES_OFFERED = 100  # of a column, to filter by
+PREVIEWED = 2  # columns of a row in the list
 SORTS = ("worst", "row", "confidence", "given", "suggested")
 STATUSES = ("open", "decided", "skipped", "disputed", "all")
 DETAILS = ("label_quality", "vote_share", "withstands", "is_label_issue", "reason")
@@ -45,11 +48,18 @@ class Filter:
         Range of the confidence.
     status : {"open", "decided", "skipped", "disputed", "all"}
         Disputed are rows that people decided differently.
+    who, verdict : str or None
+        Whose decision holds now, and which.
+    note : {"yes"} or None
+        Only rows with a note of anybody.
+    group : str or None
+        Only similar rows; see `groups`.
     column, value : str or None
         A column, and the value that rows must have in it.
     search : str
         Text that a row must contain, in any column.
     sort : {"worst", "row", "confidence", "given", "suggested"}
+        Worst first: those whose given label is most likely wrong.
     """
 
     given: str | None = None
@@ -57,6 +67,10 @@ class Filter:
     low: float = 0.0
     high: float = 1.0
     status: str = "all"
+    who: str | None = None
+    verdict: str | None = None
+    note: str | None = None
+    group: str | None = None
     column: str | None = None
     value: str | None = None
     search: str = ""
@@ -69,6 +83,10 @@ class Filter:
             raise TableError(f"The order must be one of {', '.join(SORTS)}; got {show(self.sort)}.")
         if not 0 <= self.low <= self.high <= 1:
             raise TableError(f"The confidence must go from 0 to 1; got {self.low} to {self.high}.")
+        if self.verdict is not None and self.verdict not in VERDICTS:
+            raise TableError(f"A verdict must be one of {', '.join(VERDICTS)}; got {show(self.verdict)}.")
+        if self.note not in (None, "yes"):
+            raise TableError(f"note must be yes, for rows with a note; got {show(self.note)}.")
 
 
 class Desk(OpenedRun):
@@ -88,11 +106,9 @@ class Desk(OpenedRun):
         )
         self.lock = threading.Lock()
         self._by_column: dict[str, list[str]] = {}
-        self.status = np.zeros(len(self.rows), dtype=np.int8)  # number in STATUSES
-        self.accepted = np.zeros(len(self.rows), dtype=bool)
-        self.disputed = np.zeros(len(self.rows), dtype=bool)
-        self.counts = dict.fromkeys(("decided", "skipped", "disputed", "judged", "accepted"), 0)
-        self.noted = 0  # act up to which the status and the counts are right
+        self.progress = Progress(self.flagged)
+        self.about = Columns(self, self.rows, len(self.table))
+        self.noted = 0  # act up to which the progress is right
         with self._noting():
             pass
 
@@ -101,21 +117,24 @@ class Desk(OpenedRun):
         self.rows = found["row"].to_numpy()
         self.place = {row: i for i, row in enumerate(self.rows.tolist())}
         numbers = {name: number for number, name in enumerate(self.labels)} | {None: -1}
-        self.given = np.array([numbers[label] for label in self.table.labels[self.rows - 1]], dtype=np.int64)
+        self.given = np.array([numbers[label] for label in self.labels_of(self.rows)], dtype=np.int64)
         suggested = found["suggested_label"].to_pylist()
         self.suggested = np.array([numbers[label] for label in suggested], dtype=np.int64)
         self.columns_of_issues = {name: found[name].to_pylist() for name in DETAILS}
         self.confidence = found["confidence"].to_numpy()
         self.flagged = np.array(self.columns_of_issues["is_label_issue"], dtype=bool)
         self.witnesses = {side: found[side].to_pylist() for side in ("supporting", "opposing")}
-        self.names = self._read_names(self.options.id_column)
+        quality = found["label_quality"].to_numpy(zero_copy_only=False)
+        self.expected = 1.0 - np.round(quality, DIGITS)  # that the label is wrong; NaN if none was given
+        self.groups = find_groups(self.given, self.suggested, self.witnesses["supporting"])
+        grouped = np.unique(self.groups[self.groups >= 0]).tolist()
+        self.members = {group: np.flatnonzero(self.groups == group) for group in grouped}
 
-    def _read_names(self, column: str | None) -> list[str]:
-        """Return what the table calls the row of each issue (`--id`); nothing if it has no such column."""
-        if column is None:
-            return []
-        cells = list_values(self.table.columns[column].take(self.rows - 1))
-        return ["" if cell is None else cut(str(cell)) for cell in cells]
+    @cached_property
+    def names(self) -> list[str]:
+        """What the table calls the row of each issue (`--id`); nothing if it has no such column."""
+        column = self.options.id_column
+        return [] if column is None else self.values_of(column)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -130,23 +149,10 @@ class Desk(OpenedRun):
             self.noted = self.decisions.last
 
     def _note(self, rows) -> None:
-        """Update the status of rows about which something was decided or taken back, and the counts."""
+        """Note rows about which something was decided or taken back."""
         for row in rows:
-            place = self.place.get(row)
-            if place is None:
-                continue
-            latest = self.decisions.latest(row)
-            status = 0 if latest is None else 2 if latest.verdict == "skip" else 1
-            accepted = latest is not None and latest.verdict == "accept"
-            for sign, one, agreed in ((-1, self.status[place], self.accepted[place]), (1, status, accepted)):
-                self.counts["decided"] += sign * int(one == 1)
-                self.counts["skipped"] += sign * int(one == 2)
-                self.counts["judged"] += sign * int(one == 1 and self.flagged[place])
-                self.counts["accepted"] += sign * int(agreed and self.flagged[place])
-            self.status[place], self.accepted[place] = status, accepted
-            disputed = is_disputed(self.decisions.stacks.get(row, []))
-            self.counts["disputed"] += int(disputed) - int(self.disputed[place])
-            self.disputed[place] = disputed
+            if row in self.place:
+                self.progress.note(self.place[row], self.decisions.stacks.get(row, []))
 
     def refresh(self) -> None:
         """Read what others decided."""
@@ -163,11 +169,22 @@ class Desk(OpenedRun):
         with self.lock, self._noting():
             return self.decisions.undo(who=who)
 
+    def redo(self, who: str) -> list[Decision]:
+        """Decide again what this person undid last, and return it."""
+        with self.lock, self._noting():
+            return self.decisions.redo(who=who)
+
     @property
     def decided_labels(self) -> dict[int, Any]:
         """The label of each row that people decided, in this review or in the one that the run took over."""
         current = self.decisions.current
-        return dict(self.options.verified) | {row: decision.label for row, decision in current.items()}
+        decided = dict(self.options.verified) | {row: decision.label for row, decision in current.items()}
+        return {row: label for row, label in decided.items() if row not in self.dropped}
+
+    @property
+    def dropped(self) -> set[int]:
+        """Rows that people want left out of the table."""
+        return {row for row, decision in self.decisions.current.items() if decision.verdict == "drop"}
 
     def state(self, since: int) -> dict[str, Any]:
         """Return the progress of the review, and the rows of later acts than `since`."""
@@ -176,25 +193,26 @@ class Desk(OpenedRun):
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What stays the same while the page is open."""
+        """What stays the same while the page is open, and who has decided so far."""
         found = self.record.found
         return {
-            "title": self.title, "label": cut(self.options.label), "classes": self.classes,
-            "columns": self.columns, "issues": len(self), "words": found.words, "action": found.action,
-            "folder": str(self.folder),
+            "title": self.title, "label": self.options.label, "classes": self.classes, "keys": self.classes,
+            "columns": self.columns, "long_columns": self.about.long, "issues": len(self),
+            "words": found.words, "action": found.action, "folder": str(self.folder),
+            "people": sorted(who for who, acts in self.decisions.done.items() if acts),
+            "is_parts": self.options.pool_size is not None,
         }  # fmt: skip
 
     def common_values(self, column: str) -> list[list[Any]]:
-        """Return the most common values of a column in the issues, and how often they occur."""
-        return [list(pair) for pair in Counter(self.values_of(column)).most_common(VALUES_OFFERED)]
+        """Return the most common short values of a column in the issues, and how often they occur."""
+        short = (value for value in self.values_of(column) if len(value) <= CHARACTERS_SHOWN)
+        return [list(pair) for pair in Counter(short).most_common(VALUES_OFFERED)]
 
     @cached_property
     def texts(self) -> list[str]:
         """The values of each issue's row in lower case, to search in."""
-        taken = self.table.columns.take(self.rows - 1)
-        columns = [list_values(taken[name]) for name in self.columns]
-        lines = zip(*columns, strict=True) if columns else ([] for _ in self.rows)
-        return ["\n".join(cut(str(cell)) for cell in line if cell is not None).casefold() for line in lines]
+        lines = zip(*(list_values(column) for column in self.take(self.rows).columns), strict=True)
+        return ["\n".join(map(as_text, line)).casefold() for line in lines]
 
     def values_of(self, column: str) -> list[str]:
         """Return the values that a column has in the issues' rows, as text."""
@@ -202,8 +220,8 @@ class Desk(OpenedRun):
             raise TableError(f"There is no column {show(column)} to filter by.")
         with self.lock:
             if column not in self._by_column:
-                cells = list_values(self.table.columns[column].take(self.rows - 1))
-                self._by_column[column] = ["" if cell is None else cut(str(cell)) for cell in cells]
+                cells = list_values(self.take(self.rows, [column])[column])
+                self._by_column[column] = list(map(as_text, cells))
             return self._by_column[column]
 
     def find(self, wanted: Filter) -> np.ndarray:
@@ -215,9 +233,15 @@ class Desk(OpenedRun):
                     raise TableError(f"There is no class {show(name)}.")
                 keep &= codes == self.classes.index(name)
         if wanted.status == "disputed":
-            keep &= self.disputed
+            keep &= self.progress.disputed
         elif wanted.status != "all":
-            keep &= self.status == STATUSES.index(wanted.status)
+            keep &= self.progress.status == STATUSES.index(wanted.status)
+        if wanted.note is not None:
+            keep &= self.progress.noted
+        if wanted.group is not None:
+            keep &= np.isin(np.arange(len(self)), self._read_group(wanted.group))
+        if wanted.who is not None or wanted.verdict is not None:
+            keep &= self._find_decided(wanted.who, wanted.verdict)
         if wanted.column is not None and wanted.value is not None:
             keep &= np.array([cell == wanted.value for cell in self.values_of(wanted.column)], dtype=bool)
         if wanted.search:
@@ -225,47 +249,105 @@ class Desk(OpenedRun):
             keep &= np.array([text in line for line in self.texts], dtype=bool)
         found = np.flatnonzero(keep)
         key = {
-            "worst": found, "row": self.rows[found], "confidence": -self.confidence[found],
+            "worst": -self.expected[found], "row": self.rows[found], "confidence": -self.confidence[found],
             "given": self.given[found], "suggested": self.suggested[found],
         }[wanted.sort]  # fmt: skip
         return found[np.argsort(key, kind="stable")]
 
+    def _read_group(self, name: str) -> np.ndarray:
+        """Return the places of the issues in a group, which is called by the row of the first of them."""
+        place = self.place.get(int(name) if name.isdecimal() and len(name) < 16 else 0, -1)
+        if place not in self.members:
+            raise TableError(f"There is no group {show(name)}.")
+        return self.members[place]
+
+    def _find_decided(self, who: str | None, verdict: str | None) -> np.ndarray:
+        """Return which issues have a decision of this person, with this verdict, that holds now."""
+        found = np.zeros(len(self), dtype=bool)
+        for place in np.flatnonzero(self.progress.status != OPEN).tolist():
+            latest = self.decisions.latest(int(self.rows[place]))
+            if latest is not None:
+                found[place] = who in (None, latest.who) and verdict in (None, latest.verdict)
+        return found
+
+    def list_briefly(self, numbers: list[int]) -> list[dict[str, Any]]:
+        """Return what a list shows of some issues."""
+        return [
+            self.brief(number) | {"preview": preview}
+            for number, preview in zip(numbers, self._preview(numbers), strict=True)
+        ]
+
     def brief(self, number: int) -> dict[str, Any]:
-        """Return what a list shows of an issue."""
-        row = int(self.rows[number])
+        """Return what is known about an issue in short, but for the preview of its values."""
+        row, group, expected = int(self.rows[number]), int(self.groups[number]), self.expected[number]
         return {
             "row": row,
             "id": self.names[number] if self.names else None,
-            "given": cut(self.classes[self.given[number]]) if self.given[number] >= 0 else None,
-            "suggested": cut(self.classes[self.suggested[number]]),
+            "given": self.classes[self.given[number]] if self.given[number] >= 0 else None,
+            "suggested": self.classes[self.suggested[number]],
             "confidence": float(self.confidence[number]),
+            "expected": None if np.isnan(expected) else float(expected),
             "flagged": self.columns_of_issues["is_label_issue"][number],
+            "group": self._describe_group(group) if group >= 0 else None,
             "decision": as_plain(self.decisions.latest(row)),
         }
+
+    def _describe_group(self, group: int) -> dict[str, Any]:
+        members = self.members[group]
+        n_open = int((self.progress.status[members] == OPEN).sum())
+        return {"id": str(self.rows[group]), "size": len(members), "open": n_open}
+
+    def _preview(self, numbers: list[int]) -> list[list[dict[str, str]]]:
+        """Return an excerpt of each issue's long text, or of the two columns that matter most."""
+        long = [name for name in self.about.long if self.about.uses[name] is not None][:1]
+        shown = [long or [one.name for one in self.rank_columns(number)[:PREVIEWED]] for number in numbers]
+        needed = sorted({name for names in shown for name in names})
+        taken = self.take(self.rows[numbers], needed)
+        cells = {name: list_values(taken[name]) for name in needed}
+        return [
+            [{"column": name, "excerpt": shorten(as_text(cells[name][i]))} for name in names]
+            for i, names in enumerate(shown)
+        ]
+
+    def list_witnesses(self, number: int) -> list[int]:
+        """Return the rows that speak for the suggestion, and then those that speak against it."""
+        return [*self.witnesses["supporting"][number], *self.witnesses["opposing"][number]]
+
+    def rank_columns(self, number: int) -> list[Column]:
+        """Return the columns, those first that tell the witnesses of an issue apart."""
+        taken = self.take(self.list_witnesses(number))
+        n_supporting = len(self.witnesses["supporting"][number])
+        return self.about.rank(taken, n_supporting, int(self.suggested[number]), int(self.given[number]))
 
     def describe(self, row: int) -> dict[str, Any]:
         """Return all that is known about an issue, and the rows that speak for and against it."""
         if row not in self.place:
             raise KeyError(row)
         number = self.place[row]
-        details = {name: values[number] for name, values in self.columns_of_issues.items()}
-        sides = {
-            side: [
-                {
-                    "row": witness,
-                    "label": cut(str(self.table.labels[witness - 1])),
-                    "values": self.show(witness),
-                }
-                for witness in rows[number]
-            ]
-            for side, rows in self.witnesses.items()
-        }
+        witnesses = self.list_witnesses(number)
+        columns, labels = self.rank_columns(number), self.labels_of(witnesses)
+        codes = int(self.suggested[number]), int(self.given[number])
+        rows = [dict(zip(self.shown_columns, line, strict=True)) for line in self.show([row, *witnesses])]
+        own, *others = [
+            {
+                "values": [values[column.name] for column in columns],
+                "marks": self.about.mark(values, *codes),
+            }
+            for values in rows
+        ]
+        found = [
+            {"row": witness, "label": str(label), **other}
+            for witness, label, other in zip(witnesses, labels, others, strict=True)
+        ]
+        n_supporting = len(self.witnesses["supporting"][number])
         history = [as_plain(decision) for decision in self.decisions.stacks.get(row, [])]
-        return self.brief(number) | details | sides | {
-            "columns": self.shown_columns, "values": self.show(row), "history": history,
+        details = {name: values[number] for name, values in self.columns_of_issues.items()}
+        return self.list_briefly([number])[0] | details | own | {
+            "columns": [column._asdict() for column in columns], "history": history, "carriers": None,
+            "supporting": found[:n_supporting], "opposing": found[n_supporting:],
         }  # fmt: skip
 
-    def settle(self, row: int, verdict: str, label: str | None) -> tuple[int, str, Any]:
+    def settle(self, row: int, verdict: str, label: str | None, note: str | None = None) -> Line:
         """Return a decision as it is stored, with the label that the row has then."""
         number = self.place[row]
         names = {"accept": self.suggested[number], "keep": self.given[number]}
@@ -274,29 +356,20 @@ class Desk(OpenedRun):
                 raise TableError(f"There is no class {show(label)}: choose one of those in the table.")
             for same, code in names.items():  # the suggested label accepts, the given one keeps
                 verdict = same if code == self.classes.index(label) else verdict
-            return row, verdict, self.values[label]
-        if verdict == "skip":
-            return row, verdict, None
+            return Line(row, verdict, self.values[label], note)
+        if verdict in ("skip", "drop"):
+            return Line(row, verdict, None, note)
         if verdict not in names:
-            raise TableError(f"A verdict must be accept, keep, label or skip; got {show(verdict)}.")
+            raise TableError(f"A verdict must be one of {', '.join(VERDICTS)}; got {show(verdict)}.")
         if names[verdict] < 0:
             raise TableError(
                 f"Row {row} has no label to keep: accept the suggestion, give it another label, or skip it."
             )
-        return row, verdict, self.labels[int(names[verdict])]
+        return Line(row, verdict, self.labels[int(names[verdict])], note)
 
     def count(self) -> dict[str, Any]:
         """Return the progress of the review, and how many suggestions are right as far as it shows."""
-        low, high = compute_limits(self.counts["accepted"], self.counts["judged"])
-        return {"issues": len(self), **self.counts, "low": low, "high": high}
-
-
-@lru_cache
-def compute_limits(accepted: int, judged: int) -> tuple[float | None, float | None]:
-    """Return the ends of an interval for the share of suggestions that are right."""
-    if judged == 0:
-        return None, None
-    return float(lower_limit(accepted, judged, CONFIDENCE)), float(upper_limit(accepted, judged, CONFIDENCE))
+        return self.progress.describe()
 
 
 def format_count(number: int, one: str, more: str | None = None) -> str:
@@ -314,14 +387,8 @@ def as_plain(decision: Decision | None) -> dict[str, Any] | None:
     """Return a decision for the page."""
     if decision is None:
         return None
-    label = None if decision.label is None else cut(str(decision.label))
+    label = None if decision.label is None else str(decision.label)
     return {
         "act": decision.act, "verdict": decision.verdict, "label": label, "who": decision.who,
-        "at": decision.at,
+        "at": decision.at, "note": decision.note,
     }  # fmt: skip
-
-
-def is_disputed(decisions: list[Decision]) -> bool:
-    """Return whether the latest decisions of several people about a row give it different labels."""
-    latest = {one.who: one.label for one in decisions if one.verdict != "skip"}
-    return len(set(latest.values())) > 1

@@ -1,12 +1,14 @@
 """Issues out to other tools, and decisions made elsewhere back in.
 
 - jsonl: JSON Lines, one issue each, for programs;
-- label-studio: JSON, one task each, the suggestion as a prediction, for a Choices control called `label`;
+- label-studio: JSON, one task each, the suggestion as a prediction and the decision as an annotation, for a
+  Choices control called `label`, another called `drop`, and a TextArea called `note`;
 - spotlight: Parquet, for Renumics Spotlight or any data frame.
 
 Decisions come back as what Label Studio exports, or as JSON Lines, CSV or Parquet with the columns `row` and
 `label`, such as an exported file that was filled in. The suggested label accepts the suggestion, the given
-label keeps it, and any other class is another label.
+label keeps it, and any other class is another label. Without a label, the column `verdict` may say skip or
+drop: leave the row out. The column `note` goes with the decision. Values are whole.
 """
 
 import csv
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.review.desk import Desk, format_count
-from subsvms.app.runs.decisions import NAME_CHARACTERS, Act, check_name
+from subsvms.app.runs.decisions import NAME_CHARACTERS, Act, Line, check_name, check_note
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values
@@ -29,6 +31,9 @@ FORMATS = {"jsonl": ".jsonl", "label-studio": ".json", "spotlight": ".spotlight.
 KNOWN = (  # about an issue, before what was decided
     "row", "given", "suggested", "confidence", "label_quality", "withstands", "is_label_issue", "reason",
 )  # fmt: skip
+DECIDED = ("label", "verdict", "who", "note")  # about an issue
+UNLABELLED = ("skip", "drop")  # verdicts that give no label
+LEAVE_OUT = "leave this row out"  # the only choice of the control `drop` in Label Studio
 UNNAMED = "import"  # who decided, if a file does not say
 UNREADABLE = (
     OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError, NotImplementedError,
@@ -49,7 +54,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """Decisions that were imported, and lines without a label, which were skipped.
+    """Decisions that were imported, and lines that decide nothing, which were left alone.
 
     Attributes
     ----------
@@ -92,7 +97,7 @@ def export_issues(
     try:
         path = output or desk.folder / f"issues{FORMATS[format]}"
         target = desk.check_output(path, force=force)
-        lines = [describe(desk, row) for row in desk.rows.tolist()]
+        lines = describe_issues(desk)
         write_content(
             target, {"jsonl": as_jsonl, "label-studio": as_tasks, "spotlight": as_parquet}[format](lines)
         )
@@ -101,18 +106,22 @@ def export_issues(
         desk.decisions.close()
 
 
-def describe(desk: Desk, row: int) -> dict[str, Any]:
-    """Return an issue as one plain object."""
-    found = desk.describe(row)
-    decision = found["decision"] or {}
-    named = {} if found["id"] is None else {"id": found["id"]}
-    return {
-        **{name: found[name] for name in KNOWN[:1]},
-        **named,
-        **{name: found[name] for name in KNOWN[1:]},
-        **{name: decision.get(name) for name in ("label", "verdict", "who")},
-        "values": dict(zip(found["columns"], found["values"], strict=True)),
-    }
+def describe_issues(desk: Desk) -> list[dict[str, Any]]:
+    """Return each issue as one plain object."""
+    lines = []
+    for number, values in enumerate(desk.show(desk.rows.tolist())):
+        found = desk.brief(number)
+        known = found | {name: column[number] for name, column in desk.columns_of_issues.items()}
+        decision = found["decision"] or {}
+        named = {} if found["id"] is None else {"id": found["id"]}
+        lines.append({
+            **{name: known[name] for name in KNOWN[:1]},
+            **named,
+            **{name: known[name] for name in KNOWN[1:]},
+            **{name: decision.get(name) for name in DECIDED},
+            "values": dict(zip(desk.shown_columns, values, strict=True)),
+        })  # fmt: skip
+    return lines
 
 
 def as_jsonl(lines: list[dict[str, Any]]) -> bytes:
@@ -126,13 +135,31 @@ def as_tasks(lines: list[dict[str, Any]]) -> bytes:
     for line in lines:
         shown = [f"{name}: {value}" for name, value in line["values"].items()]
         data = {name: line[name] for name in ("row", "id", "given", "suggested", "reason") if name in line}
-        chosen = {"choices": [line["suggested"]]}
-        choice = {"from_name": "label", "to_name": "text", "type": "choices", "value": chosen}
+        guess = make_part("label", "choices", line["suggested"])
         tasks.append({
             "data": data | {"text": "\n".join(shown), "values": line["values"]},
-            "predictions": [{"model_version": "subsvms", "score": line["confidence"], "result": [choice]}],
+            "predictions": [{"model_version": "subsvms", "score": line["confidence"], "result": [guess]}],
+            "annotations": [] if line["verdict"] is None else [make_annotation(line)],
         })  # fmt: skip
     return json.dumps(tasks, ensure_ascii=False, indent=1).encode()
+
+
+def make_annotation(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a decision as Label Studio's annotation; a skipped row is one that was cancelled there."""
+    entered = {
+        "label": line["label"],
+        "drop": LEAVE_OUT if line["verdict"] == "drop" else None,
+        "note": line["note"],
+    }
+    kinds = {"label": "choices", "drop": "choices", "note": "textarea"}
+    result = [make_part(name, kinds[name], value) for name, value in entered.items() if value is not None]
+    return {"was_cancelled": line["verdict"] == "skip", "result": result}
+
+
+def make_part(control: str, kind: str, value: str) -> dict[str, Any]:
+    """Return what somebody entered in one of Label Studio's controls."""
+    key = {"choices": "choices", "textarea": "text"}[kind]
+    return {"from_name": control, "to_name": "text", "type": kind, "value": {key: [value]}}
 
 
 def as_parquet(lines: list[dict[str, Any]]) -> bytes:
@@ -165,11 +192,11 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     desk = Desk(folder)  # after what may be refused: it writes tables into an empty file of decisions
     try:
         spelled = spell_classes(desk)
-        acts: list[tuple[dict[int, tuple], str]] = []  # of one person each, in the order of the file
+        acts: list[tuple[dict[int, Line], str]] = []  # of one person each, in the order of the file
         skipped = 0
         for place, line in enumerate(lines, 1):
-            label = line.get("label")
-            if label is None or label != label or label == "":
+            label, verdict = (_read_cell(line.get(name)) for name in ("label", "verdict"))
+            if label is None and verdict not in UNLABELLED:
                 skipped += 1
                 continue
             row = read_row(line["row"])
@@ -181,15 +208,25 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
             name = check_name(str(line.get("who") or unnamed)[:NAME_CHARACTERS])
             if not acts or acts[-1][1] != name:
                 acts.append(({}, name))
-            acts[-1][0][row] = desk.settle(row, "label", spelled.get(str(label), str(label)))
+            chosen = None if label is None else spelled.get(str(label), str(label))
+            note = check_note(_read_cell(line.get("note")))
+            acts[-1][0][row] = desk.settle(row, verdict if label is None else "label", chosen, note)
         before = desk.decisions.current
         made = [line for decided, _ in acts for line in decided.values()]
-        replaced = sum(row in before and before[row].label != label for row, _, label in made)
+        replaced = sum(
+            line.row in before and (before[line.row].verdict, before[line.row].label) != line[1:3]
+            for line in made
+        )
         if acts:
             desk.decide_many([Act(list(decided.values()), name) for decided, name in acts])
         return Imported(len(made), skipped, replaced)
     finally:
         desk.decisions.close()
+
+
+def _read_cell(value):
+    """Return a value of a file; None if there is none."""
+    return None if value is None or value != value or value == "" else value
 
 
 def spell_classes(desk: OpenedRun) -> dict[str, str]:
@@ -274,16 +311,24 @@ def find_separator(head: str) -> str:
 
 
 def read_task(task: dict[str, Any]) -> dict[str, Any]:
-    """Return the last completed annotation of one of Label Studio's tasks."""
-    found = {"row": task["data"]["row"], "label": None, "who": None}
-    for annotation in task.get("annotations") or []:
-        if annotation.get("was_cancelled"):
-            continue
-        choices = [
-            part["value"]["choices"][0] for part in annotation["result"] if part.get("type") == "choices"
-        ]
-        if choices:
-            person = annotation.get("completed_by")
+    """Return the last completed annotation of one of Label Studio's tasks, or that somebody skipped it."""
+    found = {"row": task["data"]["row"], **dict.fromkeys(DECIDED)}
+    annotations = task.get("annotations") or []
+    for one in sorted(annotations, key=lambda one: not one.get("was_cancelled")):  # completed ones count more
+        choices = {
+            part.get("from_name"): part["value"]["choices"][0]
+            for part in one["result"]
+            if part.get("type") == "choices"
+        }
+        notes = [part["value"]["text"] for part in one["result"] if part.get("type") == "textarea"]
+        is_drop = choices.pop("drop", None) is not None
+        if one.get("was_cancelled") or is_drop or choices:
+            person = one.get("completed_by")
             person = person.get("email") if isinstance(person, dict) else person
-            found |= {"label": choices[-1], "who": None if person is None else str(person)}
+            found |= {
+                "label": None if one.get("was_cancelled") or is_drop else [*choices.values()][-1],
+                "verdict": "drop" if is_drop else "skip" if one.get("was_cancelled") else None,
+                "note": "\n".join(notes[-1]) if notes and isinstance(notes[-1], list) else None,
+                "who": None if person is None else str(person),
+            }
     return found

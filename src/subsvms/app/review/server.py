@@ -28,7 +28,7 @@ from subsvms.app.review.guard import (
     read_body,
 )
 from subsvms.app.runs.decision_file import BrokenFile
-from subsvms.app.runs.decisions import Act, Conflict, NothingToUndo, check_name
+from subsvms.app.runs.decisions import Act, Conflict, NothingToUndo, check_name, check_note
 from subsvms.exceptions import TableError
 
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
@@ -90,6 +90,7 @@ def make_app(desk: Desk, token: str, hosts: set[str]) -> ASGIApp:
         Route("/api/decide", pages.decide, methods=["POST"]),
         Route("/api/decide-all", pages.decide_all, methods=["POST"]),
         Route("/api/undo", pages.undo, methods=["POST"]),
+        Route("/api/redo", pages.redo, methods=["POST"]),
         Mount("/static", StaticFiles(packages=[("subsvms.app.review", "static")])),
     ]
     handlers: Any = {Refusal: answer_refusal, TableError: answer_mistake, BrokenFile: answer_damage}
@@ -116,7 +117,7 @@ class Pages:
 
     async def show_meta(self, request: Request) -> Response:
         """Return what does not change: classes, columns, the summary in words."""
-        return JSONResponse(self.desk.meta)
+        return JSONResponse(await asyncio.to_thread(lambda: self.desk.meta))
 
     async def list_issues(self, request: Request) -> Response:
         """Return a page of the issues that match a filter."""
@@ -125,7 +126,7 @@ class Pages:
         last = self.desk.decisions.last  # before the search: whoever has this list has seen these acts
         found = await asyncio.to_thread(self.desk.find, parse_filter(words))
         shown = found[offset : offset + min(limit, PAGE_ROWS)].tolist()
-        issues = [self.desk.brief(number) for number in shown]
+        issues = await asyncio.to_thread(self.desk.list_briefly, shown)
         return JSONResponse({"total": len(found), "offset": offset, "last": last, "issues": issues})
 
     async def describe_issue(self, request: Request) -> Response:
@@ -133,7 +134,7 @@ class Pages:
         row = request.path_params["row"]
         if row not in self.desk.place:
             raise Refusal(404, f"Row {row} is not an issue.")
-        return JSONResponse(self.desk.describe(row))
+        return JSONResponse(await asyncio.to_thread(self.desk.describe, row))
 
     async def list_values(self, request: Request) -> Response:
         """Return the most common values of a column in the issues."""
@@ -154,7 +155,8 @@ class Pages:
         row, who, seen = body.get("row"), check_name(body.get("who")), read_seen(body)
         if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
             raise Refusal(404, "This row is not an issue.")
-        decided = self.desk.settle(row, str(body.get("verdict")), body.get("label"))
+        note = check_note(body.get("note"))
+        decided = self.desk.settle(row, str(body.get("verdict")), body.get("label"), note)
         try:
             act = await self.writer.decide(Act([decided], who, seen))
         except Conflict as conflict:
@@ -175,10 +177,10 @@ class Pages:
             raise Refusal(409, f"The filter finds {rows} now: look again and confirm.")
         if len(found) == 0:
             raise Refusal(409, "There is no row left to decide.")
-        verdict, label = str(body.get("verdict")), body.get("label")
+        verdict, label, note = str(body.get("verdict")), body.get("label"), check_note(body.get("note"))
         if verdict == "keep" and (self.desk.given[found] >= 0).any():
             found = found[self.desk.given[found] >= 0]  # nothing can be kept where no label was given
-        decided = [self.desk.settle(row, verdict, label) for row in self.desk.rows[found].tolist()]
+        decided = [self.desk.settle(row, verdict, label, note) for row in self.desk.rows[found].tolist()]
         try:
             keep_theirs = body.get("keep_theirs") is True
             act = await self.writer.decide(Act(decided, who, seen, keep_theirs))
@@ -189,7 +191,7 @@ class Pages:
             names = sorted({one.who for one in theirs})
             last = max(one.act for one in theirs)
             raise Refusal(409, why, differing=len(theirs), names=names, last=last) from None
-        latest = [self.desk.decisions.latest(row) for row, _, _ in decided]
+        latest = [self.desk.decisions.latest(line.row) for line in decided]
         n_rows = sum(one is not None and one.who == who for one in latest)
         return JSONResponse({"act": act, "rows": n_rows, **self.desk.count()})
 
@@ -201,6 +203,18 @@ class Pages:
         except NothingToUndo:
             raise Refusal(409, "You have nothing left to undo.") from None
         return JSONResponse({"rows": [decision.row for decision in taken], **self.desk.count()})
+
+    async def redo(self, request: Request) -> Response:
+        """Decide again what this person undid last."""
+        who = check_name((await read_body(request)).get("who"))
+        try:
+            again = await asyncio.to_thread(self.desk.redo, who)
+        except NothingToUndo:
+            raise Refusal(409, "You have nothing to redo.") from None
+        except Conflict as conflict:
+            name = conflict.theirs[0].who
+            raise Refusal(409, f"{name} decided differently since, so nothing was redone.") from None
+        return JSONResponse({"rows": [decision.row for decision in again], **self.desk.count()})
 
 
 def read_seen(body: dict[str, Any]) -> int | None:

@@ -4,8 +4,9 @@ The file is in WAL mode and every commit is on disk before it is acknowledged. F
 overwritten while they are open, and SQLite would go on writing to what nobody can find any more. So before
 and after each commit the files under our names are compared with those that were opened.
 
-A file of format 1 does not say which run it belongs to: with the first act that is added it becomes one of
-format 2, which belongs to the run beside it.
+Files of earlier formats are read as they are. With the first act that is added, one becomes a file of our
+format, in the same commit: format 1 did not say which run it belongs to, and takes the one beside it; format
+2 had neither notes nor rows that are left out.
 """
 
 import os
@@ -21,16 +22,24 @@ from subsvms.app.tables.files import digest_file, show
 from subsvms.exceptions import TableError
 
 HEADER = b"SQLite format 3\0"  # how every such file begins
-FORMAT = 2  # format 1 did not say which run it belongs to
+FORMAT = 3
 APPLICATION = int.from_bytes(b"SVMd", "big")  # in the header of the file
 REFUSE = "BEGIN SELECT RAISE(ABORT, 'history is append-only'); END"
-HISTORY = (
+ACTS = (
     """CREATE TABLE acts (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     undoes INTEGER UNIQUE REFERENCES acts(id),
     who TEXT NOT NULL,
     at TEXT NOT NULL
 ) STRICT""",
+    f"CREATE TRIGGER acts_stay BEFORE UPDATE ON acts {REFUSE}",
+    f"CREATE TRIGGER acts_remain BEFORE DELETE ON acts {REFUSE}",
+)
+KEPT = (
+    f"CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions {REFUSE}",
+    f"CREATE TRIGGER decisions_remain BEFORE DELETE ON decisions {REFUSE}",
+)
+EARLIER_LINES = (  # of formats 1 and 2
     """CREATE TABLE decisions (
     act INTEGER NOT NULL REFERENCES acts(id),
     row INTEGER NOT NULL,
@@ -38,24 +47,32 @@ HISTORY = (
     label TEXT,
     PRIMARY KEY (act, row)
 ) STRICT, WITHOUT ROWID""",
-    f"CREATE TRIGGER acts_stay BEFORE UPDATE ON acts {REFUSE}",
-    f"CREATE TRIGGER acts_remain BEFORE DELETE ON acts {REFUSE}",
-    f"CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions {REFUSE}",
-    f"CREATE TRIGGER decisions_remain BEFORE DELETE ON decisions {REFUSE}",
+    *KEPT,
+)
+LINES = (
+    """CREATE TABLE decisions (
+    act INTEGER NOT NULL REFERENCES acts(id),
+    row INTEGER NOT NULL,
+    verdict TEXT NOT NULL CHECK (verdict IN ('accept', 'keep', 'label', 'skip', 'drop')),
+    label TEXT,
+    note TEXT,
+    PRIMARY KEY (act, row)
+) STRICT, WITHOUT ROWID""",
+    *KEPT,
 )
 OWNER = (
     "CREATE TABLE run (number INTEGER PRIMARY KEY CHECK (number = 1), sha256 TEXT NOT NULL) STRICT",
     f"CREATE TRIGGER run_stays BEFORE UPDATE ON run {REFUSE}",
     f"CREATE TRIGGER run_remains BEFORE DELETE ON run {REFUSE}",
 )
-SCHEMAS = {1: HISTORY, FORMAT: HISTORY + OWNER}
+SCHEMAS = {1: ACTS + EARLIER_LINES, 2: ACTS + EARLIER_LINES + OWNER, FORMAT: ACTS + LINES + OWNER}
 # Errors that are about the disk, permissions or other processes, and not about what is in the file.
 OUTSIDE = tuple(
     f"SQLITE_{name}" for name in "FULL IOERR READONLY CANTOPEN PERM BUSY LOCKED NOMEM PROTOCOL".split()
 )
 
-Entry = tuple[tuple[int, int | None, str, str], list[tuple[int, str, str]]]
-"""An act (number, act that it takes back, who, when), and its lines (row, verdict, label in JSON)."""
+Entry = tuple[tuple[int, int | None, str, str], list[tuple[int, str, str, str | None]]]
+"""An act (number, act that it takes back, who, when), and its lines (row, verdict, label in JSON, note)."""
 
 
 class Sums(NamedTuple):
@@ -72,7 +89,7 @@ class Sums(NamedTuple):
             self.acts + len(entries),
             max([self.latest, *(act[3] for act, _ in entries)]),
             self.decisions + sum(len(lines) for _, lines in entries),
-            self.rows + sum(row for _, lines in entries for row, _, _ in lines),
+            self.rows + sum(row for _, lines in entries for row, *_ in lines),
         )
 
 
@@ -127,19 +144,32 @@ class DecisionFile:
         execute("BEGIN IMMEDIATE")
         (version,) = execute("PRAGMA user_version").fetchone()
         if version == 0 and execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            for statement in HISTORY:
+            for statement in (*ACTS, *LINES):
                 execute(statement)
             self._take_over()
+            execute(f"PRAGMA user_version = {FORMAT}")
         execute("COMMIT")
         self._check_content(self.connection)
 
     def _take_over(self) -> None:
-        """Write, within a transaction, that the file is of our format and belongs to the run."""
+        """Write, within a transaction, that the file is one of ours and belongs to the run."""
         execute = self.connection.execute
         for statement in OWNER:
             execute(statement)
         execute("INSERT INTO run VALUES (1, ?)", (self.digest,))
         execute(f"PRAGMA application_id = {APPLICATION}")
+
+    def _upgrade(self, version: int) -> None:
+        """Make, within a transaction, a file of our format of an earlier one; SQLite cannot alter a check."""
+        execute = self.connection.execute
+        execute("ALTER TABLE decisions RENAME TO earlier")
+        execute(LINES[0])
+        execute("INSERT INTO decisions SELECT act, row, verdict, label, NULL FROM earlier")
+        execute("DROP TABLE earlier")  # and its triggers
+        for statement in KEPT:
+            execute(statement)
+        if version == 1:
+            self._take_over()
         execute(f"PRAGMA user_version = {FORMAT}")
 
     def _check_content(self, connection: sqlite3.Connection) -> None:
@@ -156,7 +186,7 @@ class DecisionFile:
         (sound,) = execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
             raise self.damaged(show(sound))
-        if version == FORMAT:
+        if version > 1:
             self._check_owner(connection)
 
     def _check_owner(self, connection: sqlite3.Connection) -> None:
@@ -244,10 +274,11 @@ class DecisionFile:
             self.check_place()
             self.connection.execute("BEGIN IMMEDIATE")
             try:
-                if self.connection.execute("PRAGMA user_version").fetchone() == (FORMAT,):
+                (version,) = self.connection.execute("PRAGMA user_version").fetchone()
+                if version > 1:
                     self._check_owner(self.connection)  # others may have taken it over since
-                elif self.run is not None:
-                    self._take_over()
+                if version < FORMAT:
+                    self._upgrade(version)
                 yield self.connection
                 self.connection.execute("COMMIT")
             except BaseException:
@@ -285,11 +316,10 @@ def read_acts(connection: sqlite3.Connection, after: int, until: int = 2**62) ->
     ).fetchall()
     if not acts:
         return []
-    lines = connection.execute(
-        "SELECT act, row, verdict, label FROM decisions WHERE act > ? AND act <= ? ORDER BY act, row",
-        (after, acts[-1][0]),
+    lines = connection.execute(  # all columns: one statement, as others may add that of the notes meanwhile
+        "SELECT * FROM decisions WHERE act > ? AND act <= ? ORDER BY act, row", (after, acts[-1][0])
     )
-    by_act = {act: [line[1:] for line in some] for act, some in groupby(lines, key=itemgetter(0))}
+    by_act = {act: [(*line[1:], None)[:4] for line in some] for act, some in groupby(lines, itemgetter(0))}
     return [(act, by_act.get(act[0], [])) for act in acts]
 
 

@@ -1,9 +1,10 @@
 """What people decided about suspicious labels: an append-only history.
 
-An *act* is one thing that a person did: a decision on one row or on all rows of a filter, or an undo, which
-names the act that it takes back. Nothing is ever changed or deleted (triggers prevent it), so undo works at
-any depth and the history shows who did what, and when. The decision that holds for a row is that of the
-latest act on it that was not taken back.
+An *act* is one thing that a person did: a decision on one row or on all rows of a filter; an undo, which
+names the act that it takes back; or a redo, which names the undo that it takes back, and decides again what
+that had undone. Nothing is ever changed or deleted (triggers prevent it), so undo works at any depth and the
+history shows who did what, and when. The decision that holds for a row is that of the latest act on it that
+was not taken back.
 
 Several people, tabs or processes may write at once; each reads what the others added since the last act it
 has seen. An act can say which act its author has seen: if somebody decided otherwise since, it is not stored.
@@ -13,18 +14,22 @@ import json
 import sqlite3
 import threading
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from subsvms._text import is_text
 from subsvms.app.runs.decision_file import DecisionFile, Entry, get_size, is_emptied, read_acts
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
 NAME_CHARACTERS = 60  # of a person's name, at most
-MAY_LACK_LABEL = ("skip", "keep")  # format 1 could keep a missing label
+NOTE_CHARACTERS = 2000  # of a note, at most
+VERDICTS = ("accept", "keep", "label", "skip", "drop")
+MAY_LACK_LABEL = ("skip", "drop", "keep")  # format 1 could keep a missing label
 
 
 @dataclass(frozen=True)
@@ -37,13 +42,17 @@ class Decision:
         Number of the act.
     row : int
         Counted from 1, as in issues.csv.
-    verdict : {"accept", "keep", "label", "skip"}
-        The suggested label, the given one, another one, or none yet.
+    verdict : {"accept", "keep", "label", "skip", "drop"}
+        The suggested label, the given one, another one, none yet, or that the row is to be left out.
     label : Any
-        The label that the row has then; None if it was skipped.
+        The label that the row has then; None if it was skipped or is left out.
     who : str
     at : str
         ISO 8601, UTC.
+    note : str or None
+        What this person remarked.
+    n_rows : int
+        How many rows were decided together: only of one can be said that somebody looked at it.
     """
 
     act: int
@@ -52,6 +61,17 @@ class Decision:
     label: Any
     who: str
     at: str
+    note: str | None = None
+    n_rows: int = 1
+
+
+class Line(NamedTuple):
+    """A decision about one row, as it goes into an act; the attributes are those of `Decision`."""
+
+    row: int
+    verdict: str
+    label: Any
+    note: str | None = None
 
 
 class Act(NamedTuple):
@@ -59,7 +79,7 @@ class Act(NamedTuple):
 
     Attributes
     ----------
-    decided : list of (row, verdict, label)
+    decided : list of Line
     who : str
     seen : int, optional
         The last act that this person has seen. If others decided any of the rows differently since, nothing
@@ -68,14 +88,14 @@ class Act(NamedTuple):
         Whether to leave out such rows instead, and to store the rest.
     """
 
-    decided: list[tuple[int, str, Any]]
+    decided: list[Line]
     who: str
     seen: int | None = None
     keep_theirs: bool = False
 
 
 class NothingToUndo(Exception):
-    """Nothing that this person did can be taken back any more."""
+    """Nothing that this person did, or undid, can be taken back any more."""
 
 
 class Conflict(Exception):
@@ -133,6 +153,10 @@ class Decisions:
         self.lock = threading.RLock()
         self.stacks: dict[int, list[Decision]] = {}  # by row, what holds, oldest first
         self.rows_of: dict[int, list[int]] = {}  # by act
+        self.made: dict[int, list[Decision]] = {}  # by act that decides, or decides again
+        self.took: dict[int, int] = {}  # by undo, the act that it took back
+        self.done: dict[str, list[int]] = defaultdict(list)  # by person, acts that hold, oldest first
+        self.undone: dict[str, list[int]] = defaultdict(list)  # by person, undos that can be taken back
         self.order: list[int] = []  # numbers of the acts, ascending
         self.file = DecisionFile(Path(path), run)
         try:
@@ -150,15 +174,15 @@ class Decisions:
         """Number of the last act that was read."""
         return self.file.last
 
-    def decide(self, decided: Iterable[tuple[int, str, Any]], *, who: str) -> int:
+    def decide(self, decided: Iterable[tuple], *, who: str) -> int:
         """Add one act and return its number; when this returns it is on disk.
 
         Parameters
         ----------
-        decided : iterable of (row, verdict, label)
+        decided : iterable of (row, verdict, label) or (row, verdict, label, note)
         who : str
         """
-        (number,) = self.decide_many([Act(list(decided), who)])
+        (number,) = self.decide_many([Act([Line(*line) for line in decided], who)])
         assert isinstance(number, int)  # nothing was said about other acts
         return number
 
@@ -176,19 +200,21 @@ class Decisions:
         with self.lock:
             with self.file.transaction() as connection:
                 self._take_in(self.file.read_new())
-                for act in acts:
-                    latest = {row: added.get(row) or self.latest(row) for row, _, _ in act.decided}
+                for act in (one._replace(decided=[Line(*line) for line in one.decided]) for one in acts):
+                    latest = {line.row: added.get(line.row) or self.latest(line.row) for line in act.decided}
                     answer, decided = resolve(act, latest)
                     if decided:
                         cursor = connection.execute(
                             "INSERT INTO acts (who, at) VALUES (?, ?)", (act.who, now)
                         )
                         answer = int(cursor.lastrowid or 0)
-                        lines = [(answer, row, verdict, json.dumps(label)) for row, verdict, label in decided]
+                        lines = [(answer, *one[:2], json.dumps(one.label), one.note) for one in decided]
                         for line in lines:
                             self._check(*line[1:])  # what could not be read again must not be stored
-                        connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?)", lines)
-                        added |= {one[0]: Decision(answer, *one, act.who, now) for one in decided}
+                        connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?, ?)", lines)
+                        added |= {
+                            one.row: Decision(answer, *one[:3], act.who, now, one.note) for one in decided
+                        }
                     answers.append(answer)
             self._take_in(self.file.read_new())
         return answers
@@ -198,18 +224,36 @@ class Decisions:
         with self.lock:
             with self.file.transaction() as connection:
                 self._take_in(self.file.read_new())
-                found = connection.execute(
-                    "SELECT max(id) FROM acts WHERE who = ? AND undoes IS NULL AND id NOT IN "
-                    "(SELECT undoes FROM acts WHERE undoes IS NOT NULL)",
-                    (who,),
-                ).fetchone()[0]
-                if found is None:
+                if not self.done[who]:
                     raise NothingToUndo
-                (taken,) = read_acts(connection, found - 1, found)
-                line = (found, who, _now())
-                connection.execute("INSERT INTO acts (undoes, who, at) VALUES (?, ?, ?)", line)
+                act = self.done[who][-1]
+                self._take_back(connection, act, who)
             self._take_in(self.file.read_new())
-            return self._interpret(taken)
+            return self.made[act]
+
+    def redo(self, *, who: str) -> list[Decision]:
+        """Decide again what this person undid last, and return it.
+
+        Nothing is left to redo for who decided anything since. If others decided one of the rows differently
+        since the undo, nothing is stored, and `Conflict` is raised.
+        """
+        with self.lock:
+            with self.file.transaction() as connection:
+                self._take_in(self.file.read_new())
+                if not self.undone[who]:
+                    raise NothingToUndo
+                undo = self.undone[who][-1]
+                lines = [_as_line(one) for one in self.made[self.took[undo]]]
+                latest = {line.row: self.latest(line.row) for line in lines}
+                answer, _ = resolve(Act(lines, who, seen=undo), latest)
+                if isinstance(answer, Conflict):
+                    raise answer
+                self._take_back(connection, undo, who)
+            self._take_in(self.file.read_new())
+            return self.made[self.last]
+
+    def _take_back(self, connection: sqlite3.Connection, act: int, who: str) -> None:
+        connection.execute("INSERT INTO acts (undoes, who, at) VALUES (?, ?, ?)", (act, who, _now()))
 
     def refresh(self) -> list[int]:
         """Read what anybody has added since, and return the rows that it is about."""
@@ -220,15 +264,26 @@ class Decisions:
     def _take_in(self, entries: list[Entry]) -> list[int]:
         decided = [self._interpret(entry) for entry in entries]  # all of them, before anything is changed
         touched: list[int] = []
-        for ((act, undoes, _, _), _), decisions in zip(entries, decided, strict=True):
-            if undoes is None:
+        for ((act, undoes, who, at), _), decisions in zip(entries, decided, strict=True):
+            if undoes in self.made:
+                decisions = self.made[undoes]
+                for row in self.rows_of[undoes]:
+                    self.stacks[row] = [one for one in self.stacks[row] if one.act != undoes]
+                _discard(self.done[decisions[0].who] if decisions else [], undoes)
+                self.took[act] = undoes
+                self.undone[who].append(act)
+            else:
+                if undoes is None:
+                    self.undone[who].clear()
+                else:  # a redo; an act that is not known took nothing back
+                    again = self.made.get(self.took.get(undoes, 0), [])
+                    decisions = [replace(one, act=act, at=at) for one in again]
+                    _discard(self.undone[who], undoes)
                 for decision in decisions:
                     self.stacks.setdefault(decision.row, []).append(decision)
-                self.rows_of[act] = [decision.row for decision in decisions]
-            else:
-                self.rows_of[act] = self.rows_of.get(undoes, [])
-                for row in self.rows_of[act]:
-                    self.stacks[row] = [one for one in self.stacks[row] if one.act != undoes]
+                self.made[act] = decisions
+                self.done[who] += [act] * bool(decisions)
+            self.rows_of[act] = [decision.row for decision in decisions]
             touched += self.rows_of[act]
             self.order.append(act)
         self.file.accept(entries)
@@ -240,12 +295,13 @@ class Decisions:
         try:
             check_name(who)
             return [
-                Decision(act, row, *self._check(row, verdict, text), who, at) for row, verdict, text in lines
+                Decision(act, row, *self._check(row, verdict, text, note), who, at, note, len(lines))
+                for row, verdict, text, note in lines
             ]
         except (ValueError, TypeError, RecursionError) as error:
             raise self.file.damaged(f"act {act}: {error}") from None
 
-    def _check(self, row: int, verdict: str, text: str) -> tuple[str, Any]:
+    def _check(self, row: int, verdict: str, text: str, note: str | None) -> tuple[str, Any]:
         """Return the verdict and the label of a line."""
         if self.rows is not None and row not in self.rows:
             raise ValueError(f"row {row} is not an issue of this run")
@@ -259,6 +315,9 @@ class Decisions:
                 raise ValueError(f"row {row} has the label {show(text)}, which is not a label")
         if label is None and verdict not in MAY_LACK_LABEL:
             raise ValueError(f"row {row} has no label")
+        if verdict == "drop" and label is not None:
+            raise ValueError(f"row {row} is left out, but has the label {show(text)}")
+        check_note(note)
         return verdict, label
 
     @property
@@ -294,9 +353,7 @@ class Decisions:
         ]
 
 
-def resolve(
-    act: Act, latest: dict[int, Decision | None]
-) -> tuple[int | Conflict, list[tuple[int, str, Any]]]:
+def resolve(act: Act, latest: dict[int, Decision | None]) -> tuple[int | Conflict, list[Line]]:
     """Return what to answer if nothing of an act is to be stored, and what is to be stored.
 
     Parameters
@@ -308,31 +365,41 @@ def resolve(
     Examples
     --------
     >>> theirs = Decision(4, 7, "accept", "yes", "Bob", "2026-01-01T00:00:00.000+00:00")
-    >>> mine = [(7, "keep", "no"), (8, "keep", "no")]
+    >>> mine = [Line(7, "keep", "no"), Line(8, "keep", "no", note="see page 3")]
     >>> resolve(Act(mine, "Ann", seen=4), {7: theirs, 8: None})[1] == mine
     True
     >>> resolve(Act(mine, "Ann", seen=3), {7: theirs, 8: None})
     (Conflict('others decided differently'), [])
     >>> resolve(Act(mine, "Ann", seen=3, keep_theirs=True), {7: theirs, 8: None})
-    (4, [(8, 'keep', 'no')])
+    (4, [Line(row=8, verdict='keep', label='no', note='see page 3')])
     """
     known = max((one.act for one in latest.values() if one is not None), default=0)
     if act.seen is None:
         return known, act.decided
     news = {row: one for row, one in latest.items() if one is not None and one.act > act.seen}
-    same = [line for line in act.decided if line[0] in news and _as_line(news[line[0]]) == line]
-    if len(same) == len(act.decided) and {news[row].who for row, _, _ in same} == {act.who}:
+    stored = [line for line in act.decided if line.row in news and line == _as_line(news[line.row])]
+    if len(stored) == len(act.decided) and {news[line.row].who for line in stored} == {act.who}:
         return known, []
-    agreed = {row for row, _, _ in same}
+    agreed = {line.row for line in act.decided if line.row in news and _agree(line, news[line.row])}
     theirs = [one for row, one in news.items() if row not in agreed and one.verdict != "skip"]
     if theirs and not act.keep_theirs:
         return Conflict(theirs), []
     left_out = {one.row for one in theirs}
-    return known, [line for line in act.decided if line[0] not in left_out]
+    return known, [line for line in act.decided if line.row not in left_out]
 
 
 def _as_line(decision):
-    return decision.row, decision.verdict, decision.label
+    return Line(decision.row, decision.verdict, decision.label, decision.note)
+
+
+def _agree(line, decision):
+    """Return whether a decision says the same, apart from what was remarked."""
+    return line[:3] == _as_line(decision)[:3]
+
+
+def _discard(numbers, number):
+    if number in numbers:
+        numbers.remove(number)
 
 
 def holds_decisions(path: Path) -> bool:
@@ -367,6 +434,21 @@ def check_name(who: Any) -> str:
     if not 1 <= len(name) <= NAME_CHARACTERS or not name.isprintable():
         raise TableError(f"A name must have 1 to {NAME_CHARACTERS} characters; got {show(who)}.")
     return name
+
+
+def check_note(note: Any) -> str | None:
+    """Return a note without spaces around it, None if there is nothing in it, or raise an error if too long.
+
+    Examples
+    --------
+    >>> check_note(" see page 3 "), check_note(" ")
+    ('see page 3', None)
+    """
+    if note is None:
+        return None
+    if not isinstance(note, str) or len(note) > NOTE_CHARACTERS or not is_text(note) or "\0" in note:
+        raise TableError(f"A note is text of at most {NOTE_CHARACTERS:,} characters; got {show(note)}.")
+    return note.strip() or None
 
 
 def _now():

@@ -18,6 +18,7 @@ GROUPS_SHOWN = 50  # of one column
 COLUMNS_SHOWN = 40  # of a row
 CHARACTERS_SHOWN = 300  # of a name, and of a value of a row to compare with
 TEXT_SHOWN = 5000  # characters of a value of a row to look at: long texts are there to be read
+WHOLE = 100_000  # characters of a value for people who decide or answer: all of it, but for absurd sizes
 
 
 def name_rate(rate: float, interval: np.ndarray) -> float | None:

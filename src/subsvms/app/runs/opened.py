@@ -1,8 +1,12 @@
 """The folder of a finished run, opened again: its record, the table that it read, and rows to show people."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from subsvms.app.runs.describe import CHARACTERS_SHOWN, cut
+import numpy as np
+
+from subsvms.app.runs.describe import WHOLE, cut
 from subsvms.app.runs.names import AUDIT_FILES, DECISION_FILES, ISSUES, LISTED, RECORD, REPORT
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.arrow import list_values
@@ -76,13 +80,36 @@ class OpenedRun:
     @property
     def shown_columns(self) -> list[str]:
         """Names of the values of a row."""
-        return [cut(name) for name in self.columns] or ["features"]
+        return self.columns or ["features"]
 
-    def show(self, row: int, most: int = CHARACTERS_SHOWN) -> list[str]:
-        """Return the values of a row, which counts from 1, as text of at most so many characters."""
-        if self.table.matrix is not None:
-            line = self.table.matrix[[row - 1]].tocsr()
-            pairs = zip(line.indices.tolist(), line.data.tolist(), strict=True)
-            return [cut(" ".join(f"{j}:{value:g}" for j, value in pairs), most)]
-        cells = (list_values(self.table.columns[name].slice(row - 1, 1))[0] for name in self.columns)
-        return ["" if cell is None else cut(str(cell), most) for cell in cells]
+    def take(self, rows: Sequence[int] | np.ndarray, columns: Sequence[str] | None = None) -> Any:
+        """Return values of some rows, which count from 1, as a pyarrow.Table: `shown_columns`, or some."""
+        import pyarrow as pa
+
+        places = np.asarray(rows, dtype=np.int64) - 1
+        if self.table.matrix is None:
+            return self.table.columns.select(list(self.columns if columns is None else columns)).take(places)
+        lines = [self.table.matrix[[place]].tocsr() for place in places.tolist()]
+        pairs = [zip(line.indices.tolist(), line.data.tolist(), strict=True) for line in lines]
+        texts = [" ".join(f"{j}:{value:g}" for j, value in pair) for pair in pairs]
+        return pa.table({"features": pa.array(texts, pa.string())})
+
+    def labels_of(self, rows: Sequence[int] | np.ndarray) -> list:
+        """Return the given labels of some rows, which count from 1; None where there is none."""
+        return self.table.labels[np.asarray(rows, dtype=np.int64) - 1].tolist()
+
+    def show(self, rows: Sequence[int]) -> list[list[str]]:
+        """Return the values of each of some rows, which count from 1, as text."""
+        columns = [list_values(column) for column in self.take(rows).columns]
+        return [[as_text(column[i]) for column in columns] for i in range(len(rows))]
+
+
+def as_text(cell: Any) -> str:
+    """Return a value to be read by people; nothing where it is missing.
+
+    Examples
+    --------
+    >>> as_text(2.5), as_text(None)
+    ('2.5', '')
+    """
+    return "" if cell is None else cut(str(cell), WHOLE)

@@ -110,7 +110,7 @@ function makeComparison(issue) {
   const lines = issue.columns.map((column, c) => {
     const cells = witnesses.map((witness, i) => makeCell(issue.values[c], witness.values[c], side(i)));
     const own = make("td", {}, makeValue(issue.values[c]));
-    return make("tr", {}, make("th", { scope: "row" }, name(column)), own, ...cells);
+    return make("tr", {}, make("th", { scope: "row" }, name(column.name)), own, ...cells);
   });
   const body = make("tbody", {}, labels, ...lines);
   const table = make("table", { class: "compare" }, make("thead", {}, ...head.filter(Boolean)), body);

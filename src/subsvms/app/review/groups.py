@@ -1,0 +1,55 @@
+"""Similar issues, to be decided together.
+
+Two issues with the same given and the same suggested label are similar if at least `SHARED` of the three
+rows that speak for each are the same: they lie in one place among the rows with the suggested label. Groups
+are what such pairs connect. Issues without witnesses, which are those after the first 2,000, have no group,
+so this takes milliseconds however many there are.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+SHARED = 2  # witnesses
+
+
+def find_groups(
+    given: np.ndarray, suggested: np.ndarray, supporting: Sequence[Sequence[int]], shared: int = SHARED
+) -> np.ndarray:
+    """Return the group of each issue: the place of its first member; -1 for an issue that is alone.
+
+    Parameters
+    ----------
+    given, suggested : ndarray of int of shape (n_issues,)
+        Classes.
+    supporting : sequence of sequence of int
+        Rows that speak for the suggestion about each issue.
+    shared : int
+        How many of them two similar issues have in common.
+
+    Examples
+    --------
+    >>> same = np.zeros(4, dtype=int)
+    >>> find_groups(same, same + 1, [[7, 8, 9], [8, 7, 5], [9, 6, 5], []]).tolist()
+    [0, 0, -1, -1]
+    """
+    first = list(range(len(given)))  # a tree: the place of an earlier member, or its own
+
+    def find(place: int) -> int:
+        while first[place] != place:
+            first[place] = place = first[first[place]]
+        return place
+
+    places = defaultdict(list)
+    for place, rows in enumerate(supporting):
+        for some in combinations(sorted(rows), shared):
+            places[int(given[place]), int(suggested[place]), some].append(place)
+    for members in places.values():
+        for other in members[1:]:
+            roots = sorted((find(members[0]), find(other)))
+            first[roots[1]] = roots[0]
+    groups = np.array([find(place) for place in range(len(given))], dtype=np.int64)
+    sizes = np.bincount(groups, minlength=len(groups)) if len(groups) else groups
+    return np.where(sizes[groups] > 1, groups, -1)

@@ -1,0 +1,60 @@
+"""Which columns tell the rows that speak for a suggestion from those that speak against it.
+
+For each column a number from 0 to 1:
+
+- numbers: half the distance between the means of both sides, in standard deviations of the column, and at
+  most 1;
+- categories, and all else: the total variation distance, the share of values that one side would have to
+  change to have the values of the other;
+- text: half the distance between how much the words of both sides lean to either class (`words`).
+
+A column that the run did not use says nothing about the verdict, whatever its values: it comes last.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+WIDE = 2.0  # standard deviations between the sides of a column that separates fully
+
+
+def separate_numbers(supporting: Sequence, opposing: Sequence, scale: float) -> float:
+    """Return how far apart the numbers of both sides are.
+
+    Parameters
+    ----------
+    supporting, opposing : sequence of float
+        NaN where there is none.
+    scale : float
+        Standard deviation of the column.
+
+    Examples
+    --------
+    >>> separate_numbers([1.0, 2.0, 3.0], [2.0, float("nan"), 4.0], 2.0)
+    0.25
+    """
+    means = [np.mean(side) for side in map(_keep_known, (supporting, opposing)) if side]
+    if len(means) < 2 or not scale > 0:
+        return 0.0
+    return float(min(1.0, abs(means[0] - means[1]) / (WIDE * scale)))
+
+
+def separate_categories(supporting: Sequence, opposing: Sequence) -> float:
+    """Return how far apart the values of both sides are.
+
+    Examples
+    --------
+    >>> separate_categories(["red", "red"], ["red", "blue"]), separate_categories(["red"], ["blue"])
+    (0.5, 1.0)
+    """
+    if not supporting or not opposing:
+        return 0.0
+    first, second = Counter(supporting), Counter(opposing)
+    shares = (abs(first[v] / len(supporting) - second[v] / len(opposing)) for v in first | second)
+    return sum(shares) / 2
+
+
+def _keep_known(numbers):
+    return [number for number in numbers if math.isfinite(number)]
