@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subsvms.app.runs.decision_file import SCHEMAS, BrokenFile
+from subsvms.app.runs.decision_file import APPLICATION, SCHEMAS, BrokenFile
 from subsvms.app.runs.decisions import (
     Act,
     Conflict,
@@ -21,6 +21,7 @@ from subsvms.app.runs.decisions import (
     check_name,
     holds_decisions,
 )
+from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 
 
@@ -36,16 +37,28 @@ def replay(acts):
     undone = {act["undoes"] for act in acts if act["undoes"]}
     current = {}
     for number, act in enumerate(acts, 1):
-        if not act["undoes"] and number not in undone:
+        if act["decided"] and number not in undone:
             current |= {row: (verdict, label) for row, verdict, label in act["decided"]}
     return {row: label for row, (verdict, label) in current.items() if verdict != "skip"}
+
+
+def find_undone(acts, who):
+    """Return the last undo of a person that can be taken back: nothing was decided since."""
+    taken = {act["undoes"] for act in acts}
+    for number, act in reversed(list(enumerate(acts, 1))):
+        if act["who"] == who and act["decided"] and not act["undoes"]:
+            return None
+        if act["who"] == who and act["undoes"] and not act["decided"] and number not in taken:
+            return number
+    return None
 
 
 VERDICTS, PEOPLE = st.sampled_from(["accept", "keep", "skip"]), st.sampled_from(["Ann", "Bob"])
 DECIDE = st.tuples(
     st.just("decide"), PEOPLE, st.dictionaries(st.integers(1, 5), VERDICTS, min_size=1, max_size=4)
 )
-STEPS = st.lists(st.one_of(DECIDE, st.tuples(st.just("undo"), PEOPLE, st.none())), max_size=15)
+BACK = st.tuples(st.sampled_from(["undo", "redo"]), PEOPLE, st.none())
+STEPS = st.lists(st.one_of(DECIDE, BACK), max_size=20)
 
 
 @given(steps=STEPS)
@@ -59,13 +72,20 @@ def test_any_history_leads_to_what_a_plain_replay_says(tmp_path_factory, steps):
             acts.append({"who": who, "decided": decided, "undoes": None})
             continue
         undone = {act["undoes"] for act in acts}
-        own = [n for n, a in enumerate(acts, 1) if a["who"] == who and not a["undoes"] and n not in undone]
-        if not own:
+        own = [n for n, a in enumerate(acts, 1) if a["who"] == who and a["decided"] and n not in undone]
+        target = own[-1] if kind == "undo" and own else find_undone(acts, who) if kind == "redo" else None
+        if target is None:
             with pytest.raises(NothingToUndo):
-                book.undo(who=who)
+                getattr(book, kind)(who=who)
+            continue
+        again = [] if kind == "undo" else acts[acts[target - 1]["undoes"] - 1]["decided"]
+        try:
+            getattr(book, kind)(who=who)
+        except Conflict as conflict:
+            assert {one.row for one in conflict.theirs} <= {line[0] for line in again}
+            assert all(one.who != who and one.act > target for one in conflict.theirs)
         else:
-            book.undo(who=who)
-            acts.append({"who": who, "decided": [], "undoes": own[-1]})
+            acts.append({"who": who, "decided": again, "undoes": target})
     expected = replay(acts)
     assert {row: decision.label for row, decision in book.current.items()} == expected
     book.close()
@@ -80,6 +100,67 @@ def test_history_cannot_be_changed(book):
     for statement in ("DELETE FROM decisions", "UPDATE acts SET who = 'Eve'", "DELETE FROM acts"):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
             book.file.connection.execute(statement)
+
+
+def test_redo_decides_again_what_was_undone_until_something_new_is_decided(book):
+    book.decide([(1, "accept", "yes", "sure")], who="Ann")
+    book.decide([(1, "keep", "no"), (2, "drop", None)], who="Ann")
+    for _ in range(2):  # there and back, twice
+        book.undo(who="Ann")
+        book.undo(who="Ann")
+        assert book.current == {}
+        assert [one.row for one in book.redo(who="Ann")] == [1] and book.current[1].note == "sure"
+        assert [one.row for one in book.redo(who="Ann")] == [1, 2]
+        assert book.current[1].label == "no" and book.current[2].verdict == "drop"
+        with pytest.raises(NothingToUndo):
+            book.redo(who="Ann")
+    book.undo(who="Ann")
+    book.decide([(3, "skip", None)], who="Ann")
+    with pytest.raises(NothingToUndo):
+        book.redo(who="Ann")
+
+
+def test_redo_never_replaces_what_others_decided_since_the_undo(book):
+    book.decide([(1, "accept", "yes")], who="Ann")
+    book.undo(who="Ann")
+    other = Decisions(book.file.path)
+    other.decide([(1, "keep", "no")], who="Bob")
+    with pytest.raises(Conflict) as caught:
+        book.redo(who="Ann")
+    assert caught.value.theirs[0].who == "Bob" and book.current[1].label == "no"
+    other.undo(who="Bob")
+    book.redo(who="Ann")
+    other.refresh()
+    assert other.current == book.current and book.current[1].who == "Ann"
+    (conflict,) = other.decide_many([Act([(1, "keep", "no")], "Bob", seen=4)])
+    assert isinstance(conflict, Conflict)  # who has seen only the undo is asked
+    other.close()
+
+
+@pytest.mark.parametrize("note", ["x" * 2001, "x" * 10**7, 7, ["x"], "\ud800", "a\0b"])
+def test_a_note_is_text_that_is_not_too_long(book, note):
+    with pytest.raises(TableError, match="A note is text of at most 2,000 characters") as caught:
+        book.decide([(1, "accept", "yes", note)], who="Ann")
+    assert book.history() == [] and len(str(caught.value)) < 300
+
+
+def test_a_forged_note_or_a_label_of_a_row_that_is_left_out_is_refused(tmp_path):
+    for number, line in enumerate(("'accept', '\"a\"', '" + "x" * 3000 + "'", "'drop', '\"a\"', NULL")):
+        path = tmp_path / f"{number}.sqlite"
+        Decisions(path).close()
+        with sqlite3.connect(path) as connection:
+            connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
+            connection.execute(f"INSERT INTO decisions VALUES (1, 2, {line})")
+        connection.close()
+        with pytest.raises(BrokenFile, match="or it is damaged"):
+            Decisions(path)
+
+
+def test_a_note_is_not_a_reason_to_ask_and_not_a_reason_to_forget(book):
+    book.decide([(1, "accept", "yes")], who="Bob")
+    act = Act([(1, "accept", "yes", "looked twice")], "Ann", seen=0)
+    assert book.decide_many([act, act]) == [2, 2]
+    assert book.current[1].note == "looked twice" and len(book.history()) == 2
 
 
 def test_two_processes_see_each_other(book):
@@ -296,12 +377,15 @@ def test_a_file_of_another_run_is_refused(run, tmp_path):
         open_book(tmp_path / "b.subsvms" / "run.json")
 
 
-def make_old_file(path, *lines):
-    """Write a file of format 1, which does not name its run."""
+def make_old_file(path, *lines, run=None):
+    """Write a file of format 1, which does not name its run, or of format 2, which does."""
     connection = sqlite3.connect(path)
-    for statement in SCHEMAS[1]:
+    for statement in SCHEMAS[1 if run is None else 2]:
         connection.execute(statement)
-    connection.execute("PRAGMA user_version = 1")
+    connection.execute(f"PRAGMA user_version = {1 if run is None else 2}")
+    if run is not None:
+        connection.execute("INSERT INTO run VALUES (1, ?)", (digest_file(run),))
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute("INSERT INTO acts (who, at) VALUES ('Ann', '2026-01-01T00:00:00.000+00:00')")
     connection.executemany("INSERT INTO decisions VALUES (1, ?, ?, ?)", lines)
     connection.commit()
@@ -326,6 +410,39 @@ def test_a_file_of_format_1_is_read_and_belongs_to_the_run_once_somebody_decides
     run.write_text('{"other": 1}')
     with pytest.raises(BrokenFile, match="about another run"):
         open_book(run)
+
+
+def test_a_file_of_format_2_stays_until_somebody_decides_and_then_takes_notes(run):
+    path = run.with_name("decisions.sqlite")
+    make_old_file(path, (1, "accept", '"yes"'), (2, "skip", "null"), run=run)
+    books = [open_book(run, rows=range(1, 9), labels=["yes", "no"]) for _ in range(2)]
+    assert books[0].file.connection.execute("PRAGMA user_version").fetchone() == (2,)
+    books[0].decide([(2, "drop", None, "torn page")], who="Bob")
+    books[1].refresh()  # it was opened before the upgrade
+    for book in books:
+        assert (book.current[1].note, book.current[2].note) == (None, "torn page")
+    books[1].undo(who="Bob")
+    books[0].refresh()
+    assert books[0].current == books[1].current and books[0].latest(2).verdict == "skip"
+    test_history_cannot_be_changed(books[1])
+    for book in books:
+        book.close()
+    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
+    assert len(book.history()) == 4 and book.file.connection.execute("PRAGMA user_version").fetchone() == (3,)
+    book.close()
+
+
+def test_an_upgrade_that_fails_leaves_the_file_as_it_was(run):
+    path = run.with_name("decisions.sqlite")
+    make_old_file(path, (1, "accept", '"yes"'), run=run)
+    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
+    with pytest.raises(ValueError):
+        book.decide([(99, "accept", "yes")], who="Ann")
+    assert book.file.connection.execute("PRAGMA user_version").fetchone() == (2,)
+    book.close()
+    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
+    assert set(book.current) == {1}
+    book.close()
 
 
 def test_of_two_runs_only_the_first_can_continue_a_file_of_format_1(run, tmp_path):

@@ -92,13 +92,17 @@ def read_own_scores(run: OpenedRun) -> Scores:
 
 
 def read_decisions(run: OpenedRun) -> dict[int, Any]:
-    """Return the labels that people decided on the review page, by row from 1."""
+    """Return the labels that people decided on the review page, by row from 1; None for rows left out."""
     path = run.folder / DECISIONS
     if not holds_decisions(path):
         return {}
     decisions = Decisions(path, run.folder / RECORD, labels=run.labels)
     try:
-        return {row: one.label for row, one in decisions.current.items() if one.label is not None}
+        return {
+            row: one.label
+            for row, one in decisions.current.items()
+            if one.label is not None or one.verdict == "drop"
+        }
     finally:
         decisions.close()
 

@@ -2,12 +2,13 @@
 
 Rows that nobody decided keep their given label, or follow the suggestion where the run flagged them or filled
 a label in. If there is an audit, they follow the audit: its claim compares with the given labels, so no other
-suggestion is followed, and only missing labels may be filled in.
+suggestion is followed, and only missing labels may be filled in. Rows that people left out are not written.
 """
 
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from subsvms.app.review.desk import Desk, format_count
 from subsvms.app.runs.outputs import get_ending
 from subsvms.app.tables.files import show
-from subsvms.app.tables.table import find_output_format, write_table
+from subsvms.app.tables.table import find_output_format, keep_rows, write_table
 from subsvms.exceptions import TableError
 
 UNDECIDED = ("keep", "suggestion")
@@ -50,7 +51,7 @@ class Applied:
     ----------
     path : Path
     n_rows, n_decided : int
-        Rows of the table, and those that people decided.
+        Rows that are written, and those whose label people decided.
     n_followed, n_kept : int
         Issues that nobody decided: those that follow the suggestion, and those that stay as they were given.
     n_changed : int
@@ -59,6 +60,8 @@ class Applied:
         Other rows that people answered in an audit, and labels that the audit changed.
     remarks : tuple of str
         What may be said about them, in sentences.
+    n_dropped : int
+        Rows that people left out.
     """
 
     path: Path
@@ -70,6 +73,7 @@ class Applied:
     n_answered: int = 0
     n_unseen: int = 0
     remarks: tuple[str, ...] = ()
+    n_dropped: int = 0
 
     def __str__(self) -> str:
         changed = "differs from the one given" if self.n_changed == 1 else "differ from those given"
@@ -79,9 +83,11 @@ class Applied:
         decided = f"{format_count(self.n_decided, 'row was', 'rows were')} decided by people"
         if self.n_answered or self.n_unseen:
             decided += f", {self.n_answered:,} answered in the audit, and {self.n_unseen:,} changed by it"
+        dropped = format_count(self.n_dropped, "row is left out.", "rows are left out.")
         text = (
             f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {changed}: {decided}."
-            f"{rest and f' Of the other issues, {rest}.'} The table is in {self.path}."
+            f"{rest and f' Of the other issues, {rest}.'}{f' {dropped}' * (self.n_dropped > 0)} The table is "
+            f"in {self.path}."
         )
         return " ".join([text, *self.remarks])
 
@@ -122,9 +128,13 @@ def apply_decisions(
         find_output_format(path)
         desk.check_output(path, force=force)
         audited = find_audited(desk) or Audited({}, {}, (), complete=False)
-        decided, followed = desk.decided_labels, {}
-        answers = audited.unseen | audited.answered
-        if not decided and not answers and undecided == "keep":
+        decided, dropped, followed = desk.decided_labels, desk.dropped, {}
+        answered, unseen = (
+            {row: label for row, label in some.items() if row not in dropped}
+            for some in (audited.answered, audited.unseen)
+        )
+        answers = unseen | answered
+        if not decided and not dropped and not answers and undecided == "keep":
             folder = shlex.quote(str(desk.folder))
             raise TableError(
                 f"Nothing has been decided in {str(desk.folder)!r}, so nothing was written: decide with "
@@ -134,24 +144,27 @@ def apply_decisions(
             fills = desk.options.fill_missing and desk.record.found.explained
             acted = np.flatnonzero((desk.flagged & (not audited.complete)) | ((desk.given < 0) & fills))
             followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
-        labels = table.labels.copy()
-        for row, label in (followed | answers | decided).items():
+        labels, keep = table.labels.copy(), np.ones(len(table), dtype=bool)
+        for row, label in (followed | answers | decided | dict.fromkeys(dropped)).items():
             if not 1 <= row <= len(table):
                 raise TableError(f"A decision is about row {row}, but the table has {len(table)} rows.")
-            labels[row - 1] = label
-        write_table(table, path, labels, force=force)
-        followed = {row: label for row, label in followed.items() if row not in answers | decided}
+            labels[row - 1], keep[row - 1] = label, row not in dropped
+        if not keep.any():
+            raise TableError("All rows are left out, so nothing was written: decide otherwise about some.")
+        write_table(table if keep.all() else keep_rows(table, keep), path, labels[keep], force=force)
+        known = dropped | decided.keys() | answers.keys()
+        followed = {row: label for row, label in followed.items() if row not in known}
         remarks = list(audited.claims)
         if audited.complete and desk.options.action == "fix":
-            undone = set(desk.rows[desk.flagged].tolist()) - decided.keys() - answers.keys()
+            undone = set(desk.rows[desk.flagged].tolist()) - known
             remarks += [format_undone(len(undone))] * bool(undone)
         return Applied(
-            Path(path), len(table), len(decided), len(followed),
-            n_kept=len(desk.place.keys() - decided.keys() - followed.keys() - answers.keys()),
-            n_changed=int(sum(new != old for new, old in zip(labels, table.labels, strict=True))),
-            n_answered=len(audited.answered.keys() - decided.keys()),
-            n_unseen=len(audited.unseen.keys() - decided.keys()),
-            remarks=tuple(remarks),
+            Path(path), int(keep.sum()), len(decided), len(followed),
+            n_kept=len(desk.place.keys() - known - followed.keys()),
+            n_changed=int(sum(map(ne, labels[keep], table.labels[keep]))),
+            n_answered=len(answered.keys() - decided.keys()),
+            n_unseen=len(unseen.keys() - decided.keys()),
+            remarks=tuple(remarks), n_dropped=len(dropped),
         )  # fmt: skip
     finally:
         desk.decisions.close()

@@ -177,14 +177,20 @@ class Desk(OpenedRun):
     @property
     def decided_labels(self) -> dict[int, Any]:
         """The label of each row that people decided, in this review or in the one that the run took over."""
-        current = self.decisions.current
-        decided = dict(self.options.verified) | {row: decision.label for row, decision in current.items()}
-        return {row: label for row, label in decided.items() if row not in self.dropped}
+        dropped = self.dropped
+        return {row: label for row, label in self._settled.items() if row not in dropped}
 
     @property
     def dropped(self) -> set[int]:
-        """Rows that people want left out of the table."""
-        return {row for row, decision in self.decisions.current.items() if decision.verdict == "drop"}
+        """Rows that people left out, in this review or in the one that the run took over."""
+        current = self.decisions.current
+        kept = {row for row, decision in current.items() if decision.verdict != "drop"}  # of old files, None
+        return {row for row, label in self._settled.items() if label is None} - kept
+
+    @property
+    def _settled(self) -> dict[int, Any]:
+        current = self.decisions.current
+        return dict(self.options.verified) | {row: decision.label for row, decision in current.items()}
 
     def state(self, since: int) -> dict[str, Any]:
         """Return the progress of the review, and the rows of later acts than `since`."""

@@ -243,11 +243,14 @@ class Decisions:
                 if not self.undone[who]:
                     raise NothingToUndo
                 undo = self.undone[who][-1]
-                lines = [_as_line(one) for one in self.made[self.took[undo]]]
-                latest = {line.row: self.latest(line.row) for line in lines}
-                answer, _ = resolve(Act(lines, who, seen=undo), latest)
-                if isinstance(answer, Conflict):
-                    raise answer
+                again = self.made[self.took[undo]]
+                latest = [(one, self.latest(one.row)) for one in again]
+                news = [(one, new) for one, new in latest if new and new.act > undo and new.who != who]
+                theirs = [
+                    new for one, new in news if new.verdict != "skip" and not _agree(_as_line(one), new)
+                ]
+                if theirs:
+                    raise Conflict(theirs)
                 self._take_back(connection, undo, who)
             self._take_in(self.file.read_new())
             return self.made[self.last]

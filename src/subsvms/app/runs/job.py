@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +174,7 @@ def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, In
 
 
 def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...], Input]:
-    """Return what people decided about an earlier run, and the input of that run.
+    """Return what people decided about an earlier run, None for rows that they left out, and its input.
 
     Parameters
     ----------
@@ -194,10 +195,14 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
     if holds_decisions(path):
         decisions = Decisions(path, path.with_name(RECORD))
         try:
-            labels |= {row: decision.label for row, decision in decisions.current.items()}
+            labels |= {
+                row: decision.label
+                for row, decision in decisions.current.items()
+                if decision.label is not None or decision.verdict == "drop"
+            }
         finally:
             decisions.close()
-    verified = tuple(sorted((row, label) for row, label in labels.items() if label is not None))
+    verified = tuple(sorted(labels.items(), key=itemgetter(0)))
     if not verified:
         raise TableError(f"There are no decisions in {str(folder)!r}: make some with subsvms review.")
     return verified, record.input

@@ -62,7 +62,7 @@ class Options:
     fill_missing : bool
         Whether rows without a label get the suggested one.
     verified : tuple of (int, label)
-        Rows, counted from 1, and the labels that people decided they have.
+        Rows, counted from 1, and the labels that people decided they have; None for rows that they left out.
     early_exit : float or None
         In parts: confidence with which the votes on a row may end early.
     pool_size : int or None

@@ -87,7 +87,10 @@ class Run:
             for name in who
             if name in self.table.columns.column_names
         )
-        return (*self.table.notes, *odd, *hint)
+        n_out = sum(label is None for _, label in self.options.verified)
+        rows = "1 row that people left out is" if n_out == 1 else f"{n_out:,} rows that people left out are"
+        out = f"{rows} still in this result: subsvms apply on its folder writes the table without."
+        return (*self.table.notes, *odd, *hint, *[out] * (n_out > 0))
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -230,6 +233,8 @@ def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) 
     labels = np.full(len(table), None, dtype=object)
     classes = {(type(label), label) for label in table.classes}
     for row, label in verified:
+        if label is None:
+            continue
         if not 1 <= row <= len(table):
             raise TableError(f"A decision is about row {row}, but {table.name} has {len(table)} rows.")
         if (type(label), label) not in classes:
