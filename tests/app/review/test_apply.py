@@ -9,6 +9,7 @@ import pytest
 from loans import call, read
 
 from subsvms.app.review.apply import Applied, apply_decisions
+from subsvms.app.review.desk import Desk
 from subsvms.app.runs.decisions import Act
 from subsvms.app.runs.job import read_verified
 from subsvms.exceptions import TableError
@@ -153,3 +154,44 @@ def test_a_refused_run_leaves_a_folder_with_decisions_as_it_was(desk, folder):
 def test_one_is_singular(counts, words):
     n_decided, n_kept, n_followed, n_changed = counts
     assert words in str(Applied(Path("f.csv"), 9, n_decided, n_followed, n_kept, n_changed))
+
+
+@pytest.mark.parametrize("undecided", ["keep", "suggestion"])
+def test_rows_that_are_left_out_are_not_in_the_table(desk, folder, tmp_path, undecided):
+    first, second, third = desk.rows[desk.flagged][:3].tolist()
+    lines = [desk.settle(first, "drop", None), desk.settle(second, "drop", None)]
+    desk.decide_many([Act(lines, "Ann"), Act([desk.settle(third, "accept", None)], "Ann")])
+    done = apply_decisions(folder, undecided=undecided, output=tmp_path / "final.csv")
+    final, original = read(tmp_path / "final.csv"), read(folder.with_name("loans.csv"))
+    dropped = {original[row - 1]["id"] for row in (first, second)}
+    assert [row["id"] for row in final] == [row["id"] for row in original if row["id"] not in dropped]
+    assert (done.n_rows, done.n_dropped, done.n_decided) == (498, 2, 1)
+    assert done.n_followed + done.n_kept == len(desk) - 3 and "2 rows are left out. The table" in str(done)
+    kept = [row for row in original if row["id"] not in dropped]
+    assert done.n_changed == sum(a != b for a, b in zip(final, kept, strict=True))
+
+
+def test_a_row_that_was_left_out_stays_out_in_the_next_run_until_somebody_decides_otherwise(
+    desk, folder, tmp_path
+):
+    row, other = desk.rows[desk.flagged][:2].tolist()
+    lines = [desk.settle(row, "drop", None), desk.settle(other, "accept", None)]
+    desk.decide_many([Act(lines, "Ann")])
+    table, second = folder.with_name("loans.csv"), folder.with_name("loans.reviewed.subsvms")
+    assert read_verified(folder, "default")[0] == tuple(sorted([(row, None), (other, lines[1].label)]))
+    done = call("correct", table, "--label", "default", "--svms", 100, "--decisions", folder)
+    assert "1 row that people left out is still in this result" in " ".join(done.output.split())
+    assert len(read(second / "corrected.csv")) == 500
+    assert apply_decisions(second, output=tmp_path / "a.csv").n_rows == 499
+    again = Desk(second)
+    if row in again.place:
+        again.decide_many([Act([again.settle(row, "keep", None)], "Bob")])
+        assert apply_decisions(second, output=tmp_path / "b.csv").n_rows == 500
+    again.decisions.close()
+
+
+def test_a_table_of_which_nothing_is_left_is_not_written(desk, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(Desk, "dropped", set(range(1, 501)))
+    with pytest.raises(TableError, match="All rows are left out"):
+        apply_decisions(folder, output=tmp_path / "final.csv")
+    assert not (tmp_path / "final.csv").exists()

@@ -4,11 +4,11 @@ import json
 
 import pyarrow as pa
 import pytest
-from loans import call, make_rows
+from loans import call, make_rows, write
 from pyarrow import parquet
 
 from subsvms.app.review.apply import apply_decisions
-from subsvms.app.review.exchange import export_issues, import_decisions
+from subsvms.app.review.exchange import FORMATS, describe_issues, export_issues, import_decisions
 from subsvms.app.runs.decisions import Act
 from subsvms.exceptions import TableError
 
@@ -167,3 +167,84 @@ def test_an_import_says_how_many_decisions_it_replaces(desk, folder, tmp_path):
     assert "1 of them replaces a different decision" in str(import_decisions(folder, path))
     desk.refresh()
     assert desk.count()["disputed"] == 1
+
+
+def decide_five(desk):
+    """Decide five rows, one with each verdict; the last is skipped."""
+    other = {"card": "login", "login": "refund", "refund": "card"}
+    rows = desk.rows[:5].tolist()
+    third = desk.brief(2)
+    label = next(name for name in other if name not in (third["given"], third["suggested"]))
+    decided = [
+        desk.settle(rows[0], "accept", None, "as it says: \"refund\",\nline two"),
+        desk.settle(rows[1], "keep", None), desk.settle(rows[2], "label", label, "mixed"),
+        desk.settle(rows[3], "drop", None, "not a ticket"), desk.settle(rows[4], "skip", None, "ask Cid"),
+    ]  # fmt: skip
+    desk.decide_many([Act([line], "Ann") for line in decided])
+    return decided
+
+
+@pytest.mark.parametrize("format", ["jsonl", "label-studio", "spotlight", "csv"])
+def test_verdicts_notes_and_whole_texts_survive_export_and_import(tickets, tmp_path, format):
+    decided = decide_five(tickets)
+    lines = describe_issues(tickets)
+    assert {line["row"]: line["values"]["text"] for line in lines} == {
+        row: values[1] for row, values in zip(tickets.rows.tolist(), tickets.show(tickets.rows), strict=True)
+    }
+    assert min(len(line["values"]["text"]) for line in lines) > 300
+    if format == "csv":
+        path = write(
+            tmp_path / "back.csv", [{k: v for k, v in line.items() if k != "values"} for line in lines]
+        )
+    else:
+        path = tmp_path / f"back{FORMATS[format]}"
+        export_issues(tickets.folder, format, output=path)
+    before = dict(tickets.decisions.current)
+    for _ in decided:
+        tickets.undo("Ann")
+    assert tickets.decisions.current == {} and tickets.count()["open"] == len(tickets)
+    found = import_decisions(tickets.folder, path, who="Ann")
+    tickets.refresh()
+    assert (found.n_decisions, found.n_skipped) == (5, len(tickets) - 5)
+    latest = [tickets.decisions.latest(line.row) for line in decided]
+    assert [(one.row, one.verdict, one.label, one.note, one.who) for one in latest] == [
+        (*line, "Ann") for line in decided
+    ]
+    assert before.keys() == tickets.decisions.current.keys() and tickets.count()["judged"] == 0
+    again = import_decisions(tickets.folder, path, who="Ann")
+    assert again.n_replaced == 0
+
+
+@pytest.mark.parametrize("note", [7, ["x"], "x" * 2001])
+def test_a_note_that_is_none_is_not_imported(tickets, tmp_path, note):
+    line = {"row": int(tickets.rows[0]), "label": None, "verdict": "drop", "note": note}
+    (tmp_path / "d.jsonl").write_text(json.dumps(line))
+    with pytest.raises(TableError, match="A note is text"):
+        import_decisions(tickets.folder, tmp_path / "d.jsonl")
+    tickets.refresh()
+    assert tickets.decisions.last == 0
+
+
+def test_a_label_counts_more_than_a_stale_verdict_and_other_words_decide_nothing(tickets, tmp_path):
+    first, second = tickets.rows[:2].tolist()
+    lines = [f"{first},card,skip", f"{second},,maybe"]
+    (tmp_path / "d.csv").write_text("\n".join(["row,label,verdict", *lines]))
+    assert import_decisions(tickets.folder, tmp_path / "d.csv").n_decisions == 1
+    tickets.refresh()
+    assert tickets.decisions.current[first].label == "card" and second not in tickets.decisions.current
+
+
+def test_of_several_annotations_the_last_completed_one_counts(tickets, tmp_path):
+    rows = tickets.rows[:3].tolist()
+    chosen = [{"type": "choices", "value": {"choices": ["card"]}}]
+    skipped = {"was_cancelled": True, "result": []}
+    annotations = [
+        [{"result": chosen}, skipped], [skipped],
+        [{"result": [*chosen, {"type": "choices", "from_name": "drop", "value": {"choices": ["x"]}}]}],
+    ]  # fmt: skip
+    tasks = [{"data": {"row": row}, "annotations": some} for row, some in zip(rows, annotations, strict=True)]
+    (tmp_path / "d.json").write_text(json.dumps(tasks))
+    import_decisions(tickets.folder, tmp_path / "d.json")
+    tickets.refresh()
+    assert [tickets.decisions.latest(row).label for row in rows] == ["card", None, None]
+    assert [tickets.decisions.latest(row).verdict for row in rows][1:] == ["skip", "drop"]

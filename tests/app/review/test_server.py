@@ -1,6 +1,7 @@
 """The server of the review page: requests and answers, and attacks that are refused."""
 
 import asyncio
+import json
 import os
 
 import httpx
@@ -327,3 +328,134 @@ def test_a_page_of_a_hundred_thousand_issues_is_small(desk):
     (answer,) = ask(desk, get("api/issues?given=yes&sort=confidence&offset=40000&limit=50"))
     assert answer.json()["total"] == big // 2 and len(answer.json()["issues"]) == 50
     assert len(answer.content) < 30_000
+
+
+def test_a_row_can_be_left_out_with_a_note_and_found_again(desk):
+    first, second, third = desk.rows[:3].tolist()
+    *_, by_verdict, by_who, by_note, state, detail = ask(
+        desk,
+        post("api/decide", {"row": first, "verdict": "drop", "who": "Ann", "note": " torn page "}),
+        post("api/decide", {"row": second, "verdict": "skip", "who": "Bob", "note": ""}),
+        post("api/decide", {"row": third, "verdict": "accept", "who": "Bob"}),
+        get("api/issues?verdict=drop"), get("api/issues?who=Bob"), get("api/issues?note=yes"),
+        get("api/state"), get(f"api/issues/{first}"),
+    )  # fmt: skip
+    rows = [[issue["row"] for issue in one.json()["issues"]] for one in (by_verdict, by_who, by_note)]
+    assert rows == [[first], [second, third], [first]]
+    names = ("decided", "skipped", "dropped", "open", "judged")
+    assert [state.json()[name] for name in names] == [2, 1, 1, len(desk) - 3, 1]
+    assert detail.json()["decision"]["note"] == "torn page" and detail.json()["history"][0]["note"]
+    assert desk.meta["people"] == ["Ann", "Bob"]
+
+
+def test_skipping_everything_decides_nothing(desk):
+    body = {"filter": {}, "expect": len(desk), "verdict": "skip", "who": "Ann"}
+    (answer,) = ask(desk, post("api/decide-all", body))
+    found = answer.json()
+    assert (found["decided"], found["skipped"], found["open"]) == (0, len(desk), 0)
+    assert found["judged"] == 0 and found["low"] is None
+
+
+def test_deciding_all_at_once_is_no_judgement(desk):
+    flagged, row = int(desk.flagged.sum()), int(desk.rows[0])
+    body = {"filter": {"low": "0"}, "expect": len(desk), "verdict": "accept", "who": "Ann", "note": "batch"}
+    first, second, noted = ask(
+        desk, post("api/decide-all", body),
+        post("api/decide", {"row": row, "verdict": "keep", "who": "Ann"}), get("api/issues?note=yes"),
+    )  # fmt: skip
+    assert first.json()["decided"] == len(desk) >= flagged > 1 and first.json()["judged"] == 0
+    assert (second.json()["judged"], second.json()["accepted"]) == (1, 0)
+    assert noted.json()["total"] == len(desk)
+
+
+def test_agreement_is_that_of_the_two_who_share_most_rows(desk):
+    rows = desk.rows[:6].tolist()
+    answers = ask(
+        desk,
+        *(post("api/decide", {"row": row, "verdict": "accept", "who": "Ann"}) for row in rows),
+        *(post("api/decide", {"row": row, "verdict": "drop", "who": "Bob"}) for row in rows[:1]),
+        *(post("api/decide", {"row": row, "verdict": "accept", "who": "Bob"}) for row in rows[1:4]),
+        post("api/decide", {"row": rows[5], "verdict": "accept", "who": "Cid"}),
+    )
+    assert answers[0].json()["agreement"] is None
+    found = answers[-1].json()
+    assert found["agreement"] == {"people": ["Ann", "Bob"], "both": 4, "same": 3} and found["disputed"] == 1
+
+
+def test_redo_answers_as_undo_does(desk):
+    row = int(desk.rows[0])
+    who = {"who": "Ann"}
+    *_, undone, redone, nothing = ask(
+        desk, post("api/decide", {"row": row, "verdict": "accept", **who}),
+        post("api/undo", who), post("api/redo", who), post("api/redo", who),
+    )  # fmt: skip
+    assert undone.json()["rows"] == redone.json()["rows"] == [row]
+    assert (undone.json()["decided"], redone.json()["decided"]) == (0, 1)
+    assert nothing.status_code == 409 and "nothing to redo" in nothing.json()["error"]
+
+
+def test_redo_says_who_decided_differently_since(desk):
+    row = int(desk.rows[0])
+    *_, refused = ask(
+        desk, post("api/decide", {"row": row, "verdict": "accept", "who": "Ann"}),
+        post("api/undo", {"who": "Ann"}), post("api/decide", {"row": row, "verdict": "drop", "who": "Bob"}),
+        post("api/redo", {"who": "Ann"}),
+    )  # fmt: skip
+    assert refused.status_code == 409 and "Bob decided differently since" in refused.json()["error"]
+    assert desk.decisions.current[row].who == "Bob"
+
+
+NOTES = [7, ["x"], {"a": 1}, "x" * 2001, "\ud800", "a\0b", True]
+
+
+@pytest.mark.parametrize("note", NOTES, ids=range(len(NOTES)))
+@pytest.mark.parametrize("url", ["api/decide", "api/decide-all"])
+def test_a_note_that_is_none_is_refused(quiet, url, note):
+    content = json.dumps({
+        "row": int(quiet.rows[0]), "filter": {}, "expect": len(quiet), "verdict": "skip", "who": "Ann",
+        "note": note,
+    })  # fmt: skip
+    (answer,) = ask(quiet, send(url, content))
+    assert answer.status_code == 400 and "at most 2,000 characters" in answer.json()["error"]
+    assert len(answer.json()["error"]) < 300 and quiet.decisions.last == 0
+
+
+def test_a_note_of_ten_megabytes_is_refused(quiet):
+    body = {"row": int(quiet.rows[0]), "verdict": "skip", "who": "Ann", "note": "x" * 10**7}
+    (answer,) = ask(quiet, post("api/decide", body))
+    assert answer.status_code == 413 and quiet.decisions.last == 0
+
+
+@pytest.mark.parametrize(
+    "words", ["verdict=delete", "note=no", "group=7", "group=x", "group=" + "9" * 30, "group=-1", "whom=Ann"]
+)
+def test_filters_that_cannot_be_are_refused_in_a_sentence(quiet, words):
+    (answer,) = ask(quiet, get(f"api/issues?{words}"))
+    assert answer.status_code == 400 and len(answer.json()["error"]) < 200
+
+
+def test_the_bar_is_what_worst_sorts_by(quiet):
+    (answer,) = ask(quiet, get("api/issues?limit=200"))
+    issues = answer.json()["issues"]
+    shown = [issue["expected"] for issue in issues if issue["expected"] is not None]
+    assert shown == sorted(shown, reverse=True) and len(shown) > 10
+    assert all(issue["given"] is None for issue in issues if issue["expected"] is None)
+
+
+def test_similar_rows_are_decided_together(tickets):
+    (answer,) = ask(tickets, get("api/issues?limit=200"))
+    grouped = [issue for issue in answer.json()["issues"] if issue["group"]]
+    group = grouped[0]["group"]
+    listed, decided, after = ask(
+        tickets, get(f"api/issues?group={group['id']}"),
+        post("api/decide-all", {
+            "filter": {"group": group["id"], "status": "open"}, "expect": group["size"],
+            "verdict": "accept", "who": "Ann",
+        }),
+        get(f"api/issues?group={group['id']}"),
+    )  # fmt: skip
+    issues = listed.json()["issues"]
+    assert len(issues) == group["size"] == group["open"] > 1
+    assert len({(issue["given"], issue["suggested"]) for issue in issues}) == 1
+    assert decided.json()["rows"] == group["size"] and decided.json()["judged"] == 0
+    assert {issue["group"]["open"] for issue in after.json()["issues"]} == {0}

@@ -126,7 +126,8 @@ class Desk(OpenedRun):
         self.witnesses = {side: found[side].to_pylist() for side in ("supporting", "opposing")}
         quality = found["label_quality"].to_numpy(zero_copy_only=False)
         self.expected = 1.0 - np.round(quality, DIGITS)  # that the label is wrong; NaN if none was given
-        self.groups = find_groups(self.given, self.suggested, self.witnesses["supporting"])
+        witnesses = [self.list_witnesses(number) for number in range(len(self.rows))]
+        self.groups = find_groups(self.given, self.suggested, witnesses)
         grouped = np.unique(self.groups[self.groups >= 0]).tolist()
         self.members = {group: np.flatnonzero(self.groups == group) for group in grouped}
 

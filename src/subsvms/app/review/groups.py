@@ -1,9 +1,14 @@
 """Similar issues, to be decided together.
 
-Two issues with the same given and the same suggested label are similar if at least `SHARED` of the three
-rows that speak for each are the same: they lie in one place among the rows with the suggested label. Groups
-are what such pairs connect. Issues without witnesses, which are those after the first 2,000, have no group,
-so this takes milliseconds however many there are.
+Two issues with the same given and the same suggested label are similar if at least `SHARED` of the six rows
+that speak for and against each are the same: then they lie in one place, seen from either label. Groups are
+what such pairs connect. Issues without witnesses, which are those after the first 2,000, have no group, so
+this takes a tenth of a second however many there are.
+
+On nine tables whose true labels are known (six with real noise), such groups have 2 to 10 members, .04 to .45
+of the issues are in one, and .72 to 1.00 of the members of a group deserve the same decision. Members drawn
+at random from issues with the same two labels would reach .70 to 1.00, at most .10 less: a group saves time,
+but has to be looked at.
 """
 
 from collections import defaultdict
@@ -12,11 +17,11 @@ from itertools import combinations
 
 import numpy as np
 
-SHARED = 2  # witnesses
+SHARED = 4  # witnesses
 
 
 def find_groups(
-    given: np.ndarray, suggested: np.ndarray, supporting: Sequence[Sequence[int]], shared: int = SHARED
+    given: np.ndarray, suggested: np.ndarray, witnesses: Sequence[Sequence[int]], shared: int = SHARED
 ) -> np.ndarray:
     """Return the group of each issue: the place of its first member; -1 for an issue that is alone.
 
@@ -24,15 +29,15 @@ def find_groups(
     ----------
     given, suggested : ndarray of int of shape (n_issues,)
         Classes.
-    supporting : sequence of sequence of int
-        Rows that speak for the suggestion about each issue.
+    witnesses : sequence of sequence of int
+        Rows that speak for and against the suggestion about each issue.
     shared : int
         How many of them two similar issues have in common.
 
     Examples
     --------
     >>> same = np.zeros(4, dtype=int)
-    >>> find_groups(same, same + 1, [[7, 8, 9], [8, 7, 5], [9, 6, 5], []]).tolist()
+    >>> find_groups(same, same + 1, [[7, 8, 9], [8, 7, 5], [9, 6, 5], []], shared=2).tolist()
     [0, 0, -1, -1]
     """
     first = list(range(len(given)))  # a tree: the place of an earlier member, or its own
@@ -43,7 +48,7 @@ def find_groups(
         return place
 
     places = defaultdict(list)
-    for place, rows in enumerate(supporting):
+    for place, rows in enumerate(witnesses):
         for some in combinations(sorted(rows), shared):
             places[int(given[place]), int(suggested[place]), some].append(place)
     for members in places.values():

@@ -6,10 +6,10 @@ occurs in rows that carry the one label than in rows that carry the other,
 
     delta = logit((n_a + 1/2) / (N_a + 1)) - logit((n_b + 1/2) / (N_b + 1)),
 
-with n_a of the N_a texts of class a that contain it (each word once a text), and its standard error
-sqrt(1 / (n_a + 1/2) + 1 / (n_b + 1/2)), as in Monroe, Colaresi and Quinn, "Fightin' words" (2008). The labels
-are those given, wrong ones included, which weakens the words but does not turn them round. Words that
-differ by less than twice the error are left alone.
+with n_a of the N_a texts of class a that contain it (each word once a text). Its variance is the sum of
+1 / (n + 1/2) + 1 / (N - n + 1/2) over both classes; words that differ by less than twice its root are left
+alone (after Monroe, Colaresi and Quinn, "Fightin' words", 2008). The labels are those given, wrong ones
+included, which weakens the words but does not turn them round.
 
 Tables are counted once, from at most `TEXTS` evenly spaced texts, each up to `CHARACTERS` characters.
 """
@@ -75,7 +75,7 @@ class WordCounts:
             m = sum(counts[word] for counts in self.counts) - n
             m_texts = sum(self.n_texts) - n_texts
         delta = _logit(n, n_texts) - _logit(m, m_texts)
-        error = sqrt(1 / (n + 0.5) + 1 / (m + 0.5))
+        error = sqrt(_invert(n) + _invert(n_texts - n) + _invert(m) + _invert(m_texts - m))
         return delta if abs(delta) > LEAST_ERRORS * error else 0.0
 
     def mark(self, text: str, suggested: int, given: int) -> list[Mark]:
@@ -118,6 +118,10 @@ def count_units(text: str, marks: list[Mark]) -> list[Mark]:
         return marks
     wide = [i for i, letter in enumerate(text) if letter > "\uffff"]
     return [[place + bisect_left(wide, place) for place in mark[:2]] + mark[2:] for mark in marks]
+
+
+def _invert(n):
+    return 1 / (n + 0.5)
 
 
 def _logit(n, n_texts):
