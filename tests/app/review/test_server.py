@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from loans import read
 
+from subsvms.app.review.columns import Columns
 from subsvms.app.review.desk import Filter
 from subsvms.app.review.guard import HEADERS
 from subsvms.app.review.local import open_socket
@@ -322,6 +323,7 @@ def test_a_page_of_a_hundred_thousand_issues_is_small(desk):
     desk.flagged, desk.expected = np.ones(big, dtype=bool), np.linspace(1, 0.5, big)
     desk.groups, desk.progress = np.full(big, -1), Progress(desk.flagged)
     desk.witnesses = {"supporting": [[]] * big, "opposing": [[]] * big}
+    desk.about = Columns(desk, desk.rows, [[]] * big, len(desk.table))
     desk.take = lambda rows, names=None: desk.table.columns.select(names or desk.columns).take(
         np.zeros(len(rows), dtype=int)
     )

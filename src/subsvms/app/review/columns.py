@@ -47,12 +47,14 @@ class Columns:
     run : OpenedRun
     rows : ndarray of int of shape (n_issues,)
         The rows that are listed.
-    codes : ndarray of int of shape (n_rows,)
-        The given class of every row of the table, -1 where there is none.
+    witnesses : list of list of int
+        The rows that each of them is compared with.
+    n_rows : int
+        Of the table.
     """
 
-    def __init__(self, run: OpenedRun, rows: np.ndarray, n_rows: int):
-        self.run, self.rows, self.n_rows = run, rows, n_rows
+    def __init__(self, run: OpenedRun, rows: np.ndarray, witnesses: list[list[int]], n_rows: int):
+        self.run, self.rows, self.witnesses, self.n_rows = run, rows, witnesses, n_rows
         self.names = run.shown_columns
         self._words: dict[str, WordCounts] = {}
 
@@ -109,43 +111,54 @@ class Columns:
             self._words[name] = WordCounts(texts, codes, len(self.run.labels))
         return self._words[name]
 
-    def rank(self, taken: Any, n_supporting: int, suggested: int, given: int) -> list[Column]:
-        """Return the columns, those first that tell the witnesses of a row apart.
+    @cached_property
+    def compared(self) -> tuple[dict[int, int], dict[str, list]]:
+        """Places of all witnesses, and their values in the columns that were used: numbers, or text."""
+        rows = sorted({row for some in self.witnesses for row in some})
+        used = [name for name in self.names if self.uses[name] is not None]
+        taken = self.run.take(rows, used)
+        values: dict[str, list] = {}
+        for name, column in zip(used, taken.columns, strict=True):
+            meaning = self.meanings.get(name)
+            cells = list_values(column) if meaning is None else read_column(column, meaning).tolist()
+            values[name] = list(map(as_text, cells)) if meaning is None else cells
+        return {row: place for place, row in enumerate(rows)}, values
+
+    def rank(self, number: int, n_supporting: int, suggested: int, given: int) -> list[Column]:
+        """Return the columns, those first that tell the witnesses of an issue apart.
 
         Parameters
         ----------
-        taken : pyarrow.Table
-            The witnesses' values, first those that support the suggestion.
+        number : int
+            Of the issue.
         n_supporting : int
+            How many of its witnesses support the suggestion; they come first.
         suggested, given : int
             Classes of the row, -1 if no label was given.
         """
+        places, values = self.compared
+        chosen = [places[row] for row in self.witnesses[number]]
+        sides = chosen[:n_supporting], chosen[n_supporting:]
         found = [
-            Column(
-                name,
-                self._separate(taken[name], name, n_supporting, suggested, given),
-                True,
-                self._is_long(name),
-            )
+            Column(name, self._separate(name, values[name], sides, suggested, given), True, name in self.long)
             if self.uses[name] is not None
-            else Column(name, 0.0, False, self._is_long(name))
+            else Column(name, 0.0, False, name in self.long)
             for name in self.names
         ]
         return sorted(found, key=lambda column: (not column.used, -column.separation))
 
-    def _is_long(self, name: str) -> bool:
-        return name in self.long
-
-    def _separate(self, column: Any, name: str, n: int, suggested: int, given: int) -> float:
+    def _separate(
+        self, name: str, values: list, places: tuple[list[int], list[int]], suggested: int, given: int
+    ) -> float:
+        first, second = ([values[place] for place in side] for side in places)
+        if not first or not second:
+            return 0.0
         if name in self.meanings:
-            values = read_column(column, self.meanings[name]).tolist()
-            return separate_numbers(values[:n], values[n:], self.scales[name])
-        cells = [as_text(cell) for cell in list_values(column)]
-        if self._is_long(name) or self.uses[name] == "Text":
+            return separate_numbers(first, second, self.scales[name])
+        if name in self.long or self.uses[name] == "Text":
             counts = self.words_of(name)
-            leans = [counts.lean(side, suggested, given) for side in (cells[:n], cells[n:])]
-            return abs(leans[0] - leans[1]) / 2 if cells[:n] and cells[n:] else 0.0
-        return separate_categories(cells[:n], cells[n:])
+            return abs(counts.lean(first, suggested, given) - counts.lean(second, suggested, given)) / 2
+        return separate_categories(first, second)
 
     def mark(self, values: dict[str, str], suggested: int, given: int) -> dict[str, list[Mark]]:
         """Return the words of the long texts of a row that speak for either class."""

@@ -106,8 +106,9 @@ class Desk(OpenedRun):
         )
         self.lock = threading.Lock()
         self._by_column: dict[str, list[str]] = {}
+        self._previewed: dict[int, list[str]] = {}  # by number of the issue, as lists are asked for often
         self.progress = Progress(self.flagged)
-        self.about = Columns(self, self.rows, len(self.table))
+        self.about = Columns(self, self.rows, self.compared, len(self.table))
         self.noted = 0  # act up to which the progress is right
         with self._noting():
             pass
@@ -126,8 +127,11 @@ class Desk(OpenedRun):
         self.witnesses = {side: found[side].to_pylist() for side in ("supporting", "opposing")}
         quality = found["label_quality"].to_numpy(zero_copy_only=False)
         self.expected = 1.0 - np.round(quality, DIGITS)  # that the label is wrong; NaN if none was given
-        witnesses = [self.list_witnesses(number) for number in range(len(self.rows))]
-        self.groups = find_groups(self.given, self.suggested, witnesses)
+        self.compared = [
+            [*first, *second]
+            for first, second in zip(self.witnesses["supporting"], self.witnesses["opposing"], strict=True)
+        ]  # those that speak for the suggestion, and then those that speak against it
+        self.groups = find_groups(self.given, self.suggested, self.compared)
         grouped = np.unique(self.groups[self.groups >= 0]).tolist()
         self.members = {group: np.flatnonzero(self.groups == group) for group in grouped}
 
@@ -306,8 +310,7 @@ class Desk(OpenedRun):
 
     def _preview(self, numbers: list[int]) -> list[list[dict[str, str]]]:
         """Return an excerpt of each issue's long text, or of the two columns that matter most."""
-        long = [name for name in self.about.long if self.about.uses[name] is not None][:1]
-        shown = [long or [one.name for one in self.rank_columns(number)[:PREVIEWED]] for number in numbers]
+        shown = [self._choose_previewed(number) for number in numbers]
         needed = sorted({name for names in shown for name in names})
         taken = self.take(self.rows[numbers], needed)
         cells = {name: list_values(taken[name]) for name in needed}
@@ -316,22 +319,24 @@ class Desk(OpenedRun):
             for i, names in enumerate(shown)
         ]
 
-    def list_witnesses(self, number: int) -> list[int]:
-        """Return the rows that speak for the suggestion, and then those that speak against it."""
-        return [*self.witnesses["supporting"][number], *self.witnesses["opposing"][number]]
+    def _choose_previewed(self, number: int) -> list[str]:
+        if number not in self._previewed:
+            long = [name for name in self.about.long if self.about.uses[name] is not None][:1]
+            ranked = [] if long else self.rank_columns(number)
+            self._previewed[number] = long or [column.name for column in ranked[:PREVIEWED]]
+        return self._previewed[number]
 
     def rank_columns(self, number: int) -> list[Column]:
         """Return the columns, those first that tell the witnesses of an issue apart."""
-        taken = self.take(self.list_witnesses(number))
-        n_supporting = len(self.witnesses["supporting"][number])
-        return self.about.rank(taken, n_supporting, int(self.suggested[number]), int(self.given[number]))
+        codes = int(self.suggested[number]), int(self.given[number])
+        return self.about.rank(number, len(self.witnesses["supporting"][number]), *codes)
 
     def describe(self, row: int) -> dict[str, Any]:
         """Return all that is known about an issue, and the rows that speak for and against it."""
         if row not in self.place:
             raise KeyError(row)
         number = self.place[row]
-        witnesses = self.list_witnesses(number)
+        witnesses = self.compared[number]
         columns, labels = self.rank_columns(number), self.labels_of(witnesses)
         codes = int(self.suggested[number]), int(self.given[number])
         rows = [dict(zip(self.shown_columns, line, strict=True)) for line in self.show([row, *witnesses])]

@@ -15,8 +15,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-
 WIDE = 2.0  # standard deviations between the sides of a column that separates fully
 
 
@@ -35,10 +33,11 @@ def separate_numbers(supporting: Sequence, opposing: Sequence, scale: float) -> 
     >>> separate_numbers([1.0, 2.0, 3.0], [2.0, float("nan"), 4.0], 2.0)
     0.25
     """
-    means = [np.mean(side) for side in map(_keep_known, (supporting, opposing)) if side]
-    if len(means) < 2 or not scale > 0:
+    sides = [[number for number in side if math.isfinite(number)] for side in (supporting, opposing)]
+    if not all(sides) or not scale > 0:
         return 0.0
-    return float(min(1.0, abs(means[0] - means[1]) / (WIDE * scale)))
+    means = [sum(side) / len(side) for side in sides]
+    return min(1.0, abs(means[0] - means[1]) / (WIDE * scale))
 
 
 def separate_categories(supporting: Sequence, opposing: Sequence) -> float:
@@ -54,7 +53,3 @@ def separate_categories(supporting: Sequence, opposing: Sequence) -> float:
     first, second = Counter(supporting), Counter(opposing)
     shares = (abs(first[v] / len(supporting) - second[v] / len(opposing)) for v in first | second)
     return sum(shares) / 2
-
-
-def _keep_known(numbers):
-    return [number for number in numbers if math.isfinite(number)]
