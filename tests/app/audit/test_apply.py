@@ -14,7 +14,7 @@ from subsvms.app.audit.estimate_desk import EstimateDesk
 from subsvms.app.audit.result import read_result
 from subsvms.app.report import place_audit
 from subsvms.app.review.desk import Desk
-from subsvms.app.runs.decisions import Act
+from subsvms.app.runs.acts import Act
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_bytes, digest_file

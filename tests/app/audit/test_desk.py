@@ -15,7 +15,7 @@ from subsvms.app.audit.desk import AuditDesk, NotAsked
 from subsvms.app.audit.estimate_desk import EstimateDesk
 from subsvms.app.audit.store import AuditFile
 from subsvms.app.review.desk import Desk
-from subsvms.app.runs.decisions import Act
+from subsvms.app.runs.acts import Act
 from subsvms.app.runs.scores import make_ranking
 from subsvms.audit import Audit, draw_rows, estimate_error_rate, run_audit
 from subsvms.exceptions import TableError

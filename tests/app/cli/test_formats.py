@@ -13,7 +13,7 @@ from workbooks import load, make_ods, make_xlsx
 
 from subsvms.app.review.apply import apply_decisions
 from subsvms.app.review.desk import Desk
-from subsvms.app.runs.decisions import Act
+from subsvms.app.runs.acts import Act
 from subsvms.app.tables.table import read_table
 
 QUICK = ("--label", "default", "--svms", "100", "--quiet")

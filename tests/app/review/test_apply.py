@@ -10,7 +10,7 @@ from loans import call, read
 
 from subsvms.app.review.apply import Applied, apply_decisions
 from subsvms.app.review.desk import Desk
-from subsvms.app.runs.decisions import Act
+from subsvms.app.runs.acts import Act
 from subsvms.app.runs.job import read_verified
 from subsvms.exceptions import TableError
 

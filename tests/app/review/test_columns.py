@@ -6,9 +6,10 @@ from loans import call, read, write
 from tickets import TOPICS
 
 from subsvms.app.review.columns import EXCERPT, LONG, shorten, space_evenly
-from subsvms.app.review.desk import Desk, Filter
+from subsvms.app.review.desk import Desk
+from subsvms.app.review.filters import Filter
 from subsvms.app.review.separation import separate_categories, separate_numbers
-from subsvms.app.runs.decisions import Act
+from subsvms.app.runs.acts import Act
 
 
 def test_a_long_text_is_whole_in_a_row_and_its_witnesses_and_an_excerpt_in_the_list(tickets):

@@ -3,8 +3,9 @@
 import pytest
 from pyarrow import parquet
 
-from subsvms.app.review.desk import Desk, Filter
-from subsvms.app.runs.decisions import Act, NothingToUndo
+from subsvms.app.review.desk import Desk
+from subsvms.app.review.filters import Filter
+from subsvms.app.runs.acts import Act, NothingToUndo
 from subsvms.app.runs.folder import check_place
 from subsvms.exceptions import TableError
 

@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from subsvms.app.review.apply import apply_decisions
 from subsvms.app.review.exchange import FORMATS, describe_issues, export_issues, import_decisions
-from subsvms.app.runs.decisions import Act
+from subsvms.app.runs.acts import Act
 from subsvms.exceptions import TableError
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subsvms.app.review.progress import Progress, assess
-from subsvms.app.runs.decisions import Decision
+from subsvms.app.runs.acts import Decision
 
 AT = "2026-01-01T00:00:00.000+00:00"
 

@@ -10,7 +10,7 @@ import pytest
 from loans import read
 
 from subsvms.app.review.columns import Columns
-from subsvms.app.review.desk import Filter
+from subsvms.app.review.filters import Filter
 from subsvms.app.review.guard import HEADERS
 from subsvms.app.review.local import open_socket
 from subsvms.app.review.progress import Progress

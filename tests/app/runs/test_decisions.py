@@ -12,15 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subsvms.app.runs.acts import Act, Conflict, NothingToUndo, check_name
 from subsvms.app.runs.decision_file import APPLICATION, SCHEMAS, BrokenFile
-from subsvms.app.runs.decisions import (
-    Act,
-    Conflict,
-    Decisions,
-    NothingToUndo,
-    check_name,
-    holds_decisions,
-)
+from subsvms.app.runs.decisions import Decisions, holds_decisions
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 

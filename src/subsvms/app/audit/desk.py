@@ -21,7 +21,7 @@ from subsvms.app.audit.result import read_decisions, read_own_scores, read_resul
 from subsvms.app.audit.store import Answer, AuditFile, Book, StoredAudit, add_answer
 from subsvms.app.audit.turns import Turns, begin_turns, check_state, take
 from subsvms.app.features.describe import LEFT_OUT
-from subsvms.app.runs.decisions import check_name
+from subsvms.app.runs.acts import check_name
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.scores import make_ranking
 from subsvms.app.tables.files import show

@@ -18,7 +18,7 @@ from typing import Any
 from subsvms.app.audit.desk import QuestionDesk
 from subsvms.app.review.desk import format_count
 from subsvms.app.review.exchange import UNNAMED, as_jsonl, read_entries, read_row, read_task, spell_classes
-from subsvms.app.runs.decisions import NAME_CHARACTERS, check_name
+from subsvms.app.runs.acts import NAME_CHARACTERS, check_name
 from subsvms.app.runs.outputs import as_cell, disarm
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.csv_text import render_csv

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from subsvms.app.audit.desk import NotAsked, QuestionDesk
 from subsvms.app.review.guard import Guard, Refusal, answer_mistake, answer_refusal, read_body
-from subsvms.app.runs.decisions import check_name
+from subsvms.app.runs.acts import check_name
 from subsvms.app.runs.describe import cut
 from subsvms.exceptions import InputError
 

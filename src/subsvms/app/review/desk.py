@@ -8,7 +8,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.review.columns import Column, Columns, shorten
+from subsvms.app.review.filters import STATUSES, Filter
 from subsvms.app.review.groups import find_groups
 from subsvms.app.review.progress import OPEN, Progress
-from subsvms.app.runs.decisions import VERDICTS, Act, Conflict, Decision, Decisions, Line
+from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
+from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.describe import CHARACTERS_SHOWN
 from subsvms.app.runs.issues import DIGITS
 from subsvms.app.runs.names import DECISIONS, RECORD
@@ -31,62 +32,7 @@ from subsvms.exceptions import TableError
 PAGE_ROWS = 200  # issues in one answer, at most
 VALUES_OFFERED = 100  # of a column, to filter by
 PREVIEWED = 2  # columns of a row in the list
-SORTS = ("worst", "row", "confidence", "given", "suggested")
-STATUSES = ("open", "decided", "skipped", "disputed", "all")
 DETAILS = ("label_quality", "vote_share", "withstands", "is_label_issue", "reason")
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which issues to show, and in which order.
-
-    Attributes
-    ----------
-    given, suggested : str or None
-        Names of classes.
-    low, high : float
-        Range of the confidence.
-    status : {"open", "decided", "skipped", "disputed", "all"}
-        Disputed are rows that people decided differently.
-    who, verdict : str or None
-        Whose decision holds now, and which.
-    note : {"yes"} or None
-        Only rows with a note of anybody.
-    group : str or None
-        Only similar rows; see `groups`.
-    column, value : str or None
-        A column, and the value that rows must have in it.
-    search : str
-        Text that a row must contain, in any column.
-    sort : {"worst", "row", "confidence", "given", "suggested"}
-        Worst first: those whose given label is most likely wrong.
-    """
-
-    given: str | None = None
-    suggested: str | None = None
-    low: float = 0.0
-    high: float = 1.0
-    status: str = "all"
-    who: str | None = None
-    verdict: str | None = None
-    note: str | None = None
-    group: str | None = None
-    column: str | None = None
-    value: str | None = None
-    search: str = ""
-    sort: str = "worst"
-
-    def __post_init__(self) -> None:
-        if self.status not in STATUSES:
-            raise TableError(f"The status must be one of {', '.join(STATUSES)}; got {show(self.status)}.")
-        if self.sort not in SORTS:
-            raise TableError(f"The order must be one of {', '.join(SORTS)}; got {show(self.sort)}.")
-        if not 0 <= self.low <= self.high <= 1:
-            raise TableError(f"The confidence must go from 0 to 1; got {self.low} to {self.high}.")
-        if self.verdict is not None and self.verdict not in VERDICTS:
-            raise TableError(f"A verdict must be one of {', '.join(VERDICTS)}; got {show(self.verdict)}.")
-        if self.note not in (None, "yes"):
-            raise TableError(f"note must be yes, for rows with a note; got {show(self.note)}.")
 
 
 class Desk(OpenedRun):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.review.desk import Desk, format_count
-from subsvms.app.runs.decisions import NAME_CHARACTERS, Act, Line, check_name, check_note
+from subsvms.app.runs.acts import NAME_CHARACTERS, Act, Line, check_name, check_note
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values

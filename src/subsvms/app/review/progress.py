@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subsvms._intervals import lower_limit, upper_limit
-from subsvms.app.runs.decisions import Decision
+from subsvms.app.runs.acts import Decision
 
 CONFIDENCE = 0.95  # of each end of the expected precision
 OPEN, DECIDED, SKIPPED = range(3)

@@ -16,7 +16,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from subsvms.app.review.desk import PAGE_ROWS, Desk, Filter, format_count
+from subsvms.app.review.desk import PAGE_ROWS, Desk, format_count
+from subsvms.app.review.filters import Filter
 from subsvms.app.review.guard import (
     TEMPLATES,
     Guard,
@@ -27,8 +28,8 @@ from subsvms.app.review.guard import (
     parse_int,
     read_body,
 )
+from subsvms.app.runs.acts import Act, Conflict, NothingToUndo, check_name, check_note
 from subsvms.app.runs.decision_file import BrokenFile
-from subsvms.app.runs.decisions import Act, Conflict, NothingToUndo, check_name, check_note
 from subsvms.exceptions import TableError
 
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided

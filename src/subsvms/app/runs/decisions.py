@@ -16,99 +16,27 @@ import threading
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from subsvms._text import is_text
+from subsvms.app.runs.acts import (
+    Act,
+    Conflict,
+    Decision,
+    Line,
+    NothingToUndo,
+    agree,
+    as_line,
+    check_name,
+    check_note,
+    resolve,
+)
 from subsvms.app.runs.decision_file import DecisionFile, Entry, get_size, is_emptied, read_acts
 from subsvms.app.tables.files import show
-from subsvms.exceptions import TableError
 
-NAME_CHARACTERS = 60  # of a person's name, at most
-NOTE_CHARACTERS = 2000  # of a note, at most
-VERDICTS = ("accept", "keep", "label", "skip", "drop")
 MAY_LACK_LABEL = ("skip", "drop", "keep")  # format 1 could keep a missing label
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What one person decided about one row.
-
-    Attributes
-    ----------
-    act : int
-        Number of the act.
-    row : int
-        Counted from 1, as in issues.csv.
-    verdict : {"accept", "keep", "label", "skip", "drop"}
-        The suggested label, the given one, another one, none yet, or that the row is to be left out.
-    label : Any
-        The label that the row has then; None if it was skipped or is left out.
-    who : str
-    at : str
-        ISO 8601, UTC.
-    note : str or None
-        What this person remarked.
-    n_rows : int
-        How many rows were decided together: only of one can be said that somebody looked at it.
-    """
-
-    act: int
-    row: int
-    verdict: str
-    label: Any
-    who: str
-    at: str
-    note: str | None = None
-    n_rows: int = 1
-
-
-class Line(NamedTuple):
-    """A decision about one row, as it goes into an act; the attributes are those of `Decision`."""
-
-    row: int
-    verdict: str
-    label: Any
-    note: str | None = None
-
-
-class Act(NamedTuple):
-    """Decisions that one person makes together.
-
-    Attributes
-    ----------
-    decided : list of Line
-    who : str
-    seen : int, optional
-        The last act that this person has seen. If others decided any of the rows differently since, nothing
-        is stored. By default all is stored in any case.
-    keep_theirs : bool
-        Whether to leave out such rows instead, and to store the rest.
-    """
-
-    decided: list[Line]
-    who: str
-    seen: int | None = None
-    keep_theirs: bool = False
-
-
-class NothingToUndo(Exception):
-    """Nothing that this person did, or undid, can be taken back any more."""
-
-
-class Conflict(Exception):
-    """Others decided differently in the meantime.
-
-    Parameters
-    ----------
-    theirs : list of Decision
-    """
-
-    def __init__(self, theirs: list[Decision]):
-        super().__init__("others decided differently")
-        self.theirs = theirs
 
 
 class Decisions:
@@ -246,9 +174,7 @@ class Decisions:
                 again = self.made[self.took[undo]]
                 latest = [(one, self.latest(one.row)) for one in again]
                 news = [(one, new) for one, new in latest if new and new.act > undo and new.who != who]
-                theirs = [
-                    new for one, new in news if new.verdict != "skip" and not _agree(_as_line(one), new)
-                ]
+                theirs = [new for one, new in news if new.verdict != "skip" and not agree(as_line(one), new)]
                 if theirs:
                     raise Conflict(theirs)
                 self._take_back(connection, undo, who)
@@ -356,50 +282,6 @@ class Decisions:
         ]
 
 
-def resolve(act: Act, latest: dict[int, Decision | None]) -> tuple[int | Conflict, list[Line]]:
-    """Return what to answer if nothing of an act is to be stored, and what is to be stored.
-
-    Parameters
-    ----------
-    act : Act
-    latest : dict
-        The decision that holds for each of its rows.
-
-    Examples
-    --------
-    >>> theirs = Decision(4, 7, "accept", "yes", "Bob", "2026-01-01T00:00:00.000+00:00")
-    >>> mine = [Line(7, "keep", "no"), Line(8, "keep", "no", note="see page 3")]
-    >>> resolve(Act(mine, "Ann", seen=4), {7: theirs, 8: None})[1] == mine
-    True
-    >>> resolve(Act(mine, "Ann", seen=3), {7: theirs, 8: None})
-    (Conflict('others decided differently'), [])
-    >>> resolve(Act(mine, "Ann", seen=3, keep_theirs=True), {7: theirs, 8: None})
-    (4, [Line(row=8, verdict='keep', label='no', note='see page 3')])
-    """
-    known = max((one.act for one in latest.values() if one is not None), default=0)
-    if act.seen is None:
-        return known, act.decided
-    news = {row: one for row, one in latest.items() if one is not None and one.act > act.seen}
-    stored = [line for line in act.decided if line.row in news and line == _as_line(news[line.row])]
-    if len(stored) == len(act.decided) and {news[line.row].who for line in stored} == {act.who}:
-        return known, []
-    agreed = {line.row for line in act.decided if line.row in news and _agree(line, news[line.row])}
-    theirs = [one for row, one in news.items() if row not in agreed and one.verdict != "skip"]
-    if theirs and not act.keep_theirs:
-        return Conflict(theirs), []
-    left_out = {one.row for one in theirs}
-    return known, [line for line in act.decided if line.row not in left_out]
-
-
-def _as_line(decision):
-    return Line(decision.row, decision.verdict, decision.label, decision.note)
-
-
-def _agree(line, decision):
-    """Return whether a decision says the same, apart from what was remarked."""
-    return line[:3] == _as_line(decision)[:3]
-
-
 def _discard(numbers, number):
     if number in numbers:
         numbers.remove(number)
@@ -423,35 +305,6 @@ def holds_decisions(path: Path) -> bool:
             connection.close()
     except (sqlite3.Error, UnicodeError):
         return True
-
-
-def check_name(who: Any) -> str:
-    """Return a person's name without spaces around it, or raise an error if it is not a name.
-
-    Examples
-    --------
-    >>> check_name("  Ann ")
-    'Ann'
-    """
-    name = who.strip() if isinstance(who, str) else ""
-    if not 1 <= len(name) <= NAME_CHARACTERS or not name.isprintable():
-        raise TableError(f"A name must have 1 to {NAME_CHARACTERS} characters; got {show(who)}.")
-    return name
-
-
-def check_note(note: Any) -> str | None:
-    """Return a note without spaces around it, None if there is nothing in it, or raise an error if too long.
-
-    Examples
-    --------
-    >>> check_note(" see page 3 "), check_note(" ")
-    ('see page 3', None)
-    """
-    if note is None:
-        return None
-    if not isinstance(note, str) or len(note) > NOTE_CHARACTERS or not is_text(note) or "\0" in note:
-        raise TableError(f"A note is text of at most {NOTE_CHARACTERS:,} characters; got {show(note)}.")
-    return note.strip() or None
 
 
 def _now():
