@@ -76,7 +76,10 @@ class Review:
 
     @property
     def decided(self) -> np.ndarray:
-        """The labels that people decided so far, None elsewhere: `verified=` of the next correction."""
+        """The labels that people decided so far, None elsewhere: `verified=` of the next correction.
+
+        Rows that people left out have none either; `subsvms apply` leaves them out.
+        """
         if self._decided is not None:
             return self._decided
         self._desk.refresh()

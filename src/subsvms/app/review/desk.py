@@ -227,6 +227,11 @@ class Desk(OpenedRun):
                 found[place] = who in (None, latest.who) and verdict in (None, latest.verdict)
         return found
 
+    def list_issues(self, wanted: Filter, offset: int, most: int) -> tuple[int, list[dict[str, Any]]]:
+        """Return how many issues match a filter, and some of them, as a list shows them."""
+        found = self.find(wanted)
+        return len(found), self.list_briefly(found[offset : offset + most].tolist())
+
     def list_briefly(self, numbers: list[int]) -> list[dict[str, Any]]:
         """Return what a list shows of some issues."""
         return [

@@ -125,10 +125,9 @@ class Pages:
         words = dict(request.query_params)
         offset, limit = parse_int(words.pop("offset", "0"), 0), parse_int(words.pop("limit", "50"), 1)
         last = self.desk.decisions.last  # before the search: whoever has this list has seen these acts
-        found = await asyncio.to_thread(self.desk.find, parse_filter(words))
-        shown = found[offset : offset + min(limit, PAGE_ROWS)].tolist()
-        issues = await asyncio.to_thread(self.desk.list_briefly, shown)
-        return JSONResponse({"total": len(found), "offset": offset, "last": last, "issues": issues})
+        wanted, most = parse_filter(words), min(limit, PAGE_ROWS)
+        total, issues = await asyncio.to_thread(self.desk.list_issues, wanted, offset, most)
+        return JSONResponse({"total": total, "offset": offset, "last": last, "issues": issues})
 
     async def describe_issue(self, request: Request) -> Response:
         """Return all that is known about one issue."""
