@@ -196,24 +196,29 @@ def test_several_acts_in_one_commit_stay_several(book):
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_nothing_acknowledged_is_lost(tmp_path):
-    path = tmp_path / "d.sqlite"
+@pytest.mark.parametrize("is_old", [False, True], ids=["new", "format 2"])
+def test_killed_at_any_moment_nothing_acknowledged_is_lost(run, is_old):
+    path = run.with_name("decisions.sqlite")
+    if is_old:
+        make_old_file(path, *((row, "accept", '"yes"') for row in range(10**7, 10**7 + 5000)), run=run)
     code = (
-        "import sys\nfrom subsvms.app.runs.decisions import Decisions\n"
-        "book = Decisions(sys.argv[1])\n"
+        "import sys\nfrom pathlib import Path\nfrom subsvms.app.runs.decisions import Decisions\n"
+        "book = Decisions(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "for i in range(1, 10**6):\n"
         "    book.decide([(i, 'accept', 'yes')], who='Ann')\n"
         "    print(i, flush=True)\n"
     )
     for _ in range(3):
-        process = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE, text=True)
+        words = [sys.executable, "-c", code, path, run]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         acknowledged = [int(process.stdout.readline()) for _ in range(20)]
         process.kill()
         acknowledged += [int(line) for line in process.stdout.read().split()]
         process.wait()
         process.stdout.close()
-        book = Decisions(path)
+        book = Decisions(path, run)
         assert set(acknowledged) <= set(book.current)
+        assert not is_old or len(book.current.keys() & set(range(10**7, 10**7 + 5000))) == 5000
         book.close()
 
 

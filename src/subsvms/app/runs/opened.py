@@ -14,6 +14,8 @@ from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.exceptions import TableError
 
+FEW = 200  # rows that are sliced one by one: to take rows, Arrow copies a text column that has several parts
+
 
 class OpenedRun:
     """A run's folder, and the table that the run read.
@@ -88,7 +90,10 @@ class OpenedRun:
 
         places = np.asarray(rows, dtype=np.int64) - 1
         if self.table.matrix is None:
-            return self.table.columns.select(list(self.columns if columns is None else columns)).take(places)
+            chosen = self.table.columns.select(list(self.columns if columns is None else columns))
+            if not 0 < len(places) <= FEW:
+                return chosen.take(places)
+            return pa.concat_tables([chosen.slice(place, 1) for place in places.tolist()])
         lines = [self.table.matrix[[place]].tocsr() for place in places.tolist()]
         pairs = [zip(line.indices.tolist(), line.data.tolist(), strict=True) for line in lines]
         texts = [" ".join(f"{j}:{value:g}" for j, value in pair) for pair in pairs]
