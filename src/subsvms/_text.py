@@ -4,6 +4,19 @@ import reprlib
 
 WIDE = 0.25  # an interval of a rate that is wider says too little for the middle of it to be named
 UNKNOWN = "not known"
+CHARACTERS_SHOWN = 300  # of a name, and of a value of a row to compare with
+WHOLE = 100_000  # characters of a value for people who decide or answer: all of it, but for absurd sizes
+
+
+def cut(text: str, most: int = CHARACTERS_SHOWN) -> str:
+    """Return text that is short enough to be shown.
+
+    Examples
+    --------
+    >>> cut("a long story", 6)
+    'a long…'
+    """
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def is_text(value: str) -> bool:

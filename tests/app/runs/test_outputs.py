@@ -8,7 +8,8 @@ import pytest
 from loans import call, make_rows, read, write
 from pyarrow import feather, parquet
 
-from subsvms.app.runs.outputs import CELL_CHARACTERS, as_storable, disarm, read_issues
+from subsvms.app.runs.issue_file import read_issues
+from subsvms.app.runs.outputs import CELL_CHARACTERS, as_storable, disarm
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
 

@@ -83,7 +83,7 @@ class Review:
         if self._decided is not None:
             return self._decided
         self._desk.refresh()
-        labels: Any = np.full(len(self._desk.table), None, dtype=object)
+        labels: Any = np.full(self._desk.source.n_rows, None, dtype=object)
         for row, label in self._desk.decided_labels.items():
             labels[row - 1] = label
         return labels

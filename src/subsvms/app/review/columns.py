@@ -11,7 +11,8 @@ import numpy as np
 from subsvms.app.features.columns import Meaning, find_meaning, read_column
 from subsvms.app.review.separation import separate_categories, separate_numbers
 from subsvms.app.review.words import TEXTS, Mark, WordCounts
-from subsvms.app.runs.opened import OpenedRun, as_text
+from subsvms.app.runs.opened import OpenedRun
+from subsvms.app.runs.rows import as_text
 from subsvms.app.tables.arrow import list_values
 
 LONG = 100  # characters of a text that is read rather than compared

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._text import CHARACTERS_SHOWN
 from subsvms.app.review.columns import Column, Columns, shorten
 from subsvms.app.review.filters import STATUSES, Filter
 from subsvms.app.review.groups import find_groups
 from subsvms.app.review.progress import OPEN, Progress
 from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
 from subsvms.app.runs.decisions import Decisions
-from subsvms.app.runs.describe import CHARACTERS_SHOWN
-from subsvms.app.runs.issues import DIGITS
+from subsvms.app.runs.issue_file import DIGITS
 from subsvms.app.runs.names import DECISIONS, RECORD
-from subsvms.app.runs.opened import OpenedRun, as_text
-from subsvms.app.runs.outputs import read_issues
+from subsvms.app.runs.opened import OpenedRun
+from subsvms.app.runs.rows import as_text
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
@@ -60,7 +60,7 @@ class Desk(OpenedRun):
             pass
 
     def _read_issues(self) -> None:
-        found = read_issues(self.folder, self.table)
+        found = self.source.read_issues()
         self.rows = found["row"].to_numpy()
         self.place = {row: i for i, row in enumerate(self.rows.tolist())}
         numbers = {name: number for number, name in enumerate(self.labels)} | {None: -1}
@@ -165,12 +165,6 @@ class Desk(OpenedRun):
         short = (value for value in self.values_of(column) if len(value) <= CHARACTERS_SHOWN)
         return [list(pair) for pair in Counter(short).most_common(VALUES_OFFERED)]
 
-    @cached_property
-    def texts(self) -> list[str]:
-        """The values of each issue's row in lower case, to search in."""
-        lines = zip(*(list_values(column) for column in self.take(self.rows).columns), strict=True)
-        return ["\n".join(map(as_text, line)).casefold() for line in lines]
-
     def values_of(self, column: str) -> list[str]:
         """Return the values that a column has in the issues' rows, as text."""
         if column not in self.columns:
@@ -202,8 +196,7 @@ class Desk(OpenedRun):
         if wanted.column is not None and wanted.value is not None:
             keep &= np.array([cell == wanted.value for cell in self.values_of(wanted.column)], dtype=bool)
         if wanted.search:
-            text = wanted.search.casefold()
-            keep &= np.array([text in line for line in self.texts], dtype=bool)
+            keep &= self.source.search(self.rows, wanted.search)
         found = np.flatnonzero(keep)
         key = {
             "worst": -self.expected[found], "row": self.rows[found], "confidence": -self.confidence[found],

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._text import format_percent, is_rate_known, quote_spaces
+from subsvms._text import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.tables.arrow import list_values
@@ -16,9 +16,7 @@ from subsvms.ensemble import subset_size
 ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
 COLUMNS_SHOWN = 40  # of a row
-CHARACTERS_SHOWN = 300  # of a name, and of a value of a row to compare with
 TEXT_SHOWN = 5000  # characters of a value of a row to look at: long texts are there to be read
-WHOLE = 100_000  # characters of a value for people who decide or answer: all of it, but for absurd sizes
 
 
 def name_rate(rate: float, interval: np.ndarray) -> float | None:
@@ -184,11 +182,6 @@ def show_values(run: Run, row: int, columns: list[str], limit: int = CHARACTERS_
         return [f"{values.get(int(name), 0.0):g}" for name in columns]
     cells = (list_values(table.columns[name].slice(row, 1))[0] for name in columns)
     return ["" if cell is None else cut(str(cell), limit) for cell in cells]
-
-
-def cut(text: str, most: int = CHARACTERS_SHOWN) -> str:
-    """Return text that is short enough to be shown."""
-    return text if len(text) <= most else text[:most] + "…"
 
 
 def describe_ensemble(run: Run) -> dict[str, Any]:

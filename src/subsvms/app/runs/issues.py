@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from subsvms._typing import Table
-from subsvms.app.tables.labels import plain_type
+from subsvms.app.runs.issue_file import DIGITS, SIDES, get_label_type, make_schema
 from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.app.tables.text import TableText
 from subsvms.correction._result import Correction
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 
 LEAST = 50  # with fewer flagged or held back, the most doubtful of the others are listed, too
-UNKNOWN = ("given_label", "label_quality", "confidence", "vote_share")  # null where there is none
-DIGITS = 4  # of probabilities in a file; more would say nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +95,6 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     return Issues(correction, find_witnesses(X, correction.given, rows, correction.compared[rows]))
 
 
-def get_label_type(table: LabelledTable) -> Any:
-    """Return the Arrow type of the labels in issues.parquet."""
-    return plain_type(table.columns.schema.field(table.label).type)
-
-
 def tabulate(
     correction: Correction,
     rows: np.ndarray,
@@ -157,7 +150,7 @@ def tabulate(
         "reason": correction.explain(rows),
     }
     if witnesses is not None:
-        for side in ("supporting", "opposing"):
+        for side in SIDES:
             found[side] = [[row + 1 for row in others] for others in getattr(witnesses, side)]
     types = {field.name: field.type for field in make_schema(label_type)}
     whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
@@ -173,16 +166,3 @@ def tabulate(
             taken.append(field.name)
             table = table.add_column(place, field, column)
     return table
-
-
-def make_schema(label_type: Any) -> Any:
-    """Return the columns of ours in issues.parquet, a pyarrow.Schema, for labels of this Arrow type."""
-    import pyarrow as pa
-
-    fields = (
-        ("row", pa.int64()), ("given_label", label_type), ("suggested_label", label_type),
-        ("is_label_issue", pa.bool_()), ("label_quality", pa.float64()), ("confidence", pa.float64()),
-        ("vote_share", pa.float64()), ("withstands", pa.int64()), ("action", pa.string()),
-        ("reason", pa.string()), ("supporting", pa.list_(pa.int64())), ("opposing", pa.list_(pa.int64())),
-    )  # fmt: skip
-    return pa.schema([pa.field(name, kind, nullable=name in UNKNOWN) for name, kind in fields])

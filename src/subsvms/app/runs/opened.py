@@ -1,4 +1,4 @@
-"""The folder of a finished run, opened again: its record, the table that it read, and rows to show people."""
+"""The folder of a finished run, opened again: its record, and rows of the table to show people."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.runs.describe import WHOLE, cut
 from subsvms.app.runs.names import AUDIT_FILES, DECISION_FILES, ISSUES, LISTED, RECORD, REPORT
 from subsvms.app.runs.record import read_record
+from subsvms.app.runs.rows import Rows, TableRows, as_text
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.exceptions import TableError
-
-FEW = 200  # rows that are sliced one by one: to take rows, Arrow copies a text column that has several parts
 
 
 class OpenedRun:
@@ -32,16 +30,27 @@ class OpenedRun:
         self.folder = Path(folder)
         self.record = read_record(self.folder)
         self.options = self.record.options
-        if self.options.pool_size is not None:
+        if self.in_parts:
             raise TableError(
                 f"{str(self.folder)!r} was made in parts, and {purpose} works on runs in memory only: open "
                 "the Parquet files in its folder issues, or correct a part of the table by itself (--engine "
                 "memory)."
             )
-        self.table = self._read_table()
-        self.labels = self.table.classes  # in typed formats numbers
+        self.source: Rows = TableRows(self._read_table(), self.folder)
+        self.labels = self.source.classes  # in typed formats numbers
         self.classes = [str(name) for name in self.labels]
         self.values = dict(zip(self.classes, self.labels, strict=True))
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the table was corrected in parts: then it is not in memory, and only issues are shown."""
+        return self.options.pool_size is not None
+
+    @property
+    def table(self) -> LabelledTable:
+        """The whole table; only if it was corrected in memory."""
+        assert isinstance(self.source, TableRows)
+        return self.source.table
 
     def _read_table(self) -> LabelledTable:
         paths = self.record.input.paths
@@ -64,7 +73,7 @@ class OpenedRun:
         if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
             raise TableError(f"{str(path)!r} is a file of the run itself: choose another name (--output).")
         features = self.record.input.features
-        inputs = [*self.table.paths, *([] if features is None else [Path(features)])]
+        inputs = [Path(one) for one in (*self.record.input.paths, *([] if features is None else [features]))]
         return check_target(path, inputs, force=force)
 
     @property
@@ -75,9 +84,7 @@ class OpenedRun:
     @property
     def columns(self) -> list[str]:
         """The columns of the table but the label."""
-        if self.table.matrix is not None:
-            return []
-        return [name for name in self.table.columns.column_names if name != self.table.label]
+        return self.source.columns
 
     @property
     def shown_columns(self) -> list[str]:
@@ -86,35 +93,13 @@ class OpenedRun:
 
     def take(self, rows: Sequence[int] | np.ndarray, columns: Sequence[str] | None = None) -> Any:
         """Return values of some rows, which count from 1, as a pyarrow.Table: `shown_columns`, or some."""
-        import pyarrow as pa
-
-        places = np.asarray(rows, dtype=np.int64) - 1
-        if self.table.matrix is None:
-            chosen = self.table.columns.select(list(self.columns if columns is None else columns))
-            if not 0 < len(places) <= FEW:
-                return chosen.take(places)
-            return pa.concat_tables([chosen.slice(place, 1) for place in places.tolist()])
-        lines = [self.table.matrix[[place]].tocsr() for place in places.tolist()]
-        pairs = [zip(line.indices.tolist(), line.data.tolist(), strict=True) for line in lines]
-        texts = [" ".join(f"{j}:{value:g}" for j, value in pair) for pair in pairs]
-        return pa.table({"features": pa.array(texts, pa.string())})
+        return self.source.take(rows, self.columns if columns is None else columns)
 
     def labels_of(self, rows: Sequence[int] | np.ndarray) -> list:
         """Return the given labels of some rows, which count from 1; None where there is none."""
-        return self.table.labels[np.asarray(rows, dtype=np.int64) - 1].tolist()
+        return self.source.labels_of(rows)
 
     def show(self, rows: Sequence[int]) -> list[list[str]]:
         """Return the values of each of some rows, which count from 1, as text."""
         columns = [list_values(column) for column in self.take(rows).columns]
         return [[as_text(column[i]) for column in columns] for i in range(len(rows))]
-
-
-def as_text(cell: Any) -> str:
-    """Return a value to be read by people; nothing where it is missing.
-
-    Examples
-    --------
-    >>> as_text(2.5), as_text(None)
-    ('2.5', '')
-    """
-    return "" if cell is None else cut(str(cell), WHOLE)

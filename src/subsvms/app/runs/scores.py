@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.runs.issues import DIGITS, get_label_type
+from subsvms.app.runs.issue_file import get_label_type
+from subsvms.app.runs.issues import DIGITS
 from subsvms.app.runs.names import SCORES
 from subsvms.app.tables.arrow import check_values, render_arrow
 from subsvms.app.tables.files import first_sentence, show

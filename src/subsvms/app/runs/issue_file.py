@@ -1,0 +1,106 @@
+"""issues.parquet, the suspicious labels of a run, as programs read it that show them."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subsvms.app.runs.names import ISSUES
+from subsvms.app.tables.arrow import check_values
+from subsvms.app.tables.files import first_sentence, show
+from subsvms.app.tables.labels import plain_type
+from subsvms.app.tables.table import LabelledTable
+from subsvms.exceptions import TableError
+
+DIGITS = 4  # of probabilities in a file; more would say nothing
+UNKNOWN = ("given_label", "label_quality", "confidence", "vote_share")  # null where there is none
+SIDES = ("supporting", "opposing")  # rows to compare with; in parts there are none
+
+
+def make_schema(label_type: Any) -> Any:
+    """Return the columns of ours in issues.parquet, a pyarrow.Schema, for labels of this Arrow type."""
+    import pyarrow as pa
+
+    fields = (
+        ("row", pa.int64()), ("given_label", label_type), ("suggested_label", label_type),
+        ("is_label_issue", pa.bool_()), ("label_quality", pa.float64()), ("confidence", pa.float64()),
+        ("vote_share", pa.float64()), ("withstands", pa.int64()), ("action", pa.string()),
+        ("reason", pa.string()), *((side, pa.list_(pa.int64())) for side in SIDES),
+    )  # fmt: skip
+    return pa.schema([pa.field(name, kind, nullable=name in UNKNOWN) for name, kind in fields])
+
+
+def get_label_type(table: LabelledTable) -> Any:
+    """Return the Arrow type of the labels in issues.parquet."""
+    return plain_type(table.columns.schema.field(table.label).type)
+
+
+def read_issues(folder: Path, table: LabelledTable) -> Any:
+    """Return what a run wrote about the labels of a table, as a pyarrow.Table; nothing is trusted.
+
+    Parameters
+    ----------
+    folder : Path
+        Of a run.
+    table : LabelledTable
+        The one that was corrected. Its own columns are left out.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = folder / ISSUES
+    if not path.is_file():
+        raise TableError(
+            f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
+            f"again (--decisions {shlex.quote(str(folder))} keeps what was decided)."
+        )
+    schema = make_schema(get_label_type(table))
+    try:
+        with parquet.ParquetFile(path) as file:
+            found = check_values(file.read().select(schema.names))
+        check_issues(found, schema, len(table), table.classes)
+    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
+        raise describe_damage(path, error) from None
+    return found
+
+
+def describe_damage(path: Path, error: Exception) -> TableError:
+    """Return the error about a file of issues that cannot be read, or says what cannot be true."""
+    reason = show(first_sentence(error))
+    return TableError(f"{str(path)!r} is damaged ({reason}): run subsvms correct again.")
+
+
+def check_issues(found: Any, schema: Any, n_rows: int, classes: list) -> None:
+    """Raise a ValueError if what issues say about a table has a wrong type or cannot be true.
+
+    Parameters
+    ----------
+    found : pyarrow.Table
+    schema : pyarrow.Schema
+        The columns that it should have.
+    n_rows : int
+        Of the table.
+    classes : list
+        Its labels.
+    """
+    from pyarrow import compute
+
+    for wanted in schema:
+        column = found[wanted.name]
+        if not column.type.equals(wanted.type):
+            raise ValueError(f"{wanted.name} is of type {column.type}, not {wanted.type}")
+        if column.null_count and not wanted.nullable:
+            raise ValueError(f"{wanted.name} is missing in some rows")
+    sides = (compute.list_flatten(found[side]) for side in SIDES if side in schema.names)
+    for rows in (found["row"], *sides):
+        if rows.null_count or not np.all((rows.to_numpy() >= 1) & (rows.to_numpy() <= n_rows)):
+            raise ValueError("the table has no such row")
+    if len(np.unique(found["row"].to_numpy())) < len(found):
+        raise ValueError("a row is listed twice")
+    if not set(compute.unique(found["suggested_label"]).to_pylist()) <= set(classes):
+        raise ValueError("the table has no such class")
+    for name in ("label_quality", "confidence", "vote_share"):
+        values = found[name].drop_null().to_numpy()
+        if not np.all((values >= 0) & (values <= 1)):
+            raise ValueError(f"{name} must be between 0 and 1")
