@@ -4,8 +4,8 @@
 
 Clients send the next decision as soon as the last one is acknowledged, over loopback on this machine, whose
 cores they share with the server. A sixth of the requests read instead, as the page does: a list with a
-filter, a row, the state. Afterwards every acknowledged decision is looked up in the file. Writes
-results/review.json.
+filter, a row, the state. Afterwards every acknowledged decision is looked up in the file: it fails if
+one is lost. Writes results/review.json.
 """
 
 import argparse
@@ -65,6 +65,8 @@ def main():
         stored.close()
     print(json.dumps(result, indent=1))
     (RESULTS / "review.json").write_text(json.dumps(result, indent=1) + "\n")
+    if lost or found["errors"]:
+        sys.exit(f"{lost} decisions were lost, and {found['errors']} requests failed")
 
 
 def make_folder(place, n_issues):

@@ -7,13 +7,11 @@ import pytest
 from scipy import sparse
 
 from subsvms import SubSVMClassifier
+from subsvms._numbers import check_count, check_range, check_subset
 from subsvms._validation import (
     check_cost,
-    check_count,
     check_format,
-    check_range,
     check_square,
-    check_subset,
     check_table,
     warn_unscaled,
 )

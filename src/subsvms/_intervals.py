@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 
 
 def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
@@ -13,6 +12,8 @@ def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
     >>> lower_limit([0, 9, 10], 10, 0.9).round(2)
     array([0.  , 0.66, 0.79])
     """
+    from scipy.special import betaincinv  # a quarter of a second, for which the review page need not wait
+
     k, n = np.asarray(k), np.asarray(n)
     return np.where(k > 0, betaincinv(np.maximum(k, 1), np.maximum(n - k + 1, 1), 1.0 - confidence), 0.0)
 

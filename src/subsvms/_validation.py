@@ -1,12 +1,10 @@
-"""Check once, on entry, what the user passes: numbers, tables and parameters; labels are in `_labels`.
+"""Check once, on entry, what the user passes: tables and parameters.
 
-Inner functions trust their input. Each message is one sentence that says what was expected, what was found,
-and what to do.
+Numbers are checked in `_numbers`, labels in `_labels`. Inner functions trust their input. Each message is one
+sentence that says what was expected, what was found, and what to do.
 """
 
 import warnings
-from math import isfinite
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -24,51 +22,6 @@ FLOATS = (np.float64, np.float32)
 SAMPLE = 2000  # rows that are enough to see a table's spread
 FAR_APART = 30.0  # exp(-30) is practically zero; with scaled features the exponent is about 1
 MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
-
-
-def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:
-    """Raise an error unless value lies between low and high; `ends` says which of the two are included.
-
-    Examples
-    --------
-    >>> check_range("rho", 1.0, 0, 1, "[)")
-    Traceback (most recent call last):
-    subsvms.exceptions.InputError: rho must be at least 0 and less than 1; got 1.0.
-    """
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number; got {value!r}.")
-    above = value >= low if ends[0] == "[" else value > low
-    below = value <= high if ends[1] == "]" else value < high
-    if above and below and (isfinite(value) or high == value):
-        return
-    least = f"at least {low:g}" if ends[0] == "[" else f"more than {low:g}"
-    if high == float("inf"):
-        raise InputError(f"{name} must be {least} and finite; got {value!r}.")
-    most = f"at most {high:g}" if ends[1] == "]" else f"less than {high:g}"
-    raise InputError(f"{name} must be {least} and {most}; got {value!r}.")
-
-
-def check_count(name: str, value: int, least: int = 1) -> None:
-    """Raise an error unless value is a whole number, and at least `least`.
-
-    Examples
-    --------
-    >>> check_count("J", 0)
-    Traceback (most recent call last):
-    subsvms.exceptions.InputError: J must be a whole number, at least 1; got 0.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}.")
-
-
-def check_subset(s: int | None, r: int) -> int:
-    """Return r/2 rounded up, the rows of each class; raise an error if r is more than the subset's s rows."""
-    check_count("r", r)
-    if s is not None:
-        check_count("s", s)
-        if r > s:
-            raise InputError(f"r must be at most s, the size of the subset, {s}; got {r}.")
-    return -(-r // 2)
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:

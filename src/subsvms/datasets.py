@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from subsvms._validation import check_count, check_range
+from subsvms._numbers import check_count, check_range
 
 __all__ = ["make_separable_gaussians"]
 

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._numbers import check_count, check_range
 from subsvms._text import format_value
-from subsvms._validation import check_count, check_range
 from subsvms.audit._claim import Claim, PassedRing, Progress
 from subsvms.audit._locate import count_pilot, draw_pilot
 from subsvms.audit._model import Features, fit_hits

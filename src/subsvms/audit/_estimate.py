@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._intervals import lower_limit, upper_limit
-from subsvms._validation import check_count, check_range
+from subsvms._numbers import check_count, check_range
 from subsvms.audit._ranking import Ranking, as_ranking
 from subsvms.correction import Correction
 from subsvms.exceptions import InputError

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subsvms._validation import check_range
+from subsvms._numbers import check_range
 from subsvms.exceptions import InputError
 
 

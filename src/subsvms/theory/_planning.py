@@ -25,7 +25,7 @@ from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_random_state  # the former cuts scikit-learn's own folds
 
 from subsvms._labels import check_labels
-from subsvms._validation import check_range
+from subsvms._numbers import check_range
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size

@@ -24,8 +24,9 @@ from scipy.stats import binom
 from sklearn.utils import check_random_state
 
 from subsvms._labels import check_labels
+from subsvms._numbers import check_count, check_range
 from subsvms._threads import run_pieces
-from subsvms._validation import check_count, check_range, check_table
+from subsvms._validation import check_table
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import class_probabilities, draw_subsets, subset_size
 from subsvms.ensemble._training import Problem, pose_problem, train_svms

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
-from subsvms._validation import check_range, check_subset
+from subsvms._numbers import check_range, check_subset
 
 
 class DrawProbabilities(NamedTuple):

@@ -25,7 +25,7 @@ from math import ceil, exp, inf, log
 
 from scipy.special import betainc
 
-from subsvms._validation import check_count, check_range, check_subset
+from subsvms._numbers import check_count, check_range, check_subset
 
 FARTHEST = 10**15  # rows; a larger number would be of no use
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from subsvms._validation import check_count, check_range
+from subsvms._numbers import check_count, check_range
 from subsvms.app.tables.files import suggest
 from subsvms.exceptions import TableError
 

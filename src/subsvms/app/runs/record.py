@@ -4,16 +4,18 @@ import json
 import os
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from subsvms.app.runs.names import RECORD, REPORT
 from subsvms.app.runs.options import FLAGS, Options
-from subsvms.app.runs.run import Run
-from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.files import first_sentence, show
 from subsvms.exceptions import TableError
+
+if TYPE_CHECKING:  # they need scikit-learn, and reading a record does not
+    from subsvms.app.runs.run import Run
+    from subsvms.app.runs.summary import Summary
 
 FORMAT = 2  # raised when an older reader could misread it; in format 1 options had the names of their flags
 ELSEWHERE = ("worst", "ensemble", "versions", "seconds")  # parts of a summary that "found" leaves out
@@ -82,7 +84,7 @@ class Record:
 
 
 def make_record(
-    run: Run, summary: Summary, place: Path, files: dict[str, str], report: str, base: Path | None = None
+    run: "Run", summary: "Summary", place: Path, files: dict[str, str], report: str, base: Path | None = None
 ) -> dict[str, Any]:
     """Return what repeats a run, and what it found.
 

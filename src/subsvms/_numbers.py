@@ -1,0 +1,51 @@
+"""Check numbers that the user passes, as `_validation` checks tables; nothing here needs scikit-learn."""
+
+from math import isfinite
+from numbers import Integral, Real
+
+from subsvms.exceptions import InputError
+
+
+def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:
+    """Raise an error unless value lies between low and high; `ends` says which of the two are included.
+
+    Examples
+    --------
+    >>> check_range("rho", 1.0, 0, 1, "[)")
+    Traceback (most recent call last):
+    subsvms.exceptions.InputError: rho must be at least 0 and less than 1; got 1.0.
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number; got {value!r}.")
+    above = value >= low if ends[0] == "[" else value > low
+    below = value <= high if ends[1] == "]" else value < high
+    if above and below and (isfinite(value) or high == value):
+        return
+    least = f"at least {low:g}" if ends[0] == "[" else f"more than {low:g}"
+    if high == float("inf"):
+        raise InputError(f"{name} must be {least} and finite; got {value!r}.")
+    most = f"at most {high:g}" if ends[1] == "]" else f"less than {high:g}"
+    raise InputError(f"{name} must be {least} and {most}; got {value!r}.")
+
+
+def check_count(name: str, value: int, least: int = 1) -> None:
+    """Raise an error unless value is a whole number, and at least `least`.
+
+    Examples
+    --------
+    >>> check_count("J", 0)
+    Traceback (most recent call last):
+    subsvms.exceptions.InputError: J must be a whole number, at least 1; got 0.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}.")
+
+
+def check_subset(s: int | None, r: int) -> int:
+    """Return r/2 rounded up, the rows of each class; raise an error if r is more than the subset's s rows."""
+    check_count("r", r)
+    if s is not None:
+        check_count("s", s)
+        if r > s:
+            raise InputError(f"r must be at most s, the size of the subset, {s}; got {r}.")
+    return -(-r // 2)
