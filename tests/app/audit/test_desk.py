@@ -486,7 +486,9 @@ def test_a_run_in_parts_is_refused(tmp_path):
     rows, _ = make_rows(300)
     table = write(tmp_path / "t.csv", rows)
     call("correct", table, "--label", "default", "--engine", "local", "--quiet", "--threads", 1)
-    with pytest.raises(TableError, match="was made in parts, and the audit works on runs in memory only"):
+    with pytest.raises(
+        TableError, match="was made in parts, so it has no scores of all rows, which an audit needs"
+    ):
         AuditDesk(tmp_path / "t.subsvms")
 
 

@@ -230,11 +230,6 @@ def test_what_cannot_be_read_in_pieces_is_refused(tmp_path):
         do_job_in_parts("-", OPTIONS)
 
 
-def test_a_run_in_parts_cannot_be_reviewed_and_says_so(finished):
-    done = run("apply", finished)
-    assert done.exit_code == 2 and "was made in parts" in done.output
-
-
 def test_labels_beyond_int64_stay_what_they_are(tmp_path):
     columns = make_columns(300)
     labels = [2**64 - 1 if label == "yes" else 2**63 + 5 for label in columns["label"].to_pylist()]

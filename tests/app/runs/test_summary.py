@@ -147,8 +147,8 @@ def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(table, expe
         "The rule changes few of them. To check about fifty labels, and to change others with a guarantee: "
         "subsvms audit 'my loans.subsvms'"
     )
-    assert (audit in format_next_steps(summary, reviewable=True)) is worth
-    assert audit not in format_next_steps(summary, reviewable=False)
+    assert (audit in format_next_steps(summary, auditable=True)) is worth
+    assert audit not in format_next_steps(summary, auditable=False)
 
 
 WRITTEN = {"folder": "my loans.subsvms", "files": [["corrected.csv", ""], ["issues.csv", ""]]}

@@ -52,7 +52,7 @@ class QuestionDesk(OpenedRun, ABC):
     is_blind = False  # whether nothing is told about an answer, because it may be asked again
 
     def __init__(self, folder: str | Path):
-        super().__init__(folder, "the audit")
+        super().__init__(folder, "an audit")
         self.scores = read_own_scores(self)
         self.file = AuditFile(self.folder)
         self.lock = threading.RLock()

@@ -268,7 +268,7 @@ def choose_engine(
         raise InputError("--scheduler is the address of a Dask scheduler: use it with --engine dask.")
     if engine is None:
         in_parts = options.pool_size is not None or options.early_exit is not None
-        if not in_parts and features is None and not options.verified:
+        if not in_parts and features is None:
             in_parts = not fits_in_memory(where, options.format)
         engine = "dask" if scheduler else "local" if in_parts else "memory"
     for name in ("pool_size", "early_exit"):

@@ -5,7 +5,7 @@ So the table can be split into any batches, judged anywhere, and each row gets t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Cutoff, Halt, Judgement, Rule, Settings, apply_rule, keep_labels
 from subsvms.correction._trained import collect_votes, train_model
+from subsvms.correction._verified import apply_verified
 from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._votes import Voters, Votes, count_votes
 
@@ -61,6 +62,8 @@ class BatchCorrector:
         The last label that may change, if `max_error_rate` limits them.
     exits : Exits or None
         When to stop asking SVMs about a row.
+    verified : dict of int to int
+        Class numbers that people decided on, by row number.
     """
 
     options: Options
@@ -79,6 +82,7 @@ class BatchCorrector:
     groupings: tuple[Grouping, ...] = ()
     cutoff: Cutoff | None = None
     exits: Exits | None = None
+    verified: dict[int, int] = field(default_factory=dict)
 
     def judge(self, batch: Any, rows: np.ndarray | None = None, *, n_jobs: int = 1) -> Correction:
         """Judge the labels of a batch.
@@ -138,7 +142,10 @@ class BatchCorrector:
         places, found = self.find_in_pool(rows)
         contradictory = np.zeros(len(given), dtype=bool)
         contradictory[found] = self.contradictory[places]
-        return keep_labels(apply_rule(self.rule, votes, given), given, contradictory, Halt.DUPLICATE)
+        judgement = keep_labels(apply_rule(self.rule, votes, given), given, contradictory, Halt.DUPLICATE)
+        if not self.verified or rows is None:
+            return judgement
+        return apply_verified(judgement, given, find_verified(self.verified, rows))
 
     def judge_votes(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
         """Judge labels on which votes have been counted; parameters as in `count_votes`."""
@@ -153,6 +160,7 @@ class BatchCorrector:
             classes=self.labels.classes, given=given, judgement=judgement, votes=votes,
             noise=self.rule.noise, withstands=withstands, certainty=CONFIDENCE, choice=self.choice,
             settings=may_fill(self.rule.settings, self.options, self.rule.noise),
+            verified=find_verified(self.verified, rows) if self.verified and rows is not None else None,
         )  # fmt: skip
 
     def as_table(self, batch: Any) -> LabelledTable:
@@ -162,6 +170,17 @@ class BatchCorrector:
     def read_groups(self, batch: Any) -> dict[str, np.ndarray]:
         """Return the group of each row, by column."""
         return {grouping.column: grouping.read(batch[grouping.column]) for grouping in self.groupings}
+
+
+def find_verified(verified: dict[int, int], rows: np.ndarray) -> np.ndarray:
+    """Return the class number that people decided on for each row; -1 where they did not.
+
+    Examples
+    --------
+    >>> find_verified({7: 1, 9: 0}, np.array([6, 7, 8, 9]))
+    array([-1,  1, -1,  0])
+    """
+    return np.array([verified.get(row, -1) for row in rows.tolist()]) if verified else np.full(len(rows), -1)
 
 
 def wrap_columns(columns: Any, label: str, decimal_comma: bool, **more: Any) -> LabelledTable:
@@ -217,6 +236,7 @@ def learn(
     options: Options,
     *,
     decimal_comma: bool = False,
+    verified: dict[int, int] | None = None,
     n_jobs: int = 1,
     stages: Sequence[float] | None = None,
     **more: Any,
@@ -229,6 +249,8 @@ def learn(
     options : Options
     decimal_comma : bool
         As in `LabelledTable`.
+    verified : dict of int to int, optional
+        As in `BatchCorrector`.
     n_jobs : int
     stages : sequence of float, optional
         As in `subsvms.app.large.early_exit.plan_exits`.
@@ -254,13 +276,14 @@ def learn(
     contradictory[pool] = find_contradictory(X[pool], given[pool])
     verdict = judge_labels(
         labels.classes, given[sample], votes, settings, drawing.sizes, look=SVMLook(model, X[sample]),
-        contradictory=contradictory[sample],
+        contradictory=contradictory[sample], verified=find_verified(verified or {}, rows[sample]),
     )  # fmt: skip
     batches = BatchCorrector(
         options=options, labels=labels, features=made.transformer, decimal_comma=decimal_comma,
         voters=model.voters_, rule=verdict.rule, pool_rows=rows[pool], pool_votes=pool_votes,
         contradictory=contradictory[pool], pool_sizes=model.class_sizes_, subset_size=model.subsets_.shape[1],
         choice=choice, capped=drawing.capped, groupings=groupings,
+        verified=verified or {},
     )  # fmt: skip
     every = options.action == "weight" or options.by  # these need the votes on every row
     if choice is None and not every:

@@ -44,6 +44,7 @@ from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
 from subsvms.app.tables.files import digest_file, show, split_suffix
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.hugging_face import find_class_names, is_data_set
+from subsvms.app.tables.labels import Labels
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
 from subsvms.exceptions import InputError, TableError
@@ -113,12 +114,16 @@ def do_job_in_parts(
     Summary
     """
     options = replace(options, pool_size=options.pool_size or 0)
-    check_possible(where, options)
+    check_possible(where)
     check_engine(engine, scheduler)
     shared, paths = list_files(where)
     base = shared if base is None else base
     format = find_part_format(paths, options.format)
-    place = output if output is not None else choose_place(where, shared, paths, format)
+    place = (
+        output
+        if output is not None
+        else choose_place(where, shared, paths, format, "reviewed.subsvms" if options.verified else "subsvms")
+    )
     check_outside(place, where)
     if model is not None and not dry_run:
         check_model_place(model, place, paths, force=force)
@@ -158,16 +163,14 @@ def do_job_in_parts(
             announce("writing")
             if summary.model is not None:  # written now, and moved to its place after the folder
                 finally_save.enter_context(saving_model(Model.of(run), summary.model))
-            write_folder(finding, run, summary, place, folder, base)
+            write_folder(finding, run, summary, place, folder, base, learned.corrector.labels)
     return summary
 
 
-def check_possible(where: str | list[str], options: Options) -> None:
+def check_possible(where: str | list[str]) -> None:
     """Raise an error if this cannot be done in parts."""
     if where == "-":
         raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
-    if options.verified:
-        raise TableError("A run in parts cannot use earlier decisions: leave out --decisions.")
 
 
 def find_part_format(paths: list[Path], format: str | None) -> str:
@@ -201,16 +204,18 @@ def check_outside(place: Path, where: str | list[str]) -> None:
             )
 
 
-def choose_place(where: str | list[str], base: Path, paths: list[Path], format: str) -> Path:
+def choose_place(
+    where: str | list[str], base: Path, paths: list[Path], format: str, ending: str = "subsvms"
+) -> Path:
     """Return the folder that a run makes: big.subsvms beside big.parquet, or beside the folder big."""
     if len(paths) == 1 and not (isinstance(where, str) and Path(where).is_dir()):
-        return paths[0].with_name(f"{split_suffix(paths[0], format)[0]}.subsvms")
+        return paths[0].with_name(f"{split_suffix(paths[0], format)[0]}.{ending}")
     base = base.resolve()
     if base == Path.cwd():
         raise TableError(
             "The table consists of several files here: say with --output where the result should go."
         )
-    return base.with_name(f"{base.name}.subsvms")
+    return base.with_name(f"{base.name}.{ending}")
 
 
 def make_plan(options: Options, paths: list[Path], base: Path) -> dict[str, Any]:
@@ -309,10 +314,12 @@ def list_notes(run: Run, notes: tuple[str, ...]) -> list[str]:
     return [*notes, *spared]
 
 
-def write_folder(finding: Finding, run: Run, summary: Summary, place: Path, folder: Path, base: Path) -> None:
+def write_folder(
+    finding: Finding, run: Run, summary: Summary, place: Path, folder: Path, base: Path, labels: Labels
+) -> None:
     """Write what comes after the parts."""
     write_doubtful(finding, folder)
     parts = sorted(path for name in (CORRECTED, ISSUE_PARTS) for path in (folder / name).glob("*.parquet"))
     digests = {path.relative_to(folder).as_posix(): digest_file(path) for path in parts}
     report = write_report(summary, run, folder)
-    write_record(make_record(run, summary, place, digests, report, base), folder)
+    write_record(make_record(run, summary, place, digests, report, base, labels), folder)

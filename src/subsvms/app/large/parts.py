@@ -186,15 +186,10 @@ def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correcti
     label = corrector.labels.column
     place = batch.column_names.index(label)
     column = batch.column(place)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    new = correction.filled | correction.changed
+    new = correction.filled | correction.changed | correction.decided
     if corrector.labels.merged:  # then the spelling may be new
         new = new | ~correction.missing
-    if new.any():
-        labels = as_type(correction.labels.tolist(), kind)
-        changed = compute.if_else(pa.array(new), labels, column.cast(kind).combine_chunks())
-        changed = changed.cast(column.type) if pa.types.is_dictionary(column.type) else changed
-        batch = batch.set_column(place, batch.schema.field(place), changed)
+    batch = replace_labels(batch, label, new, correction.labels)
     names = pa.array(corrector.labels.classes)
     given = names.take(pa.array(correction.given, mask=correction.missing))
     if corrector.labels.merged:
@@ -204,6 +199,23 @@ def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correcti
         weights = pa.array(np.round(correction.sample_weight, DIGITS))
         batch = batch.add_column(place + 2, number_name("sample_weight", batch.column_names), weights)
     return batch if correction.kept.all() else batch.filter(pa.array(correction.kept))
+
+
+def replace_labels(batch: Any, label: str, new: np.ndarray, labels: np.ndarray) -> Any:
+    """Return a batch (pyarrow.Table) with other labels where `new` is true; the column keeps its type."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if not new.any():
+        return batch
+    place = batch.column_names.index(label)
+    column = batch.column(place)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    changed = compute.if_else(
+        pa.array(new), as_type(labels.tolist(), kind), column.cast(kind).combine_chunks()
+    )
+    changed = changed.cast(column.type) if pa.types.is_dictionary(column.type) else changed
+    return batch.set_column(place, batch.schema.field(place), changed)
 
 
 def list_issues(corrector: BatchCorrector, batch: Any, correction: Correction, rows: np.ndarray) -> Any:

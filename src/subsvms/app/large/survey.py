@@ -19,6 +19,7 @@ from subsvms.app.large.engines import Engine
 from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
 from subsvms.app.runs.names import DRAWN, FETCHED
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.run import check_decided
 from subsvms.app.tables.classes import check_few
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, as_array, check_type, encode_labels, learn_labels
@@ -156,12 +157,22 @@ def learn_from(
             save_drawn(labels, drawing, digest, rows, folder)
     else:
         labels, drawing, digest, rows = drawn
+    verified = number_verified(options, source, labels) if isinstance(source, Source) else {}
     number = name_row_column(source)
     fetched = Fetched(rows.drop_columns([number]), rows[number].to_numpy(), labels, drawing)
     return learn(
-        fetched, options, decimal_comma=source.separator == ";", n_jobs=n_jobs, stages=stages,
+        fetched, options, decimal_comma=source.separator == ";", verified=verified, n_jobs=n_jobs,
+        stages=stages,
         name=source.name, paths=source.paths, format=source.format, digest=digest,
     )  # fmt: skip
+
+
+def number_verified(options: Options, source: Source, labels: Labels) -> dict[int, int]:
+    """Return the class numbers that people decided on, by row number."""
+    classes = labels.classes.tolist()
+    check_decided(options.verified, classes, len(source), source.name)
+    numbers = {label: number for number, label in enumerate(classes)}
+    return {row - 1: numbers[label] for row, label in options.verified if label is not None}
 
 
 def save_drawn(labels: Labels, drawing: Drawing, digest: str, rows: Any, folder: Path) -> None:

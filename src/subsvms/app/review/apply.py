@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from subsvms.app.large.final import check_final, write_final
 from subsvms.app.review.desk import Desk, format_count
+from subsvms.app.runs.folder import prepare_place
+from subsvms.app.runs.names import FINAL
 from subsvms.app.runs.outputs import get_ending
 from subsvms.app.tables.files import show
 from subsvms.app.tables.table import find_output_format, keep_rows, write_table
@@ -123,10 +126,7 @@ def apply_decisions(
         raise TableError(f"--undecided must be keep or suggestion; got {show(undecided)}.")
     desk = Desk(folder)
     try:
-        table = desk.table
-        path = output or desk.folder / f"final{get_ending(desk.table)}"
-        find_output_format(path)
-        desk.check_output(path, force=force)
+        path = choose_output(desk, output, force=force)
         audited = find_audited(desk) or Audited({}, {}, (), complete=False)
         decided, dropped, followed = desk.decided_labels, desk.dropped, {}
         answered, unseen = (
@@ -144,14 +144,15 @@ def apply_decisions(
             fills = desk.options.fill_missing and desk.record.found.explained
             acted = np.flatnonzero((desk.flagged & (not audited.complete)) | ((desk.given < 0) & fills))
             followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
-        labels, keep = table.labels.copy(), np.ones(len(table), dtype=bool)
-        for row, label in (followed | answers | decided | dict.fromkeys(dropped)).items():
-            if not 1 <= row <= len(table):
-                raise TableError(f"A decision is about row {row}, but the table has {len(table)} rows.")
-            labels[row - 1], keep[row - 1] = label, row not in dropped
-        if not keep.any():
+        changes = followed | answers | decided
+        for row in (*changes, *dropped):
+            if not 1 <= row <= desk.source.n_rows:
+                raise TableError(
+                    f"A decision is about row {row}, but the table has {desk.source.n_rows} rows."
+                )
+        if len(dropped) == desk.source.n_rows:
             raise TableError("All rows are left out, so nothing was written: decide otherwise about some.")
-        write_table(table if keep.all() else keep_rows(table, keep), path, labels[keep], force=force)
+        n_changed = write_decided(desk, path, changes, dropped, force=force)
         known = dropped | decided.keys() | answers.keys()
         followed = {row: label for row, label in followed.items() if row not in known}
         remarks = list(audited.claims)
@@ -159,15 +160,52 @@ def apply_decisions(
             undone = set(desk.rows[desk.flagged].tolist()) - known
             remarks += [format_undone(len(undone))] * bool(undone)
         return Applied(
-            Path(path), int(keep.sum()), len(decided), len(followed),
+            path, desk.source.n_rows - len(dropped), len(decided), len(followed),
             n_kept=len(desk.place.keys() - known - followed.keys()),
-            n_changed=int(sum(map(ne, labels[keep], table.labels[keep]))),
+            n_changed=n_changed,
             n_answered=len(answered.keys() - decided.keys()),
             n_unseen=len(unseen.keys() - decided.keys()),
             remarks=tuple(remarks), n_dropped=len(dropped),
         )  # fmt: skip
     finally:
         desk.decisions.close()
+
+
+def choose_output(desk: Desk, output: Path | None, *, force: bool) -> Path:
+    """Return where to write the table, a file or, in parts, a folder, or raise an error if it cannot be."""
+    if desk.in_parts:
+        path = desk.check_folder(Path(output or desk.folder / FINAL))
+        prepare_place(path, force=force, check=check_final)
+        return path
+    path = Path(output or desk.folder / f"{FINAL}{get_ending(desk.table)}")
+    find_output_format(path)
+    desk.check_output(path, force=force)
+    return path
+
+
+def write_decided(desk: Desk, path: Path, changes: dict[int, Any], dropped: set[int], *, force: bool) -> int:
+    """Write the table with other labels in some rows, and without some; return how many labels differ.
+
+    Parameters
+    ----------
+    desk : Desk
+    path : Path
+        As `choose_output` returns it.
+    changes : dict of int to label
+        By row, from 1.
+    dropped : set of int
+        Rows to leave out.
+    force : bool
+    """
+    if desk.in_parts:
+        return write_final(desk.record, path, changes, dropped, force=force)
+    table = desk.table
+    labels, keep = table.labels.copy(), np.ones(len(table), dtype=bool)
+    for row, label in changes.items():
+        labels[row - 1] = label
+    keep[[row - 1 for row in dropped]] = False
+    write_table(table if keep.all() else keep_rows(table, keep), path, labels[keep], force=force)
+    return int(sum(map(ne, labels[keep], table.labels[keep])))
 
 
 def format_undone(n_rows: int) -> str:

@@ -45,7 +45,7 @@ class Desk(OpenedRun):
     """
 
     def __init__(self, folder: str | Path):
-        super().__init__(folder, "the review")
+        super().__init__(folder)
         self._read_issues()
         self.decisions = Decisions(
             self.folder / DECISIONS, self.folder / RECORD, rows=self.place, labels=self.labels

@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
@@ -29,6 +29,7 @@ from subsvms.app.runs.names import (
     AUDIT_FILES,
     DECISION_FILES,
     DECISIONS,
+    FINAL_PARTS,
     FOLDERS,
     PLAN,
     RECORD,
@@ -45,38 +46,11 @@ from subsvms.exceptions import TableError
 Known = Callable[[str], Any]
 
 
-def prepare_place(target: Path, *, force: bool) -> Path:
-    """Remove what killed runs left, and raise an error if the result of a run must not be written there.
+class Check(Protocol):
+    """A function like `check_place`."""
 
-    Parameters
-    ----------
-    target : Path
-        The folder to make.
-    force : bool
-        Whether the folder of an earlier run may be replaced; other folders never are.
-
-    Returns
-    -------
-    Path
-        The folder, with links above it followed.
-
-    Examples
-    --------
-    >>> prepare_place(Path("no such folder/loans.subsvms"), force=False)
-    Traceback (most recent call last):
-    subsvms.exceptions.TableError: There is no folder 'no such folder' to write in: make it first.
-    """
-    if not target.parent.is_dir():
-        raise TableError(f"There is no folder {str(target.parent)!r} to write in: make it first.")
-    if not os.access(target.parent, os.W_OK):
-        raise TableError(
-            f"The folder {str(target.parent)!r} cannot be written to: choose another (--output)."
-        )
-    target = target.parent.resolve() / target.name  # a path through the folder itself breaks when it moves
-    with explaining(target):
-        _clear_away(target)
-        check_place(target, force=force)
-    return target
+    def __call__(self, target: Path, *, force: bool) -> None:
+        """Raise an error if there is something that must not be replaced."""
 
 
 def check_place(target: Path, *, force: bool) -> None:
@@ -101,6 +75,42 @@ def check_place(target: Path, *, force: bool) -> None:
     record = _check_ours(target)
     _refuse_holding_input(target, record)
     _refuse_changed(target, record)
+
+
+def prepare_place(target: Path, *, force: bool, check: Check = check_place) -> Path:
+    """Remove what killed runs left, and raise an error if the result of a run must not be written there.
+
+    Parameters
+    ----------
+    target : Path
+        The folder to make.
+    force : bool
+        Whether the folder of an earlier run may be replaced; other folders never are.
+    check : callable
+        Raises an error if something in this place must not be replaced.
+
+    Returns
+    -------
+    Path
+        The folder, with links above it followed.
+
+    Examples
+    --------
+    >>> prepare_place(Path("no such folder/loans.subsvms"), force=False)
+    Traceback (most recent call last):
+    subsvms.exceptions.TableError: There is no folder 'no such folder' to write in: make it first.
+    """
+    if not target.parent.is_dir():
+        raise TableError(f"There is no folder {str(target.parent)!r} to write in: make it first.")
+    if not os.access(target.parent, os.W_OK):
+        raise TableError(
+            f"The folder {str(target.parent)!r} cannot be written to: choose another (--output)."
+        )
+    target = target.parent.resolve() / target.name  # a path through the folder itself breaks when it moves
+    with explaining(target):
+        _clear_away(target)
+        check(target, force=force)
+    return target
 
 
 def _refuse_decided(folder):
@@ -194,7 +204,7 @@ def remove_known(folder: Path, known: Known = UNDER_WAY.fullmatch, last: str = R
 
 
 @contextmanager
-def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
+def fill_folder(target: Path, *, force: bool, check: Check = check_place) -> Iterator[Path]:
     """Give an empty folder to fill; it becomes `target`, whole and at once, if the block raises no error.
 
     Parameters
@@ -202,6 +212,8 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
     target : Path
     force : bool
         Whether to replace the folder of an earlier run.
+    check : callable
+        As in `prepare_place`.
 
     Examples
     --------
@@ -212,14 +224,14 @@ def fill_folder(target: Path, *, force: bool) -> Iterator[Path]:
     ...     sorted(path.name for path in Path(name).rglob("*"))
     ['a.subsvms', 'run.json']
     """
-    target = prepare_place(target, force=force)
+    target = prepare_place(target, force=force, check=check)
     folder = target.with_name(f"{_hide(target)}{secrets.token_hex(4)}.part")
     with _naming(target, folder), _holding(folder.with_suffix(".lock")):
         try:
             folder.mkdir()
             yield folder
             _sync(folder)
-            _move(folder, target, force=force)
+            _move(folder, target, force=force, check=check)
         except BaseException:
             remove_known(folder)
             raise
@@ -365,8 +377,8 @@ def _remove_replaced(folder):
     except TableError:  # it was changed at the last moment
         announce(f"keeping {str(folder)!r}, the earlier folder: it holds more than its run wrote")
         return
-    # Without its record, which is removed last, only empty folders are left.
-    remove_known(folder, (lambda name: False) if record is None else _names_of(record, folder))
+    # Without a record, which is removed last, it is a final table, or only empty folders are left.
+    remove_known(folder, FINAL_PARTS.fullmatch if record is None else _names_of(record, folder))
 
 
 def _sync(folder):
@@ -382,18 +394,17 @@ def _sync(folder):
             os.close(handle)
 
 
-def _move(folder, target, *, force):
+def _move(folder, target, *, force, check=check_place):
     """Put the folder in its place; an earlier one goes first, and comes back if that fails."""
     old = None
     if target.exists():
-        check_place(target, force=force)  # another run may have come first
+        check(target, force=force)  # another run may have come first
         old = target.with_name(f"{_hide(target)}{secrets.token_hex(4)}.old")
         os.rename(target, old)
     try:
         if old is not None and any(old.iterdir()):  # somebody may have added something until it was moved
             with _naming(target, old):
-                _refuse_decided(old)
-                _check_ours(old)
+                check(old, force=True)
         os.rename(folder, target)
     except BaseException as error:
         if old is not None and not target.exists():

@@ -1,6 +1,7 @@
 """issues.parquet, the suspicious labels of a run, as programs read it that show them."""
 
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from subsvms.app.runs.names import ISSUES
 from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.files import first_sentence, show
 from subsvms.app.tables.labels import plain_type
-from subsvms.app.tables.table import LabelledTable
+from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.exceptions import TableError
 
 DIGITS = 4  # of probabilities in a file; more would say nothing
@@ -29,6 +30,22 @@ def make_schema(label_type: Any) -> Any:
         ("reason", pa.string()), *((side, pa.list_(pa.int64())) for side in SIDES),
     )  # fmt: skip
     return pa.schema([pa.field(name, kind, nullable=name in UNKNOWN) for name, kind in fields])
+
+
+def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
+    """Return what the columns of a table are called in a file of issues, which has columns of its own.
+
+    Examples
+    --------
+    >>> name_values(["reason", "age"], ["row", "reason"])
+    {'reason': 'reason (column)', 'age': 'age'}
+    """
+    taken = [*own, "line"]  # which a table that is not text does not have
+    found = {}
+    for name in names:
+        found[name] = find_free(name, taken)
+        taken.append(found[name])
+    return found
 
 
 def get_label_type(table: LabelledTable) -> Any:

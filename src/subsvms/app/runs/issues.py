@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from subsvms._typing import Table
-from subsvms.app.runs.issue_file import DIGITS, SIDES, get_label_type, make_schema
-from subsvms.app.tables.table import LabelledTable, find_free
+from subsvms.app.runs.issue_file import DIGITS, SIDES, get_label_type, make_schema, name_values
+from subsvms.app.tables.table import LabelledTable
 from subsvms.app.tables.text import TableText
 from subsvms.correction._result import Correction
 from subsvms.correction._witnesses import Witnesses, find_witnesses
@@ -135,12 +135,12 @@ def tabulate(
     """
     import pyarrow as pa
 
-    names = np.array([*correction.classes.tolist(), None], dtype=object)
+    classes = np.array([*correction.classes.tolist(), None], dtype=object)
     compared = correction.compared[rows]
     found = {
         "row": (rows if numbers is None else numbers[rows]) + 1,
-        "given_label": names[correction.given[rows]].tolist(),
-        "suggested_label": names[compared].tolist(),
+        "given_label": classes[correction.given[rows]].tolist(),
+        "suggested_label": classes[compared].tolist(),
         "is_label_issue": correction.flagged[rows],
         "label_quality": np.round(correction.label_quality[rows], DIGITS),
         "confidence": np.round(correction.judgement.posterior[rows, compared], DIGITS),
@@ -158,11 +158,9 @@ def tabulate(
     if lines is not None:
         table = table.add_column(1, "line", pa.array(lines[rows], pa.int64()))
     values = columns.take(rows)
-    taken = [*table.column_names, "line"]  # which a table that is not text does not have
+    names = name_values((name for name in values.column_names if name != label), table.column_names)
     for field, column in zip(values.schema, values.columns, strict=True):
         if field.name != label:
             place = 1 + (lines is not None) if field.name == id_column else len(table.column_names)
-            field = field.with_name(find_free(field.name, taken))
-            taken.append(field.name)
-            table = table.add_column(place, field, column)
+            table = table.add_column(place, field.with_name(names[field.name]), column)
     return table

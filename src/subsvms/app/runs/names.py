@@ -16,6 +16,8 @@ AUDIT_FILES = (AUDIT, AUDIT + ".lock")
 UNFINISHED = ".unfinished"  # after the name of a folder that a later run can continue
 CORRECTED, ISSUE_PARTS, DONE, VOTES, STAGED = FOLDERS = ("corrected", "issues", "done", "votes", "input")
 DOUBTFUL = "most-doubtful.parquet"  # in ISSUE_PARTS
+FINAL = "final"  # the table after a review, also a folder in parts
+FINAL_PARTS = re.compile(r"part-\d+\.parquet")  # in it
 PLAN = ".plan.json"
 TOKEN = ".token"  # identifies the run that may write here
 DRAWN, FETCHED = "drawn.json", "fetched.parquet"  # of the first pass
@@ -34,12 +36,13 @@ SCRAP = re.compile(
         TEMPORARY,
     ))
 )  # fmt: skip
-UNDER_WAY = re.compile(  # all that a run writes before its record names the files
+UNDER_WAY = re.compile(  # all that is written before a record names the files, or a folder has its name
     "|".join((
         *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, SCORES, TABLE, DENSE, SPARSE)),
         re.escape(f"{ISSUE_PARTS}/{DOUBTFUL}"),
         rf"{CORRECTED}\.[\w.]+",
         rf"({CORRECTED}|{ISSUE_PARTS})/part-\d+\.parquet",
+        FINAL_PARTS.pattern,
         SCRAP.pattern,
     ))
 )  # fmt: skip

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.runs.names import AUDIT_FILES, DECISION_FILES, ISSUES, LISTED, RECORD, REPORT
+from subsvms.app.runs.names import AUDIT_FILES, DECISION_FILES, FOLDERS, ISSUES, LISTED, RECORD, REPORT
+from subsvms.app.runs.part_rows import PartRows
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.rows import Rows, TableRows, as_text
 from subsvms.app.tables.arrow import list_values
@@ -16,27 +17,21 @@ from subsvms.exceptions import TableError
 
 
 class OpenedRun:
-    """A run's folder, and the table that the run read.
+    """A run's folder, and rows of the table that the run read.
 
     Parameters
     ----------
     folder : path-like
         Made by `subsvms correct`.
-    purpose : str
-        What it is opened for, in messages: "the review".
+    whole : str, optional
+        What needs the whole table, in messages, such as "an audit": a run in parts is refused then.
     """
 
-    def __init__(self, folder: str | Path, purpose: str):
+    def __init__(self, folder: str | Path, whole: str | None = None):
         self.folder = Path(folder)
         self.record = read_record(self.folder)
         self.options = self.record.options
-        if self.in_parts:
-            raise TableError(
-                f"{str(self.folder)!r} was made in parts, and {purpose} works on runs in memory only: open "
-                "the Parquet files in its folder issues, or correct a part of the table by itself (--engine "
-                "memory)."
-            )
-        self.source: Rows = TableRows(self._read_table(), self.folder)
+        self.source: Rows = self._open_rows(whole)
         self.labels = self.source.classes  # in typed formats numbers
         self.classes = [str(name) for name in self.labels]
         self.values = dict(zip(self.classes, self.labels, strict=True))
@@ -52,6 +47,16 @@ class OpenedRun:
         assert isinstance(self.source, TableRows)
         return self.source.table
 
+    def _open_rows(self, whole: str | None) -> Rows:
+        if not self.in_parts:
+            return TableRows(self._read_table(), self.folder)
+        if whole is None:
+            return PartRows(self.folder, self.record)
+        raise TableError(
+            f"{str(self.folder)!r} was made in parts, so it has no scores of all rows, which {whole} needs: "
+            "review its issues (subsvms review), or correct a part of the table by itself (--engine memory)."
+        )
+
     def _read_table(self) -> LabelledTable:
         paths = self.record.input.paths
         if not paths:
@@ -66,6 +71,17 @@ class OpenedRun:
                 "restore the table that the run read."
             )
         return table
+
+    def check_folder(self, path: Path) -> Path:
+        """Return where to write a folder; never one that the run wrote, or that holds the table."""
+        place, own = path.resolve(), self.folder.resolve()
+        if place in {own / name for name in FOLDERS}:
+            raise TableError(f"{str(path)!r} is a folder of the run itself: choose another name (--output).")
+        if any(
+            place in one.parents for one in (own, *(Path(one).resolve() for one in self.record.input.paths))
+        ):
+            raise TableError(f"{str(path)!r} holds the table or the run: choose another name (--output).")
+        return path
 
     def check_output(self, path: Path, *, force: bool) -> Path:
         """Return where to write, with links followed; files that the run read or wrote are never replaced."""

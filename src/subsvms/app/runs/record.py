@@ -11,6 +11,7 @@ import msgspec
 from subsvms.app.runs.names import RECORD, REPORT
 from subsvms.app.runs.options import FLAGS, Options
 from subsvms.app.tables.files import first_sentence, show
+from subsvms.app.tables.labels import Labels
 from subsvms.exceptions import TableError
 
 if TYPE_CHECKING:  # they need scikit-learn, and reading a record does not
@@ -57,6 +58,22 @@ class Found:
 
 
 @dataclass(frozen=True)
+class StoredLabels:
+    """What the values of the label column mean, if the run was made in parts.
+
+    Attributes
+    ----------
+    classes : list
+        Sorted.
+    values : list of (value, int)
+        Each value of the column, and the number of its class; -1 if it means a missing label.
+    """
+
+    classes: list[str | int | float | bool]
+    values: list[tuple[str | int | float | bool | None, int]]
+
+
+@dataclass(frozen=True)
 class Record:
     """What run.json says, as far as a program reads it. Its types are checked by their annotations.
 
@@ -69,6 +86,8 @@ class Record:
         SHA-256 of the files that depend on options and input alone, by name.
     report : str or None
         SHA-256 of the report; None in records of earlier versions.
+    labels : StoredLabels or None
+        Of a run in parts; None also in records of earlier versions.
     """
 
     input: Input
@@ -76,6 +95,7 @@ class Record:
     found: Found
     files: dict[str, str] = field(default_factory=dict)
     report: str | None = None
+    labels: StoredLabels | None = None
 
     @property
     def digests(self) -> dict[str, str]:
@@ -84,7 +104,13 @@ class Record:
 
 
 def make_record(
-    run: "Run", summary: "Summary", place: Path, files: dict[str, str], report: str, base: Path | None = None
+    run: "Run",
+    summary: "Summary",
+    place: Path,
+    files: dict[str, str],
+    report: str,
+    base: Path | None = None,
+    labels: Labels | None = None,
 ) -> dict[str, Any]:
     """Return what repeats a run, and what it found.
 
@@ -100,7 +126,10 @@ def make_record(
         SHA-256 of the report.
     base : Path, optional
         The folder from which partitions are read, if the run was made in parts.
+    labels : Labels, optional
+        What the values of the label column mean, if it was.
     """
+    stored = None if labels is None else StoredLabels(labels.classes.tolist(), list(labels.numbers.items()))
     found = {key: value for key, value in asdict(summary).items() if key not in ELSEWHERE}
     return {
         "subsvms": FORMAT,
@@ -115,6 +144,7 @@ def make_record(
         "options": asdict(run.options),
         "files": files,
         "report": report,
+        "labels": None if stored is None else asdict(stored),
         "found": found,
         "ensemble": summary.ensemble,
         "versions": dict(summary.versions),

@@ -230,20 +230,36 @@ def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) 
     """Return the verified labels, one for each row and None where there is none; None without any."""
     if not verified:
         return None
+    check_decided(verified, table.classes, len(table), table.name)
     labels = np.full(len(table), None, dtype=object)
-    classes = {(type(label), label) for label in table.classes}
     for row, label in verified:
-        if label is None:
-            continue
-        if not 1 <= row <= len(table):
-            raise TableError(f"A decision is about row {row}, but {table.name} has {len(table)} rows.")
-        if (type(label), label) not in classes:
-            raise TableError(
-                f"A decision gives row {row} the label {show(label)}, which is not a class of {table.name}: "
-                "decide this row again."
-            )
         labels[row - 1] = label
     return labels
+
+
+def check_decided(verified: tuple[tuple[int, Any], ...], classes: list, n_rows: int, name: str) -> None:
+    """Raise an error if decisions are about rows or classes that a table does not have.
+
+    Parameters
+    ----------
+    verified : tuple of (int, label)
+        As in `Options`.
+    classes : list
+        Of the table.
+    n_rows : int
+        Of the table.
+    name : str
+        What the table is called in messages.
+    """
+    known = {(type(label), label) for label in (*classes, None)}  # None: the row is to be left out
+    for row, label in verified:
+        if not 1 <= row <= n_rows:
+            raise TableError(f"A decision is about row {row}, but {name} has {n_rows} rows.")
+        if (type(label), label) not in known:
+            raise TableError(
+                f"A decision gives row {row} the label {show(label)}, which is not a class of {name}: "
+                "decide this row again."
+            )
 
 
 class Clock:

@@ -204,9 +204,9 @@ def summarise(
         seconds=[list(pair) for pair in run.seconds.items()], words=[], listing="", folder=folder,
         model=model, files=list(files), next=[],
     )  # fmt: skip
-    reviewable = run.options.pool_size is None
+    auditable = run.options.pool_size is None
     summary = replace(summary, listing=format_listing(summary))
-    return replace(summary, words=format_result(summary), next=format_next_steps(summary, reviewable))
+    return replace(summary, words=format_result(summary), next=format_next_steps(summary, auditable))
 
 
 def expect_precision(run: Run) -> float | None:
@@ -333,8 +333,8 @@ def is_worth_audit(summary: Summary) -> bool:
     return summary.expected_wrong >= max(MANY_WRONG, 2 * summary.flagged)
 
 
-def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
-    """Return what a person should do now, in sentences; `subsvms review` only if the run is reviewable."""
+def format_next_steps(summary: Summary, auditable: bool) -> list[str]:
+    """Return what a person should do now, in sentences; `subsvms audit` only if all rows have scores."""
     if summary.folder is None:
         spent = sum(seconds for _, seconds in summary.seconds)
         return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
@@ -345,9 +345,8 @@ def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
         steps.append(f"Look at the worst rows (report.html), or at all of them ({listed}).")
         if not changed:
             steps += format_worth_a_look(summary, listed)
-        if reviewable:
-            steps.append(f"To decide on them one by one: subsvms review {shlex.quote(summary.folder)}")
-        if reviewable and is_worth_audit(summary):
+        steps.append(f"To decide on them one by one: subsvms review {shlex.quote(summary.folder)}")
+        if auditable and is_worth_audit(summary):
             steps.append(
                 "The rule changes few of them. To check about fifty labels, and to change others with a "
                 f"guarantee: subsvms audit {shlex.quote(summary.folder)}"
