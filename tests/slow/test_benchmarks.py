@@ -68,6 +68,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
     ),
     ("quality", "--corruptions 1 --out {}/quality.csv --only 'made: blobs'", "", "quality.md"),
     ("review", "--clients 2 --seconds 0.5 --issues 200", "", "review.json"),
+    ("review_parts", "--rows 3000 --issues 300", "BLOCK = 1000", "review_parts.json"),
     (
         "benchmarks.same_probabilities",
         "--seeds 0 --only iris 'breast cancer' --judges 'logistic regression' --cache {}/cache --results {}",

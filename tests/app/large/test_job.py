@@ -79,7 +79,7 @@ def test_a_folder_of_files_becomes_a_folder_of_parts(finished):
     assert set(record.files) == set(read_files(finished))
     page, output = (finished / "report.html").read_text(), finished.with_name("output.txt").read_text()
     assert f"{N:,}" in page and "rows that SVMs are trained on" in page
-    assert "review" not in output and "corrected/" in output
+    assert "subsvms review" in output and "audit" not in output and "corrected/" in output
 
 
 def test_a_record_repeats_the_run_to_the_byte(finished, folder, tmp_path):
