@@ -14,6 +14,8 @@ from large_tables import correct_in_parts, make_columns, write_files
 from loans import call
 
 from subsvms.app.large.engines import DaskEngine
+from subsvms.app.review.desk import Desk
+from subsvms.app.runs.decisions import Act
 from subsvms.app.runs.options import Options
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
@@ -164,6 +166,23 @@ def test_a_run_without_its_scheduler_says_so_and_continues_later(small_units, ex
     _, errors = done.communicate(timeout=300)
     assert done.returncode == 0, errors
     assert read_files(tmp_path / "x") == expected
+
+
+def test_what_dask_made_is_reviewed_and_applied_like_what_one_process_made(folder, tmp_path):
+    written = []
+    for engine in ("local", "dask"):
+        words = (*COMMON, "--exclude", "city", "--engine", engine, "--threads", 2, "--quiet")
+        call("correct", folder, *words, "--output", tmp_path / engine)
+        desk = Desk(tmp_path / engine)
+        decided = [desk.settle(row, ("accept", "keep", "drop")[row % 3], None) for row in desk.rows.tolist()]
+        desk.decide_many([Act(decided, "Ann")])
+        desk.decisions.close()
+        call("apply", tmp_path / engine)
+        written.append(read_files(tmp_path / engine / "final"))
+        again = ("--decisions", tmp_path / engine, "--output", tmp_path / f"{engine}.again")
+        call("correct", folder, *words, *again)
+        written[-1] |= read_files(tmp_path / f"{engine}.again")
+    assert written[0] == written[1] and len(written[0]) > 10
 
 
 def test_an_address_without_a_scheduler_is_reported(folder, tmp_path):

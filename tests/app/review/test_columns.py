@@ -5,11 +5,12 @@ import pytest
 from loans import call, read, write
 from tickets import TOPICS
 
-from subsvms.app.review.columns import EXCERPT, LONG, shorten, space_evenly
+from subsvms.app.review.columns import EXCERPT, LONG, shorten
 from subsvms.app.review.desk import Desk
 from subsvms.app.review.filters import Filter
 from subsvms.app.review.separation import separate_categories, separate_numbers
 from subsvms.app.runs.acts import Act
+from subsvms.app.runs.rows import space_evenly
 
 
 def test_a_long_text_is_whole_in_a_row_and_its_witnesses_and_an_excerpt_in_the_list(tickets):
@@ -86,7 +87,7 @@ def test_tables_without_names_of_columns_and_wide_or_odd_cells_can_be_shown(tmp_
     found = desk.describe(int(desk.rows[0]))
     assert [column["name"] for column in found["columns"]] == ["features"] and found["columns"][0]["used"]
     assert found["values"][0].startswith("1:") and desk.list_briefly([0])[0]["preview"]
-    assert len(desk.find(Filter(search="2:3"))) == sum("2:3" in line for line in desk.texts)
+    assert len(desk.find(Filter(search="2:3"))) == sum("2:3" in line for (line,) in desk.show(desk.rows))
     desk.decisions.close()
 
 

@@ -50,12 +50,10 @@ class Columns:
         The rows that are listed.
     witnesses : list of list of int
         The rows that each of them is compared with.
-    n_rows : int
-        Of the table.
     """
 
-    def __init__(self, run: OpenedRun, rows: np.ndarray, witnesses: list[list[int]], n_rows: int):
-        self.run, self.rows, self.witnesses, self.n_rows = run, rows, witnesses, n_rows
+    def __init__(self, run: OpenedRun, rows: np.ndarray, witnesses: list[list[int]]):
+        self.run, self.rows, self.witnesses = run, rows, witnesses
         self.names = run.shown_columns
         self._words: dict[str, WordCounts] = {}
 
@@ -70,21 +68,21 @@ class Columns:
 
     @cached_property
     def sample(self) -> Any:
-        """Evenly spaced rows of the table, from which scales are found."""
-        return self.run.take(space_evenly(self.n_rows, SAMPLE))
+        """Rows from all over the table, from which scales are found."""
+        return self.run.source.sample(SAMPLE)[0]
 
     @cached_property
     def long(self) -> list[str]:
         """Columns with a long text in one of the listed rows."""
         from pyarrow import compute
 
-        taken = self.run.take(self.rows)
-        found = []
-        for name, column in zip(self.names, taken.columns, strict=True):
-            if is_text_type(column.type) and len(column):
-                longest = compute.max(compute.utf8_length(column)).as_py()
-                found += [name] * ((longest or 0) > LONG)
-        return found
+        found = set()
+        for taken in self.run.source.walk(self.rows):
+            for name, column in zip(self.names, taken.columns, strict=True):
+                if is_text_type(column.type) and len(column):
+                    longest = compute.max(compute.utf8_length(column)).as_py()
+                    found |= {name} if (longest or 0) > LONG else set()
+        return [name for name in self.names if name in found]
 
     @cached_property
     def meanings(self) -> dict[str, Meaning]:
@@ -105,10 +103,10 @@ class Columns:
     def words_of(self, name: str) -> WordCounts:
         """Return the words of a text column, counted by class."""
         if name not in self._words:
-            rows = space_evenly(self.n_rows, TEXTS)
+            taken, labels = self.run.source.sample(TEXTS, [name])
             numbers = {label: code for code, label in enumerate(self.run.labels)}
-            codes = [numbers.get(label, -1) for label in self.run.labels_of(rows)]
-            texts = map(as_text, list_values(self.run.take(rows, [name])[name]))
+            codes = [numbers.get(label, -1) for label in labels]
+            texts = map(as_text, list_values(taken[name]))
             self._words[name] = WordCounts(texts, codes, len(self.run.labels))
         return self._words[name]
 
@@ -172,17 +170,6 @@ def is_text_type(kind: Any) -> bool:
     from pyarrow import types
 
     return types.is_string(kind) or types.is_large_string(kind)
-
-
-def space_evenly(n_rows: int, most: int) -> np.ndarray:
-    """Return numbers of at most so many rows, from 1, evenly spaced.
-
-    Examples
-    --------
-    >>> space_evenly(10, 3).tolist()
-    [1, 5, 9]
-    """
-    return np.arange(1, n_rows + 1, max(1, -(-n_rows // most)))
 
 
 def shorten(text: str, most: int = EXCERPT) -> str:

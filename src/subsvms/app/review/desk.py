@@ -54,7 +54,7 @@ class Desk(OpenedRun):
         self._by_column: dict[str, list[str]] = {}
         self._previewed: dict[int, list[str]] = {}  # by number of the issue, as lists are asked for often
         self.progress = Progress(self.flagged)
-        self.about = Columns(self, self.rows, self.compared, len(self.table))
+        self.about = Columns(self, self.rows, self.compared)
         self.noted = 0  # act up to which the progress is right
         with self._noting():
             pass

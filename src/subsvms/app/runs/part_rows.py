@@ -6,7 +6,8 @@ So memory grows with the issues, and not with the table, which is not read at al
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import numpy as np
 from subsvms.app.runs.issue_file import SIDES, check_issues, describe_damage, make_schema, name_values
 from subsvms.app.runs.names import CORRECTED, DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.record import Record
-from subsvms.app.runs.rows import join_values
+from subsvms.app.runs.rows import join_values, space_evenly
 from subsvms.app.tables.arrow import check_values
 from subsvms.exceptions import TableError
 
 CACHE_BYTES = 1 << 28  # of values that are kept in memory
+SAMPLED_PARTS = 16  # of the corrected table
 SHARES = ("label_quality", "confidence", "vote_share")  # NaN where there is none; JSON has no NaN
 
 
@@ -48,7 +50,12 @@ class PartRows:
         self._issues = self._read_own([folder / name for name in sorted(record.files)])
         self._rows = self._issues["row"].to_numpy()
         self._order = np.argsort(self._rows)
-        self.columns = _name_columns(folder, record)
+        self._parts = [folder / name for name in sorted(record.files) if name.startswith(f"{CORRECTED}/")]
+        self.columns, self._given = _name_columns(
+            self._parts[0] if self._parts else folder / CORRECTED, record
+        )
+        names = [*self.classes, None]
+        self._meant = {value: names[number] for value, number in record.labels.values}
         self._names = name_values(self.columns, self._issues.column_names)
         self._lock = threading.Lock()
         self._cache: OrderedDict[tuple, Any] = OrderedDict()
@@ -104,7 +111,7 @@ class PartRows:
 
         wanted = tuple(self.columns if columns is None else columns)
         if not len(rows):
-            return pa.table({name: pa.nulls(0) for name in wanted})
+            return self._read(0, wanted).slice(0, 0) if self._groups else pa.table({})
         places = self._find(rows)
         order = np.argsort(places)
         groups = np.searchsorted(self._firsts, places[order], side="right") - 1
@@ -118,6 +125,30 @@ class PartRows:
     def labels_of(self, rows: Sequence[int] | np.ndarray) -> list:
         """As in `Rows`."""
         return self._issues["given_label"].take(self._find(rows)).to_pylist()
+
+    def walk(self, rows: np.ndarray) -> Iterator[Any]:
+        """As in `Rows`: one row group after the other."""
+        groups = np.unique(np.searchsorted(self._firsts, self._find(rows), side="right") - 1)
+        for number in groups.tolist():
+            yield self._load(number, tuple(self.columns))
+
+    def sample(self, most: int, columns: Sequence[str] | None = None) -> tuple[Any, list]:
+        """As in `Rows`: the first rows of some parts of the corrected table, with the labels as given."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        paths = [self._parts[place] for place in space_evenly(len(self._parts), SAMPLED_PARTS).tolist()]
+        names = list(self.columns if columns is None else columns)
+        pieces = []
+        for path in paths:
+            try:
+                with parquet.ParquetFile(path) as file:
+                    batches = file.iter_batches(-(-most // len(paths)), columns=[*names, self._given])
+                    pieces += [pa.Table.from_batches([batch]) for batch in islice(batches, 1)]
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise describe_damage(path, error) from None
+        taken = pa.concat_tables(pieces)
+        return taken.select(names), [self._meant.get(value) for value in taken[self._given].to_pylist()]
 
     def search(self, rows: np.ndarray, text: str) -> np.ndarray:
         """As in `Rows`; one row group is in memory at a time."""
@@ -165,16 +196,15 @@ class PartRows:
             raise describe_damage(path, error) from None
 
 
-def _name_columns(folder: Path, record: Record) -> list[str]:
-    """Return the columns of the table but the label; the corrected table has them, and some of ours."""
+def _name_columns(path: Path, record: Record) -> tuple[list[str], str]:
+    """Return the columns of the table but the label, and that of the given labels, from a corrected part."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    path = folder / next((name for name in record.files if name.startswith(f"{CORRECTED}/")), CORRECTED)
     try:
         names = parquet.read_schema(path).names
         place = names.index(record.options.label)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise describe_damage(path, error) from None
     n_ours = 2 if record.options.action == "weight" else 1  # the given label, and perhaps a weight
-    return names[:place] + names[place + 1 + n_ours :]
+    return names[:place] + names[place + 1 + n_ours :], names[place + 1]

@@ -1,6 +1,6 @@
 """The rows of a finished run that can be shown to people, wherever they are; they count from 1."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,6 +39,12 @@ class Rows(Protocol):
 
     def labels_of(self, rows: Sequence[int] | np.ndarray) -> list:
         """Return the given labels of rows, None where there is none."""
+
+    def walk(self, rows: np.ndarray) -> Iterator[Any]:
+        """Yield the values of issues in pieces, in any order: all of them may be too many for memory."""
+
+    def sample(self, most: int, columns: Sequence[str] | None = None) -> tuple[Any, list]:
+        """Return values and given labels of at most so many rows from all over the table."""
 
     def search(self, rows: np.ndarray, text: str) -> np.ndarray:
         """Return which rows contain a text in any column, in capitals or not."""
@@ -86,6 +92,15 @@ class TableRows:
         """As in `Rows`."""
         return self.table.labels[np.asarray(rows, dtype=np.int64) - 1].tolist()
 
+    def walk(self, rows: np.ndarray) -> Iterator[Any]:
+        """As in `Rows`: in one piece."""
+        yield self.take(rows)
+
+    def sample(self, most: int, columns: Sequence[str] | None = None) -> tuple[Any, list]:
+        """As in `Rows`: evenly spaced rows."""
+        rows = space_evenly(self.n_rows, most) + 1
+        return self.take(rows, columns), self.labels_of(rows)
+
     def search(self, rows: np.ndarray, text: str) -> np.ndarray:
         """As in `Rows`; what rows contain is kept for the next search."""
         new = [row for row in rows.tolist() if row not in self._texts]
@@ -93,6 +108,17 @@ class TableRows:
             self._texts |= zip(new, join_values(self.take(new)), strict=True)
         wanted = text.casefold()
         return np.array([wanted in self._texts[row] for row in rows.tolist()], dtype=bool)
+
+
+def space_evenly(number: int, most: int) -> np.ndarray:
+    """Return at most so many of the places in a sequence of so many, evenly spaced.
+
+    Examples
+    --------
+    >>> space_evenly(10, 3).tolist()
+    [0, 4, 8]
+    """
+    return np.arange(0, number, max(1, -(-number // most)))
 
 
 def as_text(cell: Any) -> str:
