@@ -323,8 +323,8 @@ def test_a_page_of_a_hundred_thousand_issues_is_small(desk):
     desk.flagged, desk.expected = np.ones(big, dtype=bool), np.linspace(1, 0.5, big)
     desk.groups, desk.progress = np.full(big, -1), Progress(desk.flagged)
     desk.witnesses = {"supporting": [[]] * big, "opposing": [[]] * big}
-    desk.about = Columns(desk, desk.rows, [[]] * big, len(desk.table))
-    desk.take = lambda rows, names=None: desk.table.columns.select(names or desk.columns).take(
+    desk.about = Columns(desk, desk.rows, [[]] * big)
+    desk.source.take = lambda rows, names=None: desk.table.columns.select(names or desk.columns).take(
         np.zeros(len(rows), dtype=int)
     )
     (answer,) = ask(desk, get("api/issues?given=yes&sort=confidence&offset=40000&limit=50"))
