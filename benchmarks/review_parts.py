@@ -27,7 +27,8 @@ OPEN = """
 import sys
 from time import process_time
 from subsvms.app.review import server
-from subsvms.app.review.desk import Desk, Filter
+from subsvms.app.review.desk import Desk
+from subsvms.app.review.filters import Filter
 times = [process_time()]
 desk = Desk(sys.argv[1])
 times.append(process_time())

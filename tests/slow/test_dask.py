@@ -15,7 +15,7 @@ from loans import call
 
 from subsvms.app.large.engines import DaskEngine
 from subsvms.app.review.desk import Desk
-from subsvms.app.runs.decisions import Act
+from subsvms.app.runs.acts import Act
 from subsvms.app.runs.options import Options
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
