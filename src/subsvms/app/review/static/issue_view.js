@@ -1,7 +1,7 @@
 // Builds what is shown of the chosen row: the suggestion, long texts, the comparison, earlier decisions.
 
 import { make, makeValue, name } from "./elements.js";
-import { bar, move, nameRow } from "./list_view.js";
+import { bar, getShare, move, nameRow } from "./list_view.js";
 import { makeTexts } from "./text_view.js";
 import { compare, count, mark, percent, sure, formatDecision, formatWhen, formatWithstands } from "./words.js";
 
@@ -25,9 +25,9 @@ export function makeDetail(issue, label) {
     make(
       "p",
       { class: "how-sure" },
-      make("strong", {}, capitalise(sure(issue.expected))),
-      bar(issue.expected),
-      make("span", {}, `${percent(issue.expected)} that the given label is wrong`),
+      make("strong", {}, capitalise(sure(getShare(issue)))),
+      bar(getShare(issue)),
+      make("span", {}, `${percent(getShare(issue))} that the ${issue.expected === null ? "suggested label is right" : "given label is wrong"}`),
     ),
     makeGroup(issue),
     makeTexts(issue),
@@ -54,7 +54,7 @@ function makeGroup(/** @type {Issue} */ { group }) {
   if (!group || group.size < 2) return null;
   const button = (/** @type {string} */ act, /** @type {string} */ words) => make("button", { type: "button", "data-group": act }, words);
   const open = count(group.open);
-  const acts = [button("accept", `Accept all ${open}`), button("keep", `Keep all ${open}`), button("drop", `Leave out all ${open}`)];
+  const acts = [button("accept", `Accept all ${open}`), button("keep", `Keep all ${open}`)];
   const words = `${count(group.size)} similar rows${group.open < group.size ? `, ${open} of them open` : ""}:`;
   return make("p", { class: "group" }, make("span", {}, words), ...(group.open > 1 ? acts : []), button("show", "Show them"));
 }

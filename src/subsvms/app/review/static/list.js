@@ -114,7 +114,7 @@ export function passOn(/** @type {number} */ row) {
 export function drawMark(/** @type {Brief} */ issue) {
   const place = state.issues.findIndex(({ row }) => row === issue.row);
   if (place < 0) return;
-  state.issues[place] = issue;
+  state.issues[place] = { ...state.issues[place], ...issue }; // the answer to a decision has no preview
   const line = $("lines").querySelector(`[data-row="${issue.row}"]`);
   line?.querySelector(".mark")?.remove();
   line?.append(makeMark(issue) ?? "");

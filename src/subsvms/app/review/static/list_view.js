@@ -31,21 +31,23 @@ export function makeLine(issue, isChosen) {
     "button",
     { type: "button", "data-row": issue.row, "aria-current": isChosen && "true", tabindex: isChosen ? "0" : "-1" },
     make("span", { class: "labels" }, ...move(issue)),
-    make("span", { class: "sure" }, percent(issue.expected), " ", bar(issue.expected)),
+    make("span", { class: "sure" }, percent(getShare(issue)), " ", bar(getShare(issue))),
     makePreview(issue),
-    make("span", { class: "soft" }, ...nameRow(issue), issue.group ? `, ${count(issue.group.size)} similar` : null),
     makeMark(issue),
   );
   return make("li", {}, button);
 }
 
-/** @param {Brief} issue */
-function makePreview({ preview }) {
-  if (preview.length === 0) return null;
-  const parts = preview.flatMap(({ column, excerpt }, i) => [
-    i ? " · " : null, preview.length > 1 ? make("span", { class: "soft" }, name(column), " ") : null, make("bdi", {}, excerpt),
+/** How likely the given label is wrong; how likely the suggested one is right if none was given. */
+export const getShare = (/** @type {Brief} */ { expected, confidence }) => expected ?? confidence;
+
+/** The row, and the values by which one tells it from others: a text, or two columns. */
+function makePreview(/** @type {Brief} */ issue) {
+  const similar = issue.group ? `, ${count(issue.group.size)} similar` : null;
+  const parts = issue.preview.flatMap(({ column, excerpt }) => [
+    " · ", issue.preview.length > 1 ? make("span", { class: "soft" }, name(column), " ") : null, make("bdi", {}, excerpt),
   ]);
-  return make("span", { class: "preview" }, ...parts);
+  return make("span", { class: "preview" }, make("span", { class: "soft" }, ...nameRow(issue), similar), ...parts);
 }
 
 /** @param {Brief} issue */

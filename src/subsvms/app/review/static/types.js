@@ -22,7 +22,8 @@
  * @property {string | null} id
  * @property {string | null} given
  * @property {string} suggested
- * @property {number} expected what the bar shows and "worst" sorts by
+ * @property {number} confidence in the suggestion
+ * @property {number | null} expected what the bar shows and "worst" sorts by: how likely the given label is wrong; null if none was given
  * @property {Decision | null} decision
  * @property {{ column: string, excerpt: string }[]} preview
  * @property {Group | null} group
@@ -38,7 +39,6 @@
 
 /**
  * @typedef {object} Details
- * @property {number} confidence
  * @property {string | null} reason
  * @property {number | null} withstands
  * @property {Column[]} columns

@@ -85,10 +85,8 @@ export function formatCounts({ issues, decided, skipped, dropped, disputed }) {
 /** What the decisions say about the suggestions, and about the people. */
 export function formatAgreement(/** @type {Counts} */ { judged, accepted, low, high, agreement }) {
   const range = `${(100 * (low ?? 0)).toFixed(0)} to ${(100 * (high ?? 1)).toFixed(0)}\u00a0%`;
-  const right =
-    `Of ${plural(judged, "suggestion")} judged one by one, ${count(accepted)} ${accepted === 1 ? "was" : "were"} accepted: ` +
-    `${range} of such suggestions are expected to be right.`;
-  const words = [judged ? right : "No suggestion has been judged yet."];
+  const right = `${count(accepted)} of ${plural(judged, "suggestion")} accepted one by one: ${range} of such ones should be right.`;
+  const words = [judged ? right : "No suggestion has been judged one by one yet."];
   if (agreement?.both) {
     words.push(`${formatNames(agreement.people)} agree on ${count(agreement.same)} of ${plural(agreement.both, "row")} that both decided.`);
   }
