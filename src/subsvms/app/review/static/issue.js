@@ -35,16 +35,16 @@ export const listNext = () =>
 function drawIssue(issue) {
   const isOther = issue?.row !== state.issue?.row;
   state.issue = issue;
+  if (isOther) $("detail").scrollTop = 0; // before anything changes, otherwise it takes a layout of its own
   $("issue").classList.remove("loading");
   $("issue").replaceChildren(...(issue ? makeDetail(issue, getMeta().label) : []));
   drawBar(issue, isOther);
-  if (isOther) scrollToTop();
+  if (isOther) readFromTop();
   if (issue === null) showSide("list");
   drawNothing();
 }
 
-function scrollToTop() {
-  $("detail").scrollTop = 0;
+function readFromTop() {
   if (!isSmall.matches || document.body.dataset.view !== "detail") return;
   window.scrollTo(0, 0);
   $("issue").querySelector("h2")?.focus({ preventScroll: true });
@@ -63,7 +63,7 @@ export function showSide(/** @type {"list" | "detail"} */ side) {
   if (!isSmall.matches) return;
   if (side === "detail" && history.state?.side !== "detail") history.pushState({ side }, "", location.href);
   writeAddress();
-  if (side === "detail") return scrollToTop();
+  if (side === "detail") return readFromTop();
   window.scrollTo(0, 0);
   $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
 }

@@ -37,7 +37,6 @@ function drawList() {
   $("lines").replaceChildren(...issues.map((issue) => makeLine(issue, issue.row === row)));
   notePlace();
   if (hadFocus) $("lines").querySelector("button")?.focus();
-  $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
   markChosen();
   drawTotal();
   keepAddress();
@@ -87,8 +86,8 @@ export function markChosen() {
   chosen.tabIndex = 0;
   if (place < 0) return;
   chosen.setAttribute("aria-current", "true");
-  chosen.scrollIntoView({ block: "nearest" });
-  if (isFocused) chosen.focus();
+  if (isFocused) chosen.focus({ preventScroll: true });
+  setTimeout(() => chosen.scrollIntoView({ block: "nearest" })); // once the row is painted: it takes a layout of its own
 }
 
 /** Note that a row was decided by an act, or that it is open after all. */

@@ -8,7 +8,7 @@ import { count } from "./words.js";
 /** @typedef {import("./types.js").Witness} Witness */
 
 const EXCERPT = 90; // characters of a text that is folded
-const STRONG = 0.5; // marks from this strength on are bold
+const STRONG = 0.5; // marks from this strength on are shaded
 const SIDES = { for: "for the suggestion", against: "against it" };
 
 /**
@@ -47,7 +47,7 @@ export function makeTexts(/** @type {Issue} */ issue) {
 const makeLegend = (/** @type {Issue} */ { suggested }) =>
   make(
     "p", { class: "soft legend" }, "Marked words: ", make("mark", { class: "for" }, "for"), " “", name(suggested), "”, ",
-    make("mark", { class: "against" }, "against"), " it; bold ones weigh most.",
+    make("mark", { class: "against" }, "against"), " it; shaded ones weigh most.",
   );
 
 /**
