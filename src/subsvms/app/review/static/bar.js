@@ -52,10 +52,12 @@ function drawClasses(issue) {
   const extra = [...roles.keys()].filter((label) => !keys.includes(label)); // of more classes than keys
   $("classes").prepend(...extra.map((label) => makeButton(label, null)));
   for (const button of all(".class", $("classes"))) {
-    const [role, key] = roles.get(button.dataset.label ?? "") ?? [null, null];
+    const [role, key] = roles.get(button.dataset.label ?? "") ?? ["", ""];
+    if ((button.dataset.role ?? "") === role) continue; // most stay as they are
+    button.dataset.role = role;
     button.classList.toggle("first", role === "suggested");
     button.classList.toggle("as-given", role === "given");
-    const words = role && key ? [`${role} `, make("kbd", {}, key)] : [];
+    const words = role ? [`${role} `, make("kbd", {}, key)] : [];
     button.querySelector(".role")?.replaceChildren(...words);
   }
 }

@@ -12,6 +12,8 @@ import { getMeta, isSmall, keepAddress, state, writeAddress } from "./state.js";
 import { formatDecision } from "./words.js";
 
 const AHEAD = 3; // rows that are loaded before they are asked for
+let isScrolled = false; // the row is not shown from its top
+$("detail").addEventListener("scroll", () => (isScrolled = true), { passive: true });
 
 /** Show a row: at once if it is here, otherwise as soon as it is loaded. */
 export async function choose(/** @type {number | null} */ row) {
@@ -35,7 +37,8 @@ export const listNext = () =>
 function drawIssue(issue) {
   const isOther = issue?.row !== state.issue?.row;
   state.issue = issue;
-  if (isOther) $("detail").scrollTop = 0; // before anything changes, otherwise it takes a layout of its own
+  if (isOther && isScrolled) $("detail").scrollTop = 0; // it takes a layout of its own
+  if (isOther) isScrolled = false;
   $("issue").classList.remove("loading");
   $("issue").replaceChildren(...(issue ? makeDetail(issue, getMeta().label) : []));
   drawBar(issue, isOther);

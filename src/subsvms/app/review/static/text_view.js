@@ -61,11 +61,13 @@ function makeSide(side, title, witnesses, issue, places) {
   if (witnesses.length === 0) return null;
   const folded = witnesses.map((witness) => {
     const texts = places.map((place) => witness.values[place]);
-    const whole = places.map((place, i) => makeText(texts[i], witness.marks[issue.columns[place].name] ?? []));
+    const unfold = () => places.map((place, i) => makeText(texts[i], witness.marks[issue.columns[place].name] ?? []));
     const first = texts.find((text) => text !== "") ?? "";
     const excerpt = make("bdi", { class: "excerpt" }, first.length > EXCERPT ? `${first.slice(0, EXCERPT)}…` : first);
     const summary = make("summary", {}, make("span", { class: "soft" }, `Row ${count(witness.row)} `, name(witness.label)), " ", excerpt);
-    return make("details", { class: "witness" }, summary, ...whole);
+    const details = make("details", { class: "witness" }, summary);
+    details.addEventListener("toggle", () => details.append(...unfold()), { once: true }); // most stay folded
+    return details;
   });
   return make("div", { class: `witnesses ${side}` }, make("h3", {}, ...title), ...folded);
 }
