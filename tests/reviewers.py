@@ -169,6 +169,15 @@ def stored(folder):
         book.close()
 
 
+def stored_rows(folder):
+    """Return the rows that were decided, in the order in which they were stored."""
+    book = Decisions(os.path.join(folder, DECISIONS))
+    try:
+        return [row for act in sorted(book.rows_of) for row in book.rows_of[act]]
+    finally:
+        book.close()
+
+
 def read_acts(folder):
     book = Decisions(os.path.join(folder, DECISIONS))
     try:

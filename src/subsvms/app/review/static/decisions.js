@@ -22,6 +22,8 @@ import { count, plural, shorten, formatDecision } from "./words.js";
 /** @typedef {import("./types.js").Issue} Issue */
 /** @typedef {import("./types.js").Verdict} Verdict */
 
+/** @type {Partial<Record<Verdict, string>>} */
+const DONE = { skip: "skipped", drop: "left out" };
 const LONG = 120_000; // milliseconds to wait for decisions on all rows: 100,000 of them take a while
 
 export function drawName() {
@@ -157,7 +159,7 @@ export async function decideAll(/** @type {Verdict} */ verdict, /** @type {Parti
       drawCounts(answer);
       offerPeople(ownName());
       const left = total - answer.rows;
-      say(`${plural(answer.rows, "row")} decided.${left ? ` ${plural(left, "row")} stayed as before.` : ""}`);
+      say(`${plural(answer.rows, "row")} ${DONE[choice.verdict] ?? "decided"}.${left ? ` ${plural(left, "row")} stayed as before.` : ""}`);
     } finally {
       forget();
       await applyFilter({}).catch(() => {}); // the failure has been reported

@@ -22,6 +22,7 @@ export function makeDetail(issue, label) {
     make("p", { class: "soft" }, ...nameRow(issue), ": ", name(label), " as given → suggested"),
     make("h2", { id: "detail-title", tabindex: "-1" }, ...move(issue)),
     makeDecision(issue.decision),
+    makeHistory(issue.history),
     make(
       "p",
       { class: "how-sure" },
@@ -33,7 +34,6 @@ export function makeDetail(issue, label) {
     makeTexts(issue),
     makeComparison(issue),
     make("p", { class: "reason" }, issue.reason ?? "", " ", formatWithstands(issue.withstands)),
-    makeHistory(issue.history),
   ].filter((part) => part !== null);
 }
 

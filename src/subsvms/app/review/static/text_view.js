@@ -8,7 +8,8 @@ import { count } from "./words.js";
 /** @typedef {import("./types.js").Witness} Witness */
 
 const EXCERPT = 90; // characters of a text that is folded
-const STRONG = 0.5; // marks from this strength on are shaded
+const WEAK = 0.3; // marks below this strength are left out: most of them would be words like "for" and "is"
+const STRONG = 0.6; // marks from this strength on are shaded
 const SIDES = { for: "for the suggestion", against: "against it" };
 
 /**
@@ -21,7 +22,7 @@ export function makeText(text, marks) {
   const parts = [];
   let from = 0;
   for (const [start, end, side, strength] of [...marks].sort((a, b) => a[0] - b[0])) {
-    if (start < from) continue; // a word is marked once
+    if (start < from || strength < WEAK) continue; // a word is marked once
     const strong = strength >= STRONG ? " strong" : "";
     parts.push(text.slice(from, start), make("mark", { class: side + strong, title: SIDES[side] }, text.slice(start, end)));
     from = end;
@@ -36,7 +37,7 @@ export function makeTexts(/** @type {Issue} */ issue) {
   const own = long.map(({ column, place }) =>
     make("div", { class: "long" }, make("h3", {}, name(column.name)), makeText(issue.values[place], issue.marks[column.name] ?? [])));
   const places = long.map(({ place }) => place);
-  const isMarked = long.some(({ column }) => issue.marks[column.name]?.length);
+  const isMarked = long.some(({ column }) => issue.marks[column.name]?.some(([, , , strength]) => strength >= WEAK));
   return make(
     "div", { class: "texts" }, ...own, isMarked ? makeLegend(issue) : null,
     makeSide("for", ["For “", name(issue.suggested), "”"], issue.supporting, issue, places),
