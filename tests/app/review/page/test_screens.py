@@ -148,8 +148,8 @@ def test_long_names_never_hide_the_suggestion_or_a_value(browser, long_names, wi
         assert ann.page.evaluate(visible, "#detail-title .suggested") > 100
         assert is_inside(ann.page, ".class.first")
         over = ann.page.evaluate(
-            "[...document.querySelectorAll('.compare tbody tr')].filter(line => {"
-            "const name = line.querySelector('th > *').getBoundingClientRect();"
+            "[...document.querySelectorAll('.compare tbody tr:has(th > bdi)')].filter(line => {"
+            "const name = line.querySelector('th > bdi').getBoundingClientRect();"
             "return name.right > line.querySelector('td').getBoundingClientRect().x + 1 }).length"
         )
         assert over == 0 and ann.page.locator(".compare tbody tr").count() > 3

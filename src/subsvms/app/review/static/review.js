@@ -30,7 +30,7 @@ async function loadNews() {
   if (news.rows.length >= MANY) forget();
   else if (news.rows.length) forget(...news.rows);
   await showList();
-  offerPeople(...state.issues.flatMap(({ decision }) => (decision ? [decision.who] : [])));
+  offerPeople(...(await get("meta")).people);
   if (news.rows.length >= MANY || (state.row !== null && news.rows.includes(state.row))) await renewIssue();
   if (state.row === null && state.issues.length && !isSmall.matches) await choose(state.issues[0].row);
 }
