@@ -76,7 +76,9 @@ def write_tickets(path: Path, n_tickets: int, wrong: float = 0.2, seed: int = 0)
             others = [name for name in classes if name != topic]
             given = others[rng.integers(len(others))] if is_wrong[i] else topic
             channel = ("mail", "chat", "phone")[rng.integers(3)]
-            writer.writerow([f"T{i + 1:06}", make_text(topic, rng), channel, int(rng.integers(1, 240)), given])
+            writer.writerow(
+                [f"T{i + 1:06}", make_text(topic, rng), channel, int(rng.integers(1, 240)), given]
+            )
     return clean
 
 

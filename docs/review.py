@@ -1,7 +1,7 @@
 """Take the pictures of the review page: python docs/review.py [FOLDER]. Needs subsvms[test] and Chromium.
 
-The tickets are made by benchmarks/tickets.py. Without a folder the two pictures of the docs are written beside
-this file; with one, pictures of every state of the page go there, to look at.
+The tickets are made by benchmarks/tickets.py. Without a folder the two pictures of the docs are written
+beside this file; with one, pictures of every state of the page go there, to look at.
 """
 
 import shutil
@@ -22,8 +22,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 from benchmarks.tickets import write_tickets  # noqa: E402
 
-COLOURS = 48  # enough for text and two hues; a smaller file
-WIDE, SMALL, PHONE = (1180, 760), (800, 600), (390, 844)
+COLOURS = 32  # enough for text and two hues; a smaller file
+WIDE, SMALL, PHONE = (1180, 720), (800, 600), (390, 780)
 
 
 def correct_tickets(folder: Path) -> Path:

@@ -77,7 +77,8 @@ def test_no_rule_is_broken_with_long_texts_many_classes_or_without_a_name(browse
     rng = np.random.default_rng(0)
     topics = [f"{topic} {part}" for topic in SENTENCES for part in ("at home", "abroad")]
     rows = [
-        {"text": make_text(topic.split()[0], rng), "topic": topic} for topic in rng.choice(topics, 200).tolist()
+        {"text": make_text(topic.split()[0], rng), "topic": topic}
+        for topic in rng.choice(topics, 200).tolist()
     ]
     table = write(tmp_path / "tickets.csv", rows)
     folder = do_job(str(table), Options("topic", n_estimators=100), n_jobs=1).folder

@@ -17,8 +17,8 @@ def is_inside(page, part):
     return page.evaluate(
         "part => { const box = part.getBoundingClientRect();"
         "const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);"
-        "return box.width > 0 && box.x >= 0 && box.right <= innerWidth && box.y >= 0 && box.bottom <= innerHeight"
-        " && part.contains(top) }",
+        "return box.width > 0 && box.x >= 0 && box.right <= innerWidth && box.y >= 0"
+        " && box.bottom <= innerHeight && part.contains(top) }",
         page.query_selector(part),
     )
 
@@ -37,16 +37,21 @@ def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folde
     ann.see("#counts", "2 of ")
     ann.see("#counts", "decided, 1 left out, 1 skipped")
     book = Decisions(folder + "/decisions.sqlite")
-    assert book.latest(first).note == "a <b>copy</b> of row 3; x means no verdict" and not book.latest(second).note
+    assert (
+        book.latest(first).note == "a <b>copy</b> of row 3; x means no verdict"
+        and not book.latest(second).note
+    )
     book.close()
     bob.page.goto(f"{bob.address}#row={second}&status=all")
     bob.see(".decision", "Ann accepted the suggestion")
     bob.press("g")
     ann.page.click("#more-filters summary")
     for name, value, rows in (
-        ("verdict", "drop", [first]), ("verdict", "skip", [third]), ("who", "Bob", [second]), ("note", "yes", [first]),
+        ("verdict", "drop", [first]), ("verdict", "skip", [third]), ("who", "Bob", [second]),
+        ("note", "yes", [first]),
     ):  # fmt: skip
-        ann.page.click("#clear") if ann.page.is_enabled("#clear") else None
+        if ann.page.is_enabled("#clear"):
+            ann.page.click("#clear")
         ann.narrow("status", "all")
         ann.page.wait_for_selector(f"#{name} option[value='{value}']", state="attached")
         ann.narrow(name, value)
@@ -87,7 +92,10 @@ def test_on_a_phone_the_next_row_begins_at_its_top_and_the_back_button_shows_the
     ann.page.click(".class.first")
     ann.see("#issue", f"Row {second}:")
     until(ann.page, "window.scrollY === 0")
-    assert is_inside(ann.page, "#detail-title") and ann.page.evaluate("document.activeElement.id") == "detail-title"
+    assert (
+        is_inside(ann.page, "#detail-title")
+        and ann.page.evaluate("document.activeElement.id") == "detail-title"
+    )
     ann.page.go_back()
     assert ann.page.is_visible("#lines") and not ann.page.is_visible("#issue")
     ann.page.go_forward()
@@ -123,9 +131,13 @@ def test_on_a_small_screen_the_row_has_room(review):
 def long_names(tmp_path_factory):
     """The folder of a run whose classes and columns have long names."""
     rows, _ = make_rows(300)
-    kinds = {"yes": "the customer " + "very " * 12 + "late with payments", "no": "nothing " * 12 + "to report"}
+    kinds = {
+        "yes": "the customer " + "very " * 12 + "late with payments",
+        "no": "nothing " * 12 + "to report",
+    }
     renamed = [
-        {("a_name_without_a_break_" * 4 if name == "size" else name): value for name, value in row.items()} for row in rows
+        {("a_name_without_a_break_" * 4 if name == "size" else name): value for name, value in row.items()}
+        for row in rows
     ]
     for row in renamed:
         row["default"] = kinds[row["default"]]

@@ -14,6 +14,7 @@ from subsvms.app.runs.options import Options
 
 pytestmark = pytest.mark.slow
 N_TICKETS = 200
+CAPITAL = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +134,10 @@ def test_after_a_click_space_scrolls_and_does_not_decide_again(ann, tickets):
 def test_caps_lock_changes_nothing(ann, tickets):
     folder, _ = tickets
     row = ann.row
-    ann.page.evaluate("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'A', code: 'KeyA', bubbles: true}))")
+    ann.page.evaluate(CAPITAL, "A")
     ann.see("#said", f"Row {row}: you accepted")
     ann.settle()
-    ann.page.evaluate("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'U', code: 'KeyU', bubbles: true}))")
+    ann.page.evaluate(CAPITAL, "U")
     ann.see("#said", f"Undone: row {row}.")
     assert stored(folder) == {}
 
@@ -178,5 +179,7 @@ def test_similar_rows_are_decided_at_once_and_undone_at_once(browser, tmp_path):
 
 
 def test_the_number_beside_the_bar_is_what_the_list_is_sorted_by(ann):
-    shares = [float(text.split("\xa0")[0].strip("<> ")) for text in ann.page.locator(".sure").all_inner_texts()]
+    shares = [
+        float(text.split("\xa0")[0].strip("<> ")) for text in ann.page.locator(".sure").all_inner_texts()
+    ]
     assert shares == sorted(shares, reverse=True) and len(np.unique(shares)) > 1

@@ -56,7 +56,9 @@ def test_an_answer_that_cannot_be_written_now_is_sent_again(review, folder):
     answer = {"status": 503, "json": {"error": "The decisions cannot be written: nothing was stored."}}
     ann.page.route("**/api/decide", lambda route: route.fulfill(**answer))
     ann.page.keyboard.press("a")
-    ann.see("#lost:not([hidden])", "The decisions cannot be written: nothing was stored. Not stored yet: 1 answer")
+    ann.see(
+        "#lost:not([hidden])", "The decisions cannot be written: nothing was stored. Not stored yet: 1 answer"
+    )
     ann.page.unroute("**/api/decide")
     ann.see("#said", f"Row {first}: you accepted")
     ann.settle()
