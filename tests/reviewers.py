@@ -70,7 +70,7 @@ def until(page, condition, *values):
     """Wait until an expression holds; playwright cannot, as the page's policy forbids `eval`."""
     end = time.monotonic() + WAIT / 1000
     while not page.evaluate(condition, *values):
-        assert time.monotonic() < end, f"{condition} {values}"
+        assert time.monotonic() < end, f"{condition} {values}; the page says: {page.inner_text('#said')}"
         page.wait_for_timeout(30)
 
 
