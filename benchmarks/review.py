@@ -76,12 +76,22 @@ def make_folder(place, n_issues):
     lines = [f"{i % 97},{rng.integers(1000)},{'red' if i % 3 else 'blue'},{y}" for i, y in enumerate(given)]
     path = place / "big.csv"
     path.write_text("\n".join(["a,b,colour,y", *lines]))
-    table, options = read_table(path, "y"), Options("y", n_estimators=20)
-    run = correct_table(table, options)
-    none = [[] for _ in range(n_issues)]
-    folder = place / "big.subsvms"
+    return write_run(path, Options("y", n_estimators=20))
+
+
+def write_run(path, options, n_witnesses=0):
+    """Correct a table, and return the folder of a run in which every row is an issue.
+
+    The first 2,000 have witnesses on each side, as in a run, but drawn at random.
+    """
+    run = correct_table(read_table(path, options.label), options)
+    n_issues, rng = len(run.correction.given), np.random.default_rng(0)
+    shape = (2, n_issues, n_witnesses)
+    drawn = rng.integers(n_issues, size=shape) if n_witnesses else np.zeros(shape, dtype=int)
+    sides = [[rows if i < 2000 else [] for i, rows in enumerate(side)] for side in drawn.tolist()]
+    folder = path.with_suffix(".subsvms")
     folder.mkdir()
-    write_issues(run, Issues(run.correction, Witnesses(np.arange(n_issues), none, none)), folder)
+    write_issues(run, Issues(run.correction, Witnesses(np.arange(n_issues), *sides)), folder)
     write_record(make_record(run, summarise(run, [], n_issues), folder, {}, report=""), folder)
     return folder
 

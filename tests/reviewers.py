@@ -70,7 +70,7 @@ def until(page, condition, *values):
     """Wait until an expression holds; playwright cannot, as the page's policy forbids `eval`."""
     end = time.monotonic() + WAIT / 1000
     while not page.evaluate(condition, *values):
-        assert time.monotonic() < end, f"{condition} {values}"
+        assert time.monotonic() < end, f"{condition} {values}; the page says: {page.inner_text('#said')}"
         page.wait_for_timeout(30)
 
 
@@ -165,6 +165,15 @@ def stored(folder):
     try:
         latest = {row: stack[-1] for row, stack in book.stacks.items() if stack}
         return {row: (one.verdict, one.label, one.who) for row, one in latest.items()}
+    finally:
+        book.close()
+
+
+def stored_rows(folder):
+    """Return the rows that were decided, in the order in which they were stored."""
+    book = Decisions(os.path.join(folder, DECISIONS))
+    try:
+        return [row for act in sorted(book.rows_of) for row in book.rows_of[act]]
     finally:
         book.close()
 

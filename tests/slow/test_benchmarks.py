@@ -3,6 +3,7 @@
 import lzma
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
     ("quality", "--corruptions 1 --out {}/quality.csv --only 'made: blobs'", "", "quality.md"),
     ("review", "--clients 2 --seconds 0.5 --issues 200", "", "review.json"),
     ("review_parts", "--rows 3000 --issues 300", "BLOCK = 1000", "review_parts.json"),
+    ("benchmarks.review_keys", "--issues 30 --keys 10 --pause 20", "", "review_keys.json"),
     (
         "benchmarks.same_probabilities",
         "--seeds 0 --only iris 'breast cancer' --judges 'logistic regression' --cache {}/cache --results {}",
@@ -113,9 +115,9 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
 
 
 def test_every_benchmark_has_a_smallest_setting():
-    """The packages beside them, peers and experiments, have tests of their own."""
+    """The packages beside them, peers and experiments, have tests of their own; tickets are data."""
     named = {module.removeprefix("benchmarks.") for module, *_ in SETTINGS}
-    assert named == {path.stem for path in BENCHMARKS.glob("*.py")}
+    assert named | {"tickets"} == {path.stem for path in BENCHMARKS.glob("*.py")}
 
 
 @pytest.mark.slow
@@ -123,6 +125,8 @@ def test_every_benchmark_has_a_smallest_setting():
 def test_a_benchmark_runs_with_its_smallest_setting(tmp_path, module, words, smaller, written):
     if module == "tool":
         write_income(tmp_path)
+    if module == "benchmarks.review_keys" and shutil.which("chromium") is None:
+        pytest.skip("chromium is not installed")
     environment = {key: value for key, value in os.environ.items() if key != "SUBSVMS_DATA"}
     environment["PYTHONPATH"] = os.pathsep.join([str(BENCHMARKS), str(BENCHMARKS.parent)])
     words = shlex.split(words.replace("{}", str(tmp_path)))

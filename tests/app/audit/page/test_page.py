@@ -122,7 +122,7 @@ def test_after_an_answer_a_line_says_what_the_label_was(audit, finished):
     ann.press("1")
     ann.see("#said", f"Row {row}: “no” is stored. Its label was “{given}”; suggested was “")
     ann.see("#sentence", "Locating wrong labels: 2 of 6")
-    ann.see("#total", "2 of 12 answers")
+    ann.see("#total", "2 of 12 labels")
     assert ann.page.evaluate("document.getElementById('progress').value") == pytest.approx(2 / 6)
     assert ann.page.evaluate("document.activeElement.id") == "question"
 

@@ -9,37 +9,93 @@ from reviewers import Reviewer, read_acts, serving, stored, total
 pytestmark = pytest.mark.slow
 
 
-def test_nothing_is_marked_while_the_server_is_down_and_work_continues_once_it_is_back(browser, folder):
+def test_an_answer_waits_while_the_server_is_down_and_is_stored_once_it_is_back(browser, folder):
     with serving(folder) as (address, process):
         ann = Reviewer(browser, address)
-        first = ann.row
+        first, second = ann.rows[:2]
         ann.page.route("**/api/**", lambda route: route.abort())
-        ann.press("a")
-        ann.see("#said", "This may not have been stored.")
+        ann.page.keyboard.press("a")
         ann.see("#lost:not([hidden])", "The server is not responding.")
-        assert ann.row == first and ann.page.locator(".decision").count() == 0
+        ann.see("#lost", f"Not stored yet: 1 answer, on row {first}.")
+        ann.see("#waiting", "1 answer on the way")
+        ann.see("#counts", "0 of ")
+        ann.page.keyboard.press("a")
+        ann.see("#said.wrong", "Not decided: the server is not responding.")
+        assert stored(folder) == {}
         ann.page.unroute("**/api/**")
         ann.page.wait_for_selector("#lost", state="hidden")
-        ann.press("a")
         ann.see("#said", f"Row {first}: you accepted")
+        assert ann.row == second and len(read_acts(folder)) == 1
         process.terminate()
         process.wait(20)
         ann.see("#lost:not([hidden])", "The server is not responding.")
-        ann.press("a")
+        ann.page.keyboard.press("a")
         ann.context.close()
     assert set(stored(folder)) == {first}
 
 
-def test_a_refused_decision_is_reported_and_not_marked(review):
+def test_an_answer_that_was_stored_although_nobody_said_so_is_not_stored_twice(review, folder):
+    ann = review()
+    first = ann.row
+
+    def lose(route):
+        route.fetch()
+        route.abort()
+
+    ann.page.route("**/api/decide", lose, times=1)
+    ann.page.keyboard.press("a")
+    ann.see("#said", f"Row {first}: you accepted")
+    ann.settle()
+    assert len(read_acts(folder)) == 1 == len(ann.faults)
+    ann.faults.clear()
+
+
+def test_an_answer_that_cannot_be_written_now_is_sent_again(review, folder):
     ann = review()
     first = ann.row
     answer = {"status": 503, "json": {"error": "The decisions cannot be written: nothing was stored."}}
     ann.page.route("**/api/decide", lambda route: route.fulfill(**answer))
-    ann.press("a")
-    ann.see("#lost:not([hidden])", "The decisions cannot be written: nothing was stored.")
-    ann.see("#said.wrong", "Not confirmed: see the message above.")
-    assert ann.row == first and ann.page.locator(".decision").count() == 0
-    assert len(ann.faults) == 1 and "503" in ann.faults.pop()
+    ann.page.keyboard.press("a")
+    ann.see(
+        "#lost:not([hidden])", "The decisions cannot be written: nothing was stored. Not stored yet: 1 answer"
+    )
+    ann.page.unroute("**/api/decide")
+    ann.see("#said", f"Row {first}: you accepted")
+    ann.settle()
+    assert len(read_acts(folder)) == 1 and all("503" in fault for fault in ann.faults)
+    ann.faults.clear()
+
+
+def test_a_refused_answer_is_given_back_with_its_note_and_later_ones_are_stored(review, folder):
+    ann = review()
+    first, second = ann.rows[:2]
+    answer = {"status": 400, "json": {"error": "This cannot be stored."}}
+    ann.page.route("**/api/decide", lambda route: route.fulfill(**answer), times=1)
+    ann.page.keyboard.press("n")
+    ann.page.keyboard.type("why not")
+    ann.page.keyboard.press("Enter")
+    for key in "ag":
+        ann.page.keyboard.press(key)
+    ann.see("#counts", "1 of ")
+    ann.settle()
+    assert set(stored(folder)) == {second} and ann.row == first and first in ann.rows
+    assert ann.page.input_value("#note-text") == "why not" and "400" in ann.faults.pop()
+
+
+def test_leaving_the_page_with_answers_on_the_way_asks_first(review, folder):
+    ann = review()
+    asked = []
+    ann.page.on("dialog", lambda dialog: asked.append(dialog.type) or dialog.dismiss())
+    held = []
+    ann.page.route("**/api/decide", lambda route: held.append(route), times=1)
+    ann.page.keyboard.press("a")
+    ann.see("#waiting", "1 answer on the way")
+    ann.page.close(run_before_unload=True)
+    ann.page.wait_for_timeout(300)
+    assert asked == ["beforeunload"] and not ann.page.is_closed()
+    held[0].continue_()
+    ann.settle()
+    assert len(stored(folder)) == 1
 
 
 def stop_news(person):
@@ -73,7 +129,7 @@ def test_of_two_who_decide_differently_at_once_the_second_chooses(review, folder
         show(bob, row)
         ann.press(hers)
         assert bob.page.locator(".decision").count() == 0
-        bob.page.keyboard.press("k" if row != rows[2] else "a")
+        bob.page.keyboard.press("g" if row != rows[2] else "a")
         if answer:  # of the same decision and of a skipped row there is nothing to ask
             bob.see("#which-dialog[open]", f"Row {row} was decided in the meantime")
             bob.see("#which-words", "Ann accepted the suggestion “")
@@ -96,7 +152,7 @@ def test_decisions_on_all_rows_ask_before_they_replace_those_of_others(review, f
     for answer, n_decided, who in (("Cancel", 0, "Ann"), ("Keep theirs", -1, "Ann"), ("Use mine", 0, "Bob")):
         show(ann, first)
         show(bob, first)
-        ann.press("k")
+        ann.press("g")
         n = total(bob)
         bob.page.click("#all summary")
         bob.page.click(f"text=Accept all {n}")
@@ -115,14 +171,12 @@ def test_a_folder_that_was_moved_is_reported_until_it_is_back(review, folder):
     first = ann.row
     os.rename(folder, f"{folder}.away")
     try:
-        ann.press("a")
+        ann.page.keyboard.press("a")
         ann.see("#lost:not([hidden])", "was moved, removed or replaced while it was open")
-        ann.see("#said.wrong", "Not confirmed: see the message above.")
-        assert ann.row == first and ann.page.locator(".decision").count() == 0
+        ann.see("#lost", f"Not stored yet: 1 answer, on row {first}.")
     finally:
         os.rename(f"{folder}.away", folder)
     ann.page.wait_for_selector("#lost", state="hidden")
-    ann.press("a")
     ann.see("#said", f"Row {first}: you accepted")
     assert set(stored(folder)) == {first} and all("503" in fault for fault in ann.faults)
     ann.faults.clear()
@@ -137,7 +191,7 @@ def test_a_tab_of_an_earlier_server_says_so(browser, folder):
         ann.see("#lost:not([hidden])", "The review was restarted, or another one was started")
         ann.see("#lost", "open the address that subsvms review printed last")
         ann.press("a")
-        ann.see("#said.wrong", "Not confirmed: see the message above.")
+        ann.see("#said.wrong", "Not decided: the server is not responding.")
         ann.page.reload()
         ann.see("h1", "This page cannot be shown")
         ann.see("p", "it was printed by a page that has ended")
@@ -152,13 +206,13 @@ def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, fo
         process.send_signal(signal.SIGSTOP)
         ann.page.keyboard.press("a")
         ann.see("#lost:not([hidden])", "Waiting for the server, which has not responded for some seconds.")
-        ann.page.keyboard.press("k")
-        ann.see("#said.wrong", "Ignored: the last decision is still being stored.")
-        ann.see("#said.wrong", "This may not have been stored. 1 press ignored.")
-        assert ann.row == first
+        ann.page.keyboard.press("g")
+        ann.see("#said.wrong", "Not decided: the server is not responding.")
+        ann.see("#lost:not([hidden])", "Nothing can be decided until it does")  # it was given up, and is kept
         process.send_signal(signal.SIGCONT)
         ann.page.wait_for_selector("#lost", state="hidden")
-        ann.press("a")
+        ann.see("#said", f"Row {first}: you accepted")
+        ann.settle()
         ann.see("#counts", "1 of ")
         ann.context.close()
     assert set(stored(folder)) == {first} and len(read_acts(folder)) == 1

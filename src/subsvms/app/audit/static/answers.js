@@ -1,26 +1,33 @@
 // The labels to choose from: buttons with the keys 1 to 9, or a list to search in if there are more.
 
-import { openHelp, isPlain } from "./controls.js";
 import { isAsking } from "./dialogs.js";
-import { make, name } from "./views.js";
+import { $, all, around, make, name } from "./elements.js";
+import { isPlain, nameKey, openHelp } from "./keys.js";
 import { count } from "./words.js";
 
 const KEYS = 9; // as many labels have a key
 const MOST = 200; // labels in the list at once
 
-const $ = (id) => document.getElementById(id);
+/** @type {string[]} */
 let classes = [];
+/** @type {(label: string | null) => void} */
 let answer = () => {};
+/** @type {string[]} */
 let found = []; // labels in the list
 let active = -1; // number of the chosen one
 
 export const isList = () => classes.length > KEYS;
 
-/** Offer labels; `take` is called with the answer, null for "cannot tell". */
+/**
+ * Offer labels.
+ *
+ * @param {string[]} labels
+ * @param {(label: string | null) => unknown} take called with the answer, null for "cannot tell"
+ */
 export function offer(labels, take) {
   [classes, answer] = [labels, take];
-  document.querySelectorAll(".few").forEach((part) => (part.hidden = isList()));
-  document.querySelectorAll(".many").forEach((part) => (part.hidden = !isList()));
+  for (const part of all(".few")) part.hidden = isList();
+  for (const part of all(".many")) part.hidden = !isList();
   $("finder").hidden = !isList();
   $("untold").onclick = () => answer(null);
   if (isList()) listenToSearch();
@@ -28,6 +35,10 @@ export function offer(labels, take) {
   document.addEventListener("keydown", listenToKeys);
 }
 
+/**
+ * @param {string} label
+ * @param {number} place
+ */
 function makeButton(label, place) {
   const button = make(
     "button", { type: "button", "aria-keyshortcuts": place + 1 }, name(label), make("kbd", {}, `${place + 1}`),
@@ -39,23 +50,28 @@ function makeButton(label, place) {
 /** Show all labels again, for the next question. */
 export function reset() {
   if (!isList()) return;
-  $("search").value = "";
+  $("search", HTMLInputElement).value = "";
   search();
 }
 
+/** @param {KeyboardEvent} event */
 function listenToKeys(event) {
   if (isAsking() || !isPlain(event)) return;
-  if (event.target.closest("input, select, textarea")) return;
-  const act = findAct(event.key);
+  if (around(event, "input, select, textarea")) return;
+  const act = findAct(nameKey(event));
   if (!act) return;
   event.preventDefault();
   if (!event.repeat) act(); // a key that is held down answers once
 }
 
+/**
+ * @param {string} key
+ * @returns {(() => unknown) | null}
+ */
 function findAct(key) {
   if (key === "0" || key === "c") return () => answer(null);
   if (key === "?") return openHelp;
-  if (isList()) return key === "/" ? () => $("search").select() : null;
+  if (isList()) return key === "/" ? () => $("search", HTMLInputElement).select() : null;
   const label = /^[1-9]$/.test(key) ? classes[Number(key) - 1] : undefined;
   return label === undefined ? null : () => answer(label);
 }
@@ -71,17 +87,17 @@ function listenToSearch() {
     else return;
     event.preventDefault();
   };
-  $("found").onclick = ({ target }) => {
-    const place = target.closest("[role=option]")?.dataset.place;
-    if (place !== undefined) answer(found[place]);
+  $("found").onclick = (event) => {
+    const place = around(event, "[role=option]")?.dataset.place;
+    if (place !== undefined) answer(found[Number(place)]);
   };
   search();
 }
 
 function search() {
-  const text = $("search").value.trim().toLowerCase();
+  const text = $("search", HTMLInputElement).value.trim().toLowerCase();
   const matches = classes.filter((label) => label.toLowerCase().includes(text));
-  const isExact = (label) => label.toLowerCase() === text;
+  const isExact = (/** @type {string} */ label) => label.toLowerCase() === text;
   found = [...matches.filter(isExact), ...matches.filter((label) => !isExact(label))].slice(0, MOST);
   active = text && found.length ? 0 : -1; // nothing is chosen before something is typed
   const lines = found.map((label, place) =>
@@ -94,6 +110,7 @@ function search() {
   mark();
 }
 
+/** @param {number} by */
 function move(by) {
   if (!found.length) return;
   active = active < 0 && by < 0 ? found.length - 1 : (active + by + found.length) % found.length;
@@ -101,9 +118,9 @@ function move(by) {
 }
 
 function mark() {
-  for (const line of $("found").querySelectorAll("[role=option]")) {
+  for (const line of all("[role=option]", $("found"))) {
     const isActive = Number(line.dataset.place) === active;
-    line.setAttribute("aria-selected", isActive);
+    line.setAttribute("aria-selected", String(isActive));
     if (isActive) line.scrollIntoView({ block: "nearest" });
   }
   if (active < 0) $("search").removeAttribute("aria-activedescendant");

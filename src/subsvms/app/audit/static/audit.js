@@ -5,10 +5,10 @@
 
 import { isList, offer, reset } from "./answers.js";
 import { attempt, hideLost, hurry, isLost, poll, remark, say, watch } from "./connection.js";
-import { listenToDialogs, openHelp } from "./controls.js";
-import { askName, isAsking, ownName } from "./dialogs.js";
-import { get, post } from "./server.js";
-import { make, makeValue, name } from "./views.js";
+import { askName, isAsking, listenToDialogs, ownName } from "./dialogs.js";
+import { $, make, makeValue, name } from "./elements.js";
+import { openHelp } from "./keys.js";
+import { get, post, Refused } from "./server.js";
 import { count, inShell, plural, quote, shorten } from "./words.js";
 
 const AGAIN = 2_000; // milliseconds until another attempt to start
@@ -16,11 +16,16 @@ const GLANCE = 400; // milliseconds in which nobody reads a question: presses ar
 const LONG = 60; // characters of a value that gets a line of its own
 const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
-const $ = (id) => document.getElementById(id);
+/** @typedef {{ row: number, id: number, columns: string[], values: string[] }} Question */
+/** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, answers: number }} Progress */
+/** @typedef {{ label: string, classes: string[], folder: string, is_estimate: boolean }} Meta */
+/** @typedef {{ question: Question | null, progress: Progress }} News */
+
 const hasKeys = window.matchMedia("(pointer: fine)"); // on a phone the focus would open its keyboard
 const state = {
-  meta: null,
-  question: null,
+  meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", is_estimate: false }),
+  question: /** @type {Question | null} */ (null),
+  started: false,
   begun: false,
   busy: false, // an answer is being stored
   isNew: false, // the question has only just appeared
@@ -31,7 +36,7 @@ const state = {
 // Drawing
 
 /** Show what the server answered: where the audit stands, and the question. */
-function draw({ question, progress }) {
+function draw(/** @type {News} */ { question, progress }) {
   drawProgress(progress);
   if (progress.finished) return drawEnd(progress);
   if (!state.begun) return show("start");
@@ -40,29 +45,36 @@ function draw({ question, progress }) {
   show("wait");
 }
 
+/** @param {"start" | "ask" | "wait" | "end"} view */
 function show(view) {
   if (document.body.dataset.view === view) return;
   document.body.dataset.view = view;
-  const title = { wait: "wait-title", end: "end-title" }[view];
+  const title = view === "wait" || view === "end" ? `${view}-title` : null;
   if (title) $(title).focus();
 }
 
+/**
+ * @param {string} id
+ * @param {string} words
+ */
 function write(id, words) {
   if ($(id).textContent !== words) $(id).textContent = words; // otherwise it would be read out again
 }
 
+/** @param {Progress} progress */
 function drawProgress({ sentence, asked, of, share, is_proof: isProof, total, finished, claim }) {
   write("sentence", finished ? "Done" : sentence);
-  $("progress").value = finished ? 1 : isProof ? share : of ? asked / of : 0;
+  $("progress", HTMLProgressElement).value = finished ? 1 : isProof ? share : of ? asked / of : 0;
   const bar = isProof ? "; the bar shows how much of the proof is there" : "";
   write("total", `${total}${bar}`);
   $("so-far").hidden = finished || !claim || state.meta.is_estimate;
   write("holds", claim ?? "");
 }
 
+/** @param {Question} question */
 function drawQuestion(question) {
   const isOther = state.question?.row !== question.row || document.body.dataset.view !== "ask";
-  const isRepeat = !isOther && state.question.id !== question.id && state.busy; // the same row once more
+  const isRepeat = !isOther && state.question?.id !== question.id && state.busy; // the same row once more
   state.question = question;
   show("ask");
   if (!isOther && !isRepeat) return;
@@ -81,14 +93,19 @@ function drawQuestion(question) {
   }, GLANCE);
 }
 
+/**
+ * @param {string} column
+ * @param {string} value
+ */
 function makePair(column, value) {
   const isLong = value.length > LONG || value.includes("\n");
   return make("div", { class: isLong ? "long" : null }, make("dt", {}, name(column)), make("dd", {}, makeValue(value)));
 }
 
+/** @param {Progress} progress */
 function drawEnd({ claim }) {
   state.question = null;
-  write("claim", claim);
+  write("claim", claim ?? "");
   write("next", `subsvms ${state.meta.is_estimate ? "audit" : "apply"} ${inShell(state.meta.folder)}`);
   show("end");
 }
@@ -99,12 +116,18 @@ function drawName() {
 
 // Answers
 
-/** What is said after an answer; nothing about the label if it may be asked again. */
+/**
+ * What is said after an answer; nothing about the label if it may be asked again.
+ *
+ * @param {{ given: string | null, suggested: string | null, label: string | null }} told
+ * @param {number} row
+ */
 function formatTold({ given, suggested, label }, row) {
   const said = `Row ${count(row)}: ${label === null ? "“cannot tell”" : quote(label)} is stored`;
   return given === null ? `${said}.` : `${said}. Its label was ${quote(given)}; suggested was ${quote(suggested)}.`;
 }
 
+/** @param {string | null} label */
 async function answer(label) {
   const { question } = state;
   if (document.body.dataset.view !== "ask" || !question || isAsking()) return;
@@ -119,13 +142,17 @@ async function answer(label) {
   });
 }
 
+/**
+ * @param {Question} question
+ * @param {string | null} label
+ */
 async function store({ row, id }, label) {
   try {
     const found = await post("answer", { who: ownName(), row, id, label });
     tell(formatTold(found.told, row));
     draw(found);
   } catch (error) {
-    if (error.status === 409) draw(error.found); // the question that is open now
+    if (error instanceof Refused && error.status === 409) draw(error.found); // the question that is open now
     throw error;
   }
 }
@@ -138,6 +165,7 @@ function ignore() {
   else say(`${state.told} ${presses} ignored, as the question had only just appeared.`, true);
 }
 
+/** @param {string} words */
 function tell(words) {
   state.told = words;
   say(words);
@@ -190,7 +218,7 @@ async function start() {
   const [meta, news] = await Promise.all([get("meta"), get("progress")]);
   $("about").textContent = `${meta.is_estimate ? "How many labels are wrong" : "An audit of the labels"} in ${quote(meta.label)}`;
   if (news.progress.answers) $("begin").textContent = "Go on";
-  state.meta = meta;
+  [state.meta, state.started] = [meta, true];
   state.begun = ownName() !== "" && sessionStorage.getItem(BEGUN) !== null;
   offer(meta.classes, answer);
   listenToDialogs();
@@ -206,7 +234,7 @@ async function start() {
 
 async function open() {
   await attempt(start);
-  setTimeout(state.meta ? poll : open, AGAIN);
+  setTimeout(state.started ? poll : open, AGAIN);
 }
 
 open();

@@ -1,29 +1,36 @@
 // What the page reports: results of actions, and a server that hangs, was stopped or was restarted.
 
-import { Lost, Refused, whenSlow } from "./server.js";
+import { $ } from "./elements.js";
+import { isServerGone, Lost, Refused, whenSlow } from "./server.js";
 
 const POLL = 2_000; // milliseconds between checks for decisions by others
 const WAITING = "Waiting for the server, which has not responded for some seconds. Nothing is stored until it responds.";
 
-/** What to say when the server does not respond, and when another one has taken its place; `room` is the command. */
-const makeWords = (room, act) => ({
-  silent:
-    `The server is not responding. Nothing can be ${act} until it does; trying again. ` +
-    "If it was stopped, start it and open the address that it prints.",
-  restarted:
-    `The ${room} was restarted, or another one was started; this tab belongs to the previous session. ` +
-    `Everything confirmed here is saved. To continue, open the address that subsvms ${room} printed last.`,
-});
-
-const $ = (id) => document.getElementById(id);
 let lost = false; // the server is not responding
 let load = async () => {};
-let words;
+let words = { silent: "", restarted: "" };
+let formatKept = () => ""; // what waits here to be stored
+/** @type {(() => void)[]} */
+let waiting = []; // for the server to respond again
 
-/** Start to watch the server; `loadNews` loads what others decided, and so shows whether the server is back. */
-export function watch(loadNews, room, act) {
-  load = loadNews;
-  words = makeWords(room, act);
+/**
+ * Start to watch the server.
+ *
+ * @param {() => Promise<void>} loadNews loads what others decided, and so shows whether the server is back
+ * @param {string} room the command
+ * @param {string} act what cannot be done without a server
+ * @param {() => string} kept says what waits here to be stored
+ */
+export function watch(loadNews, room, act, kept = () => "") {
+  [load, formatKept] = [loadNews, kept];
+  words = {
+    silent:
+      `The server is not responding. Nothing can be ${act} until it does; trying again. ` +
+      "If it was stopped, start it and open the address that it prints.",
+    restarted:
+      `The ${room} was restarted, or another one was started; this tab belongs to the previous session. ` +
+      `Everything confirmed here is saved. To continue, open the address that subsvms ${room} printed last.`,
+  };
   whenSlow(() => lost || showBanner(WAITING));
 }
 
@@ -32,12 +39,17 @@ export const isLost = () => lost;
 export function hideLost() {
   lost = false;
   $("lost").hidden = true;
+  waiting.splice(0).forEach((go) => go());
 }
+
+/** @returns {Promise<void>} kept once the server responds again */
+export const whenBack = () => new Promise((resolve) => (lost ? waiting.push(resolve) : resolve()));
 
 // Messages
 
-let saying;
+let saying = 0;
 let said = "";
+/** @param {string} text */
 export function say(text, isWrong = false) {
   clearTimeout(saying);
   said = text;
@@ -47,36 +59,48 @@ export function say(text, isWrong = false) {
 }
 
 /** Add to what was said last. */
-export const remark = (text) => say(`${said} ${text}`, $("said").classList.contains("wrong"));
+export const remark = (/** @type {string} */ text) => say(`${said} ${text}`, $("said").classList.contains("wrong"));
 
+/** @param {string} text */
 function showBanner(text) {
   lost = true;
-  if ($("lost").textContent !== text) $("lost").textContent = text; // otherwise it would be read out again
+  const whole = [text, formatKept()].filter(Boolean).join(" ");
+  if ($("lost").textContent !== whole) $("lost").textContent = whole; // otherwise it would be read out again
   $("lost").hidden = false;
 }
 
-/** Whether a refusal is about the server or its files, and not about the request: 403 means another token. */
-const isServerGone = ({ status }) => status === 403 || status >= 500;
-
-function showLost(error) {
-  if (!(error instanceof Lost || error instanceof Refused)) reportError(error);
-  const silent = error instanceof Lost ? words.silent : error.message;
-  showBanner(error.status === 403 ? words.restarted : silent);
+/** @param {unknown} error */
+export function showLost(error) {
+  if (error instanceof Lost) return showBanner(words.silent);
+  if (error instanceof Refused) return showBanner(error.status === 403 ? words.restarted : error.message);
+  reportError(error); // a bug: let it show
+  showBanner(String(error));
 }
 
 // Attempts
 
-/** Run an action; if it fails, report it. */
+/**
+ * Run an action; if it fails, report it.
+ *
+ * @template T
+ * @param {() => T | Promise<T>} work
+ */
 export async function attempt(work) {
   try {
     const result = await work();
     if (lost) await hurry();
     return result;
   } catch (error) {
-    if (error instanceof Lost || isServerGone(error)) showLost(error);
-    else if (!(error instanceof Refused)) reportError(error); // a bug: let it show
-    say(isServerGone(error) ? "Not confirmed: see the message above." : error.message, true);
+    report(error);
   }
+}
+
+/** @param {unknown} error */
+export function report(error) {
+  if (isServerGone(error)) showLost(error);
+  else if (!(error instanceof Refused)) reportError(error); // a bug: let it show
+  const isSilent = error instanceof Refused && isServerGone(error);
+  say(isSilent ? "Not confirmed: see the message above." : error instanceof Error ? error.message : String(error), true);
 }
 
 /** Load what others decided now. */
@@ -84,6 +108,6 @@ export const hurry = () => load().catch(showLost);
 
 /** Load it now and then. */
 export async function poll() {
-  if (!document.hidden) await hurry();
+  if (!document.hidden || lost) await hurry();
   setTimeout(poll, POLL);
 }

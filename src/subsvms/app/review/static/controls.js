@@ -1,121 +1,132 @@
-// Connects keys, fields and buttons to the actions of the page.
+// Connects fields and buttons to the actions of the page.
 
-import { isAsking } from "./dialogs.js";
+import { listenToDialogs } from "./dialogs.js";
+import { $, all, around } from "./elements.js";
+import { isTight } from "./state.js";
+
+/** @typedef {import("./types.js").Filter} Filter */
+/** @typedef {import("./types.js").Verdict} Verdict */
+
+/**
+ * @typedef {object} Actions
+ * @property {(verdict: Verdict) => unknown} decide
+ * @property {(label: string) => unknown} giveLabel
+ * @property {(number: number) => unknown} giveNumber
+ * @property {() => unknown} giveOtherLabel
+ * @property {(verdict: Verdict) => unknown} decideAll
+ * @property {(act: string) => unknown} decideGroup
+ * @property {() => unknown} undo
+ * @property {() => unknown} redo
+ * @property {() => unknown} openNote
+ * @property {() => unknown} closeNote
+ * @property {() => unknown} keepDraft
+ * @property {() => unknown} unfoldWitnesses
+ * @property {(by: number) => unknown} scrollRow
+ * @property {(by: number) => unknown} step
+ * @property {(row: number) => unknown} choose
+ * @property {(by: number) => unknown} turnPage
+ * @property {(page: number) => unknown} goToPage
+ * @property {(changes: Partial<Filter>) => unknown} narrow
+ * @property {() => unknown} clear
+ * @property {() => unknown} search
+ * @property {() => unknown} escape
+ * @property {() => unknown} goBack
+ * @property {() => unknown} changeName
+ * @property {() => unknown} openHelp
+ */
 
 const PAUSE = 250; // milliseconds after the last letter before the search starts
-const REPEATED = new Set(["j", "ArrowDown", "ArrowUp"]); // only these repeat while a key is held down
-const isSmall = window.matchMedia("(max-width: 760px)");
 
-const $ = (id) => document.getElementById(id);
-const each = (selector, work) => document.querySelectorAll(selector).forEach(work);
-
+/** @param {Actions} actions */
 export function listen(actions) {
-  listenToKeys(actions);
   listenToFilter(actions);
   listenToList(actions);
+  listenToRow(actions);
   listenToButtons(actions);
   listenToDialogs();
-  document.addEventListener("visibilitychange", () => document.hidden || actions.hurry());
-  window.addEventListener("hashchange", actions.follow);
-  isSmall.addEventListener("change", () => ($("filters").open = !isSmall.matches));
+  isTight.addEventListener("change", () => ($("filters", HTMLDetailsElement).open = !isTight.matches));
 }
 
-function listenToKeys({ decide, undo, step, showSide }) {
-  const keys = {
-    a: () => decide("accept"),
-    k: () => decide("keep"),
-    l: () => decide("label"),
-    s: () => decide("skip"),
-    u: undo,
-    j: () => step(1),
-    ArrowDown: () => step(1),
-    ArrowUp: () => step(-1),
-    "/": () => {
-      $("filters").open = true;
-      showSide("list");
-      $("search").select();
-    },
-    "?": openHelp,
-    Escape: () => ($("all").open ? ($("all").open = false) : showSide("list")),
-  };
-  document.addEventListener("keydown", (event) => {
-    if (isAsking()) return;
-    if (event.target.closest("input, select, textarea")) {
-      if (event.key === "Escape") event.target.blur();
-      return;
-    }
-    const act = isUndo(event) ? undo : isPlain(event) && Object.hasOwn(keys, event.key) ? keys[event.key] : null;
-    if (act === null) return;
-    event.preventDefault();
-    if (!event.repeat || REPEATED.has(event.key)) act();
-  });
-}
-
-export const isPlain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
-const isUndo = (event) => event.key === "z" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
-export const openHelp = () => $("help-dialog").showModal();
-
+/** @param {Actions} actions */
 function listenToFilter({ narrow, clear }) {
   const form = $("filter");
-  let pause;
+  let pause = 0;
   let wasPointed = false; // the last choice was made with a mouse or a finger
   form.addEventListener("pointerdown", () => (wasPointed = true));
   form.addEventListener("keydown", () => (wasPointed = false));
   form.addEventListener("input", ({ target }) => {
-    if (target.tagName !== "INPUT") return;
+    if (!(target instanceof HTMLInputElement)) return;
     clearTimeout(pause);
     pause = setTimeout(() => target.validity.valid && narrow({ [target.name]: target.value.trim() }), PAUSE);
   });
   form.addEventListener("change", ({ target }) => {
-    if (target.tagName !== "SELECT") return;
+    if (!(target instanceof HTMLSelectElement)) return;
     if (wasPointed) target.blur(); // otherwise the next key would choose another entry
     narrow({ [target.name]: target.value });
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    document.activeElement.blur();
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   });
   $("clear").onclick = clear;
+  $("grouped").onclick = () => narrow({ group: "" });
 }
 
+/** @param {Actions} actions */
 function listenToList({ choose, turnPage, goToPage, narrow, clear }) {
-  $("lines").onclick = ({ target }) => {
-    const line = target.closest("[data-row]");
+  $("lines").onclick = (event) => {
+    const line = around(event, "[data-row]");
     if (line) choose(Number(line.dataset.row));
   };
-  $("nothing").onclick = ({ target }) => {
-    const offer = target.closest("[data-offer]");
-    if (offer) offer.dataset.offer ? narrow({ status: offer.dataset.offer }) : clear();
+  $("nothing").onclick = (event) => {
+    const offer = around(event, "[data-offer]")?.dataset.offer;
+    if (offer !== undefined) offer ? narrow({ status: offer }) : clear();
   };
   $("page-back").onclick = () => turnPage(-1);
   $("page-on").onclick = () => turnPage(1);
-  $("page").onchange = () => goToPage(($("page").valueAsNumber || 1) - 1);
+  $("page").onchange = () => goToPage(($("page", HTMLInputElement).valueAsNumber || 1) - 1);
   $("pager").onsubmit = (event) => event.preventDefault();
 }
 
-function listenToButtons({ decide, decideAll, undo, step, showSide, changeName }) {
-  each("[data-verdict]", (button) => (button.onclick = () => decide(button.dataset.verdict)));
-  each("[data-all]", (button) => {
+/** @param {Actions} actions */
+function listenToRow({ decideGroup, keepDraft }) {
+  $("issue").onclick = (event) => {
+    const act = around(event, "[data-group]")?.dataset.group;
+    if (act !== undefined) decideGroup(act);
+    const unfold = around(event, "[data-unfold]");
+    if (!unfold) return;
+    const isOpen = unfold.getAttribute("aria-expanded") === "true";
+    unfold.setAttribute("aria-expanded", String(!isOpen));
+    $(unfold.dataset.unfold ?? "").hidden = isOpen;
+  };
+  $("note-text").oninput = keepDraft;
+}
+
+/** @param {Actions} actions */
+function listenToButtons({ decide, giveLabel, giveOtherLabel, openNote, decideAll, undo, redo, step, goBack, changeName, openHelp }) {
+  $("bar").onclick = (event) => {
+    const button = around(event, "button");
+    const { label, verdict } = button?.dataset ?? {};
+    if (event.detail && button) button.blur(); // after a click, Space shall scroll and not decide once more
+    if (label !== undefined) giveLabel(label);
+    else if (verdict !== undefined) decide(/** @type {Verdict} */ (verdict));
+  };
+  for (const button of all("[data-all]")) {
     button.onclick = () => {
-      $("all").open = false;
-      decideAll(button.dataset.all);
+      $("all", HTMLDetailsElement).open = false;
+      decideAll(/** @type {Verdict} */ (button.dataset.all));
     };
+  }
+  document.addEventListener("click", (event) => {
+    if (!around(event, "#all")) $("all", HTMLDetailsElement).open = false;
   });
-  document.addEventListener("click", ({ target }) => $("all").contains(target) || ($("all").open = false));
+  $("more-labels").onclick = giveOtherLabel;
+  $("note-button").onclick = openNote;
   $("next").onclick = () => step(1);
   $("previous").onclick = () => step(-1);
   $("undo").onclick = undo;
-  $("back").onclick = () => showSide("list");
+  $("redo").onclick = redo;
+  $("back").onclick = goBack;
   $("help-button").onclick = openHelp;
   $("person").onclick = changeName;
-}
-
-export function listenToDialogs() {
-  each("[data-close]", (button) => (button.onclick = () => button.closest("dialog").close(button.dataset.close)));
-  each("dialog form", (form) => {
-    form.onsubmit = (event) => {
-      event.preventDefault();
-      form.closest("dialog").close("yes");
-    };
-  });
 }

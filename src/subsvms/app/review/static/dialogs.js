@@ -1,15 +1,24 @@
-// Dialogs that ask for a name, for a label, for confirmation before all rows are decided, and which decisions to keep.
+// Dialogs that ask for a name, for a label, for confirmation before many rows are decided, and which decisions to keep.
 
-import { count, plural, formatChoice, formatDecision, formatFilter, formatNames } from "./words.js";
+import { $, all, fillSelect } from "./elements.js";
+import { count, plural, shorten, formatChoice, formatDecision, formatFilter, formatNames } from "./words.js";
 
-const $ = (id) => document.getElementById(id);
+/** @typedef {import("./types.js").Choice} Choice */
+/** @typedef {import("./types.js").Verdict} Verdict */
+
 const NAME = "subsvms.name"; // where the browser keeps it
 
 export const ownName = () => localStorage.getItem(NAME) ?? "";
 export const isAsking = () => document.querySelector("dialog[open]") !== null;
 
-/** Open a dialog; return which button closed it: "yes" for the form's, "" if it was cancelled. */
-function choose(dialog) {
+/**
+ * Open a dialog; return which button closed it: "yes" for the form's, "" if it was cancelled.
+ *
+ * @param {string} id
+ * @returns {Promise<string>}
+ */
+function choose(id) {
+  const dialog = $(id, HTMLDialogElement);
   return new Promise((resolve) => {
     dialog.returnValue = "";
     dialog.onclose = () => resolve(dialog.returnValue);
@@ -17,58 +26,106 @@ function choose(dialog) {
   });
 }
 
+/** Let the buttons and forms of dialogs close them. */
+export function listenToDialogs() {
+  for (const button of all("[data-close]")) button.onclick = () => button.closest("dialog")?.close(button.dataset.close);
+  for (const form of all("dialog form")) {
+    form.onsubmit = (event) => {
+      event.preventDefault();
+      form.closest("dialog")?.close("yes");
+    };
+  }
+}
+
 /** Open a dialog; return true if it was confirmed. */
-const ask = async (dialog) => (await choose(dialog)) === "yes";
+const ask = async (/** @type {string} */ id) => (await choose(id)) === "yes";
 
 export async function askName() {
-  $("name").value = ownName();
-  if (!(await ask($("name-dialog")))) return "";
-  localStorage.setItem(NAME, $("name").value.trim());
+  const field = $("name", HTMLInputElement);
+  field.value = ownName();
+  if (!(await ask("name-dialog"))) return "";
+  localStorage.setItem(NAME, field.value.trim());
   return ownName();
 }
 
-/** Ask for a label and return the decision: the suggested label means accept, the given one means keep. */
-export async function askLabel({ given, suggested }, classes) {
-  $("label").value = classes.find((name) => name !== given && name !== suggested) ?? suggested;
-  if (!(await ask($("label-dialog")))) return null;
-  const label = $("label").value;
-  if (label === suggested) return { verdict: "accept" };
-  return label === given ? { verdict: "keep" } : { verdict: "label", label };
+/**
+ * Ask for a label, of which there are more than keys.
+ *
+ * @param {string[]} classes
+ * @returns {Promise<string | null>}
+ */
+export async function askLabel(classes) {
+  const [field, select] = [$("label-search", HTMLInputElement), $("label", HTMLSelectElement)];
+  const search = () => {
+    const text = field.value.trim().toLowerCase();
+    const found = classes.filter((label) => label.toLowerCase().includes(text));
+    fillSelect(select, found.map((label) => [label, shorten(label)]));
+    select.selectedIndex = 0;
+  };
+  field.value = "";
+  search();
+  field.oninput = search;
+  field.onkeydown = (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    select.selectedIndex = Math.min(select.options.length - 1, Math.max(0, select.selectedIndex + by));
+  };
+  return (await ask("label-dialog")) && select.value !== "" ? select.value : null;
 }
 
-/** Show how many rows are affected and what will happen to them; return the decision, or null. */
+/**
+ * Show how many rows are affected and what will happen to them; return the decision, or null.
+ *
+ * @param {Verdict} verdict
+ * @param {number} total
+ * @param {Partial<import("./types.js").Filter>} filter
+ * @returns {Promise<Choice | null>}
+ */
 export async function askAll(verdict, total, filter) {
   const rows = plural(total, "row");
   const [title, what, button] = {
     accept: [`Accept ${plural(total, "suggestion")}?`, `${rows} will get the suggested label`, "Accept"],
     keep: [`Keep ${plural(total, "label")} as given?`, `${rows} will keep the label as given`, "Keep"],
     skip: [`Skip ${rows}?`, `${rows} will be marked as skipped and keep their labels for now`, "Skip"],
+    drop: [`Leave out ${rows}?`, `${rows} will be left out of the table that subsvms apply writes`, "Leave out"],
     label: [`Give ${rows} one label?`, `${rows} will get the label below`, "Label"],
   }[verdict];
   const narrowed = formatFilter(filter);
   const again = filter.status === "open" ? "" : " Earlier decisions about them are replaced.";
   $("all-title").textContent = title;
-  const which = `all rows of this list, on every page${narrowed ? ` (${narrowed})` : ""}`;
+  const which = filter.group ? "all open rows that are similar" : `all rows of this list, on every page${narrowed ? ` (${narrowed})` : ""}`;
   $("all-words").textContent = `${what}: ${which}.${again}`;
   $("all-field").hidden = verdict !== "label";
   $("all-yes").textContent = `${button} all ${count(total)}`;
-  if (!(await ask($("all-dialog")))) return null;
-  return verdict === "label" ? { verdict, label: $("all-label").value } : { verdict };
+  if (!(await ask("all-dialog"))) return null;
+  return verdict === "label" ? { verdict, label: $("all-label", HTMLSelectElement).value } : { verdict };
 }
 
-/** Show what somebody else decided about a row in the meantime; return whether our decision replaces it. */
+/**
+ * Show what somebody else decided about a row in the meantime; return whether our decision replaces it.
+ *
+ * @param {import("./types.js").Brief} issue
+ * @param {import("./types.js").Decision} theirs
+ * @param {Choice} choice
+ */
 export async function askWhich(issue, theirs, choice) {
   const name = theirs.who === ownName() ? "You, in another tab," : theirs.who;
   $("which-title").textContent = `Row ${count(issue.row)} was decided in the meantime`;
   $("which-words").textContent = `${name} ${formatDecision(theirs)}. You want to ${formatChoice(choice, issue)}.`;
   $("which-cancel").hidden = true;
-  return (await choose($("which-dialog"))) === "mine";
+  return (await choose("which-dialog")) === "mine";
 }
 
-/** The same for all rows of a filter; return "mine", "theirs", or "" if nothing shall be stored. */
+/**
+ * The same for all rows of a filter; return "mine", "theirs", or "" if nothing shall be stored.
+ *
+ * @param {{ differing: number, names: string[] }} found
+ * @param {number} total
+ */
 export async function askWhichAll({ differing, names }, total) {
   $("which-title").textContent = `${plural(differing, "row")} of ${count(total)} ${differing === 1 ? "was" : "were"} decided in the meantime`;
   $("which-words").textContent = `${formatNames(names)} decided differently since this list was loaded. Keep these decisions and decide the other rows, or replace them?`;
   $("which-cancel").hidden = false;
-  return choose($("which-dialog"));
+  return choose("which-dialog");
 }

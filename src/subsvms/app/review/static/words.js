@@ -1,94 +1,129 @@
 // Texts for numbers, decisions and filters.
 
+/** @typedef {import("./types.js").Choice} Choice */
+/** @typedef {import("./types.js").Counts} Counts */
+/** @typedef {import("./types.js").Decision} Decision */
+
+/** @type {[number, string][]} */
 const SURE = [[0.99, "almost certain"], [0.9, "very likely"], [0.75, "likely"], [0.5, "more likely than not"]];
 const MARKS = {
-  accept: ["✓", "accepted"], keep: ["=", "kept"], label: ["✎", "relabelled"], skip: ["↷", "skipped"],
+  accept: ["✓", "accepted"], keep: ["=", "kept"], label: ["✎", "relabelled"], skip: ["↷", "skipped"], drop: ["✕", "left out"],
 };
 const LONGEST_NAME = 60; // characters of a class or value in a menu
 
+/** @param {number} number */
 export const count = (number) => number.toLocaleString("en");
+/** @param {number} number @param {string} one */
 export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
+/** @param {string} text */
 export const shorten = (text) => (text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text) || "(empty)";
-export const quote = (text) => `“${shorten(text)}”`;
+/** @param {string | null} text */
+export const quote = (text) => `“${shorten(text ?? "")}”`;
 
 /** A share in per cent, as in the report: only 0 and 1 become 0 % and 100 %. */
-export function percent(share) {
+export function percent(/** @type {number} */ share) {
   if (share <= 0 || share >= 1) return `${(100 * share).toFixed(0)}\u00a0%`;
   if (share < 0.001) return "<\u00a00.1\u00a0%";
   if (share > 0.999) return ">\u00a099.9\u00a0%";
   return `${(100 * share).toFixed(share < 0.0995 || share > 0.99 ? 1 : 0)}\u00a0%`;
 }
 
-export function sure(confidence) {
-  const found = SURE.find(([least]) => confidence >= least);
-  return found ? found[1] : "less likely than not";
-}
+/** @param {number} share */
+export const sure = (share) => SURE.find(([least]) => share >= least)?.[1] ?? "less likely than not";
 
-/** The sign and the word for a decision; a row without one is open. */
-export const mark = (decision) => (decision ? MARKS[decision.verdict] : ["", "open"]);
+/** The sign and the word for a decision. */
+export const mark = (/** @type {Decision} */ { verdict }) => MARKS[verdict];
 
+/** @param {{ verdict: import("./types.js").Verdict, label: string | null }} decision */
 export function formatDecision({ verdict, label }) {
   return {
     accept: () => `accepted the suggestion ${quote(label)}`,
     keep: () => (label === null ? "left it without a label" : `kept the label ${quote(label)}`),
     label: () => `gave it the label ${quote(label)}`,
     skip: () => "skipped it",
+    drop: () => "left the row out",
   }[verdict]();
 }
 
-/** What somebody is about to decide. */
-export function formatChoice({ verdict, label }, { given, suggested }) {
+/**
+ * What somebody is about to decide.
+ *
+ * @param {Choice} choice
+ * @param {{ given: string | null, suggested: string }} issue
+ */
+export function formatChoice({ verdict, label = "" }, { given, suggested }) {
   return {
     accept: () => `accept the suggestion ${quote(suggested)}`,
     keep: () => `keep the label ${quote(given)}`,
     label: () => `give it the label ${quote(label)}`,
     skip: () => "skip it",
+    drop: () => "leave the row out",
   }[verdict]();
 }
 
 /** Names in a sentence: "Ann", "Ann and Bob", "Ann, Bob and 3 others". */
-export function formatNames(names) {
+export function formatNames(/** @type {string[]} */ names) {
   const shown = names.slice(0, names.length > 3 ? 2 : 3).map(shorten);
   const last = names.length > 3 ? `${names.length - 2} others` : shown.pop();
   return shown.length ? `${shown.join(", ")} and ${last}` : last;
 }
 
+/** @param {number | null} number */
 export function formatWithstands(number) {
   if (!number) return "One more wrong label elsewhere might change the result of this vote.";
   return `The vote withstands ${plural(number, "further wrong label")} anywhere in the table.`;
 }
 
-export function formatCounts({ issues, decided, skipped, disputed }) {
-  const more = [skipped && `${count(skipped)} skipped`, disputed && `${count(disputed)} disputed`];
+/** @param {Counts} counts */
+export function formatCounts({ issues, decided, skipped, dropped, disputed }) {
+  const more = [
+    dropped && `${count(dropped)} left out`, skipped && `${count(skipped)} skipped`, disputed && `${count(disputed)} disputed`,
+  ];
   return [`${count(decided)} of ${count(issues)} decided`, ...more.filter(Boolean)].join(", ");
 }
 
-export function formatAgreement({ judged, accepted, low, high }) {
-  if (!judged) return "No suggestion has been judged yet.";
-  const range = `${(100 * low).toFixed(0)} to ${(100 * high).toFixed(0)}\u00a0%`;
-  return (
-    `You and others accepted ${count(accepted)} of ${plural(judged, "suggestion")}: ` +
-    `${range} of such suggestions are expected to be right.`
-  );
+/** What the decisions say about the suggestions, and about the people. */
+export function formatAgreement(/** @type {Counts} */ { judged, accepted, low, high, agreement }) {
+  const range = `${(100 * (low ?? 0)).toFixed(0)} to ${(100 * (high ?? 1)).toFixed(0)}\u00a0%`;
+  const right = `${count(accepted)} of ${plural(judged, "suggestion")} accepted one by one: ${range} of such ones should be right.`;
+  const words = [judged ? right : "No suggestion has been judged one by one yet."];
+  if (agreement?.both) {
+    words.push(`${formatNames(agreement.people)} agree on ${count(agreement.same)} of ${plural(agreement.both, "row")} that both decided.`);
+  }
+  return words.join(" ");
 }
 
+/** @param {number} number of answers */
+export const formatWaiting = (number) => (number ? `${plural(number, "answer")} on the way` : "");
+
+/** @param {string} at */
 export function formatWhen(at) {
   const when = new Date(at);
   return Number.isNaN(when.getTime()) ? at : when.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 }
 
 /** A filter in words, to confirm before all of its rows are decided. */
-export function formatFilter({ given, suggested, low, high, column, value, search }) {
+export function formatFilter(/** @type {Partial<import("./types.js").Filter>} */ filter) {
+  const { given, suggested, low, high, column, value, search, who, verdict, note, group } = filter;
   const parts = [];
+  if (group) parts.push("similar rows");
   if (given) parts.push(`given ${quote(given)}`);
   if (suggested) parts.push(`suggested ${quote(suggested)}`);
   if (low || high) parts.push(`confidence from ${low || 0} to ${high || 100}\u00a0%`);
   if (column && value) parts.push(`${shorten(column)} is ${quote(value)}`);
   if (search) parts.push(`with the text ${quote(search)}`);
+  if (verdict) parts.push(MARKS[/** @type {import("./types.js").Verdict} */ (verdict)][1]);
+  if (who) parts.push(`decided by ${shorten(who)}`);
+  if (note) parts.push("with a note");
   return parts.join(", ");
 }
 
-/** How a witness's value differs: an arrow for a number, a sign for anything else. */
+/**
+ * How a witness's value differs: an arrow for a number, a sign for anything else.
+ *
+ * @param {string} value
+ * @param {string} other
+ */
 export function compare(value, other) {
   if (value === other) return "";
   const [a, b] = [value, other].map((text) => (text.trim() === "" ? NaN : Number(text)));
@@ -97,4 +132,4 @@ export function compare(value, other) {
 }
 
 /** A path, quoted for a shell if needed. */
-export const inShell = (path) => (/^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
+export const inShell = (/** @type {string} */ path) => (/^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);

@@ -1,0 +1,90 @@
+// The chosen issue: its row is shown at once if it was loaded ahead.
+
+import { drawBar } from "./bar.js";
+import { say } from "./connection.js";
+import { ownName } from "./dialogs.js";
+import { $ } from "./elements.js";
+import { makeDetail } from "./issue_view.js";
+import { drawNothing, markChosen } from "./list.js";
+import { isWaiting } from "./queue.js";
+import { forget, load, peek, prefetch } from "./rows.js";
+import { getMeta, isSmall, keepAddress, state, writeAddress } from "./state.js";
+import { formatDecision } from "./words.js";
+
+const AHEAD = 3; // rows that are loaded before they are asked for
+let isScrolled = false; // the row is not shown from its top
+$("detail").addEventListener("scroll", () => (isScrolled = true), { passive: true });
+
+/** Show a row: at once if it is here, otherwise as soon as it is loaded. */
+export async function choose(/** @type {number | null} */ row) {
+  state.row = row;
+  markChosen();
+  keepAddress();
+  if (row === null) return drawIssue(null);
+  const known = peek(row);
+  $("issue").classList.toggle("loading", known === null);
+  const issue = known ?? (await load(row));
+  if (state.row !== row) return;
+  if (issue !== state.issue) drawIssue(issue);
+  prefetch([row, ...listNext(), ...state.issues.slice(Math.max(0, state.place - 1), state.place).map((one) => one.row)]);
+}
+
+/** Rows that come next: those below in the list that are open. */
+export const listNext = () =>
+  state.issues.slice(state.place).map((one) => one.row).filter((row) => row !== state.row && !isWaiting(row)).slice(0, AHEAD);
+
+/** @param {import("./types.js").Issue | null} issue */
+function drawIssue(issue) {
+  const isOther = issue?.row !== state.issue?.row;
+  state.issue = issue;
+  if (isOther && isScrolled) $("detail").scrollTop = 0; // it takes a layout of its own
+  if (isOther) isScrolled = false;
+  $("issue").classList.remove("loading");
+  $("issue").replaceChildren(...(issue ? makeDetail(issue, getMeta().label) : []));
+  drawBar(issue, isOther);
+  if (isOther) readFromTop();
+  if (issue === null) showSide("list");
+  drawNothing();
+}
+
+function readFromTop() {
+  if (!isSmall.matches || document.body.dataset.view !== "detail") return;
+  window.scrollTo(0, 0);
+  $("issue").querySelector("h2")?.focus({ preventScroll: true });
+}
+
+/** Scroll the row by most of its height. */
+export function scrollRow(/** @type {number} */ by) {
+  const part = isSmall.matches ? document.documentElement : $("detail");
+  part.scrollBy({ top: by * 0.85 * part.clientHeight });
+}
+
+/** On a small screen the list and the issue take turns, and the browser's back button goes back to the list. */
+export function showSide(/** @type {"list" | "detail"} */ side) {
+  if (document.body.dataset.view === side) return;
+  document.body.dataset.view = side;
+  if (!isSmall.matches) return;
+  if (side === "detail" && history.state?.side !== "detail") history.pushState({ side }, "", location.href);
+  writeAddress();
+  if (side === "detail") return readFromTop();
+  window.scrollTo(0, 0);
+  $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
+}
+
+/** Go back to the list, as the browser's back button does. */
+export function goBack() {
+  if (isSmall.matches && history.state?.side === "detail") history.back();
+  else showSide("list");
+}
+
+/** Check whether someone decided the issue while it is shown. */
+export async function renewIssue() {
+  const { row, issue } = state;
+  if (row === null || issue === null) return;
+  forget(row);
+  const found = await load(row);
+  if (state.row !== row || JSON.stringify(found) === JSON.stringify(state.issue)) return;
+  const decision = found.decision;
+  if (decision && decision.who !== ownName() && decision.act !== issue.decision?.act) say(`${decision.who} ${formatDecision(decision)} just now.`);
+  drawIssue(found);
+}

@@ -1,0 +1,90 @@
+// Builds the lines of the list.
+
+import { make, name } from "./elements.js";
+import { count, inShell, mark, percent } from "./words.js";
+
+/** @typedef {import("./types.js").Brief} Brief */
+
+/** @param {number} share */
+export function bar(share) {
+  const filled = make("span");
+  filled.style.width = `${100 * Math.min(1, Math.max(0, share))}%`;
+  return make("span", { class: "bar", "aria-hidden": "true" }, filled);
+}
+
+/** From the given to the suggested label. */
+export const move = (/** @type {{ given: string | null, suggested: string }} */ { given, suggested }) => [
+  make("span", { class: "given" }, name(given)), make("span", { class: "arrow" }, " → "), make("span", { class: "suggested" }, name(suggested)),
+];
+
+/** The number of a row, and what its table calls it. */
+export const nameRow = (/** @type {Brief} */ issue) => [`Row ${count(issue.row)}`, ...(issue.id === null ? [] : [", ", name(issue.id)])];
+
+/**
+ * One issue of the list.
+ *
+ * @param {Brief} issue
+ * @param {boolean} isChosen
+ */
+export function makeLine(issue, isChosen) {
+  const button = make(
+    "button",
+    { type: "button", "data-row": issue.row, "aria-current": isChosen && "true", tabindex: isChosen ? "0" : "-1" },
+    make("span", { class: "labels" }, ...move(issue)),
+    make("span", { class: "sure" }, percent(getShare(issue)), " ", bar(getShare(issue))),
+    makePreview(issue),
+    makeMark(issue),
+  );
+  return make("li", {}, button);
+}
+
+/** How likely the given label is wrong; how likely the suggested one is right if none was given. */
+export const getShare = (/** @type {Brief} */ { expected, confidence }) => expected ?? confidence;
+
+/** The row, and the values by which one tells it from others: a text, or two columns. */
+function makePreview(/** @type {Brief} */ issue) {
+  const similar = issue.group ? `, ${count(issue.group.size)} similar` : null;
+  const parts = issue.preview.flatMap(({ column, excerpt }) => [
+    " · ", issue.preview.length > 1 ? make("span", { class: "soft" }, name(column), " ") : null, make("bdi", {}, excerpt),
+  ]);
+  return make("span", { class: "preview" }, make("span", { class: "soft" }, ...nameRow(issue), similar), ...parts);
+}
+
+/** @param {Brief} issue */
+export function makeMark({ decision }) {
+  if (!decision) return null;
+  const [sign, word] = mark(decision);
+  const note = decision.note ? make("span", { title: decision.note }, ", with a note") : null;
+  return make("span", { class: `mark ${decision.verdict}` }, `${sign} ${word} by `, name(decision.who), note);
+}
+
+/**
+ * What to show if the list is empty.
+ *
+ * @param {import("./types.js").Meta} meta
+ * @param {import("./types.js").Counts} counts
+ * @param {string} status
+ * @param {boolean} isNarrow
+ */
+export function makeNothing(meta, { issues, decided, dropped, skipped }, status, isNarrow) {
+  if (status === "disputed" && !isNarrow) {
+    return [make("p", {}, "No rows are disputed."), makeOffer("open", "Show open rows")];
+  }
+  const say = (/** @type {(Node | string)[]} */ ...words) => make("p", {}, ...words);
+  if (issues === 0) return [say("No label in ", name(meta.title), " looks suspicious: there is nothing to review.")];
+  if (status === "open" && !isNarrow) {
+    const command = say(make("code", {}, `subsvms apply ${inShell(meta.folder)}`), " writes the table with these decisions.");
+    const out = dropped ? [`${count(dropped)} of them left out`] : [];
+    if (skipped === 0) return [say(`All ${count(issues)} rows are decided${out.length ? `, ${out[0]}` : ""}.`), command];
+    const words = `No row is open: ${[`${count(decided)} decided`, ...out, `${count(skipped)} skipped`].join(", ")}.`;
+    return [say(words), ...(decided ? [command] : []), makeOffer("skipped", "Show skipped rows")];
+  }
+  const words = status === "open" ? "No open row matches this filter." : "No row matches this filter.";
+  return [say(words), makeOffer("", "Clear the filter")];
+}
+
+/**
+ * @param {string} status
+ * @param {string} words
+ */
+const makeOffer = (status, words) => make("p", {}, make("button", { type: "button", "data-offer": status }, words));

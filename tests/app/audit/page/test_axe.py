@@ -1,0 +1,28 @@
+"""The rules of axe-core, on every state of the audit page."""
+
+import pytest
+from auditors import answer_all
+from axe import find_faults
+
+pytestmark = pytest.mark.slow
+SCREENS = {
+    "wide": dict(width=1200, height=800), "dark": dict(width=1200, height=800, scheme="dark"),
+    "phone": dict(width=390, height=844),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_no_rule_is_broken_in_any_state_of_the_page(audit, finished, screen):
+    ann = audit(n_answers=10, repeat=False)(begin=False, **SCREENS[screen])
+    assert find_faults(ann.page) == []
+    ann.page.click("#begin")
+    ann.settle()
+    assert find_faults(ann.page) == []
+    ann.page.keyboard.press("?")
+    assert find_faults(ann.page) == []
+    ann.page.keyboard.press("Escape")
+    ann.page.click("#person")
+    assert find_faults(ann.page) == []
+    ann.page.keyboard.press("Escape")
+    answer_all({"Ann": ann}, {row: "1" for row in range(1, len(finished.clean) + 1)})
+    assert ann.view == "end" and find_faults(ann.page) == []

@@ -1,0 +1,98 @@
+"""The rules of axe-core, on every state of the review page."""
+
+import numpy as np
+import pytest
+from axe import find_faults
+from loans import write
+from reviewers import Reviewer, serving_here, until
+
+from benchmarks.tickets import SENTENCES, make_text
+from subsvms.app.runs.job import do_job
+from subsvms.app.runs.options import Options
+
+pytestmark = pytest.mark.slow
+SCREENS = {
+    "wide": dict(width=1280, height=800), "dark": dict(width=1280, height=800, scheme="dark"),
+    "tight": dict(width=800, height=600), "phone": dict(width=390, height=844, scheme="dark"),
+}  # fmt: skip
+
+
+def choose_first(person):
+    person.page.click("#lines button")
+    person.page.wait_for_selector("#detail-title")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_no_rule_is_broken_in_any_state_of_the_page(review, screen):
+    ann, bob = review(**SCREENS[screen]), review(name="Bob", **SCREENS[screen])
+    is_phone = screen == "phone"
+    assert find_faults(ann.page) == []  # the list
+    for person in (ann, bob):
+        choose_first(person)
+    assert find_faults(ann.page) == []  # a row
+    ann.page.keyboard.press("n")
+    ann.page.keyboard.type("a note")
+    assert find_faults(ann.page) == []
+    ann.page.keyboard.press("Enter")
+    ann.page.route("**/api/state?*", lambda route: route.abort())
+    ann.see("#lost:not([hidden])", "The server is not responding.")
+    assert find_faults(ann.page) == []
+    ann.page.unroute("**/api/state?*")
+    ann.page.wait_for_selector("#lost", state="hidden")
+    bob.page.route("**/api/state?*", lambda route: route.fulfill(json={"last": 0, "rows": []}))
+    ann.press("a")
+    bob.page.keyboard.press("g")
+    bob.page.wait_for_selector("#which-dialog[open]")
+    assert find_faults(bob.page) == []
+    bob.page.click("text=Use mine")
+    bob.settle()
+    for person in (ann, bob):
+        assert all("409" in fault or "ERR_FAILED" in fault for fault in person.faults)
+        person.faults.clear()
+    if is_phone:
+        ann.page.click("#back")
+    ann.page.goto(f"{ann.address}#status=disputed")
+    ann.see("#shown", "1 disputed row")
+    choose_first(ann)
+    ann.see(".history", "Bob kept the label")
+    assert find_faults(ann.page) == []
+    ann.page.keyboard.press("?")
+    assert find_faults(ann.page) == []
+    ann.page.keyboard.press("Escape")
+    if is_phone:
+        ann.page.click("#back")
+    ann.page.goto(f"{ann.address}#")
+    ann.see("#shown", "open rows")
+    ann.page.click("#all summary")
+    assert find_faults(ann.page) == []
+    ann.page.click("[data-all=drop]")
+    assert find_faults(ann.page) == []
+    ann.page.click("#all-yes")
+    ann.see("#nothing", "rows are decided")
+    until(ann.page, "document.body.classList.contains('empty')")
+    assert find_faults(ann.page) == []
+
+
+def test_no_rule_is_broken_with_long_texts_many_classes_or_without_a_name(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    topics = [f"{topic} {part}" for topic in SENTENCES for part in ("at home", "abroad")]
+    rows = [
+        {"text": make_text(topic.split()[0], rng), "topic": topic}
+        for topic in rng.choice(topics, 200).tolist()
+    ]
+    table = write(tmp_path / "tickets.csv", rows)
+    folder = do_job(str(table), Options("topic", n_estimators=100), n_jobs=1).folder
+    with serving_here(folder) as address:
+        ann = Reviewer(browser, address, name="")
+        ann.page.wait_for_selector("mark")
+        ann.press("w")
+        assert find_faults(ann.page) == []
+        ann.press("l")
+        ann.page.wait_for_selector("#label-dialog[open]")
+        assert find_faults(ann.page) == []
+        ann.page.keyboard.press("Escape")
+        ann.press("a")
+        ann.page.wait_for_selector("#name-dialog[open]")
+        assert find_faults(ann.page) == []
+        ann.check()
+        ann.context.close()

@@ -1,0 +1,185 @@
+"""Long texts, decided by keyboard: nothing is lost, whatever the pace."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from reviewers import Reviewer, serving_here, stored, stored_rows, until
+
+from benchmarks.review import write_run
+from benchmarks.tickets import write_tickets
+from subsvms.app.runs.job import do_job
+from subsvms.app.runs.options import Options
+
+pytestmark = pytest.mark.slow
+N_TICKETS = 200
+CAPITAL = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
+
+
+@pytest.fixture(scope="module")
+def tickets(tmp_path_factory):
+    """The folder of a run in which every ticket is an issue, and the right labels."""
+    path = tmp_path_factory.mktemp("tickets") / "tickets.csv"
+    clean = write_tickets(path, N_TICKETS)
+    return write_run(path, Options("topic", n_estimators=50, id_column="ticket"), n_witnesses=3), clean
+
+
+@pytest.fixture
+def ann(browser, tickets):
+    folder, _ = tickets
+    for path in folder.glob("decisions*"):
+        path.unlink()
+    with serving_here(folder) as address:
+        person = Reviewer(browser, address)
+        yield person
+        person.check()
+        person.context.close()
+
+
+def read_row(page):
+    return int(re.search(r"Row ([\d,]+)", page.text_content("#issue p")).group(1).replace(",", ""))
+
+
+def await_next(page, earlier):
+    """Return the row that is shown, once it is another than those before."""
+    end = time.monotonic() + 15
+    while (row := read_row(page)) in earlier:
+        assert time.monotonic() < end, (row, len(earlier))
+    return row
+
+
+def test_two_hundred_tickets_are_decided_by_keyboard_alone(ann, tickets):
+    folder, clean = tickets
+    keys = {label: str(key) for key, label in enumerate(sorted(set(clean)), start=1)}
+    pressed = []
+    while len(pressed) < N_TICKETS:
+        pressed.append(await_next(ann.page, pressed))
+        ann.page.keyboard.press(keys[clean[pressed[-1] - 1]])
+    ann.see("#nothing", f"All {N_TICKETS} rows are decided.")
+    ann.see("#counts", f"{N_TICKETS} of {N_TICKETS} decided")
+    until(ann.page, "document.getElementById('waiting').textContent === ''")
+    assert stored_rows(folder) == pressed
+    assert {row: label for row, (_, label, _) in stored(folder).items()} == dict(enumerate(clean, start=1))
+
+
+def test_keys_that_come_faster_than_the_server_answers_are_all_stored_in_order(ann, tickets):
+    folder, _ = tickets
+    rows, held = [], []
+    ann.page.route("**/api/decide", lambda route: held.append(route))
+    for key in "a1g2s3xa":
+        rows.append(await_next(ann.page, rows))
+        ann.page.keyboard.press(key)
+    ann.see("#waiting", "8 answers on the way")
+    ann.see("#counts", f"0 of {N_TICKETS} decided")
+    assert len(held) == 1 and stored(folder) == {}  # one after another
+    for number in range(8):
+        until(ann.page, f"document.getElementById('waiting').textContent.startsWith('{8 - number} ')")
+        while not held:
+            ann.page.wait_for_timeout(20)
+        held.pop().continue_()
+    ann.see("#counts", f"7 of {N_TICKETS} decided, 1 left out, 1 skipped")
+    until(ann.page, "document.getElementById('waiting').textContent === ''")
+    assert stored_rows(folder) == rows
+    verdicts = [stored(folder)[row][0] for row in rows]
+    assert [verdicts[i] for i in (0, 2, 4, 6, 7)] == ["accept", "keep", "skip", "drop", "accept"]
+
+
+def test_the_whole_text_stands_above_at_reading_width_with_marked_words(ann, tickets):
+    folder, _ = tickets
+    lines = (folder.parent / "tickets.csv").read_text()
+    text = ann.page.text_content(".texts .long .text")
+    assert len(text) > 400 and text in lines and "\n\n" in text
+    width = ann.page.evaluate(
+        "(() => { const part = document.querySelector('.long .text'), probe = document.createElement('span');"
+        "probe.textContent = '0'; part.append(probe); const letter = probe.getBoundingClientRect().width;"
+        "probe.remove(); return part.clientWidth / letter })()"
+    )
+    assert 55 <= width <= 70
+    assert ann.page.locator("mark.for, mark.against").count() > 0
+    styles = "selector => getComputedStyle(document.querySelector(selector)).textDecorationStyle"
+    assert ann.page.evaluate(styles, ".legend .for") != ann.page.evaluate(styles, ".legend .against")
+    assert ann.page.locator("details.witness[open]").count() == 0
+    ann.press("w")
+    until(ann.page, "document.querySelectorAll('details.witness .text').length === 6")
+    names = ann.page.locator(".compare tbody th").all_inner_texts()
+    assert names[0] == "Label" and set(names[1:3]) == {"minutes", "channel"} and names[3:] == ["ticket"]
+    assert ann.page.locator(".compare .unused th").all_inner_texts() == ["ticket"]
+
+
+def test_space_scrolls_the_row_and_the_next_one_begins_at_its_top(ann, tickets):
+    folder, _ = tickets
+    top = "document.getElementById('detail').scrollTop"
+    ann.page.set_viewport_size({"width": 1000, "height": 500})
+    ann.page.keyboard.press("Space")
+    until(ann.page, f"{top} > 50")
+    ann.page.keyboard.press("Shift+Space")
+    until(ann.page, f"{top} === 0")
+    ann.page.keyboard.press("PageDown")
+    until(ann.page, f"{top} > 50")
+    assert stored(folder) == {}
+    ann.press("Enter")
+    until(ann.page, f"{top} === 0")
+    assert [verdict for verdict, _, _ in stored(folder).values()] == ["accept"]
+
+
+def test_after_a_click_space_scrolls_and_does_not_decide_again(ann, tickets):
+    folder, _ = tickets
+    ann.page.click(".class.first")
+    ann.settle()
+    ann.press("Space")
+    assert len(stored(folder)) == 1
+
+
+def test_caps_lock_changes_nothing(ann, tickets):
+    folder, _ = tickets
+    row = ann.row
+    ann.page.evaluate(CAPITAL, "A")
+    ann.see("#said", f"Row {row}: you accepted")
+    ann.settle()
+    ann.page.evaluate(CAPITAL, "U")
+    ann.see("#said", f"Undone: row {row}.")
+    assert stored(folder) == {}
+
+
+def test_what_was_undone_can_be_done_again(ann, tickets):
+    folder, _ = tickets
+    first = ann.row
+    ann.press("2", "u")
+    assert stored(folder) == {}
+    ann.press("Shift+U")
+    ann.see("#said", f"Done again: row {first}.")
+    assert set(stored(folder)) == {first}
+    ann.press("u", "Control+y")
+    assert set(stored(folder)) == {first}
+    ann.press("Control+Shift+z")
+    ann.see("#said.wrong", "othing")  # is left to do again
+    assert "409" in ann.faults.pop()
+
+
+def test_similar_rows_are_decided_at_once_and_undone_at_once(browser, tmp_path):
+    write_tickets(tmp_path / "tickets.csv", 300, wrong=0.3)
+    folder = do_job(str(tmp_path / "tickets.csv"), Options("topic", n_estimators=100), n_jobs=1).folder
+    with serving_here(folder) as address:
+        ann = Reviewer(browser, address)
+        ann.page.locator("#lines button", has_text="similar").first.click()
+        ann.page.wait_for_selector(".group")
+        row, n = ann.row, int(ann.page.inner_text(".group span").split()[0])
+        ann.page.click(f"text=Accept all {n}")
+        ann.see("#all-dialog", f"{n} rows will get the suggested label: all open rows that are similar.")
+        ann.page.click("#all-yes")
+        ann.see("#said", f"{n} rows decided.")
+        ann.see("#agreement", "No suggestion has been judged one by one yet.")
+        assert n > 1 and len(stored(folder)) == n and row in stored(folder)
+        ann.press("u")
+        ann.see("#said", f"Undone: {n} rows.")
+        assert stored(folder) == {}
+        ann.check()
+        ann.context.close()
+
+
+def test_the_number_beside_the_bar_is_what_the_list_is_sorted_by(ann):
+    shares = [
+        float(text.split("\xa0")[0].strip("<> ")) for text in ann.page.locator(".sure").all_inner_texts()
+    ]
+    assert shares == sorted(shares, reverse=True) and len(np.unique(shares)) > 1
