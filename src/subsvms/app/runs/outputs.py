@@ -13,7 +13,6 @@ The first four depend on options and input alone, so that `run.json` gives the s
 the Parquet files with the same version of pyarrow).
 """
 
-import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,13 @@ from subsvms.app.report import draw_charts, render_report
 from subsvms.app.runs.issues import DIGITS, Issues, get_label_type, make_schema
 from subsvms.app.runs.names import ISSUES, LISTED, REPORT
 from subsvms.app.runs.run import Run
+from subsvms.app.runs.stored import check_shares, read_stored
 from subsvms.app.runs.summary import Summary
-from subsvms.app.tables.arrow import check_values, list_values, render_arrow
+from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
-from subsvms.app.tables.files import default_ending, digest_file, first_sentence, show, split_suffix
+from subsvms.app.tables.files import default_ending, digest_file, split_suffix
 from subsvms.app.tables.frames import FRAME
 from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, place_beside, write_table
-from subsvms.exceptions import TableError
 
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
@@ -130,36 +129,14 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
     table : LabelledTable
         The one that was corrected. Its own columns are left out.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    path = folder / ISSUES
-    if not path.is_file():
-        raise TableError(
-            f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
-            f"again (--decisions {shlex.quote(str(folder))} keeps what was decided)."
-        )
-    try:
-        with parquet.ParquetFile(path) as file:
-            found = file.read()
-        found = check_values(found.select(make_schema(get_label_type(table)).names))
-        check_issues(found, table)
-    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-        reason = show(first_sentence(error))
-        raise TableError(f"{str(path)!r} is damaged ({reason}): run subsvms correct again.") from None
-    return found
+    schema = make_schema(get_label_type(table))
+    return read_stored(folder / ISSUES, schema, lambda found: check_issues(found, table))
 
 
-def check_issues(found: Any, table: LabelledTable) -> None:
-    """Raise a ValueError if what issues.parquet says about a table has a wrong type or cannot be true."""
+def check_issues(found: Any, table: LabelledTable) -> Any:
+    """Return what issues.parquet says about a table; raise a ValueError if that cannot be true."""
     from pyarrow import compute
 
-    for wanted in make_schema(get_label_type(table)):
-        column = found[wanted.name]
-        if not column.type.equals(wanted.type):
-            raise ValueError(f"{wanted.name} is of type {column.type}, not {wanted.type}")
-        if column.null_count and not wanted.nullable:
-            raise ValueError(f"{wanted.name} is missing in some rows")
     for rows in (found["row"], *(compute.list_flatten(found[side]) for side in ("supporting", "opposing"))):
         if rows.null_count or not np.all((rows.to_numpy() >= 1) & (rows.to_numpy() <= len(table))):
             raise ValueError("the table has no such row")
@@ -167,10 +144,8 @@ def check_issues(found: Any, table: LabelledTable) -> None:
         raise ValueError("a row is listed twice")
     if not set(found["suggested_label"].to_pylist()) <= set(table.classes):
         raise ValueError("the table has no such class")
-    for name in ("label_quality", "confidence", "vote_share"):
-        values = found[name].drop_null().to_numpy()
-        if not np.all((values >= 0) & (values <= 1)):
-            raise ValueError(f"{name} must be between 0 and 1")
+    check_shares(found, ("label_quality", "confidence", "vote_share"))
+    return found
 
 
 def render_page(summary: Summary, run: Run) -> str:

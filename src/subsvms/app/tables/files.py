@@ -27,13 +27,13 @@ from subsvms.app.tables.hugging_face import is_data_set, list_data_files
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"
-ZIP, OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\x00"
 STARTS = {
     b"PAR1": "parquet",
     b"ARROW1": "feather",
     b"\xff\xff\xff\xff": "feather",  # Arrow streams
     OLE: "xls",
-    b"SQLite format 3\x00": "sqlite",
+    SQLITE: "sqlite",
     b"<stata_dta>": "dta",
     b"$FL2@(#)": "sav",
 }

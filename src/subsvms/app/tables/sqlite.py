@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.tables.compression import MAX_SHARE, measure_free_memory
-from subsvms.app.tables.files import Content, check_names, first_sentence, show
+from subsvms.app.tables.files import SQLITE, Content, check_names, first_sentence, show
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.json_lines import as_column, check_labels
 from subsvms.exceptions import TableError
 
-START = b"SQLite format 3\x00"
 JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # how a journal starts that may have to be rolled back
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 ROWS = 1000  # fetched at a time
@@ -42,7 +41,7 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
 def open_database(content: Content) -> sqlite3.Connection:
     """Return a copy of a database in memory that can only be read."""
     name, data = content.name, content.data
-    if not data.startswith(START):
+    if not data.startswith(SQLITE):
         raise TableError(f"{name} is not a SQLite database, or it is protected with a password.")
     if content.path is not None:
         check_settled(content.path, name)
