@@ -13,9 +13,10 @@ from loans import call
 from scipy import sparse
 
 from subsvms import correct_labels, correct_table
-from subsvms.app.frames import FrameRun, name_parameters
+from subsvms.app.frames import FrameRun
 from subsvms.app.runs.decisions import Act
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.parameters import name_parameters
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import correct_table as judge_table
 from subsvms.app.tables.frames import read_frame

@@ -43,9 +43,7 @@ def test_labels_follow_the_audit(finished_audit, tmp_path):
     assert done.n_changed == sum(new != old for new, old in zip(wanted, given, strict=True))
     claim = str(desk.work.audit.claim)
     assert claim in str(done)
-    assert f": 0 rows were decided by people, 50 answered in the audit, and {n_unseen} changed by it." in str(
-        done
-    )
+    assert f"given: 50 were answered in the audit and {n_unseen} were changed by it unseen." in str(done)
     said = " ".join(call("apply", finished_audit.folder, "--output", tmp_path / "g.csv").output.split())
     assert claim in said
     assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "f.csv").read_bytes()
@@ -129,7 +127,7 @@ def test_without_answers_nothing_is_written(made, tmp_path):
         apply_labels(made.folder, output=tmp_path / "f.csv")
     assert not (made.folder / "audit.json").exists()
     AuditDesk(made.folder)
-    with pytest.raises(TableError, match="^Nothing has been decided"):
+    with pytest.raises(TableError, match="^Nothing has been answered in the audit of .*: go on with subsvms"):
         apply_labels(made.folder, output=tmp_path / "f.csv")
 
 

@@ -191,7 +191,8 @@ def correct(
     where: str | list[str] = ""
     column = ""
     if from_run is None:  # before the imports, which take seconds
-        where, column = check_file_and_label(file, label)
+        how = read_options(format, encoding, separator, sheet, query)
+        where, column = check_file_and_label(file, label, how)
         check_there(where)
 
     from joblib import effective_n_jobs
@@ -292,17 +293,45 @@ def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:
             raise InputError(f"--from takes all settings from the record of the run: leave out {shown}.")
 
 
-def check_file_and_label(file: str | None, label: str | None) -> tuple[str, str]:
-    """Return the file and its label column; raise an error if one of them was not given."""
+def check_file_and_label(file: str | None, label: str | None, how: dict[str, Any]) -> tuple[str, str]:
+    """Return the file and its label column; raise an error if one of them was not given.
+
+    Parameters
+    ----------
+    file, label : str or None
+    how : dict
+        How to read the file, as `read_table` takes it, to name its columns.
+    """
+    from subsvms.app.tables.files import name_some
     from subsvms.exceptions import InputError
 
-    if file is None or label is None:
-        what = "FILE" if file is None else "--label"
+    if file is None:
         raise InputError(
-            f"{what} is missing: name the file and its label column, as in subsvms correct loans.csv --label "
+            "FILE is missing: name the file and its label column, as in subsvms correct loans.csv --label "
             "default."
         )
+    if label is None:
+        check_there(file)
+        columns = list_columns(file, how)
+        last = shlex.join(["subsvms", "correct", file, "--label", columns[-1] if columns else "default"])
+        found = f", one of {name_some(columns)}" if columns else ""
+        raise InputError(f"--label is missing: name the column of the labels{found}, as in {last}")
     return file, label
+
+
+def list_columns(file: str, how: dict[str, Any]) -> list[str]:
+    """Return the names of the columns of a file that fits in memory; none if it cannot be read."""
+    from subsvms.app.large.job import fits_in_memory
+    from subsvms.app.tables.table import read_table
+    from subsvms.exceptions import InputError
+
+    try:
+        if file == "-" or not fits_in_memory(file, how["format"]):
+            return []
+        table = read_table(file, None, **how)
+    except InputError:  # which the command with a label will report
+        return []
+    return ["label"] if table.matrix is not None else table.columns.column_names  # LIBSVM text has no names
 
 
 def check_there(file: str) -> None:

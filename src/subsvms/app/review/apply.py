@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.review.desk import Desk, format_count
-from subsvms.app.runs.outputs import get_ending
+from subsvms.app.runs.outputs import get_ending, show_given
 from subsvms.app.tables.files import show
 from subsvms.app.tables.table import find_output_format, write_table
 from subsvms.exceptions import TableError
@@ -71,16 +71,26 @@ class Applied:
     n_unseen: int = 0
     remarks: tuple[str, ...] = ()
 
+    @property
+    def sources(self) -> str:
+        """Where the labels come from, as far as people and audits gave them."""
+        parts = []
+        if self.n_decided or not (self.n_answered or self.n_unseen):
+            parts.append(f"{format_count(self.n_decided, 'row was', 'rows were')} decided by people")
+        if self.n_answered:
+            was = "" if parts else " was" if self.n_answered == 1 else " were"
+            parts.append(f"{self.n_answered:,}{was} answered in the audit")
+        if self.n_unseen:
+            parts.append(f"{self.n_unseen:,} {'was' if self.n_unseen == 1 else 'were'} changed by it unseen")
+        return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
     def __str__(self) -> str:
         changed = "differs from the one given" if self.n_changed == 1 else "differ from those given"
         followed = format_count(self.n_followed, "follows the suggestion", "follow the suggestion")
         kept = format_count(self.n_kept, "keeps the label as given", "keep the label as given")
         rest = " and ".join([followed] * (self.n_followed > 0) + [kept] * (self.n_kept > 0))
-        decided = f"{format_count(self.n_decided, 'row was', 'rows were')} decided by people"
-        if self.n_answered or self.n_unseen:
-            decided += f", {self.n_answered:,} answered in the audit, and {self.n_unseen:,} changed by it"
         text = (
-            f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {changed}: {decided}."
+            f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {changed}: {self.sources}."
             f"{rest and f' Of the other issues, {rest}.'} The table is in {self.path}."
         )
         return " ".join([text, *self.remarks])
@@ -125,11 +135,7 @@ def apply_decisions(
         decided, followed = desk.decided_labels, {}
         answers = audited.unseen | audited.answered
         if not decided and not answers and undecided == "keep":
-            folder = shlex.quote(str(desk.folder))
-            raise TableError(
-                f"Nothing has been decided in {str(desk.folder)!r}, so nothing was written: decide with "
-                f"subsvms review {folder}, or follow the suggestions with --undecided suggestion."
-            )
+            raise TableError(format_nothing_decided(desk.folder, audited.complete))
         if undecided == "suggestion":
             fills = desk.options.fill_missing and desk.record.found.explained
             acted = np.flatnonzero((desk.flagged & (not audited.complete)) | ((desk.given < 0) & fills))
@@ -139,7 +145,7 @@ def apply_decisions(
             if not 1 <= row <= len(table):
                 raise TableError(f"A decision is about row {row}, but the table has {len(table)} rows.")
             labels[row - 1] = label
-        write_table(table, path, labels, force=force)
+        write_table(table, path, labels, show_given(table), force=force)
         followed = {row: label for row, label in followed.items() if row not in answers | decided}
         remarks = list(audited.claims)
         if audited.complete and desk.options.action == "fix":
@@ -155,6 +161,33 @@ def apply_decisions(
         )  # fmt: skip
     finally:
         desk.decisions.close()
+
+
+def format_nothing_decided(folder: Path, audited: bool) -> str:
+    """Return that nothing was written, and what to do, in a sentence.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    audited : bool
+        Whether an audit has begun, though it has no answers.
+
+    Examples
+    --------
+    >>> format_nothing_decided(Path("a.subsvms"), True).partition(",")[0]
+    "Nothing has been answered in the audit of 'a.subsvms'"
+    """
+    command = shlex.quote(str(folder))
+    if audited:
+        return (
+            f"Nothing has been answered in the audit of {str(folder)!r}, so nothing was written: go on with "
+            f"subsvms audit {command}, or decide with subsvms review {command}."
+        )
+    return (
+        f"Nothing has been decided in {str(folder)!r}, so nothing was written: decide with subsvms review "
+        f"{command}, or follow the suggestions with --undecided suggestion."
+    )
 
 
 def format_undone(n_rows: int) -> str:

@@ -1,4 +1,4 @@
-"""Read the Parquet files of a run's folder again. Nothing in them is trusted: anybody may have edited them."""
+"""Read the Parquet files of a run's folder again. Nothing in them is trusted: anybody may have changed it."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -23,8 +23,8 @@ def read_stored(path: Path, schema: Any, build: Callable[[Any], Read]) -> Read:
     schema : pyarrow.Schema
         The columns to read. Their types must be these, and none may be null that is not nullable here.
     build : callable
-        Takes these columns, a pyarrow.Table, and returns what they mean, or raises a ValueError if that cannot
-        be true.
+        Takes these columns, a pyarrow.Table, and returns what they mean; it raises a ValueError if that
+        cannot be true.
 
     Raises
     ------

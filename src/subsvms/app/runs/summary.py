@@ -30,6 +30,7 @@ from subsvms.correction._words import format_keeper, is_distrusted
 
 UNSEEN = 0.001  # an error rate below this is shown as none
 MANY_WRONG = 10  # labels that are expected to be wrong: enough for an audit to find more of their kind
+LOOK = "Look at the worst rows"  # how the first step begins, which the report itself need not name
 RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "skrub", "pyarrow", "pandas")
 
 
@@ -342,7 +343,7 @@ def format_next_steps(summary: Summary, reviewable: bool) -> list[str]:
     steps = []
     changed = summary.changed or summary.dropped or summary.filled
     if summary.n_worst:
-        steps.append(f"Look at the worst rows (report.html), or at all of them ({listed}).")
+        steps.append(f"{LOOK} (report.html), or at all of them ({listed}).")
         if not changed:
             steps += format_worth_a_look(summary, listed)
         if reviewable:

@@ -124,11 +124,22 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
             "column its own name."
         )
     if label is not None and label not in names:
-        shown = list(map(show, names))
-        fitting = sum(length < MAX_SHOWN for length in accumulate(len(one) + 2 for one in shown))
-        more = f" and {len(names) - fitting} more" if fitting < len(names) else ""
-        found = f"its columns are {', '.join(shown[:fitting])}{more}" if names else "it has no columns"
+        found = f"its columns are {name_some(names)}" if names else "it has no columns"
         raise TableError(f"{name} has no column {show(label)}: {found}{suggest(label, names) or '.'}")
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return names in quotes, as many as a message can hold, and how many more there are.
+
+    Examples
+    --------
+    >>> name_some(["age", "label"]), name_some(["x" * 50] * 9)[-7:]
+    ("'age', 'label'", ' 5 more')
+    """
+    shown = list(map(show, names))
+    fitting = sum(length < MAX_SHOWN for length in accumulate(len(one) + 2 for one in shown))
+    more = f" and {len(names) - fitting} more" if fitting < len(names) else ""
+    return ", ".join(shown[:fitting]) + more
 
 
 def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[Path]:
