@@ -1,5 +1,6 @@
 """subsvms audit, as its user types it."""
 
+import json
 import os
 import shlex
 import shutil
@@ -28,6 +29,19 @@ def folder(corrected, tmp_path):
 
 def said(*words, code=0):
     return " ".join(call("audit", *words, code=code).output.split())
+
+
+def test_answers_are_verified_labels_in_the_next_run(corrected, folder):
+    desk = AuditDesk(folder, n_answers=20)
+    answer_all(desk, person_of(corrected.clean))
+    again = folder.with_name("again.subsvms")
+    call("correct", corrected.table, "--label", "default", "--svms", 50, "--quiet", "--decisions", folder,
+         "--output", again)  # fmt: skip
+    found = json.loads((again / "run.json").read_text())
+    assert found["found"]["verified"] == 20
+    assert dict(found["options"]["verified"]) == {row + 1: label for row, label in desk.work.labels.items()}
+    labels = [row["default"] for row in read(again / "corrected.csv")]
+    assert all(labels[row] == corrected.clean[row] for row in desk.work.labels)
 
 
 def test_an_audit_in_files_from_beginning_to_end(corrected, folder, tmp_path):

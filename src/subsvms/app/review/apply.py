@@ -84,16 +84,22 @@ class Applied:
             parts.append(f"{self.n_unseen:,} {'was' if self.n_unseen == 1 else 'were'} changed by it unseen")
         return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
-    def __str__(self) -> str:
-        changed = "differs from the one given" if self.n_changed == 1 else "differ from those given"
+    @property
+    def changed(self) -> str:
+        """How many labels differ from the given ones."""
+        differ = "differs from the one given" if self.n_changed == 1 else "differ from those given"
+        return f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {differ}"
+
+    @property
+    def words(self) -> str:
+        """What became of the labels, in sentences."""
         followed = format_count(self.n_followed, "follows the suggestion", "follow the suggestion")
         kept = format_count(self.n_kept, "keeps the label as given", "keep the label as given")
         rest = " and ".join([followed] * (self.n_followed > 0) + [kept] * (self.n_kept > 0))
-        text = (
-            f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {changed}: {self.sources}."
-            f"{rest and f' Of the other issues, {rest}.'} The table is in {self.path}."
-        )
-        return " ".join([text, *self.remarks])
+        return f"{self.changed}: {self.sources}.{rest and f' Of the other issues, {rest}.'}"
+
+    def __str__(self) -> str:
+        return " ".join([self.words, f"The table is in {self.path}.", *self.remarks])
 
 
 def apply_decisions(

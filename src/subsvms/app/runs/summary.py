@@ -221,7 +221,8 @@ def name_table(run: Run) -> str:
     """Return what the table is called, without its folders."""
     paths = run.table.paths
     if not paths:
-        return "the data frame" if run.table.format == FRAME else "standard input"
+        name = run.table.name
+        return "the data frame" if name == repr(FRAME) else name[0].lower() + name[1:]
     return paths[0].name if len(paths) == 1 else f"{paths[0].name} and {len(paths) - 1} more"
 
 

@@ -183,15 +183,26 @@ def _find(where: str | os.PathLike) -> list[Path]:
         if files:
             return files
         raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
-    if re.match(r"[\w+.-]+://", str(where)):
+    if is_address(where):
         kind = str(where).partition(":")[0][:20]  # what follows may hold a password
         raise TableError(
-            f"An address such as {kind}:// cannot be read: save the table, or the answer of the database, as "
-            "Parquet or CSV first."
+            f"An address such as {kind}:// cannot be read here: save the table, or the answer of the "
+            "database, as Parquet or CSV first."
         )
     others = os.listdir(path.parent) if path.parent.is_dir() else []
     hint = suggest(path.name, others) or ": check its name and folder."
     raise TableError(f"There is no file {str(where)!r}{hint}")
+
+
+def is_address(where: object) -> bool:
+    """Return whether a name is an address, as of a database, and not a file.
+
+    Examples
+    --------
+    >>> is_address("postgresql://host/loans"), is_address("loans.csv")
+    (True, False)
+    """
+    return isinstance(where, str) and re.match(r"[\w+.-]+://", where) is not None and not Path(where).exists()
 
 
 def read_content(path: Path, format: str | None = None) -> Content:
