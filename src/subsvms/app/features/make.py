@@ -34,7 +34,7 @@ MIN_CORRELATION = 0.9  # with a class, above which a ready-made feature may give
 DROPPED = "Not used: "  # how a note on an omitted column begins
 REASONS = {
     "constant": ("hold", "only one value or none"),
-    "identifier": ("never repeat", "a value, as identifiers do"),
+    "identifier": ("never repeat", "a value, as identifiers do (to use one: --keep)"),
     "type": ("hold", "values other than numbers, text and dates"),
 }
 
@@ -108,7 +108,7 @@ def make_features(
     >>> made.X.shape, made.names
     ((40, 4), ('size', 'colour=blue', 'colour=red', 'colour=missing'))
     >>> made.notes
-    ("Not used: the column 'id' never repeats a value, as identifiers do.",)
+    ("Not used: the column 'id' never repeats a value, as identifiers do (to use one: --keep).",)
     """
     exclude, only, keep = (
         _as_names(names, option) for names, option in ((exclude, "exclude"), (only, "only"), (keep, "keep"))

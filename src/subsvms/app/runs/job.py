@@ -104,8 +104,8 @@ def do_job(
     if place is not None:  # before work that may take minutes
         prepare_place(place, force=force)
         if model is not None:
-            inputs = [*table.paths, *([] if features is None else [Path(features)])]
-            check_model_place(model, place, inputs, force=force)
+            read = [*table.paths, *([] if features is None else [Path(features)])]
+            check_model_place(model, place, read, force=force)
     clock.lap("reading")
     run = correct_table(table, options, features=features, n_jobs=n_jobs)
     run = replace(run, seconds=clock.laps | run.seconds)
@@ -230,7 +230,7 @@ def read_verified(
             "give the folder of a run on the same labels."
         )
     path = (folder if folder.is_dir() else folder.parent) / DECISIONS
-    labels = dict(record.options.verified) | answered(path.parent)
+    labels: dict[int, Any] = {**dict(record.options.verified), **answered(path.parent)}
     if holds_decisions(path):
         decisions = Decisions(path, path.with_name(RECORD))
         try:
