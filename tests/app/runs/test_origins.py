@@ -1,4 +1,4 @@
-"""A value of a column at which labels contradict the votes is found; a column that is only a feature is not."""
+"""A value of a column at which labels contradict the votes is found; a column that is a feature is not."""
 
 import numpy as np
 import pytest
