@@ -172,5 +172,5 @@ def test_a_query_without_end_is_stopped_by_the_memory(tmp_path, monkeypatch):
 
 def test_an_address_of_a_database_is_refused_without_its_password():
     where = "postgresql://ann:secret@host/shop"
-    message = "An address such as postgresql:// cannot be read: save the table, or the answer of"
+    message = "An address such as postgresql:// cannot be read here: save the table, or the answer"
     assert "secret" not in assert_refused(message, read_table, where, "y")
