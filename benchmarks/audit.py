@@ -12,7 +12,6 @@ of the rows. *False*: labels that were changed unseen did no good. *Bound false*
 was said. Lines are appended to benchmarks/results/audit.csv; the tables go to benchmarks/results/audit.md.
 """
 
-import argparse
 import os
 import warnings
 from dataclasses import replace
@@ -22,14 +21,23 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from benchmarks.ordinary import HARM, LARGE, MADE, SKLEARN, append_lines, find_done, read, read_seeds
+from benchmarks.ordinary import (
+    HARM,
+    LARGE,
+    MADE,
+    SKLEARN,
+    append_lines,
+    find_done,
+    make_parser,
+    read,
+    read_seeds,
+)
 from benchmarks.peers.tables import as_markdown
 from benchmarks.quality import FEATURES
 from benchmarks.verified import judge_again
 from subsvms import LabelCorrector, adversaries
 from subsvms.audit import Audit, Ranking, SimulatedAnnotator, run_audit
 
-RESULTS = Path(__file__).parent / "results"
 N_AUDITS = 20
 ANSWERS = (20, 50, 100)
 ERROR_RATES = (0.05, 0.1)  # of people; these are measured with 50 answers only
@@ -180,13 +188,7 @@ def write_report(path):
 
 def main(words=None):
     """Do the cells that are missing, and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", default="310")
-    parser.add_argument("--only", nargs="*", help="names of tables")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--report", action="store_true")
-    args = parser.parse_args(words)
+    args = make_parser(__doc__, "310").parse_args(words)
     path = args.results / "audit.csv"
     if not args.report:
         done = {key[:4] for key in find_done(path, KEY) if key[4:] in last_settings()}

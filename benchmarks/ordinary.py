@@ -236,15 +236,21 @@ def run_missing(run, jobs, path, columns, workers):
     append_lines(path, columns, Parallel(workers, return_as="generator_unordered")(map(delayed(run), todo)))
 
 
-def main(words=None):
-    """Run what is missing, or write the report."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", default="100-104")
+def make_parser(doc, seeds):
+    """Return the arguments that benchmarks on these tables share; `doc` starts with what one does."""
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("--seeds", default=seeds)
     parser.add_argument("--only", nargs="*", help="names of tables")
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--report", action="store_true")
+    return parser
+
+
+def main(words=None):
+    """Run what is missing, or write the report."""
+    parser = make_parser(__doc__, "100-104")
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
     args = parser.parse_args(words)
     path = args.results / "ordinary.csv"
     if not args.report:

@@ -11,7 +11,6 @@ those of `benchmarks.ordinary`. One line per run is appended to benchmarks/resul
 to benchmarks/results/verified.md.
 """
 
-import argparse
 import os
 import warnings
 from pathlib import Path
@@ -20,7 +19,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_array
 
-from benchmarks.ordinary import HARM, KINDS, MANY, corrupt, read, read_seeds, run_missing
+from benchmarks.ordinary import HARM, KINDS, MANY, corrupt, make_parser, read, read_seeds, run_missing
 from benchmarks.peers.tables import as_markdown
 from subsvms import LabelCorrector
 
@@ -30,7 +29,6 @@ from subsvms.correction._judge import judge_labels
 from subsvms.correction._overlap import SVMLook
 from subsvms.correction._rule import Settings
 
-RESULTS = Path(__file__).parent / "results"
 TABLES = {
     "scikit-learn's": ("breast cancer", "digits"),
     "made": ("clusters, 3,000",),
@@ -154,13 +152,7 @@ def write_report(path):
 
 def main(words=None):
     """Run what is missing, or write the report."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seeds", default="910")
-    parser.add_argument("--only", nargs="*", help="names of tables")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--report", action="store_true")
-    args = parser.parse_args(words)
+    args = make_parser(__doc__, "910").parse_args(words)
     path = args.results / "verified.csv"
     if not args.report:
         jobs = [job for job in list_jobs(read_seeds(args.seeds)) if not args.only or job[1] in args.only]

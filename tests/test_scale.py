@@ -58,6 +58,8 @@ def test_a_table_a_record_batch_and_no_rows_at_all_get_the_same_columns(correcto
         (lambda table: lambda: [], {}, "at least one batch"),
         (lambda table: lambda: [table], {"label": "lable"}, "no column 'lable'"),
         (lambda table: lambda: [table], {"max_error_rate": 0.1}, "needs all rows at once"),
+        (lambda table: lambda: [table], {"min_confidence": 2.0}, "^min_confidence must be at least 0"),
+        (lambda table: lambda: [table], {"n_estimators": 0}, "^n_estimators must be a whole number"),
     ],
 )
 def test_batches_that_cannot_be_fitted_are_refused(table, batches, options, message):

@@ -14,6 +14,7 @@ from subsvms.app.large.parts import apply_correction
 from subsvms.app.large.sources import Batches
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.parameters import naming_parameters
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.table import number_name
 from subsvms.exceptions import InputError
@@ -60,19 +61,20 @@ def fit_batches(
     >>> (given != clean).sum() > 2 * (corrected["label"].to_numpy() != clean).sum()
     np.True_
     """
-    settings = Options(label, **options)
-    _check_callable(batches)
-    if settings.max_error_rate is not None:
-        raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
-    first = next(iter(batches()), None)
-    if first is None:
-        raise InputError("batches must return at least one batch of rows; it returned none.")
-    source = Batches(batches, first.schema)
-    check_names(first.schema.names, source.name, label)
-    engine = LocalEngine(1, 1)
-    return learn_from(
-        source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, stages=(1.0,)
-    ).corrector
+    with naming_parameters():
+        settings = Options(label, **options)
+        _check_callable(batches)
+        if settings.max_error_rate is not None:
+            raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
+        first = next(iter(batches()), None)
+        if first is None:
+            raise InputError("batches must return at least one batch of rows; it returned none.")
+        source = Batches(batches, first.schema)
+        check_names(first.schema.names, source.name, label)
+        engine = LocalEngine(1, 1)
+        return learn_from(
+            source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, stages=(1.0,)
+        ).corrector
 
 
 def _check_callable(batches):

@@ -13,9 +13,10 @@ from loans import call
 from scipy import sparse
 
 from subsvms import correct_labels, correct_table
-from subsvms.app.frames import FrameRun, name_parameters
+from subsvms.app.frames import FrameRun
 from subsvms.app.runs.acts import Act
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.parameters import name_parameters
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import correct_table as judge_table
 from subsvms.app.tables.frames import read_frame
@@ -200,7 +201,9 @@ def test_a_notebook_shows_the_values_of_the_worst_rows(correction):
     first = int(found["table"]["index"][0])
     assert found["table"]["review"][0] == FRAME["review"][first]
     assert found["table"]["size"][0] in ("", f"{FRAME['size'][first]:.6g}")
-    assert found["remarks"] == ["Not used: the column 'id' never repeats a value, as identifiers do."]
+    assert found["remarks"] == [
+        "Not used: the column 'id' never repeats a value, as identifiers do (to use one: keep)."
+    ]
     assert [code for code, _ in found["steps"]][2:] == ["report('report.html')", "review()"]
 
 

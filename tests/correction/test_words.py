@@ -25,6 +25,7 @@ def test_reasons_name_vote_probability_and_threshold(cancer):
 
 def test_what_kept_a_label_is_named():
     named = {halt: format_keeper(halt, Settings(min_confidence=0.8)) for halt in Halt}
-    assert named[Halt.NONE] == "min_confidence 0.8" and named[Halt.CAPPED] == "max_error_rate"
+    assert named[Halt.NONE] == "a probability of at most 0.8"
+    assert named[Halt.CAPPED] == "the limit on changes"
     assert set(SPARED) <= set(KEEPERS)
     assert format_keeper(Halt.NONE, Settings(rule="majority")) == "the plain vote"

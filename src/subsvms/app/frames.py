@@ -8,12 +8,10 @@ of a run works on it: `subsvms review`, `apply`, `export`, and `correct --from`.
 
 import hashlib
 import os
-import re
 import shlex
 import tempfile
 import warnings
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -28,8 +26,9 @@ from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
 from subsvms.app.runs.names import DENSE, RECORD, SPARSE, TABLE
-from subsvms.app.runs.options import FLAGS, Options
+from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import as_storable, render_page
+from subsvms.app.runs.parameters import name_parameters, naming_parameters
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import Clock, Run, recount
 from subsvms.app.runs.run import correct_table as judge_table
@@ -40,14 +39,8 @@ from subsvms.app.tables.frames import read_frame
 from subsvms.app.tables.labels import as_array
 from subsvms.correction._frames import find_style
 from subsvms.correction._result import Correction
-from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
+from subsvms.exceptions import LabelNoiseWarning, TableError
 
-FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
-COLUMN = r"('[^']*'|[^\s,;:'\"]*[^\s,;:'\".])"
-NAMED = re.compile(rf"--(by|id|keep|exclude|only) (?!names |must ){COLUMN}")
-QUOTED = r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\""  # the user's own words
-WORDS = re.compile(rf"{NAMED.pattern}|{FLAG.pattern}|{QUOTED}")
-PARAMETERS = {flag: name for name, flag in FLAGS.items()}  # that have another name on the command line
 FOLDER = "frame.subsvms"  # in a temporary folder
 
 
@@ -197,43 +190,6 @@ def _list_verified(verified, table):
     """Return the rows, from 1, with a verified label, and that label, as `Options` has them."""
     numbers = check_verified(verified, as_array(table.classes), len(table))
     return tuple((int(row) + 1, table.classes[numbers[row]]) for row in np.flatnonzero(numbers >= 0))
-
-
-def name_parameters(sentence: str) -> str:
-    """Return a sentence that names options of the command line with the names of parameters.
-
-    Examples
-    --------
-    >>> name_parameters("--svms must be a whole number: see --min-confidence")
-    'n_estimators must be a whole number: see min_confidence'
-    >>> name_parameters("see them with --by 'who?', or --no-merge-labels")
-    "see them with by='who?', or merge_labels=False"
-    >>> name_parameters("the class '--no-show' is rare: see --by")
-    "the class '--no-show' is rare: see by"
-    """
-
-    def name(found):
-        if found[1]:
-            return f"{PARAMETERS.get(found[1], found[1])}={shlex.split(found[2])[0]!r}"
-        if not found[3]:
-            return found[0]
-        word = found[3].replace("-", "_")
-        if word.startswith("no_"):
-            return f"{word.removeprefix('no_')}=False"
-        return PARAMETERS.get(word, word)
-
-    return WORDS.sub(name, sentence)
-
-
-@contextmanager
-def naming_parameters() -> Iterator[None]:
-    """Let errors about options name parameters."""
-    try:
-        yield
-    except (InputError, TypeError) as error:
-        if FLAG.search(str(error)):
-            raise type(error)(name_parameters(str(error))) from None
-        raise
 
 
 class FrameRun:

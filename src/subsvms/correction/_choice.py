@@ -86,7 +86,7 @@ class Choice:
     def __str__(self) -> str:
         chosen = self.chosen
         losses = sorted(one.log_loss for one in self.candidates if one is not chosen)
-        well = "best" if chosen.log_loss <= losses[0] else "as well as any"
+        well = "best" if chosen.log_loss <= losses[0] else "about as well as the best"
         return (
             f"SVMs of {chosen.subset_size:,} rows with a {chosen.breadth} kernel predict the given labels "
             f"{well}: log loss {chosen.log_loss:.3f}, others {losses[0]:.3f} to {losses[-1]:.3f}"

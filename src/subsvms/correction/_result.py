@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from subsvms._pages import FIRST_PORT
 from subsvms._text import format_rate
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
@@ -360,7 +361,7 @@ class Correction:
         self,
         folder: str | os.PathLike | None = None,
         *,
-        port: int = 8765,
+        port: int = FIRST_PORT,
         browser: bool = True,
         block: bool | None = None,
     ) -> Any:

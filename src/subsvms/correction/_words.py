@@ -23,7 +23,7 @@ JUDGES_HALTS = {  # the same, where a judge other than SVMs would be misrepresen
 }
 KEEPERS = {  # the same, in a list of what kept how many labels; where nothing halts it, the rule's threshold
     Halt.SMALL: f"a class with fewer than {FEWEST} rows",
-    Halt.CAPPED: "max_error_rate",
+    Halt.CAPPED: "the limit on changes",
     Halt.TOLD_APART: "features that tell rows apart",
     Halt.UNTESTED: "changes too few to be checked",
     Halt.DUPLICATE: "an equal row with another label",
@@ -83,7 +83,9 @@ def format_keeper(halt: Halt, settings: Settings) -> str:
     """Return what kept a label although another is more probable, in a few words."""
     if halt == Halt.NONE:
         return (
-            "the plain vote" if settings.rule == "majority" else f"min_confidence {settings.min_confidence:g}"
+            "the plain vote"
+            if settings.rule == "majority"
+            else f"a probability of at most {settings.min_confidence:g}"
         )
     return KEEPERS.get(halt, "a safety check")
 

@@ -12,7 +12,7 @@ from subsvms.app.audit.apply import apply_labels
 from subsvms.app.audit.desk import AuditDesk
 from subsvms.app.audit.estimate_desk import EstimateDesk
 from subsvms.app.audit.result import read_result
-from subsvms.app.report import place_audit
+from subsvms.app.report import place_audit, place_final
 from subsvms.app.review.desk import Desk
 from subsvms.app.runs.acts import Act
 from subsvms.app.runs.opened import OpenedRun
@@ -43,9 +43,7 @@ def test_labels_follow_the_audit(finished_audit, tmp_path):
     assert done.n_changed == sum(new != old for new, old in zip(wanted, given, strict=True))
     claim = str(desk.work.audit.claim)
     assert claim in str(done)
-    assert f": 0 rows were decided by people, 50 answered in the audit, and {n_unseen} changed by it." in str(
-        done
-    )
+    assert f"given: 50 were answered in the audit and {n_unseen} were changed by it unseen." in str(done)
     said = " ".join(call("apply", finished_audit.folder, "--output", tmp_path / "g.csv").output.split())
     assert claim in said
     assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "f.csv").read_bytes()
@@ -129,7 +127,7 @@ def test_without_answers_nothing_is_written(made, tmp_path):
         apply_labels(made.folder, output=tmp_path / "f.csv")
     assert not (made.folder / "audit.json").exists()
     AuditDesk(made.folder)
-    with pytest.raises(TableError, match="^Nothing has been decided"):
+    with pytest.raises(TableError, match="^Nothing has been answered in the audit of .*: go on with subsvms"):
         apply_labels(made.folder, output=tmp_path / "f.csv")
 
 
@@ -190,6 +188,43 @@ def test_apply_writes_the_section_of_an_audit_that_goes_on(made, tmp_path):
     assert "The audit goes on: what is said above holds for the answers so far." in section
 
 
+def find_shown(folder):
+    """Return the text of the report that a reader sees."""
+    page = (folder / "report.html").read_text().partition("<body>")[2]
+    page = re.sub(r"<script>.*?</script>|<div hidden>.*?</div>", "", page, flags=re.DOTALL)
+    return " ".join(re.sub("<[^>]*>", "", page).split())
+
+
+def test_after_apply_the_report_names_the_final_table_and_no_other(tmp_path):
+    made = make_folder(tmp_path, missing=(), action="fix")
+    assert "If you agree, use corrected.csv in place of loans.csv." in find_shown(made.folder)
+    answer_all(AuditDesk(made.folder), person_of(made.clean))
+    assert f"The table with these labels is written by subsvms apply {made.folder}" in find_shown(made.folder)
+    done = apply_labels(made.folder)
+    shown = find_shown(made.folder)
+    assert f"Use final.csv: {done.n_changed} of 600 labels differ from those given." in shown
+    assert done.words in shown and "Use final.csv in place of loans.csv." in shown
+    assert f"then subsvms apply {made.folder} --force" in shown
+    for gone in ("use corrected.csv", "were corrected", "is written by"):
+        assert gone not in shown
+    assert shown.count(str(made.folder)) == 3  # to review, to apply, and to repeat the run
+    answer_all(EstimateDesk(made.folder, n_answers=20), person_of(made.clean))
+    assert "Use final.csv: " in find_shown(made.folder)  # the section on an audit leaves the other alone
+    page = place_final(place_audit((made.folder / "report.html").read_text(), None), None)
+    assert digest_bytes(page.encode()) == read_record(made.folder).report
+
+
+def test_after_a_review_the_report_names_the_final_table_too(made, tmp_path):
+    review = Desk(made.folder)
+    row = int(review.rows[0])
+    review.decide_many([Act([review.settle(row, "keep", None)], "Ann")])
+    review.decisions.close()
+    done = apply_labels(made.folder, output=tmp_path / "f.csv")
+    shown = find_shown(made.folder)
+    assert f"Use {tmp_path / 'f.csv'}: {done.changed}." in shown and read_section(made.folder) is None
+    assert f"apply {made.folder} --output {tmp_path / 'f.csv'} --force" in shown
+
+
 def test_a_table_that_cannot_be_written_leaves_the_report_alone(made, tmp_path, monkeypatch):
     answer_all(AuditDesk(made.folder), person_of(made.clean), most=15)
 
@@ -213,14 +248,14 @@ def test_a_report_that_was_changed_is_left_alone(made, tmp_path, change):
     answer_all(AuditDesk(made.folder, n_answers=10, repeat=False), person_of(made.clean))
     done = apply_labels(made.folder, output=tmp_path / "f.csv")
     assert str(done).endswith(
-        f"{str(path)!r} was changed after the run wrote it, so the audit was not added to it: restore it."
+        f"{str(path)!r} was changed after the run wrote it, so nothing was added to it: restore it."
     )
     assert (path.read_bytes() if path.exists() else None) == before
 
 
 def test_names_in_the_report_do_no_harm(made):
     page = (made.folder / "report.html").read_text()
-    said = place_audit(page, {"claims": ["<script>x</script><!-- end of the audit -->"], "people": 1})
+    said = place_audit(page, {"claims": ["<script>x</script><!-- end of audit -->"], "people": 1})
     assert "<script>x" not in said and place_audit(said, None) == page
 
 

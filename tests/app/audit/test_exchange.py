@@ -70,7 +70,7 @@ def test_a_file_gives_nothing_away_and_disarms_formulas(made, tmp_path, form):
     done = write_questions(desk, path)
     assert done.n_questions == 20 and str(done) == (
         f"20 questions are in {path}: fill in the column answer ('no', 'yes', or 'cannot tell'), and enter "
-        "it with --import."
+        f"it with: subsvms audit {desk.folder} --import {path}"
     )
     text = path.read_text()
     for secret in ("default", "suggest", "quality", "confidence", "vote"):

@@ -1,6 +1,8 @@
 """subsvms audit, as its user types it."""
 
+import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -29,17 +31,29 @@ def said(*words, code=0):
     return " ".join(call("audit", *words, code=code).output.split())
 
 
+def test_answers_are_verified_labels_in_the_next_run(corrected, folder):
+    desk = AuditDesk(folder, n_answers=20)
+    answer_all(desk, person_of(corrected.clean))
+    again = folder.with_name("again.subsvms")
+    call("correct", corrected.table, "--label", "default", "--svms", 50, "--quiet", "--decisions", folder,
+         "--output", again)  # fmt: skip
+    found = json.loads((again / "run.json").read_text())
+    assert found["found"]["verified"] == 20
+    assert dict(found["options"]["verified"]) == {row + 1: label for row, label in desk.work.labels.items()}
+    labels = [row["default"] for row in read(again / "corrected.csv")]
+    assert all(labels[row] == corrected.clean[row] for row in desk.work.labels)
+
+
 def test_an_audit_in_files_from_beginning_to_end(corrected, folder, tmp_path):
     assert said(folder, "--status") == "There is no audit yet."
     for n in range(40):
         path = tmp_path / f"{n}.csv"
         written = said(folder, "--answers", 20, "--questions", path)
-        assert (
-            "fill in the column answer ('no', 'yes', or 'cannot tell'), and enter it with --import."
-            in written
-        )
+        assert "fill in the column answer ('no', 'yes', or 'cannot tell'), and enter it with: " in written
         fill_in(path, person_of(corrected.clean))
-        output = said(folder, "--import", path, "--who", "Ann")
+        command = shlex.split(written.partition("enter it with: ")[2])
+        assert command[:2] == ["subsvms", "audit"]
+        output = said(*command[2:], "--who", "Ann")
         if "You checked 20 labels" in output and "(" not in output:
             break
         if n == 0:
@@ -50,7 +64,7 @@ def test_an_audit_in_files_from_beginning_to_end(corrected, folder, tmp_path):
         "subsvms: There is nothing to ask: all questions are answered."
     )
     final = " ".join(call("apply", folder).output.split())
-    assert "20 answered in the audit" in final and "You checked 20 labels" in final
+    assert "20 were answered in the audit" in final and "You checked 20 labels" in final
     labels = [row["default"] for row in read(folder / "final.csv")]
     assert [label or None for label in labels] == AuditDesk(folder).work.audit.labels.tolist()
 

@@ -50,6 +50,39 @@ def test_a_quantity_stops_the_run_and_can_be_taken_for_classes(tmp_path):
     assert "300 rows" in correct(path, "--numeric-classes", "--dry-run").output
 
 
+def test_a_quantity_of_more_numbers_than_there_can_be_classes_says_so(tmp_path):
+    rows, _ = make_rows(300)
+    for i, row in enumerate(rows):
+        row["default"] = str(20 + i)
+    said = correct(write(tmp_path / "loans.csv", rows), code=2).output
+    assert "into a few named ranges; more than 200 cannot be classes." in said
+
+
+def test_a_forgotten_label_lists_the_columns(tmp_path):
+    rows, _ = make_rows(100)
+    path = write(tmp_path / "loans.csv", rows)
+    assert call("correct", path, code=2).output == (
+        "subsvms: --label is missing: name the column of the labels, one of 'id', 'age', 'size', 'colour', "
+        f"'who', 'default', as in subsvms correct {path} --label default\n"
+    )
+    assert "There is no file" in call("correct", tmp_path / "lones.csv", code=2).output
+    (tmp_path / "empty.csv").write_text("")
+    assert "name the column of the labels, as in" in call("correct", tmp_path / "empty.csv", code=2).output
+
+
+def test_a_column_kept_by_request_is_named_everywhere(tmp_path):
+    rows, _ = make_rows(400)
+    for row in rows:
+        row["code"] = {"no": "3", "yes": "4"}[row["default"]]
+    path = write(tmp_path / "loans.csv", rows)
+    said = " ".join(correct(path, "--keep", "code").output.split())
+    words = "'code' was used because you asked for it, though it gives the label away"
+    assert words in said
+    folder = tmp_path / "loans.subsvms"
+    assert words in (folder / "report.html").read_text().replace("&#39;", "'")
+    assert words in " ".join(json.loads((folder / "run.json").read_text())["found"]["notes"])
+
+
 @pytest.mark.parametrize("leak", ["code", "score"])
 def test_noise_is_found_although_a_column_gives_the_label_away(tmp_path, leak):
     rows, clean = make_rows(600, wrong=0.1)

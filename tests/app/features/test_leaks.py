@@ -98,7 +98,11 @@ def test_a_column_that_is_left_out_is_used_if_asked_for(tmp_path):
         "label, and each label with one value. If it was known before the label, use it with --keep code."
     )
     kept = make_features(table, keep=["code"])
-    assert set(kept.sources) == {"code", "length", "width"} and kept.notes == ()
+    assert set(kept.sources) == {"code", "length", "width"} and kept.notes == (
+        "The column 'code' was used because you asked for it, though it gives the label away: each of its "
+        "values goes with one label, and each label with one value. Wrong labels that agree with it cannot "
+        "be found.",
+    )
     assert set(make_features(table, only=["code"]).sources) == {"code"}
     assert_refused("keep names 'kode', which is not a column", make_features, table, keep=["kode"])
 
@@ -136,7 +140,8 @@ def test_a_column_of_libsvm_text_is_left_out_too(tmp_path):
     made = make_features(table)
     assert made.names == ("1", "3") and made.X.shape == (N, 2)
     assert "The column '2' was left out" in made.notes[0] and "--keep 2" in made.notes[0]
-    assert make_features(table, keep=["2"]).names == ("1", "2", "3")
+    kept = make_features(table, keep=["2"])
+    assert kept.names == ("1", "2", "3") and "'2' was used because you asked for it" in kept.notes[-1]
     np.save(tmp_path / "e.npy", values)
     (note,) = make_features(table, features=tmp_path / "e.npy").notes
     assert "The feature 'e.npy[1]' may give the label away" in note and note.endswith("leave it out.")

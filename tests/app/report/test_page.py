@@ -58,7 +58,8 @@ def make_summary(**changes):
         "rows": 32561, "labelled": 32561, "missing": 3, "features": 123, "columns_used": 14,
         "rule": "posterior", "action": "fix", "flagged": 812, "changed": 812, "held_back": 31,
         "error_rate": 0.031, "error_rate_interval": [0.02, 0.05], "explained": True,
-        "expected_precision": 0.93, "kept_by": [["min_confidence 0.8", 30], ["max_error_rate", 1]],
+        "expected_precision": 0.93,
+        "kept_by": [["a probability of at most 0.8", 30], ["the limit on changes", 1]],
         "listing": "Of the 843 labels listed, about 700 are expected to be wrong.",
         "certified": {"share": 0.9, "most": 3},
         "words": ["About 3.1 % of the labels look wrong.", "812 were changed."],
@@ -366,7 +367,7 @@ def test_a_rate_that_is_not_known_has_no_number_and_no_bar():
 
 def test_what_held_labels_back_is_named():
     text = plain_text(render_report(make_summary(), {}))
-    assert "the given one was kept by min_confidence 0.8 (30), max_error_rate (1)" in text
+    assert "the given one was kept by a probability of at most 0.8 (30), the limit on changes (1)" in text
     text = plain_text(render_report(make_summary(kept_by=[["max_error_rate", 31]]), {}))
     assert "the given one was kept by max_error_rate" in text and "(31)" not in text
 

@@ -27,6 +27,8 @@ def test_apply_writes_what_was_decided_and_nothing_else(desk, folder, tmp_path):
     for undecided in ("keep", "suggestion"):
         done = apply_decisions(folder, undecided=undecided, output=tmp_path / f"{undecided}.csv")
         final = read(tmp_path / f"{undecided}.csv")
+        given = [row.pop("default_given") for row in final]  # beside the label, as in corrected.csv
+        assert given == [row["default"] for row in original]
         assert done.n_changed == sum(a != b for a, b in zip(final, original, strict=True))
         assert done.n_followed + done.n_kept == len(desk) - done.n_decided == len(desk) - 3
         words = f"{done.n_kept:,} keep the label as given." if done.n_kept else "follow the suggestion."

@@ -103,14 +103,14 @@ def test_what_kept_a_label_is_said(table):
     """Without a limit or a guard, it is not said that one of them kept a label."""
     run = correct_table(table, Options("default", n_estimators=200, min_confidence=0.97))
     words = " ".join(summarise(run, [], 0).words)
-    assert run.tally.held_back and "but min_confidence 0.97 kept the given one." in words
+    assert run.tally.held_back and "but a probability of at most 0.97 kept the given one." in words
     limited = Options("default", n_estimators=200, min_confidence=0.9, max_error_rate=0.01)
     run = correct_table(table, limited)
     halts = run.correction.judgement.halt[run.correction.held_back].tolist()
     by_confidence, by_limit = halts.count(Halt.NONE), halts.count(Halt.CAPPED)
     assert run.tally.held_back == len(halts) and by_confidence and by_limit
     words = " ".join(summarise(run, [], 0).words)
-    assert f"{by_confidence} by min_confidence 0.9" in words and f"{by_limit} by max_error_rate" in words
+    assert f"{by_confidence} by a probability of at most 0.9, {by_limit} by the limit on changes" in words
 
 
 def test_a_rate_is_not_named_beside_a_wide_interval(table):

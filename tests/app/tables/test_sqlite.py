@@ -35,6 +35,17 @@ def test_the_only_table_is_read(tmp_path, name):
     assert parquet.read_table(tmp_path / "new.parquet")["label"].to_pylist() == ["yes"] * 3
 
 
+def test_of_several_tables_the_only_one_with_the_label_is_read_and_named(tmp_path):
+    path = make(tmp_path / "t.db", "create table people (id, name)", LOANS, ROWS)
+    read = read_table(path, "label")
+    assert read.labels.tolist() == ["no", "yes", None]
+    assert read.notes[0] == (
+        f"Only the table 'loans' of {str(path)!r} has the column 'label': it was read, and 'people' was not."
+    )
+    chosen = read_table(path, "label", query="select * from loans")
+    assert chosen.columns.equals(read.columns) and chosen.notes == read.notes[1:]
+
+
 def test_a_query_chooses_rows_and_columns(tmp_path):
     few = "with few as (select * from loans where label is not null)"
     query = f"{few} select amount as a, label from few order by 1"
@@ -79,6 +90,8 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make("one.db")
     make("two.db", LOANS, ROWS, "create table other (a)")
+    make("same.db", LOANS, ROWS, "create table other (a, label)")
+    make("far.db", "create table loans (id, Label)", "create table other (a)")
     make("none.db", "create table a (b)", "drop table a")
     make("mixed.db", "create table t (label)", "insert into t values (1), ('1')")
     write(tmp_path, b"no database", "text.db")
@@ -86,11 +99,18 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
     write(tmp_path, "a,label\n1,x\n2,y\n")
     for name, query, message in [
         (
-            "two.db",
+            "same.db",
             None,
-            "'two.db' has the tables 'loans', 'other': choose with --query, as in 'select * from",
+            "'same.db' has the column 'label' in the tables 'loans', 'other': choose one, as with --query "
+            "'select * from \"loans\"'.",
         ),
-        ("none.db", None, "'none.db' has no tables: choose with --query"),
+        (
+            "far.db",
+            None,
+            "'far.db' has no table with a column 'label'; its tables and their columns are 'loans' ('id', "
+            "'Label'); 'other' ('a'); did you mean 'Label'?",
+        ),
+        ("none.db", None, "'none.db' has no tables: choose another database."),
         ("two.db", "select * from other", "'two.db' has no column 'label': its columns are 'a'."),
         (
             "one.db",
@@ -152,5 +172,5 @@ def test_a_query_without_end_is_stopped_by_the_memory(tmp_path, monkeypatch):
 
 def test_an_address_of_a_database_is_refused_without_its_password():
     where = "postgresql://ann:secret@host/shop"
-    message = "An address such as postgresql:// cannot be read: save the table, or the answer of"
+    message = "An address such as postgresql:// cannot be read here: save the table, or the answer"
     assert "secret" not in assert_refused(message, read_table, where, "y")

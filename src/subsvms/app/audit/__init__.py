@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from subsvms._pages import FIRST_PORT
 from subsvms.app.audit.desk import AuditDesk, QuestionDesk
 from subsvms.app.audit.estimate_desk import EstimateDesk
-from subsvms.app.review import FIRST_PORT
 
 
 def serve(

@@ -1,13 +1,17 @@
 """Write the table with the labels after an audit, an estimate and a review, whichever there are."""
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from subsvms.app.audit.result import Result, read_decisions, read_result, write_section
 from subsvms.app.review.apply import Applied, Audited, apply_decisions
 from subsvms.app.review.desk import format_count
-from subsvms.app.runs.names import AUDIT
+from subsvms.app.runs.names import AUDIT, CORRECTED
 from subsvms.app.runs.opened import OpenedRun
+from subsvms.app.runs.outputs import get_ending
 from subsvms.exceptions import TableError
 
 
@@ -23,21 +27,45 @@ def apply_labels(
     undecided, output, force
         As in `subsvms.app.review.apply.apply_decisions`.
     """
-    found: list[tuple[OpenedRun, Result]] = []
+    opened: list[tuple[OpenedRun, Result | None]] = []
 
     def find(run: OpenedRun) -> Audited | None:
-        if not (run.folder / AUDIT).exists():
-            return None
-        found.append((run, read_result(run)))
-        return find_audited(*found[-1])
+        result = read_result(run) if (run.folder / AUDIT).exists() else None
+        opened.append((run, result))
+        return None if result is None else find_audited(run, result)
 
     done = apply_decisions(folder, undecided=undecided, output=output, force=force, find_audited=find)
-    for run, result in found:  # the report follows the table: without it, nothing was applied
+    for run, result in opened:  # the report follows the table: without it, nothing was applied
         try:
-            write_section(run, result)
+            write_section(run, result, describe_final(run, done, () if result is None else result.claims))
         except TableError as error:
             done = replace(done, remarks=(*done.remarks, str(error)))
     return done
+
+
+def describe_final(run: OpenedRun, done: Applied, claims: Sequence[str]) -> dict[str, Any]:
+    """Return what the report says about the final table: plain values.
+
+    Parameters
+    ----------
+    run : OpenedRun
+    done : Applied
+    claims : sequence of str
+        Of the audit, which the report has beside it.
+    """
+    inside = done.path.resolve().parent == run.folder.resolve()
+    folder = str(run.folder)
+    output = [] if inside else ["--output", str(done.path)]
+    return {
+        "file": done.path.name if inside else str(done.path),
+        "title": run.title,
+        "before": f"{CORRECTED}{get_ending(run.table)}",
+        "changed": done.changed,
+        "words": done.words,
+        "remarks": [remark for remark in done.remarks if remark not in claims],
+        "review": shlex.join(["subsvms", "review", folder]),
+        "apply": shlex.join(["subsvms", "apply", folder, *output, "--force"]),
+    }
 
 
 def find_audited(run: OpenedRun, result: Result) -> Audited:

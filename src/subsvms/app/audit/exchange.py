@@ -10,6 +10,7 @@ later; "cannot tell" and "?" are answers.
 """
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,18 +42,21 @@ class Questions:
     path : Path
     n_questions : int
     classes : tuple of str
+    command : str
+        That enters the answers.
     """
 
     path: Path
     n_questions: int
     classes: tuple[str, ...]
+    command: str
 
     def __str__(self) -> str:
         shown = ", ".join(map(show, self.classes[:CLASSES_SHOWN]))
         more = ", ..." if len(self.classes) > CLASSES_SHOWN else ""
         return (
             f"{format_count(self.n_questions, 'question is', 'questions are')} in {self.path}: fill in the "
-            f"column {ANSWER} ({shown}{more}, or 'cannot tell'), and enter it with --import."
+            f"column {ANSWER} ({shown}{more}, or 'cannot tell'), and enter it with: {self.command}"
         )
 
 
@@ -99,7 +103,9 @@ def write_questions(desk: QuestionDesk, path: Path, *, force: bool = False) -> Q
     if not rows:
         raise TableError("There is nothing to ask: all questions are answered.")
     write_content(target, form(list_lines(desk, number, rows)))
-    return Questions(path, len(rows), tuple(desk.classes))
+    asked = ["--estimate", str(desk.progress()["n_answers"])] if desk.part == "estimate" else []
+    command = shlex.join(["subsvms", "audit", str(desk.folder), *asked, "--import", str(path)])
+    return Questions(path, len(rows), tuple(desk.classes), command)
 
 
 def list_lines(desk: QuestionDesk, number: int, rows: list[int]) -> list[dict[str, Any]]:

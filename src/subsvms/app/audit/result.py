@@ -1,14 +1,17 @@
 """What an audit, and an estimate, found: labels for the table, sentences, and a section of the report."""
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from subsvms._atomic import explaining, write_whole
 from subsvms.app.audit.store import AuditFile, Book
 from subsvms.app.audit.turns import Sample, Turns, begin_sample, begin_turns, check_state, take
-from subsvms.app.report import place_audit
+from subsvms.app.report import place_audit, place_final
 from subsvms.app.runs.decisions import Decisions, holds_decisions
-from subsvms.app.runs.names import DECISIONS, RECORD, REPORT, SCORES
+from subsvms.app.runs.names import AUDIT, DECISIONS, RECORD, REPORT, SCORES
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.scores import Scores, read_scores
 from subsvms.app.tables.files import digest_bytes, digest_file
@@ -91,6 +94,16 @@ def read_own_scores(run: OpenedRun) -> Scores:
     return scores
 
 
+def read_answered(folder: Path) -> dict[int, Any]:
+    """Return the labels that people gave in the audit and for the estimate of a folder, by row from 1.
+
+    Those that an audit changed without anybody having seen them are not among them.
+    """
+    if not (folder / AUDIT).exists():
+        return {}
+    return read_result(OpenedRun(folder, "its audit")).answered
+
+
 def read_decisions(run: OpenedRun) -> dict[int, Any]:
     """Return the labels that people decided on the review page, by row from 1; None for rows left out."""
     path = run.folder / DECISIONS
@@ -110,19 +123,33 @@ def read_decisions(run: OpenedRun) -> dict[int, Any]:
 # The report
 
 
-def write_section(run: OpenedRun, result: Result) -> None:
-    """Write what was found into the report of the run; without this section it is as the run wrote it."""
+def write_section(run: OpenedRun, result: Result | None, final: Mapping[str, Any] | None = None) -> None:
+    """Write what was found into the report of the run; without these sections it is as the run wrote it.
+
+    Parameters
+    ----------
+    run : OpenedRun
+    result : Result or None
+        Of an audit or an estimate; None to leave what the report says about one.
+    final : mapping, optional
+        About the table that `subsvms apply` wrote, as `place_final` takes it; by default what the report says
+        about one is left.
+    """
     path = run.folder / REPORT
     with explaining(path):
         page = path.read_bytes().decode(errors="replace") if path.is_file() else ""
-        before = place_audit(page, None)
+        before = place_audit(place_final(page, None) or "", None)
         if before is None or digest_bytes(before.encode()) != run.record.report:
             raise TableError(
-                f"{str(path)!r} was changed after the run wrote it, so the audit was not added to it: "
-                "restore it."
+                f"{str(path)!r} was changed after the run wrote it, so nothing was added to it: restore it."
             )
-        after = place_audit(page, describe_result(result))
-        assert after is not None
+        after: Any = page
+        if result is not None:
+            told = describe_result(result)
+            if final is None:
+                told["apply"] = shlex.join(["subsvms", "apply", str(run.folder)])
+            after = place_audit(page, told)
+        after = after if final is None else place_final(after, final)
         if after != page:
             write_whole(path, after.encode())
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from subsvms._pages import FIRST_PORT
 from subsvms.app.cli.review import Folder
 from subsvms.app.cli.shared import app, print_text
 
@@ -51,7 +52,7 @@ def audit(
     ] = False,
     port: Annotated[
         int, typer.Option(min=1, max=65535, help="First port to try; ports in use are skipped.")
-    ] = 8765,
+    ] = FIRST_PORT,
     browser: Annotated[bool, typer.Option(help="Whether to open the page in a browser.")] = True,
     force: Annotated[
         bool, typer.Option("--force", help="For --questions: replace an existing file.")

@@ -110,7 +110,8 @@ def correct(
     decisions: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of an earlier run on FILE: labels decided there count as verified.",
+            help="Folder of an earlier run on FILE: labels that people decided there, or answered in an "
+            "audit, count as verified.",
             rich_help_panel=RULE,
         ),
     ] = None,
@@ -191,16 +192,19 @@ def correct(
     where: str | list[str] = ""
     column = ""
     if from_run is None:  # before the imports, which take seconds
-        where, column = check_file_and_label(file, label)
+        how = read_options(format, encoding, separator, sheet, query)
+        where, column = check_file_and_label(file, label, how)
         check_there(where)
 
     from joblib import effective_n_jobs
     from rich.console import Console
 
+    from subsvms.app.audit.result import read_answered
     from subsvms.app.cli.terminal import show_summary, showing_progress
     from subsvms.app.large.job import do_job_in_parts
     from subsvms.app.runs.job import do_job, read_verified, repeat_options
     from subsvms.app.runs.options import Options
+    from subsvms.app.tables.files import is_address
 
     expected = base = None
     if from_run is not None:
@@ -210,7 +214,7 @@ def correct(
     else:
         verified: tuple = ()
         if decisions is not None:
-            verified, expected = read_verified(decisions, column)
+            verified, expected = read_verified(decisions, column, read_answered)
         options = Options.from_flags(
             label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
             min_confidence=min_confidence, svms=svms, kernel=kernel, seed=seed,
@@ -233,7 +237,8 @@ def correct(
                 expected=expected, base=base, **outputs,
             )  # fmt: skip
     if dry_run:
-        command = shlex.join(["subsvms", *(word for word in context.obj if word != "--dry-run")])
+        words = (word for word in context.obj if word != "--dry-run")
+        command = shlex.join(["subsvms", *("ADDRESS" if is_address(word) else word for word in words)])
         summary = replace(summary, next=[*summary.next, f"To write the result: {command}"])
     if as_json:
         print_json(asdict(summary))
@@ -292,24 +297,56 @@ def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:
             raise InputError(f"--from takes all settings from the record of the run: leave out {shown}.")
 
 
-def check_file_and_label(file: str | None, label: str | None) -> tuple[str, str]:
-    """Return the file and its label column; raise an error if one of them was not given."""
+def check_file_and_label(file: str | None, label: str | None, how: dict[str, Any]) -> tuple[str, str]:
+    """Return the file and its label column; raise an error if one of them was not given.
+
+    Parameters
+    ----------
+    file, label : str or None
+    how : dict
+        How to read the file, as `read_table` takes it, to name its columns.
+    """
+    from subsvms.app.tables.files import is_address, name_some
     from subsvms.exceptions import InputError
 
-    if file is None or label is None:
-        what = "FILE" if file is None else "--label"
+    if file is None:
         raise InputError(
-            f"{what} is missing: name the file and its label column, as in subsvms correct loans.csv --label "
+            "FILE is missing: name the file and its label column, as in subsvms correct loans.csv --label "
             "default."
         )
+    if label is None:
+        check_there(file)
+        columns = list_columns(file, how)
+        shown = "ADDRESS" if is_address(file) else file  # which may hold a password
+        last = shlex.join(["subsvms", "correct", shown, "--label", columns[-1] if columns else "default"])
+        found = f", one of {name_some(columns)}" if columns else ""
+        raise InputError(f"--label is missing: name the column of the labels{found}, as in {last}")
     return file, label
+
+
+def list_columns(file: str, how: dict[str, Any]) -> list[str]:
+    """Return the names of the columns of a file that fits in memory; none if it cannot be read."""
+    from subsvms.app.large.job import fits_in_memory
+    from subsvms.app.tables.files import is_address
+    from subsvms.app.tables.table import read_table
+    from subsvms.exceptions import InputError
+
+    try:
+        if file == "-" or is_address(file) or not fits_in_memory(file, how["format"]):
+            return []
+        table = read_table(file, None, **how)
+    except InputError:  # which the command with a label will report
+        return []
+    return ["label"] if table.matrix is not None else table.columns.column_names  # LIBSVM text has no names
 
 
 def check_there(file: str) -> None:
     """Raise an error if there is no such file or folder, and no file that matches such a pattern."""
-    from subsvms.app.tables.files import find_files
+    from subsvms.app.tables.files import find_files, is_address
 
-    if not Path(file).is_dir():  # what a folder must hold is for those to say who read it
+    if not Path(file).is_dir() and not is_address(
+        file
+    ):  # what a folder must hold is for those to say who read it
         find_files(file)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from subsvms._pages import FIRST_PORT
 from subsvms.app.cli.shared import app, print_text
 
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
@@ -15,7 +16,7 @@ def review(
     folder: Folder,
     port: Annotated[
         int, typer.Option(min=1, max=65535, help="First port to try; ports in use are skipped.")
-    ] = 8765,
+    ] = FIRST_PORT,
     browser: Annotated[bool, typer.Option(help="Whether to open the page in a browser.")] = True,
 ) -> None:
     """Open a page on this machine to review suspicious labels.

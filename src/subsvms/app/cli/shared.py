@@ -91,7 +91,7 @@ LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
 
 FILE_HELP = (
     "CSV, Excel, OpenDocument, JSON, Parquet, Arrow, Stata, SPSS, SQLite or LIBSVM text, compressed or not; "
-    "a folder of Hugging Face's datasets; - is standard input."
+    "a folder of Hugging Face's datasets; the address of a database, with --query; - is standard input."
 )
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
 Label = Annotated[str, typer.Option(help="Name of the label column.")]
@@ -145,7 +145,8 @@ Sheet = Annotated[
 Query = Annotated[
     str | None,
     typer.Option(
-        help="SQL that gives the table, for a database; by default its only table.", rich_help_panel=READING
+        help="SQL that gives the table, for a database; by default the only one with the label.",
+        rich_help_panel=READING,
     ),
 ]
 Missing = Annotated[

@@ -2,8 +2,9 @@
 
 Text is read as numbers if nearly all of it looks like numbers; the rest then counts as missing, with a note.
 Codes such as 007 stay text. A column is an identifier if none of its values occurs twice, and they are short
-text, or a running number (whole, and increasing or decreasing down the table or without a gap), or whole with
-a name such as customer_id. `leaks.py` says which give the label away.
+text, or a running number (whole, and without a gap, or counting up or down the table with few of them), or
+whole with a name such as customer_id. Sorted measurements with wide gaps, such as prices, are features.
+`leaks.py` says which give the label away.
 """
 
 import re
@@ -18,6 +19,7 @@ MIN_NUMERIC = 0.95  # share of the values that must be numbers in a column of nu
 CODES = 0.01  # share of values like 007 above which a column holds codes, not numbers
 MIN_ROWS = 20  # in fewer rows it means little that all values differ or match the labels
 SHORT_TEXT = 3.0  # words on average; reviews and comments are longer, names and codes are not
+MAX_STEP = 10  # on average, of numbers that count up
 PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)$"
 DECIMAL_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$"
@@ -229,6 +231,7 @@ def why_useless(values: np.ndarray, name: str = "") -> str | None:
     if values.dtype.kind != "f" or np.any(present != np.round(present)):
         return None
     steps = np.diff(present)
-    is_sorted = np.all(steps > 0) or np.all(steps < 0)
-    fills_its_range = present.max() - present.min() == n_distinct - 1
-    return "identifier" if is_sorted or fills_its_range or IDENTIFIER_NAME.search(name) else None
+    span = present.max() - present.min()
+    counts = (np.all(steps > 0) or np.all(steps < 0)) and span <= MAX_STEP * n_distinct
+    fills_its_range = span == n_distinct - 1
+    return "identifier" if counts or fills_its_range or IDENTIFIER_NAME.search(name) else None

@@ -21,7 +21,7 @@ USES = {
 }
 LEFT_OUT = {
     "constant": "only one value, or none",
-    "identifier": "never repeats a value, as identifiers do",
+    "identifier": "never repeats a value, as identifiers do; --keep would use it",
     "type": "values other than numbers, text and dates",
     "leak": "gives the label away; --keep would use it",
     "asked": "left out by an option",

@@ -189,6 +189,22 @@ def format_left_out(leaks: dict[str, Leak]) -> list[str]:
     ]
 
 
+def format_requested(leaks: dict[str, Leak]) -> list[str]:
+    """Return a note on columns that were used because the user named them, though they would be left out."""
+    if not leaks:
+        return []
+    names = list(leaks)
+    if len(names) == 1:
+        return [
+            f"The column {show(names[0])} was used because you asked for it, though it gives the label away: "
+            f"{leaks[names[0]].words}. Wrong labels that agree with it cannot be found."
+        ]
+    return [
+        f"The columns {_name_some(names)} were used because you asked for them, though each gives the label "
+        f"away: {leaks[names[0]].words}. Wrong labels that agree with them cannot be found."
+    ]
+
+
 def format_kept(leaks: dict[str, Leak], what: str = "column", option: str = "--exclude") -> list[str]:
     """Return a note on suspected columns that were used, by name; without an option none is named."""
     if not leaks:

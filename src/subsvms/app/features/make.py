@@ -5,7 +5,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -21,6 +21,7 @@ from subsvms.app.features.leaks import (
     find_leak,
     format_kept,
     format_left_out,
+    format_requested,
     is_left_out,
     measure_missed,
 )
@@ -33,7 +34,7 @@ MIN_CORRELATION = 0.9  # with a class, above which a ready-made feature may give
 DROPPED = "Not used: "  # how a note on an omitted column begins
 REASONS = {
     "constant": ("hold", "only one value or none"),
-    "identifier": ("never repeat", "a value, as identifiers do"),
+    "identifier": ("never repeat", "a value, as identifiers do (to use one: --keep)"),
     "type": ("hold", "values other than numbers, text and dates"),
 }
 
@@ -107,7 +108,7 @@ def make_features(
     >>> made.X.shape, made.names
     ((40, 4), ('size', 'colour=blue', 'colour=red', 'colour=missing'))
     >>> made.notes
-    ("Not used: the column 'id' never repeats a value, as identifiers do.",)
+    ("Not used: the column 'id' never repeats a value, as identifiers do (to use one: --keep).",)
     """
     exclude, only, keep = (
         _as_names(names, option) for names, option in ((exclude, "exclude"), (only, "only"), (keep, "keep"))
@@ -145,7 +146,7 @@ def make_features(
 
 def _leave_out_leaks(table, meanings, columns, asked):
     """Return the columns that do not give the label away, or are asked for; the others; and notes on them."""
-    found = {name: find_leak(values, table.codes) for name, values in columns.items() if name not in asked}
+    found = {name: find_leak(values, table.codes) for name, values in columns.items()}
     suspects = {name: leak for name, leak in found.items() if leak is not None}
     if not suspects:
         return columns, {}, []
@@ -154,11 +155,11 @@ def _leave_out_leaks(table, meanings, columns, asked):
     if others:
         X, *_ = fit_encoder({name: meanings[name] for name in others}, others)
         missed = measure_missed(X, table.codes)
-    left_out, used = _divide(suspects, missed)
+    left_out, notes = _divide(suspects, missed, asked)
     if len(left_out) == len(columns):
         _refuse_leaks(table, left_out)
     columns = {name: values for name, values in columns.items() if name not in left_out}
-    return columns, left_out, [*format_left_out(left_out), *format_kept(used)]
+    return columns, left_out, notes
 
 
 def _refuse_leaks(table: LabelledTable, left_out: dict[str, Leak]) -> NoReturn:
@@ -170,28 +171,33 @@ def _refuse_leaks(table: LabelledTable, left_out: dict[str, Leak]) -> NoReturn:
     )
 
 
-def _divide(suspects: dict[str, Leak], missed: float | None) -> tuple[dict[str, Leak], dict[str, Leak]]:
-    """Return the suspected columns that are left out, and those that are used."""
-    left_out = {name: leak for name, leak in suspects.items() if is_left_out(leak, missed)}
-    return left_out, {name: leak for name, leak in suspects.items() if name not in left_out}
+def _divide(
+    suspects: dict[str, Leak], missed: float | None, asked: Container[str]
+) -> tuple[dict[str, Leak], list[str]]:
+    """Return the suspected columns that are left out, which are not asked for, and notes on all of them."""
+    leaking = {name: leak for name, leak in suspects.items() if is_left_out(leak, missed)}
+    left_out = {name: leak for name, leak in leaking.items() if name not in asked}
+    requested = {name: leak for name, leak in leaking.items() if name in asked}
+    used = {name: leak for name, leak in suspects.items() if name not in leaking and name not in asked}
+    return left_out, [*format_left_out(left_out), *format_requested(requested), *format_kept(used)]
 
 
 def _scale_columns(table, chosen, asked):
     """Return the features of LIBSVM text, without columns that give the label away."""
     made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in chosen], table.name))
-    leaks = _find_leaking_features(made, table)
-    suspects = {name: leak for name, leak in leaks.items() if name not in asked}
+    suspects = _find_leaking_features(made, table)
     if not suspects:
         return made
     places = [place for place, name in enumerate(made.names) if name not in suspects]
-    left_out, used = _divide(suspects, measure_missed(made.X[:, places], table.codes) if places else None)
+    missed = measure_missed(made.X[:, places], table.codes) if places else None
+    left_out, notes = _divide(suspects, missed, asked)
     if left_out and set(made.names) <= left_out.keys():
         _refuse_leaks(table, left_out)
     if left_out:
         kept = [name for name in chosen if name not in left_out]
         made = Features(*SparseScaler.fit(table.matrix, [int(name) for name in kept], table.name))
         made = replace(made, left_out=dict.fromkeys(left_out, "leak"))
-    return _add_notes(made, [*format_left_out(left_out), *format_kept(used)])
+    return _add_notes(made, notes)
 
 
 def _add_notes(made, notes):

@@ -41,7 +41,7 @@ from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, get_version, summarise
 from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
-from subsvms.app.tables.files import digest_file, show, split_suffix
+from subsvms.app.tables.files import digest_file, is_address, show, split_suffix
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.hugging_face import find_class_names, is_data_set
 from subsvms.app.tables.labels import Labels
@@ -61,7 +61,7 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
     where : str or list of str
     format : str, optional
     """
-    if isinstance(where, str) and (where == "-" or not where):
+    if isinstance(where, str) and (where == "-" or not where or is_address(where)):
         return True
     if isinstance(where, str) and Path(where).is_dir() and not is_data_set(Path(where)):
         return False
@@ -169,6 +169,8 @@ def do_job_in_parts(
 
 def check_possible(where: str | list[str]) -> None:
     """Raise an error if this cannot be done in parts."""
+    if is_address(where):
+        raise TableError("A database cannot be read in parts: save its answer as Parquet, and correct that.")
     if where == "-":
         raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
 

@@ -18,7 +18,8 @@ from subsvms.app.report.row_map import MAX_FLAGGED, MAX_OTHERS
 from subsvms.app.report.rows import render_rows
 from subsvms.app.report.text import format_interval, format_percent, largest, open_templates, read_number
 
-AUDIT_BEGINS, AUDIT_ENDS = "<!-- audit -->", "<!-- end of the audit -->"  # text from a table cannot say so
+# What is said later goes there, so that the page without it is the one that the run wrote.
+PLACES = ("verdict", "verdict_end", "section", "audit", "found", "classes", "steps", "steps_end", "files")
 LIMITS = {
     "lines": 200,  # of a table
     "tall": 12,  # lines of a table that is shown at full height
@@ -78,7 +79,7 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
             shown_changes=choose_changes(summary.get("certified")),
             pieces=render_rows(summary.get("worst") or [], rule=summary.get("rule")),
             charts={name: Markup(svg) for name, svg in charts.items()},
-            place_of_audit=Markup(AUDIT_BEGINS + AUDIT_ENDS),
+            places={name: Markup("".join(mark_place(name))) for name in PLACES},
         )
     )  # fmt: skip
 
@@ -89,10 +90,10 @@ def place_audit(page: str, audit: Mapping[str, Any] | None) -> str | None:
     Parameters
     ----------
     page : str
-        As `render_report` or this function returned it.
+        As `render_report` or these functions returned it.
     audit : mapping or None
-        "claims", "finished", "people", "last", "figures" and "rings"; missing entries are left out. No text
-        in it is trusted. None for no section.
+        "claims", "finished", "people", "last", "figures", "rings" and "apply"; missing entries are left out.
+        No text in it is trusted. None for no section.
 
     Returns
     -------
@@ -106,13 +107,61 @@ def place_audit(page: str, audit: Mapping[str, Any] | None) -> str | None:
     >>> "50 labels &amp; changed 130." in longer, place_audit(longer, None) == page
     (True, True)
     """
-    begin, found, rest = page.partition(AUDIT_BEGINS)
-    _, ended, after = rest.partition(AUDIT_ENDS)
-    if not (found and ended):
-        return None
     template = open_templates().get_template("audit.html")
-    section = "" if audit is None else template.render(audit=audit, limits=LIMITS)
-    return begin + AUDIT_BEGINS + section + AUDIT_ENDS + after
+    return fill_places(page, {"audit": "" if audit is None else template.render(audit=audit, limits=LIMITS)})
+
+
+def place_final(page: str, final: Mapping[str, Any] | None) -> str | None:
+    """Return a report that says which table to use after people decided, or without that.
+
+    What the run said about its own table is then marked as such, and its advice is hidden.
+
+    Parameters
+    ----------
+    page : str
+        As `render_report` or these functions returned it.
+    final : mapping or None
+        "file", "title", "before", "changed", "words", "remarks", "review" and "apply". No text in it is
+        trusted.
+
+    Returns
+    -------
+    str or None
+        None if the page has no places for it.
+
+    Examples
+    --------
+    >>> page = render_report({"title": "loans.csv"}, {})
+    >>> final = {"file": "final.csv", "before": "corrected.csv", "changed": "3 of 9 labels differ"}
+    >>> longer = place_final(page, final)
+    >>> "Use <bdi>final.csv</bdi>: 3 of 9 labels differ." in longer, place_final(longer, None) == page
+    (True, True)
+    """
+    pieces: Any = open_templates().get_template("final.html").module
+    names = {name: "end" if name.endswith("_end") else name for name in PLACES if name != "audit"}
+    return fill_places(
+        page, {name: "" if final is None else getattr(pieces, piece)(final) for name, piece in names.items()}
+    )
+
+
+def fill_places(page: str, pieces: Mapping[str, str]) -> str | None:
+    """Return a page with these pieces of HTML, by place, in place of what it had there; None without a place.
+
+    A page may lack places that are in parts which are not shown, but not the one of audits.
+    """
+    if mark_place("audit")[0] not in page:
+        return None
+    for name, piece in pieces.items():
+        begin, end = mark_place(name)
+        before, _, rest = page.partition(begin)
+        _, found, after = rest.partition(end)
+        page = f"{before}{begin}{piece}{end}{after}" if found else page
+    return page
+
+
+def mark_place(name: str) -> tuple[str, str]:
+    """Return what begins and ends a place in the page; text from a table cannot say so."""
+    return f"<!-- {name} -->", f"<!-- end of {name} -->"
 
 
 @cache

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from subsvms._pages import FIRST_PORT
 from subsvms.app.review.desk import Desk
-
-FIRST_PORT = 8765
 
 
 def serve(

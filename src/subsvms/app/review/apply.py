@@ -18,7 +18,7 @@ from subsvms.app.large.final import check_final, write_final
 from subsvms.app.review.desk import Desk, format_count
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.names import FINAL
-from subsvms.app.runs.outputs import get_ending
+from subsvms.app.runs.outputs import get_ending, show_given
 from subsvms.app.tables.files import show
 from subsvms.app.tables.table import find_output_format, keep_rows, write_table
 from subsvms.exceptions import TableError
@@ -78,21 +78,37 @@ class Applied:
     remarks: tuple[str, ...] = ()
     n_dropped: int = 0
 
-    def __str__(self) -> str:
-        changed = "differs from the one given" if self.n_changed == 1 else "differ from those given"
+    @property
+    def sources(self) -> str:
+        """Where the labels come from, as far as people and audits gave them."""
+        parts = []
+        if self.n_decided or not (self.n_answered or self.n_unseen):
+            parts.append(f"{format_count(self.n_decided, 'row was', 'rows were')} decided by people")
+        if self.n_answered:
+            was = "" if parts else " was" if self.n_answered == 1 else " were"
+            parts.append(f"{self.n_answered:,}{was} answered in the audit")
+        if self.n_unseen:
+            parts.append(f"{self.n_unseen:,} {'was' if self.n_unseen == 1 else 'were'} changed by it unseen")
+        return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+    @property
+    def changed(self) -> str:
+        """How many labels differ from the given ones."""
+        differ = "differs from the one given" if self.n_changed == 1 else "differ from those given"
+        return f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {differ}"
+
+    @property
+    def words(self) -> str:
+        """What became of the labels, in sentences."""
         followed = format_count(self.n_followed, "follows the suggestion", "follow the suggestion")
         kept = format_count(self.n_kept, "keeps the label as given", "keep the label as given")
         rest = " and ".join([followed] * (self.n_followed > 0) + [kept] * (self.n_kept > 0))
-        decided = f"{format_count(self.n_decided, 'row was', 'rows were')} decided by people"
-        if self.n_answered or self.n_unseen:
-            decided += f", {self.n_answered:,} answered in the audit, and {self.n_unseen:,} changed by it"
         dropped = format_count(self.n_dropped, "row is left out.", "rows are left out.")
-        text = (
-            f"{self.n_changed:,} of {format_count(self.n_rows, 'label')} {changed}: {decided}."
-            f"{rest and f' Of the other issues, {rest}.'}{f' {dropped}' * (self.n_dropped > 0)} The table is "
-            f"in {self.path}."
-        )
-        return " ".join([text, *self.remarks])
+        out = f" {dropped}" * (self.n_dropped > 0)
+        return f"{self.changed}: {self.sources}.{rest and f' Of the other issues, {rest}.'}{out}"
+
+    def __str__(self) -> str:
+        return " ".join([self.words, f"The table is in {self.path}.", *self.remarks])
 
 
 def apply_decisions(
@@ -135,11 +151,7 @@ def apply_decisions(
         )
         answers = unseen | answered
         if not decided and not dropped and not answers and undecided == "keep":
-            folder = shlex.quote(str(desk.folder))
-            raise TableError(
-                f"Nothing has been decided in {str(desk.folder)!r}, so nothing was written: decide with "
-                f"subsvms review {folder}, or follow the suggestions with --undecided suggestion."
-            )
+            raise TableError(format_nothing_decided(desk.folder, audited.complete))
         if undecided == "suggestion":
             fills = desk.options.fill_missing and desk.record.found.explained
             acted = np.flatnonzero((desk.flagged & (not audited.complete)) | ((desk.given < 0) & fills))
@@ -204,8 +216,36 @@ def write_decided(desk: Desk, path: Path, changes: dict[int, Any], dropped: set[
     for row, label in changes.items():
         labels[row - 1] = label
     keep[[row - 1 for row in dropped]] = False
-    write_table(table if keep.all() else keep_rows(table, keep), path, labels[keep], force=force)
+    kept = table if keep.all() else keep_rows(table, keep)
+    write_table(kept, path, labels[keep], show_given(kept), force=force)
     return int(sum(map(ne, labels[keep], table.labels[keep])))
+
+
+def format_nothing_decided(folder: Path, audited: bool) -> str:
+    """Return that nothing was written, and what to do, in a sentence.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    audited : bool
+        Whether an audit has begun, though it has no answers.
+
+    Examples
+    --------
+    >>> format_nothing_decided(Path("a.subsvms"), True).partition(",")[0]
+    "Nothing has been answered in the audit of 'a.subsvms'"
+    """
+    command = shlex.quote(str(folder))
+    if audited:
+        return (
+            f"Nothing has been answered in the audit of {str(folder)!r}, so nothing was written: go on with "
+            f"subsvms audit {command}, or decide with subsvms review {command}."
+        )
+    return (
+        f"Nothing has been decided in {str(folder)!r}, so nothing was written: decide with subsvms review "
+        f"{command}, or follow the suggestions with --undecided suggestion."
+    )
 
 
 def format_undone(n_rows: int) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.review import FIRST_PORT, serve
+from subsvms._pages import FIRST_PORT
+from subsvms.app.review import serve
 from subsvms.app.review.desk import Desk, format_count
 
 PATIENCE = 0.2  # seconds between looks for Ctrl-C while a program waits

@@ -18,10 +18,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from subsvms.app.tables.files import digest_file, show
+from subsvms.app.tables.files import SQLITE, digest_file, show
 from subsvms.exceptions import TableError
 
-HEADER = b"SQLite format 3\0"  # how every such file begins
 FORMAT = 3
 APPLICATION = int.from_bytes(b"SVMd", "big")  # in the header of the file
 REFUSE = "BEGIN SELECT RAISE(ABORT, 'history is append-only'); END"
@@ -123,9 +122,9 @@ class DecisionFile:
                 path.touch(exist_ok=False)
             before = self._look()[0]
             with path.open("rb") as file:
-                if file.read(len(HEADER)) not in (
+                if file.read(len(SQLITE)) not in (
                     b"",
-                    HEADER,
+                    SQLITE,
                 ):  # SQLite takes a short file for empty
                     raise self.damaged("not a SQLite database")
             self.connection = sqlite3.connect(path, timeout=30, check_same_thread=False, isolation_level=None)

@@ -1,6 +1,5 @@
 """issues.parquet, the suspicious labels of a run, as programs read it that show them."""
 
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.runs.names import ISSUES
-from subsvms.app.tables.arrow import check_values
-from subsvms.app.tables.files import first_sentence, show
+from subsvms.app.runs.stored import check_shares, read_stored
 from subsvms.app.tables.labels import plain_type
 from subsvms.app.tables.table import LabelledTable, find_free
-from subsvms.exceptions import TableError
 
 DIGITS = 4  # of probabilities in a file; more would say nothing
 UNKNOWN = ("given_label", "label_quality", "confidence", "vote_share")  # null where there is none
@@ -63,33 +60,14 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
     table : LabelledTable
         The one that was corrected. Its own columns are left out.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    path = folder / ISSUES
-    if not path.is_file():
-        raise TableError(
-            f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
-            f"again (--decisions {shlex.quote(str(folder))} keeps what was decided)."
-        )
     schema = make_schema(get_label_type(table))
-    try:
-        with parquet.ParquetFile(path) as file:
-            found = check_values(file.read().select(schema.names))
-        check_issues(found, schema, len(table), table.classes)
-    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-        raise describe_damage(path, error) from None
-    return found
+    return read_stored(
+        folder / ISSUES, schema, lambda found: check_issues(found, schema, len(table), table.classes)
+    )
 
 
-def describe_damage(path: Path, error: Exception) -> TableError:
-    """Return the error about a file of issues that cannot be read, or says what cannot be true."""
-    reason = show(first_sentence(error))
-    return TableError(f"{str(path)!r} is damaged ({reason}): run subsvms correct again.")
-
-
-def check_issues(found: Any, schema: Any, n_rows: int, classes: list) -> None:
-    """Raise a ValueError if what issues say about a table has a wrong type or cannot be true.
+def check_issues(found: Any, schema: Any, n_rows: int, classes: list) -> Any:
+    """Return what issues say about a table; raise a ValueError if that cannot be true.
 
     Parameters
     ----------
@@ -103,12 +81,6 @@ def check_issues(found: Any, schema: Any, n_rows: int, classes: list) -> None:
     """
     from pyarrow import compute
 
-    for wanted in schema:
-        column = found[wanted.name]
-        if not column.type.equals(wanted.type):
-            raise ValueError(f"{wanted.name} is of type {column.type}, not {wanted.type}")
-        if column.null_count and not wanted.nullable:
-            raise ValueError(f"{wanted.name} is missing in some rows")
     sides = (compute.list_flatten(found[side]) for side in SIDES if side in schema.names)
     for rows in (found["row"], *sides):
         if rows.null_count or not np.all((rows.to_numpy() >= 1) & (rows.to_numpy() <= n_rows)):
@@ -117,7 +89,5 @@ def check_issues(found: Any, schema: Any, n_rows: int, classes: list) -> None:
         raise ValueError("a row is listed twice")
     if not set(compute.unique(found["suggested_label"]).to_pylist()) <= set(classes):
         raise ValueError("the table has no such class")
-    for name in ("label_quality", "confidence", "vote_share"):
-        values = found[name].drop_null().to_numpy()
-        if not np.all((values >= 0) & (values <= 1)):
-            raise ValueError(f"{name} must be between 0 and 1")
+    check_shares(found, ("label_quality", "confidence", "vote_share"))
+    return found

@@ -1,7 +1,8 @@
 """Correct a file and leave a folder: the whole job, from bytes to files."""
 
+import hashlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from operator import itemgetter
@@ -14,9 +15,20 @@ from subsvms.app.runs.describe import describe_worst
 from subsvms.app.runs.folder import fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, saving_model
-from subsvms.app.runs.names import CORRECTED, DECISIONS, ISSUES, LISTED, RECORD, REPORT, SCORES, UNFINISHED
+from subsvms.app.runs.names import (
+    CORRECTED,
+    DECISIONS,
+    ISSUES,
+    LISTED,
+    RECORD,
+    REPORT,
+    SCORES,
+    TABLE,
+    UNFINISHED,
+)
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import (
+    as_storable,
     choose_place,
     get_ending,
     write_corrected,
@@ -28,8 +40,10 @@ from subsvms.app.runs.run import Clock, Run, correct_table
 from subsvms.app.runs.scores import Scores, write_scores
 from subsvms.app.runs.summary import Summary, summarise
 from subsvms.app.runs.tally import add_doubt
-from subsvms.app.tables.files import check_target, digest_file, show
-from subsvms.app.tables.table import read_table
+from subsvms.app.tables.arrow import render_arrow
+from subsvms.app.tables.database import read_database
+from subsvms.app.tables.files import check_target, digest_file, is_address, show
+from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.exceptions import TableError
 
 DESCRIPTIONS = {
@@ -57,7 +71,8 @@ def do_job(
     Parameters
     ----------
     where : str or list of str
-        A file, "-" for standard input, or a pattern or list of Parquet or Feather files.
+        A file, "-" for standard input, a pattern or list of Parquet or Feather files, or the address of a
+        database.
     options, features, n_jobs
         As in `subsvms.app.runs.run.correct_table`.
     output : Path, optional
@@ -77,7 +92,7 @@ def do_job(
     """
     clock = Clock()
     announce("reading the table")
-    table = read_table(where, options.label, **options.reading)
+    table, options, inputs = read_input(where, options)
     if expected is not None:
         check_unchanged("The table", table.digest, expected.sha256)
         if features is not None and expected.features_sha256 is not None:
@@ -85,19 +100,40 @@ def do_job(
     if options.action == "weight" and table.format == "svmlight":
         raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
     place = None if dry_run else choose_place(table, output, reviewed=bool(options.verified))
+    if place is not None and inputs:
+        table = replace(table, name=repr(str(place / TABLE)), paths=(place / TABLE,), format="parquet")
     if place is not None:  # before work that may take minutes
         prepare_place(place, force=force)
         if model is not None:
-            inputs = [*table.paths, *([] if features is None else [Path(features)])]
-            check_model_place(model, place, inputs, force=force)
+            read = [*table.paths, *([] if features is None else [Path(features)])]
+            check_model_place(model, place, read, force=force)
     clock.lap("reading")
     run = correct_table(table, options, features=features, n_jobs=n_jobs)
     run = replace(run, seconds=clock.laps | run.seconds)
     issues, summary = describe_run(run, place, model)
     if place is not None:
         announce("writing")
-        write_folder(run, issues, summary, place, force=force)
+        files = [*summary.files, *([TABLE, "the answer of the database"] for _ in inputs)]
+        summary = replace(summary, files=files)
+        write_folder(run, issues, summary, place, force=force, inputs=inputs)
     return summary
+
+
+def read_input(where: str | list[str], options: Options) -> tuple[LabelledTable, Options, dict[str, bytes]]:
+    """Return the table, options that read it again, and the bytes of what only the folder of the run holds.
+
+    The answer of a database is kept there, so that its address, which may hold a password, need not be.
+    """
+    if not is_address(where):
+        return read_table(where, options.label, **options.reading), options, {}
+    how = options.reading
+    asked = [name for name in ("format", "encoding", "separator", "sheet") if how.pop(name) is not None]
+    if asked:
+        raise TableError(f"The address of a database takes --query alone: leave out --{asked[0]}.")
+    table = read_database(str(where), options.label, **how)
+    data = render_arrow(as_storable(table.columns), "parquet")
+    table = replace(table, digest=hashlib.sha256(data).hexdigest())
+    return table, replace(options, query=None), {TABLE: data}
 
 
 def describe_run(run: Run, place: Path | None = None, model: Path | None = None) -> tuple[Issues, Summary]:
@@ -173,7 +209,9 @@ def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, In
     return where, record.options, record.input.features, record.input
 
 
-def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...], Input]:
+def read_verified(
+    folder: Path, label: str, answered: Callable[[Path], Mapping[int, Any]] = lambda folder: {}
+) -> tuple[tuple[tuple[int, Any], ...], Input]:
     """Return what people decided about an earlier run, None for rows that they left out, and its input.
 
     Parameters
@@ -182,6 +220,8 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
         Of that run; decisions that it took over itself count, too.
     label : str
         The label column, which must be the same as in that run.
+    answered : callable
+        Returns the labels that people gave in an audit of a folder, by row from 1; decisions count more.
     """
     record = read_record(folder)
     reviewed = record.options.label
@@ -191,7 +231,7 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
             "give the folder of a run on the same labels."
         )
     path = (folder if folder.is_dir() else folder.parent) / DECISIONS
-    labels = dict(record.options.verified)
+    labels: dict[int, Any] = {**dict(record.options.verified), **answered(path.parent)}
     if holds_decisions(path):
         decisions = Decisions(path, path.with_name(RECORD))
         try:
@@ -204,7 +244,9 @@ def read_verified(folder: Path, label: str) -> tuple[tuple[tuple[int, Any], ...]
             decisions.close()
     verified = tuple(sorted(labels.items(), key=itemgetter(0)))
     if not verified:
-        raise TableError(f"There are no decisions in {str(folder)!r}: make some with subsvms review.")
+        raise TableError(
+            f"There are no decisions in {str(folder)!r}: make some with subsvms review or subsvms audit."
+        )
     return verified, record.input
 
 

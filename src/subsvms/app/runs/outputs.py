@@ -13,7 +13,7 @@ The first four depend on options and input alone, so that `run.json` gives the s
 the Parquet files with the same version of pyarrow).
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from subsvms.app.runs.issue_file import SIDES
 from subsvms.app.runs.issues import DIGITS, Issues
 from subsvms.app.runs.names import ISSUES, LISTED, REPORT
 from subsvms.app.runs.run import Run
-from subsvms.app.runs.summary import Summary
+from subsvms.app.runs.summary import LOOK, Summary
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
 from subsvms.app.tables.files import default_ending, digest_file, split_suffix
@@ -52,15 +52,21 @@ def get_ending(table: LabelledTable) -> str:
     return default_ending("parquet" if table.format == FRAME else table.format)
 
 
+def show_given(table: LabelledTable) -> dict[str, Any]:
+    """Return the column that stands beside changed labels: those that were given, as the file spells them.
+
+    LIBSVM text has no place for columns.
+    """
+    return {} if table.format == "svmlight" else {free_name(table, f"{table.label}_given"): table.as_written}
+
+
 def write_corrected(run: Run, path: Path) -> None:
     """Write the table with its corrected labels."""
     correction, table = run.correction, run.table
     labels = correction.labels.astype(object)
-    extra: dict[str, Any] = {}
-    if table.format != "svmlight":  # which has no place for columns
-        extra[free_name(table, f"{table.label}_given")] = table.as_written
-        if correction.settings.action == "weight":
-            extra[free_name(table, "sample_weight")] = np.round(correction.sample_weight, DIGITS)
+    extra = show_given(table)
+    if extra and correction.settings.action == "weight":
+        extra[free_name(table, "sample_weight")] = np.round(correction.sample_weight, DIGITS)
     keep = correction.kept
     if not keep.all():
         table, labels = keep_rows(table, keep), labels[keep]
@@ -122,7 +128,8 @@ def as_storable(table: Any) -> Any:
 def render_page(summary: Summary, run: Run) -> str:
     """Return the page for people."""
     charts = draw_charts(run.correction, moves=run.tally.moves, features=run.features.X)
-    return render_report(asdict(summary), charts)
+    steps = [step for step in summary.next if not step.startswith(LOOK)]  # they are on this page
+    return render_report(asdict(replace(summary, next=steps)), charts)
 
 
 def write_report(summary: Summary, run: Run, folder: Path) -> str:

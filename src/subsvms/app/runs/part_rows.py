@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.runs.issue_file import SIDES, check_issues, describe_damage, make_schema, name_values
+from subsvms.app.runs.issue_file import SIDES, check_issues, make_schema, name_values
 from subsvms.app.runs.names import CORRECTED, DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.record import Record
 from subsvms.app.runs.rows import join_values, space_evenly
+from subsvms.app.runs.stored import check_types, describe_damage
 from subsvms.app.tables.arrow import check_values
 from subsvms.exceptions import TableError
 
@@ -80,6 +81,7 @@ class PartRows:
             for name in SHARES:
                 known = pa.array(table[name].to_numpy(), from_pandas=True)
                 table = table.set_column(table.column_names.index(name), schema.field(name), known)
+            check_types(table, schema)
             check_issues(table, schema, self.n_rows, self.classes)
         except (pa.ArrowException, KeyError, OSError, ValueError) as error:
             raise describe_damage(path, error) from None

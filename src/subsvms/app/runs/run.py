@@ -15,8 +15,10 @@ import numpy as np
 
 from subsvms._progress import announce
 from subsvms._validation import check_table
+from subsvms.app.features.columns import find_meaning, read_column
 from subsvms.app.features.make import DROPPED, Features, make_features
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.origins import Origin, find_origins, format_origins
 from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
 from subsvms.app.tables.files import digest_file, show, suggest
 from subsvms.app.tables.labels import as_array
@@ -58,6 +60,8 @@ class Run:
         The same, counted.
     seconds : dict of str to float
         How long each stage took.
+    origins : tuple of Origin
+        Values of columns at which contradicted labels gather.
     """
 
     options: Options
@@ -69,6 +73,7 @@ class Run:
     correction: Correction
     tally: Tally
     seconds: dict[str, float] = field(default_factory=dict)
+    origins: tuple[Origin, ...] = ()
 
     @property
     def groups(self) -> dict[str, tuple[Group, ...]]:
@@ -79,18 +84,19 @@ class Run:
     def table_notes(self) -> tuple[str, ...]:
         """What the user must know about labels and columns of the table before using the result."""
         odd = (note for note in self.features.notes if not note.startswith(DROPPED))
-        who = [name for name in dict.fromkeys(self.features.sources) if LABELLERS.search(name)]
+        shown = [origin.column for origin in self.origins]
+        used = [name for name in dict.fromkeys(self.features.sources) if name not in shown]
         hint = (
             f"The column {show(name)} may say who labelled a row, or where it came from, and it was used as "
             "a feature, so errors of one person or source can look right: see them with --by "
             f"{shlex.quote(name)}."
-            for name in who
-            if name in self.table.columns.column_names
+            for name in used
+            if LABELLERS.search(name) and name in self.table.columns.column_names
         )
         n_out = sum(label is None for _, label in self.options.verified)
         rows = "1 row that people left out is" if n_out == 1 else f"{n_out:,} rows that people left out are"
         out = f"{rows} still in this result: subsvms apply on its folder writes the table without."
-        return (*self.table.notes, *odd, *hint, *[out] * (n_out > 0))
+        return (*self.table.notes, *odd, *format_origins(self.origins), *hint, *[out] * (n_out > 0))
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -166,7 +172,24 @@ def correct_table(
     path = None if features is None else Path(features) if is_file else Path("features")
     digest = digest_file(path) if is_file and path is not None else None
     tally = Tally.of(correction, members)
-    return Run(options, table, made, path, digest, corrector.model_, correction, tally, clock.laps)
+    origins = look_for_origins(table, options, correction)
+    return Run(options, table, made, path, digest, corrector.model_, correction, tally, clock.laps, origins)
+
+
+def look_for_origins(table: LabelledTable, options: Options, correction: Correction) -> tuple[Origin, ...]:
+    """Return where contradicted labels gather, in columns that may say who labelled a row.
+
+    Columns that are grouped by anyway, that name the rows, or that hold dates are not looked at.
+    """
+    if table.matrix is not None:
+        return ()
+    columns = {}
+    for name in table.columns.column_names:
+        meaning = find_meaning(table.columns[name], table.decimal_comma)
+        if name not in (table.label, options.id_column, *options.by) and meaning is not None:
+            if meaning.kind != "date":
+                columns[name] = read_column(table.columns[name], meaning)
+    return tuple(find_origins(columns, correction.given, correction.votes.share))
 
 
 def check_id(table: LabelledTable, name: str | None) -> None:

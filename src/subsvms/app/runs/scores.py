@@ -4,7 +4,6 @@ issues.parquet lists the suspicious labels only. An audit needs the order of all
 quality is not rounded here.
 """
 
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +14,12 @@ import numpy as np
 from subsvms.app.runs.issue_file import get_label_type
 from subsvms.app.runs.issues import DIGITS
 from subsvms.app.runs.names import SCORES
-from subsvms.app.tables.arrow import check_values, render_arrow
-from subsvms.app.tables.files import first_sentence, show
+from subsvms.app.runs.stored import check_shares, read_stored
+from subsvms.app.tables.arrow import render_arrow
 from subsvms.app.tables.labels import as_array
 from subsvms.app.tables.table import LabelledTable
 from subsvms.audit import Ranking
 from subsvms.correction import Correction
-from subsvms.exceptions import TableError
 
 UNKNOWN = ("given_label", "label_quality", "vote_share")  # null where there is none
 
@@ -138,33 +136,12 @@ def read_scores(folder: Path, table: LabelledTable) -> Scores:
     table : LabelledTable
         The one that was corrected.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    path = folder / SCORES
-    if not path.is_file():
-        raise TableError(
-            f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
-            f"again (--decisions {shlex.quote(str(folder))} keeps what was decided)."
-        )
-    try:
-        with parquet.ParquetFile(path) as file:
-            found = file.read()
-        schema = make_scores_schema(get_label_type(table))
-        return build_scores(check_values(found.select(schema.names)), schema, table)
-    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-        reason = show(first_sentence(error))
-        raise TableError(f"{str(path)!r} is damaged ({reason}): run subsvms correct again.") from None
+    schema = make_scores_schema(get_label_type(table))
+    return read_stored(folder / SCORES, schema, lambda found: build_scores(found, table))
 
 
-def build_scores(found: Any, schema: Any, table: LabelledTable) -> Scores:
-    """Return the scores in a pyarrow.Table; raise a ValueError if one has a wrong type or cannot be true."""
-    for wanted in schema:
-        column = found[wanted.name]
-        if not column.type.equals(wanted.type):
-            raise ValueError(f"{wanted.name} is of type {column.type}, not {wanted.type}")
-        if column.null_count and not wanted.nullable:
-            raise ValueError(f"{wanted.name} is missing in some rows")
+def build_scores(found: Any, table: LabelledTable) -> Scores:
+    """Return the scores in a pyarrow.Table; raise a ValueError if one cannot be true."""
     if not np.array_equal(found["row"].to_numpy(), np.arange(1, len(table) + 1)):
         raise ValueError("the rows are not those of the table")
     numbers = {label: number for number, label in enumerate(table.classes)}
@@ -178,13 +155,9 @@ def build_scores(found: Any, schema: Any, table: LabelledTable) -> Scores:
         raise ValueError("a suggestion is the given label")
     if not np.array_equal(given, table.codes):
         raise ValueError("the labels are not those of the table")
-    quality, confidence, share = (
-        found[name].to_numpy() for name in ("label_quality", "confidence", "vote_share")
-    )
-    for name, values in (("label_quality", quality), ("confidence", confidence), ("vote_share", share)):
-        known = values[~np.isnan(values)]
-        if not np.all((known >= 0) & (known <= 1)):
-            raise ValueError(f"{name} must be between 0 and 1")
+    names = ("label_quality", "confidence", "vote_share")
+    check_shares(found, names)
+    quality, confidence, share = (found[name].to_numpy() for name in names)
     if np.any(np.isnan(quality) & ~table.missing):
         raise ValueError("label_quality is missing in some rows")
     flags = {name: found[name].to_numpy() for name in ("contradicted", "decided", "changed")}

@@ -30,6 +30,7 @@ from subsvms.correction._words import format_keeper, is_distrusted
 
 UNSEEN = 0.001  # an error rate below this is shown as none
 MANY_WRONG = 10  # labels that are expected to be wrong: enough for an audit to find more of their kind
+LOOK = "Look at the worst rows"  # how the first step begins, which the report itself need not name
 RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "skrub", "pyarrow", "pandas")
 
 
@@ -220,7 +221,8 @@ def name_table(run: Run) -> str:
     """Return what the table is called, without its folders."""
     paths = run.table.paths
     if not paths:
-        return "the data frame" if run.table.format == FRAME else "standard input"
+        name = run.table.name
+        return "the data frame" if name == repr(FRAME) else name[0].lower() + name[1:]
     return paths[0].name if len(paths) == 1 else f"{paths[0].name} and {len(paths) - 1} more"
 
 
@@ -342,7 +344,7 @@ def format_next_steps(summary: Summary, auditable: bool) -> list[str]:
     steps = []
     changed = summary.changed or summary.dropped or summary.filled
     if summary.n_worst:
-        steps.append(f"Look at the worst rows (report.html), or at all of them ({listed}).")
+        steps.append(f"{LOOK} (report.html), or at all of them ({listed}).")
         if not changed:
             steps += format_worth_a_look(summary, listed)
         steps.append(f"To decide on them one by one: subsvms review {shlex.quote(summary.folder)}")

@@ -125,7 +125,9 @@ def check_classes(counts: Mapping[Any, int], name: str, label: str, *, numeric_c
     example = find_quantity(counts)
     possible = len(classes) <= MAX_CLASSES and example not in INFINITE
     if example is not None and not (possible and numeric_classes):
-        or_else = "; if they are classes all the same, say so with --numeric-classes" if possible else ""
+        or_else = f"; more than {MAX_CLASSES} cannot be classes" if len(classes) > MAX_CLASSES else ""
+        if possible:
+            or_else = "; if they are classes all the same, say so with --numeric-classes"
         raise TableError(
             f"{what} looks like a quantity, not a class, with {len(classes):,} different numbers, such as "
             f"{show(example)}: choose another column, or group the numbers into a few named ranges{or_else}."

@@ -22,8 +22,11 @@ BYTE_ORDER_MARKS = {  # UTF-32 first, because its mark starts like that of UTF-1
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 SNIFFED = 1 << 20  # bytes in which every second one is zero in UTF-16
+MIN_ZEROS = 0.4  # share of the bytes of one half that are zero in UTF-16
+OTHER_ZEROS = 0.1  # of these, as many may be zero in the other half
 RUN = re.compile(rb"[\x80-\xff]{3,}")  # hardly any in Western European text
 MAX_IN_RUNS = 0.1  # share of the bytes beyond ASCII that may stand in such runs
+MIN_UTF8 = 0.5  # share of the bytes beyond ASCII in letters of UTF-8 above which it is damaged UTF-8
 UTF8_LETTER = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 FOREIGN_WORD = re.compile(r"\w*[^\W\x00-\x7f]\w*|[^\x00-\x7f]")
 MAX_WORD = 30  # characters of an example
@@ -115,7 +118,7 @@ def guess_encoding(data: bytes) -> str | None:
     start = data[:SNIFFED]
     if b"\0" in start:
         halves = start[::2].count(0), start[1::2].count(0)
-        if max(halves) > 0.4 * len(start) / 2 and min(halves) < 0.1 * max(halves):
+        if max(halves) > MIN_ZEROS * len(start) / 2 and min(halves) < OTHER_ZEROS * max(halves):
             return "utf-16-be" if halves[0] > halves[1] else "utf-16-le"
         return None
     if data.isascii():
@@ -130,7 +133,7 @@ def guess_encoding(data: bytes) -> str | None:
     except UnicodeDecodeError:  # five bytes are not in use
         return None
     beyond = len(re.findall(rb"[\x80-\xff]", data))
-    if 2 * len(UTF8_LETTER.findall(data)) > 0.5 * beyond:  # UTF-8 that was damaged
+    if 2 * len(UTF8_LETTER.findall(data)) > MIN_UTF8 * beyond:  # a letter has two bytes or more
         return None
     in_runs = sum(len(run) for run in RUN.findall(data))
     return "cp1252" if in_runs <= MAX_IN_RUNS * beyond else None

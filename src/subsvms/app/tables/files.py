@@ -27,13 +27,13 @@ from subsvms.app.tables.hugging_face import is_data_set, list_data_files
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"
-ZIP, OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\x00"
 STARTS = {
     b"PAR1": "parquet",
     b"ARROW1": "feather",
     b"\xff\xff\xff\xff": "feather",  # Arrow streams
     OLE: "xls",
-    b"SQLite format 3\x00": "sqlite",
+    SQLITE: "sqlite",
     b"<stata_dta>": "dta",
     b"$FL2@(#)": "sav",
 }
@@ -124,11 +124,22 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
             "column its own name."
         )
     if label is not None and label not in names:
-        shown = list(map(show, names))
-        fitting = sum(length < MAX_SHOWN for length in accumulate(len(one) + 2 for one in shown))
-        more = f" and {len(names) - fitting} more" if fitting < len(names) else ""
-        found = f"its columns are {', '.join(shown[:fitting])}{more}" if names else "it has no columns"
+        found = f"its columns are {name_some(names)}" if names else "it has no columns"
         raise TableError(f"{name} has no column {show(label)}: {found}{suggest(label, names) or '.'}")
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return names in quotes, as many as a message can hold, and how many more there are.
+
+    Examples
+    --------
+    >>> name_some(["age", "label"]), name_some(["x" * 50] * 9)[-7:]
+    ("'age', 'label'", ' 5 more')
+    """
+    shown = list(map(show, names))
+    fitting = sum(length < MAX_SHOWN for length in accumulate(len(one) + 2 for one in shown))
+    more = f" and {len(names) - fitting} more" if fitting < len(names) else ""
+    return ", ".join(shown[:fitting]) + more
 
 
 def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[Path]:
@@ -172,15 +183,26 @@ def _find(where: str | os.PathLike) -> list[Path]:
         if files:
             return files
         raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
-    if re.match(r"[\w+.-]+://", str(where)):
+    if is_address(where):
         kind = str(where).partition(":")[0][:20]  # what follows may hold a password
         raise TableError(
-            f"An address such as {kind}:// cannot be read: save the table, or the answer of the database, as "
-            "Parquet or CSV first."
+            f"An address such as {kind}:// cannot be read here: save the table, or the answer of the "
+            "database, as Parquet or CSV first."
         )
     others = os.listdir(path.parent) if path.parent.is_dir() else []
     hint = suggest(path.name, others) or ": check its name and folder."
     raise TableError(f"There is no file {str(where)!r}{hint}")
+
+
+def is_address(where: object) -> bool:
+    """Return whether a name is an address, as of a database, and not a file.
+
+    Examples
+    --------
+    >>> is_address("postgresql://host/loans"), is_address("loans.csv")
+    (True, False)
+    """
+    return isinstance(where, str) and re.match(r"[\w+.-]+://", where) is not None and not Path(where).exists()
 
 
 def read_content(path: Path, format: str | None = None) -> Content:

@@ -21,6 +21,7 @@ def read_frame(
     frame: Any,
     label: Hashable,
     *,
+    name: str = repr(FRAME),
     missing_labels: Sequence[str] = (),
     merge_labels: bool | None = None,
     numeric_classes: bool = False,
@@ -32,6 +33,8 @@ def read_frame(
     frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or what exports an Arrow stream
     label : str
         Name of the label column. Names that are not text are compared as text.
+    name : str
+        What the table is called in messages.
     missing_labels, merge_labels, numeric_classes
         As in `read_table`.
 
@@ -48,7 +51,7 @@ def read_frame(
     >>> table.columns.column_names, table.classes
     (['size', 'default'], ['no', 'yes'])
     """
-    columns, name, label = as_arrow(frame), repr(FRAME), str(label)
+    columns, label = as_arrow(frame), str(label)
     check_names(columns.column_names, name, label)
     if len(columns) == 0:
         raise TableError(f"{name} has no rows: it must hold at least one row of each class.")

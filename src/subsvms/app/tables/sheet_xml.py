@@ -14,7 +14,7 @@ from subsvms.app.tables.files import show
 from subsvms.exceptions import TableError
 
 MAX_TEXT = 32_767  # characters in a cell of Excel
-EXACT = 2**53  # up to which a cell holds every whole number
+EXACT = 2**53  # up to which a cell, which is a float, holds every whole number
 REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 DECLARED = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"'>]*)")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")

@@ -16,14 +16,13 @@ from typing import Any
 from subsvms.app.tables.archive import PROTECTED, check_size, close_archive, find_sheets, open_archive, parse
 from subsvms.app.tables.files import Content, check_names, first_sentence, show, suggest
 from subsvms.app.tables.formats import FORMATS, Reading
-from subsvms.app.tables.sheet_xml import Scan, is_utf8, letters, measure_shared
+from subsvms.app.tables.sheet_xml import EXACT, Scan, is_utf8, letters, measure_shared
 from subsvms.app.tables.text import format_cells
 from subsvms.app.tables.workbook import Workbook, render_workbook
 from subsvms.exceptions import TableError
 
 READ = (".xml", ".rels", "mimetype")  # no pictures, no macros
 TITLES = 20  # rows that may stand above the names of the columns
-MAX_FLOAT = 2**53  # up to which every whole number is a float
 NAMES = {bool: "booleans", int: "numbers", float: "numbers", str: "text"}
 
 
@@ -294,7 +293,7 @@ def list_notes(
 
 def as_number(cell: Any) -> Any:
     """Return a number that is whole as an int, because workbooks hold floats only."""
-    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) <= MAX_FLOAT
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) <= EXACT
     return int(cell) if whole else cell
 
 

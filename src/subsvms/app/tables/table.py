@@ -386,7 +386,7 @@ def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> 
             f"{folder.name}.{word}{default_ending(table.format) if ending is None else ending}"
         )
     if len(table.paths) != 1:
-        source = "several files" if table.paths else "standard input"
+        source = "several files" if table.paths else "standard input or a database"
         raise TableError(f"The table was read from {source}: say with --output where the result should go.")
     (path,) = table.paths
     stem, own = split_suffix(path, table.format)

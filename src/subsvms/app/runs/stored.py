@@ -1,0 +1,89 @@
+"""Read the Parquet files of a run's folder again. Nothing in them is trusted: anybody may have changed it."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from subsvms.app.tables.arrow import check_values
+from subsvms.app.tables.files import first_sentence, show
+from subsvms.exceptions import TableError
+
+Read = TypeVar("Read")
+
+
+def read_stored(path: Path, schema: Any, build: Callable[[Any], Read]) -> Read:
+    """Return what a Parquet file in the folder of a run holds.
+
+    Parameters
+    ----------
+    path : Path
+    schema : pyarrow.Schema
+        The columns to read. Their types must be these, and none may be null that is not nullable here.
+    build : callable
+        Takes these columns, a pyarrow.Table, and returns what they mean; it raises a ValueError if that
+        cannot be true.
+
+    Raises
+    ------
+    TableError
+        If the file is missing or damaged.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    if not path.is_file():
+        raise TableError(
+            f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
+            f"again (--decisions {shlex.quote(str(path.parent))} keeps what was decided)."
+        )
+    try:
+        with parquet.ParquetFile(path) as file:
+            found = file.read()
+        found = check_values(found.select(schema.names))
+        check_types(found, schema)
+        return build(found)
+    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
+        raise describe_damage(path, error) from None
+
+
+def describe_damage(path: Path, error: Exception) -> TableError:
+    """Return the error about a file that cannot be read, or says what cannot be true."""
+    reason = show(first_sentence(error))
+    return TableError(f"{str(path)!r} is damaged ({reason}): run subsvms correct again.")
+
+
+def check_types(found: Any, schema: Any) -> None:
+    """Raise a ValueError unless the columns of a pyarrow.Table have the types of a schema.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> check_types(pa.table({"row": ["1"]}), pa.schema({"row": pa.int64()}))
+    Traceback (most recent call last):
+    ValueError: row is of type string, not int64
+    """
+    for wanted in schema:
+        column = found[wanted.name]
+        if not column.type.equals(wanted.type):
+            raise ValueError(f"{wanted.name} is of type {column.type}, not {wanted.type}")
+        if column.null_count and not wanted.nullable:
+            raise ValueError(f"{wanted.name} is missing in some rows")
+
+
+def check_shares(found: Any, names: Sequence[str]) -> None:
+    """Raise a ValueError unless these columns of a pyarrow.Table hold shares; null is not known.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> check_shares(pa.table({"confidence": [0.5, None, 1.5]}), ["confidence"])
+    Traceback (most recent call last):
+    ValueError: confidence must be between 0 and 1
+    """
+    for name in names:
+        values = found[name].drop_null().to_numpy()
+        if not np.all((values >= 0) & (values <= 1)):
+            raise ValueError(f"{name} must be between 0 and 1")
