@@ -90,4 +90,4 @@ def test_unscaled_features_are_warned_about():
 def test_a_ridge_that_is_too_small_is_refused():
     X, labels = make_table(0, 40)
     with pytest.raises(InputError, match="ridge must be large enough.*got 1e-300"):
-        LinearCommittee(ridge=1e-300).fit(np.ones((40, 2)), labels)
+        LinearCommittee(kernel="linear", ridge=1e-300).fit(X, labels)
