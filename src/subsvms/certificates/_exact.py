@@ -72,6 +72,10 @@ class ExactCertificate:
     carriers: np.ndarray
     carried: np.ndarray
 
+    def take(self, rows: Any) -> "ExactCertificate":
+        """Return the certificate of some of the rows, given by their places."""
+        return ExactCertificate(**{name: values[rows] for name, values in vars(self).items()})
+
 
 @dataclass(frozen=True)
 class LabelFlips:

@@ -24,6 +24,7 @@ import numpy as np
 from subsvms._labels import as_list
 from subsvms._validation import check_count, check_rows
 from subsvms.certificates._exact import (
+    ExactCertificate,
     bound_rounding,
     certify,
     check_committee,
@@ -35,7 +36,7 @@ from subsvms.ensemble._committee import score_classes
 from subsvms.ensemble._votes import pick_best
 from subsvms.exceptions import InputError
 
-N_STEPS = 300  # more lower the bound by less than one verdict in a hundred
+N_STEPS = 100  # more lower the bound by less than one verdict in a hundred
 MATRIX_BYTES = 512 * 2**20  # verdicts whose shares do not fit count as turned
 
 
@@ -62,7 +63,12 @@ class Standing:
 
 
 def count_standing(
-    committee: LinearCommittee, n_flips: int, *, rows: Any = None, suggested: Any = None
+    committee: LinearCommittee,
+    n_flips: int,
+    *,
+    rows: Any = None,
+    suggested: Any = None,
+    certificate: ExactCertificate | None = None,
 ) -> Standing:
     """Return how many of the committee's verdicts stand whatever `n_flips` labels had been chosen.
 
@@ -79,6 +85,8 @@ def count_standing(
     suggested : array-like of shape (n_rows,), optional
         The labels that the run suggests for these rows: rows for which the committee's own verdict is another
         one do not count as standing.
+    certificate : ExactCertificate, optional
+        What `certify` returned for these rows; without it, it is computed.
 
     Returns
     -------
@@ -96,9 +104,14 @@ def count_standing(
     """
     check_committee(committee)
     check_count("n_flips", n_flips, least=0)
-    certificate = certify(committee, rows=rows)
     n_samples = len(committee.labels_)
     asked = np.arange(n_samples) if rows is None else np.atleast_1d(check_rows(rows, n_samples))
+    certificate = certificate or certify(committee, rows=asked)
+    if len(certificate.verdicts) != len(asked):
+        raise InputError(
+            f"certificate must be that of the {len(asked)} rows; got one of {len(certificate.verdicts)}: "
+            "use certify(committee, rows=rows)."
+        )
     agreeing = certificate.verdicts >= 0
     if suggested is not None:
         agreeing &= certificate.verdicts == _number_labels(suggested, committee.classes_, len(agreeing))
