@@ -108,6 +108,10 @@ class Desk(OpenedRun):
         self.confidence = found["confidence"].to_numpy()
         self.flagged = np.array(self.columns_of_issues["is_label_issue"], dtype=bool)
         self.witnesses = {side: found[side].to_pylist() for side in ("supporting", "opposing")}
+        self.carriers: dict[str, list[Any]] = {
+            name: found[name].to_pylist() if name in found.column_names else [None] * len(found)
+            for name in ("flips", "carriers", "carried")
+        }
         self.names = self._read_names(self.options.id_column)
 
     def _read_names(self, column: str | None) -> list[str]:
@@ -263,7 +267,18 @@ class Desk(OpenedRun):
         history = [as_plain(decision) for decision in self.decisions.stacks.get(row, [])]
         return self.brief(number) | details | sides | {
             "columns": self.shown_columns, "values": self.show(row), "history": history,
+            "flips": self.carriers["flips"][number], "carriers": self._list_carriers(number),
         }  # fmt: skip
+
+    def _list_carriers(self, number: int) -> list[dict[str, Any]] | None:
+        """Return the labels that carry the suggestion, and their weights; None if they are not known."""
+        if self.carriers["flips"][number] is None:
+            return None
+        pairs = zip(self.carriers["carriers"][number], self.carriers["carried"][number], strict=True)
+        return [
+            {"row": row, "label": cut(str(self.table.labels[row - 1])), "weight": weight}
+            for row, weight in pairs
+        ]
 
     def settle(self, row: int, verdict: str, label: str | None) -> tuple[int, str, Any]:
         """Return a decision as it is stored, with the label that the row has then."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._typing import Table
+from subsvms.app.runs.carriers import Carriers
 from subsvms.app.tables.labels import plain_type
 from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.app.tables.text import TableText
@@ -30,10 +31,13 @@ class Issues:
     correction : Correction
     witnesses : Witnesses
         The suspicious rows, and the rows to compare each of them with.
+    carriers : Carriers or None
+        The labels that carry the suggestions, if they were looked for.
     """
 
     correction: Correction
     witnesses: Witnesses
+    carriers: Carriers | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,6 +65,7 @@ class Issues:
         return tabulate(
             self.correction, self.rows, table.columns, label, kind, witnesses=self.witnesses,
             id_column=id_column, lines=table.text.lines if isinstance(table.text, TableText) else None,
+            carriers=self.carriers,
         )  # fmt: skip
 
 
@@ -113,6 +118,7 @@ def tabulate(
     witnesses: Witnesses | None = None,
     id_column: str | None = None,
     lines: np.ndarray | None = None,
+    carriers: Carriers | None = None,
 ) -> Any:
     """Return what is known about some rows, and their values, in typed columns.
 
@@ -134,6 +140,8 @@ def tabulate(
         The column that names the rows; it comes directly after their numbers.
     lines : ndarray of int of shape (n_rows,), optional
         The line of a text file on which each row of what was corrected starts.
+    carriers : Carriers, optional
+        Of the first of the rows.
 
     Returns
     -------
@@ -159,7 +167,9 @@ def tabulate(
     if witnesses is not None:
         for side in ("supporting", "opposing"):
             found[side] = [[row + 1 for row in others] for others in getattr(witnesses, side)]
-    types = {field.name: field.type for field in make_schema(label_type)}
+    if carriers is not None:
+        found |= carriers.list_columns(len(rows), DIGITS)
+    types = {field.name: field.type for field in (*make_schema(label_type), *make_carrier_schema())}
     whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
     table = pa.table({name: pa.array(found[name], types[name], from_pandas=whole) for name in found})
     if lines is not None:
@@ -186,3 +196,15 @@ def make_schema(label_type: Any) -> Any:
         ("reason", pa.string()), ("supporting", pa.list_(pa.int64())), ("opposing", pa.list_(pa.int64())),
     )  # fmt: skip
     return pa.schema([pa.field(name, kind, nullable=name in UNKNOWN) for name, kind in fields])
+
+
+def make_carrier_schema() -> Any:
+    """Return the columns of `Carriers`, a pyarrow.Schema; runs on large tables and old ones lack them."""
+    import pyarrow as pa
+
+    fields = (
+        pa.field("flips", pa.int64()),  # null where nothing is known
+        pa.field("carriers", pa.list_(pa.int64()), nullable=False),
+        pa.field("carried", pa.list_(pa.float64()), nullable=False),
+    )
+    return pa.schema(fields)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.report import draw_charts, render_report
-from subsvms.app.runs.issues import DIGITS, Issues, get_label_type, make_schema
+from subsvms.app.runs.issues import DIGITS, Issues, get_label_type, make_carrier_schema, make_schema
 from subsvms.app.runs.names import ISSUES, LISTED, REPORT
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
@@ -75,7 +75,7 @@ def write_issues(run: Run, issues: Issues, folder: Path) -> None:
     cells: dict[str, list] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         values = list_values(column)
-        if name in ("supporting", "opposing"):
+        if name in ("supporting", "opposing", "carriers", "carried"):
             values = [" ".join(map(str, rows)) for rows in values]
         cells[find_free(disarm(name), cells)] = [disarm(as_cell(value)) for value in values]
     (folder / LISTED).write_bytes(render_csv(cells, ","))
@@ -128,7 +128,8 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
     folder : Path
         Of a run.
     table : LabelledTable
-        The one that was corrected. Its own columns are left out.
+        The one that was corrected. Its own columns are left out. Those of `make_carrier_schema` are missing
+        if the run did not look for carriers.
     """
     import pyarrow as pa
     from pyarrow import parquet
@@ -139,10 +140,17 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
             f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
             f"again (--decisions {shlex.quote(str(folder))} keeps what was decided)."
         )
+    extra = make_carrier_schema()
     try:
         with parquet.ParquetFile(path) as file:
             found = file.read()
-        found = check_values(found.select(make_schema(get_label_type(table)).names))
+        known = [
+            field.name
+            for field in extra
+            if field.name in found.column_names and found[field.name].type.equals(field.type)
+        ]
+        names = make_schema(get_label_type(table)).names + (known if len(known) == len(extra) else [])
+        found = check_values(found.select(names))
         check_issues(found, table)
     except (pa.ArrowException, KeyError, OSError, ValueError) as error:
         reason = show(first_sentence(error))
@@ -160,7 +168,8 @@ def check_issues(found: Any, table: LabelledTable) -> None:
             raise ValueError(f"{wanted.name} is of type {column.type}, not {wanted.type}")
         if column.null_count and not wanted.nullable:
             raise ValueError(f"{wanted.name} is missing in some rows")
-    for rows in (found["row"], *(compute.list_flatten(found[side]) for side in ("supporting", "opposing"))):
+    lists = [name for name in ("supporting", "opposing", "carriers") if name in found.column_names]
+    for rows in (found["row"], *(compute.list_flatten(found[name]) for name in lists)):
         if rows.null_count or not np.all((rows.to_numpy() >= 1) & (rows.to_numpy() <= len(table))):
             raise ValueError("the table has no such row")
     if len(np.unique(found["row"].to_numpy())) < len(found):
@@ -171,6 +180,14 @@ def check_issues(found: Any, table: LabelledTable) -> None:
         values = found[name].drop_null().to_numpy()
         if not np.all((values >= 0) & (values <= 1)):
             raise ValueError(f"{name} must be between 0 and 1")
+    if "carried" in found.column_names:
+        pairs = zip(found["carriers"].to_pylist(), found["carried"].to_pylist(), strict=True)
+        if any(rows is None or weights is None or len(rows) != len(weights) for rows, weights in pairs):
+            raise ValueError("carriers and carried must have the same length")
+        if not np.all(np.isfinite(compute.list_flatten(found["carried"]).to_numpy())):
+            raise ValueError("carried must be finite")
+        if not np.all(found["flips"].drop_null().to_numpy() >= 1):
+            raise ValueError("flips must be 1 or more")
 
 
 def render_page(summary: Summary, run: Run) -> str:
