@@ -18,11 +18,12 @@ by one Cholesky factor for each member; the order of every sum is fixed, so any 
 same bits.
 
 Rounding. With unit roundoff u, the computed weights of a member solve a system whose matrix M = K~ + lambda I
-is off by at most 4 s (3 s + 1) u |M| (Higham, "Accuracy and Stability of Numerical Algorithms", Theorem
-10.4), where |M| is at most its trace and |M^-1| at most 1 / lambda. To first order they are off by at most
-the share
+is off by at most (3 s + 1) u |L| |L'|, entry by entry (Higham, "Accuracy and Stability of Numerical
+Algorithms", Theorem 10.4). The norm of that is at most (3 s + 1) u trace(M), as the squares of the entries of
+L add up to the trace, and the norm of M^-1 is at most 1 / lambda. To first order they are off by at most the
+share
 
-    sqrt(s) 4 s (3 s + 1) u trace(M) / lambda
+    sqrt(s) (3 s + 1) u trace(M) / lambda
 
 of their absolute sum. `Members.rounding` is the largest such share, and adding up J members and n rows gives
 (J + n) u on top.
@@ -118,7 +119,7 @@ def factor_members(X: Table, subsets: np.ndarray, kernel: Kernel, ridge: float) 
     matrices[:, diagonal, diagonal] += ridge
     largest = np.trace(matrices, axis1=1, axis2=2).max()
     u = np.finfo(np.float64).eps / 2
-    rounding = float(np.sqrt(size) * 4 * size * (3 * size + 1) * u * largest / ridge)
+    rounding = float(np.sqrt(size) * (3 * size + 1) * u * largest / ridge)
     try:
         factors = np.linalg.cholesky(matrices)
     except np.linalg.LinAlgError:
