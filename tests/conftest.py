@@ -9,8 +9,8 @@ ROOT = Path(__file__).parent.parent
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     # If two processes add to one cache at once, numba may mix up their files; and it does not notice a change
     # to a file that is inlined into another.
-    ensemble = ROOT / "src" / "subsvms" / "ensemble"
-    sources = [ensemble / "_rows.py", *sorted(ensemble.glob("_compiled/*.py"))]
+    package = ROOT / "src" / "subsvms"
+    sources = [package / "ensemble" / "_rows.py", *sorted(package.glob("*/_compiled/*.py"))]
     version = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
     os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".pytest_cache" / "numba" / version / worker)
 

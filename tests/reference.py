@@ -78,3 +78,21 @@ def count_ballots(decisions, pairs, sizes, counted):
             counts[row, max(by_size, key=lambda c: score[c])] += 1
             sums[row] += score / (n_classes - 1)
     return counts, sums
+
+
+def committee_scores(X, labels, n_classes, subsets, ridge, gamma, rows=None):
+    """Train every member of a linear committee with these labels, and judge the rows that it did not see.
+
+    Return what the verdict compares, (n_rows, n_classes): sums of weights, divided by the class sizes if
+    there are two classes; zero where every member saw the row.
+    """
+    rows = range(len(X)) if rows is None else rows
+    K = kernel_matrix("rbf", X, X, gamma) + 1
+    targets = np.eye(n_classes)[labels]
+    scores = np.zeros((len(rows), n_classes))
+    for place, row in enumerate(rows):
+        out_of_bag = [subset for subset in subsets if row not in subset]
+        for subset in out_of_bag:
+            coef = np.linalg.solve(K[np.ix_(subset, subset)] + ridge * np.eye(len(subset)), targets[subset])
+            scores[place] += K[row, subset] @ coef / len(out_of_bag)
+    return scores / targets.sum(axis=0) if n_classes == 2 else scores

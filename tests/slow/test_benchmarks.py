@@ -47,6 +47,12 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "RATES, TABLES = (0.0, 0.1), {'breast cancer': TABLES['breast cancer']}",
         "calibration_smoothness.png",
     ),
+    (
+        "benchmarks.certificates",
+        "tables attacks svms report --only 'breast cancer' --results {}",
+        "N_ATTACKS, N_TIGHT, N_SMOOTHED, N_VOTED = 100, 5, 50, 2",
+        "certificates.png",
+    ),
     ("benchmarks.frames", "--rows 300 --runs 1", "", "frames.json"),
     (
         "benchmarks.leaks",

@@ -382,6 +382,12 @@ def test_certificates_are_explained_with_a_number_of_their_chart(charts):
         assert words in plain_text(render_report(make_summary(certified=certified), charts))
 
 
+def test_what_stands_together_is_said_in_a_sentence(charts):
+    sentence = "Of the 16 flagged labels, a second judge agrees about 15."
+    for drawn in (charts, {}):
+        assert sentence in plain_text(render_report(make_summary(standing=sentence), drawn))
+
+
 def test_without_certificates_a_sentence_says_so_and_why():
     certified = {"share": 0.0, "most": 0}
     text = plain_text(render_report(make_summary(certified=certified), {}))

@@ -87,3 +87,15 @@ def test_rows_of_any_table_take_little_room(value):
     size = sum(len(piece.encode()) for piece in pieces)
     assert size <= MAX_BYTES or len(pieces) == 1
     assert len(pieces) == (50 if value.startswith("0") else 1 if value.startswith("&") else len(pieces))
+
+
+def test_the_labels_that_carry_a_suggestion_are_named_with_their_weights():
+    carriers = [{"row": 5, "label": "<b>yes", "weight": 0.031}, {"row": 9, "label": "yes", "weight": 0.02}]
+    html = render(make_row(flips=82, carriers=carriers))
+    assert "At least 82 labels would have to be wrong for its verdict to turn" in html
+    assert "row 5 (“<bdi>&lt;b&gt;yes</bdi>”, 3.1" in html and html.index("row 5 (") < html.index("row 9 (")
+    assert "One wrong label could turn its verdict" in render(make_row(flips=1, carriers=carriers))
+
+
+def test_nothing_is_said_about_a_judge_that_does_not_agree():
+    assert "second judge" not in render(make_row(flips=None, carriers=None)) + render(make_row())

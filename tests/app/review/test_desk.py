@@ -30,6 +30,27 @@ def test_an_empty_list_of_issues_can_be_opened(folder):
     desk.decisions.close()
 
 
+def test_the_labels_that_carry_a_suggestion_are_shown_with_their_weights(desk):
+    found = [desk.describe(int(row)) for row in desk.rows]
+    known = [issue for issue in found if issue["flips"] is not None]
+    assert len(known) > 5 and all((issue["carriers"] is None) == (issue["flips"] is None) for issue in found)
+    for issue in known:
+        weights = [carrier["weight"] for carrier in issue["carriers"]]
+        assert weights == sorted(weights, reverse=True) and 1 <= len(weights) <= 5
+        for carrier in issue["carriers"]:
+            assert carrier["label"] == str(desk.table.labels[carrier["row"] - 1])
+            assert carrier["row"] != issue["row"] or issue["flips"] < 5
+
+
+def test_a_folder_of_an_earlier_version_has_no_carriers(folder):
+    path = folder / "issues.parquet"
+    parquet.write_table(parquet.read_table(path).drop_columns(["flips", "carriers", "carried"]), path)
+    desk = Desk(folder)
+    issue = desk.describe(int(desk.rows[0]))
+    assert issue["flips"] is None and issue["carriers"] is None
+    desk.decisions.close()
+
+
 def test_two_desks_see_each_others_decisions_whoever_decides_first(desk, folder):
     other = Desk(folder)
     first, second = desk.rows[:2].tolist()

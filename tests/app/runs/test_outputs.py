@@ -94,6 +94,12 @@ def test_only_columns_that_parquet_cannot_hold_become_text():
     assert as_storable(table).schema.types == [pa.int64(), pa.string(), table.schema.field("c").type]
 
 
+def put(table, name, values):
+    """Return the table with other values in a column, of the same type."""
+    place = table.column_names.index(name)
+    return table.set_column(place, name, pa.array(values, table.schema.field(name).type))
+
+
 DAMAGES = {
     "text": lambda table: None,
     "a missing column": lambda table: table.drop_columns("reason"),
@@ -109,6 +115,13 @@ DAMAGES = {
     "witnesses that are missing": lambda table: table.set_column(
         table.column_names.index("supporting"), "supporting", pa.nulls(len(table), pa.list_(pa.int64()))
     ),
+    "a carrier outside": lambda table: put(table, "carriers", [[10**6]] * len(table)),
+    "carriers without weights": lambda table: put(table, "carried", [[]] * len(table)),
+    "carriers that are missing": lambda table: put(table, "carriers", [None] * len(table)),
+    "a weight that is not a number": lambda table: put(
+        table, "carried", [[float("nan")] * len(rows) for rows in table["carriers"].to_pylist()]
+    ),
+    "a verdict that no label must turn": lambda table: put(table, "flips", [0] * len(table)),
     "a share of two": lambda table: table.set_column(5, "confidence", pa.array([2.0] * len(table))),
     "a share that is not a number": lambda table: table.set_column(
         5, "confidence", pa.array([float("nan")] * len(table))
@@ -117,6 +130,16 @@ DAMAGES = {
         9, "reason", pa.array([b"\xc9\xff"] * len(table)).view(pa.string())
     ),
 }
+
+
+def test_issues_of_earlier_versions_have_no_carriers_and_can_be_read(folder):
+    table, path = read_table(folder.with_name("loans.csv"), "default"), folder / "issues.parquet"
+    whole = parquet.read_table(path)
+    assert {"flips", "carriers", "carried"} <= set(read_issues(folder, table).column_names)
+    old = whole.drop_columns(["flips", "carriers", "carried"])
+    for written in (old, old.append_column("carriers", old["reason"])):  # a column of the user's own
+        parquet.write_table(written, path)
+        assert not {"flips", "carriers", "carried"} & set(read_issues(folder, table).column_names)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

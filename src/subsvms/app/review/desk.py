@@ -21,7 +21,7 @@ from subsvms.app.review.groups import find_groups
 from subsvms.app.review.progress import OPEN, Progress
 from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
 from subsvms.app.runs.decisions import Decisions
-from subsvms.app.runs.issue_file import DIGITS
+from subsvms.app.runs.issue_file import CARRIERS, DIGITS
 from subsvms.app.runs.names import DECISIONS, RECORD
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.rows import as_text
@@ -80,6 +80,10 @@ class Desk(OpenedRun):
         self.groups = find_groups(self.given, self.suggested, self.compared)
         grouped = np.unique(self.groups[self.groups >= 0]).tolist()
         self.members = {group: np.flatnonzero(self.groups == group) for group in grouped}
+        self.carriers: dict[str, list[Any]] = {
+            name: found[name].to_pylist() if name in found.column_names else [None] * len(found)
+            for name in CARRIERS
+        }
 
     @cached_property
     def names(self) -> list[str]:
@@ -299,9 +303,20 @@ class Desk(OpenedRun):
         history = [as_plain(decision) for decision in self.decisions.stacks.get(row, [])]
         details = {name: values[number] for name, values in self.columns_of_issues.items()}
         return self.list_briefly([number])[0] | details | own | {
-            "columns": [column._asdict() for column in columns], "history": history, "carriers": None,
+            "columns": [column._asdict() for column in columns], "history": history,
             "supporting": found[:n_supporting], "opposing": found[n_supporting:],
+            "flips": self.carriers["flips"][number], "carriers": self._list_carriers(number),
         }  # fmt: skip
+
+    def _list_carriers(self, number: int) -> list[dict[str, Any]] | None:
+        """Return the labels that carry the suggestion, and their weights; None if they are not known."""
+        if self.carriers["flips"][number] is None:
+            return None
+        rows, weights = self.carriers["carriers"][number], self.carriers["carried"][number]
+        return [
+            {"row": row, "label": str(label), "weight": weight}
+            for row, label, weight in zip(rows, self.labels_of(rows), weights, strict=True)
+        ]
 
     def settle(self, row: int, verdict: str, label: str | None, note: str | None = None) -> Line:
         """Return a decision as it is stored, with the label that the row has then."""

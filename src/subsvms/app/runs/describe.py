@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._text import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
+from subsvms.app.runs.carriers import MOST_ROWS, Carriers
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.tables.arrow import list_values
@@ -156,8 +157,55 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) 
             "reason": reason[i],
             "values": list(map(list, zip(columns, show_values(run, row, columns, TEXT_SHOWN), strict=True))),
             **sides,
+            **describe_carriers(issues, i, names, numbers),
         })  # fmt: skip
     return found
+
+
+def describe_carriers(issues: Issues, place: int, names: list[str], numbers: np.ndarray) -> dict[str, Any]:
+    """Return the labels that carry a suggestion, and how many must be wrong for it to turn; None if unknown.
+
+    Parameters
+    ----------
+    issues : Issues
+    place : int
+        Of the suspicious row among them.
+    names : list of str
+        Of the classes.
+    numbers : ndarray of int of shape (n_rows,)
+        Row numbers, from 0.
+    """
+    carriers = issues.carriers
+    if carriers is None or place >= len(carriers.flips) or carriers.flips[place] == 0:
+        return {"flips": None, "carriers": None}
+    pairs = zip(carriers.rows[place].tolist(), carriers.weights[place].tolist(), strict=True)
+    lines = [
+        {"row": int(numbers[row]) + 1, "label": names[issues.correction.given[row]], "weight": weight}
+        for row, weight in pairs
+        if row >= 0
+    ]
+    return {"flips": int(carriers.flips[place]), "carriers": lines}
+
+
+def describe_standing(run: Run, carriers: Carriers | None) -> str:
+    """Return in a sentence how many flagged labels a second judge confirms, whatever labels are chosen."""
+    if carriers is None:
+        if run.tally.n_flagged == 0:
+            return ""
+        return (
+            "Which labels carry each suggestion, and how many would have to be wrong for it to turn, is "
+            f"computed for tables of up to {MOST_ROWS:,} labels."
+        )
+    found = carriers.standing
+    if found is None or found.n_rows < 2:  # what there is to say is beside the row
+        return ""
+    first = "" if found.n_rows == run.tally.n_flagged else "first "
+    chosen = f"{found.n_flips:,} labels" if found.n_flips != 1 else "label"
+    return (
+        f"Of the {first}{found.n_rows:,} flagged labels, a second judge, a linear committee, agrees about "
+        f"{found.n_agreeing:,}, and at least {found.n_standing:,} of its verdicts would stand whatever "
+        f"{chosen} of the table had been chosen to be changed."
+    )
 
 
 def choose_columns(run: Run) -> list[str]:

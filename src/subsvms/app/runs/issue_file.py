@@ -14,6 +14,11 @@ from subsvms.app.tables.table import LabelledTable, find_free
 DIGITS = 4  # of probabilities in a file; more would say nothing
 UNKNOWN = ("given_label", "label_quality", "confidence", "vote_share")  # null where there is none
 SIDES = ("supporting", "opposing")  # rows to compare with; in parts there are none
+CARRIERS = ("flips", "carriers", "carried")  # of `Carriers`; large tables and old runs lack them
+    "flips",
+    "carriers",
+    "carried",
+)  # of `Carriers`; large tables and runs of earlier versions lack them
 
 
 def make_schema(label_type: Any) -> Any:
@@ -27,6 +32,16 @@ def make_schema(label_type: Any) -> Any:
         ("reason", pa.string()), *((side, pa.list_(pa.int64())) for side in SIDES),
     )  # fmt: skip
     return pa.schema([pa.field(name, kind, nullable=name in UNKNOWN) for name, kind in fields])
+
+
+def make_carrier_schema() -> Any:
+    """Return the columns of `Carriers`, a pyarrow.Schema."""
+    import pyarrow as pa
+
+    flips, *lists = CARRIERS
+    kinds = (pa.list_(pa.int64()), pa.list_(pa.float64()))
+    fields = [pa.field(name, kind, nullable=False) for name, kind in zip(lists, kinds, strict=True)]
+    return pa.schema([pa.field(flips, pa.int64()), *fields])  # null where nothing is known
 
 
 def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
@@ -58,12 +73,14 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
     folder : Path
         Of a run.
     table : LabelledTable
-        The one that was corrected. Its own columns are left out.
+        The one that was corrected. Its own columns are left out. Those of `make_carrier_schema` are missing
+        if the run did not look for carriers.
     """
     schema = make_schema(get_label_type(table))
     return read_stored(
-        folder / ISSUES, schema, lambda found: check_issues(found, schema, len(table), table.classes)
-    )
+        folder / ISSUES, schema, lambda found: check_issues(found, schema, len(table), table.classes),
+        optional=make_carrier_schema(),
+    )  # fmt: skip
 
 
 def check_issues(found: Any, schema: Any, n_rows: int, classes: list) -> Any:
@@ -81,8 +98,8 @@ def check_issues(found: Any, schema: Any, n_rows: int, classes: list) -> Any:
     """
     from pyarrow import compute
 
-    sides = (compute.list_flatten(found[side]) for side in SIDES if side in schema.names)
-    for rows in (found["row"], *sides):
+    lists = [name for name in (*SIDES, "carriers") if name in found.column_names]
+    for rows in (found["row"], *(compute.list_flatten(found[name]) for name in lists)):
         if rows.null_count or not np.all((rows.to_numpy() >= 1) & (rows.to_numpy() <= n_rows)):
             raise ValueError("the table has no such row")
     if len(np.unique(found["row"].to_numpy())) < len(found):
@@ -90,4 +107,19 @@ def check_issues(found: Any, schema: Any, n_rows: int, classes: list) -> Any:
     if not set(compute.unique(found["suggested_label"]).to_pylist()) <= set(classes):
         raise ValueError("the table has no such class")
     check_shares(found, ("label_quality", "confidence", "vote_share"))
+    if set(CARRIERS) <= set(found.column_names):
+        check_carriers(found)
     return found
+
+
+def check_carriers(found: Any) -> None:
+    """Raise a ValueError if what issues say about carriers cannot be true."""
+    from pyarrow import compute
+
+    pairs = zip(found["carriers"].to_pylist(), found["carried"].to_pylist(), strict=True)
+    if any(len(rows) != len(weights) for rows, weights in pairs):
+        raise ValueError("carriers and carried must have the same length")
+    if not np.all(np.isfinite(compute.list_flatten(found["carried"]).to_numpy(zero_copy_only=False))):
+        raise ValueError("carried must be finite")
+    if not np.all(found["flips"].drop_null().to_numpy() >= 1):
+        raise ValueError("flips must be 1 or more")

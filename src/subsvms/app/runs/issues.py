@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from subsvms._typing import Table
-from subsvms.app.runs.issue_file import DIGITS, SIDES, get_label_type, make_schema, name_values
+from subsvms.app.runs.carriers import Carriers
+from subsvms.app.runs.issue_file import (
+    DIGITS,
+    SIDES,
+    get_label_type,
+    make_carrier_schema,
+    make_schema,
+    name_values,
+)
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.tables.text import TableText
 from subsvms.correction._result import Correction
@@ -28,10 +36,13 @@ class Issues:
     correction : Correction
     witnesses : Witnesses
         The suspicious rows, and the rows to compare each of them with.
+    carriers : Carriers or None
+        The labels that carry the suggestions, if they were looked for.
     """
 
     correction: Correction
     witnesses: Witnesses
+    carriers: Carriers | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -59,6 +70,7 @@ class Issues:
         return tabulate(
             self.correction, self.rows, table.columns, label, kind, witnesses=self.witnesses,
             id_column=id_column, lines=table.text.lines if isinstance(table.text, TableText) else None,
+            carriers=self.carriers,
         )  # fmt: skip
 
 
@@ -106,6 +118,7 @@ def tabulate(
     witnesses: Witnesses | None = None,
     id_column: str | None = None,
     lines: np.ndarray | None = None,
+    carriers: Carriers | None = None,
 ) -> Any:
     """Return what is known about some rows, and their values, in typed columns.
 
@@ -127,6 +140,8 @@ def tabulate(
         The column that names the rows; it comes directly after their numbers.
     lines : ndarray of int of shape (n_rows,), optional
         The line of a text file on which each row of what was corrected starts.
+    carriers : Carriers, optional
+        Of the first of the rows.
 
     Returns
     -------
@@ -152,7 +167,9 @@ def tabulate(
     if witnesses is not None:
         for side in SIDES:
             found[side] = [[row + 1 for row in others] for others in getattr(witnesses, side)]
-    types = {field.name: field.type for field in make_schema(label_type)}
+    if carriers is not None:
+        found |= carriers.list_columns(len(rows), DIGITS)
+    types = {field.name: field.type for field in (*make_schema(label_type), *make_carrier_schema())}
     whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
     table = pa.table({name: pa.array(found[name], types[name], from_pandas=whole) for name in found})
     if lines is not None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
+from subsvms.app.runs.carriers import find_carriers
 from subsvms.app.runs.decisions import Decisions, holds_decisions
-from subsvms.app.runs.describe import describe_worst
+from subsvms.app.runs.describe import describe_standing, describe_worst
 from subsvms.app.runs.folder import fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, saving_model
@@ -145,7 +146,15 @@ def describe_run(run: Run, place: Path | None = None, model: Path | None = None)
     place, model : Path, optional
         Where the folder and the classifier go, if they are written.
     """
+    clock = Clock()
     issues = find_issues(run.correction, run.features.X)
+    carriers = find_carriers(
+        run.correction, run.features.X, issues.rows, random_state=run.options.random_state,
+        n_jobs=run.model.n_jobs,
+    )  # fmt: skip
+    issues = replace(issues, carriers=carriers)
+    clock.lap("carriers")
+    run = replace(run, seconds=run.seconds | clock.laps)
     listed = [LISTED, "suspicious labels and reasons, worst first; rows count from 1"]
     typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
     corrected = f"{CORRECTED}{get_ending(run.table)}"
@@ -153,7 +162,11 @@ def describe_run(run: Run, place: Path | None = None, model: Path | None = None)
     written = describe_output(place, model, corrected, run.options.action, listed, typed, scored)
     doubt = add_doubt(run.correction, issues.rows)
     worst = describe_worst(run, issues)
-    return issues, summarise(run, worst, len(issues), n_labels=issues.n_labels, doubt=doubt, **written)
+    standing = describe_standing(run, carriers)
+    summary = summarise(
+        run, worst, len(issues), n_labels=issues.n_labels, doubt=doubt, standing=standing, **written
+    )
+    return issues, summary
 
 
 def describe_output(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.report import draw_charts, render_report
-from subsvms.app.runs.issue_file import SIDES
+from subsvms.app.runs.issue_file import CARRIERS, SIDES
 from subsvms.app.runs.issues import DIGITS, Issues
 from subsvms.app.runs.names import ISSUES, LISTED, REPORT
 from subsvms.app.runs.run import Run
@@ -80,7 +80,7 @@ def write_issues(run: Run, issues: Issues, folder: Path) -> None:
     cells: dict[str, list] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         values = list_values(column)
-        if name in SIDES:
+        if name in (*SIDES, *CARRIERS) and name != "flips":
             values = [" ".join(map(str, rows)) for rows in values]
         cells[find_free(disarm(name), cells)] = [disarm(as_cell(value)) for value in values]
     (folder / LISTED).write_bytes(render_csv(cells, ","))

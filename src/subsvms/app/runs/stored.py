@@ -14,7 +14,7 @@ from subsvms.exceptions import TableError
 Read = TypeVar("Read")
 
 
-def read_stored(path: Path, schema: Any, build: Callable[[Any], Read]) -> Read:
+def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional: Any = ()) -> Read:
     """Return what a Parquet file in the folder of a run holds.
 
     Parameters
@@ -25,6 +25,8 @@ def read_stored(path: Path, schema: Any, build: Callable[[Any], Read]) -> Read:
     build : callable
         Takes these columns, a pyarrow.Table, and returns what they mean; it raises a ValueError if that
         cannot be true.
+    optional : pyarrow.Schema
+        Columns that are read as well if all of them are there.
 
     Raises
     ------
@@ -42,6 +44,8 @@ def read_stored(path: Path, schema: Any, build: Callable[[Any], Read]) -> Read:
     try:
         with parquet.ParquetFile(path) as file:
             found = file.read()
+        more = {field.name for field in optional} <= set(found.column_names)
+        schema = pa.schema([*schema, *(optional if more else ())])
         found = check_values(found.select(schema.names))
         check_types(found, schema)
         return build(found)

@@ -82,6 +82,9 @@ class Summary:
         How many of the labels listed are expected to be wrong.
     certified : dict
         Which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most").
+    standing : str
+        How many of the flagged labels a second judge confirms, whatever labels are chosen, in a sentence;
+        empty if there is nothing to say.
     ensemble : dict
         The SVMs that voted, as `describe_ensemble` returns them.
     parameters : list of [str, str]
@@ -137,6 +140,7 @@ class Summary:
     n_labels: int
     expected_wrong: float
     certified: dict[str, Any]
+    standing: str
     ensemble: dict[str, Any]
     parameters: list[list[str]]
     digest: str
@@ -158,6 +162,7 @@ def summarise(
     n_labels: int = 0,
     doubt: int = 0,
     label_notes: Sequence[str] | None = None,
+    standing: str = "",
     folder: str | None = None,
     model: str | None = None,
     files: Sequence[list[str]] = (),
@@ -175,6 +180,8 @@ def summarise(
         How many of these labels are expected to be wrong, in billionths.
     label_notes : sequence of str, optional
         Notes on the labels, if they are not those of the run's correction.
+    standing : str
+        As in `Summary`.
     folder, model, files
         As in `Summary`; none if nothing is written.
     """
@@ -199,8 +206,8 @@ def summarise(
         classes=list_classes(run), moves=list_moves(run), groups=list_groups(run),
         notes=[*(run.correction.notes if label_notes is None else label_notes), *run.table_notes],
         remarks=list(run.remarks), worst=worst, n_worst=n_worst, n_labels=n_labels,
-        expected_wrong=doubt / UNIT, certified=describe_certified(run), ensemble=describe_ensemble(run),
-        parameters=list_parameters(run), digest=run.table.digest,
+        expected_wrong=doubt / UNIT, certified=describe_certified(run), standing=standing,
+        ensemble=describe_ensemble(run), parameters=list_parameters(run), digest=run.table.digest,
         versions=[[name, get_version(name)] for name in RECORDED],
         seconds=[list(pair) for pair in run.seconds.items()], words=[], listing="", folder=folder,
         model=model, files=list(files), next=[],

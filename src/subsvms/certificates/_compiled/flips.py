@@ -1,0 +1,83 @@
+"""The compiled part of exact certificates: what each flip takes from a margin, and how many it survives."""
+
+import numpy as np
+
+from subsvms.ensemble._compiled.loops import compiled
+
+
+@compiled
+def fill_gains(a, labels, sizes, verdict, rival, gain):
+    """Set gain[i] to the most that changing label i can take from the margin of the verdict over a rival.
+
+    Between two classes this is exact and can be negative; among several it is 0 or more, for the best
+    of the labels that it could become.
+    """
+    n = len(a)
+    if len(sizes) == 2:
+        total, scale = a.sum(), 1.0 / (float(sizes[0]) * float(sizes[1]))
+        for i in range(n):
+            d = (n * a[i] - total) * scale
+            gain[i] = d if labels[i] == verdict else -d
+    else:
+        for i in range(n):
+            held = a[i] if labels[i] == verdict else -a[i] if labels[i] == rival else 0.0
+            gain[i] = abs(a[i]) + held
+
+
+@compiled
+def count_below(gain, limit, part):
+    """Return the largest m for which the m largest positive gains add up to less than the limit.
+
+    As in quickselect, `part` is divided into gains above a pivot, equal to it and below it; the sum of
+    the first tells which of them holds the answer.
+    """
+    last = 0
+    for i in range(len(gain)):
+        if gain[i] > 0:
+            part[last] = gain[i]
+            last += 1
+    first, count = 0, 0
+    while first < last and limit > 0:
+        pivot, total = part[(first + last) // 2], 0.0
+        above, k, below = first, first, last
+        while k < below:  # Dijkstra's three-way partition
+            value = part[k]
+            if value > pivot:
+                part[k], part[above] = part[above], value
+                total += value
+                above += 1
+                k += 1
+            elif value == pivot:
+                k += 1
+            else:
+                below -= 1
+                part[k], part[below] = part[below], value
+        if total >= limit:
+            last = above
+            continue
+        limit -= total
+        count += above - first
+        for _ in range(above, below):
+            if pivot >= limit:
+                return count
+            limit -= pivot
+            count += 1
+        first = below
+    return count
+
+
+@compiled
+def certify_block(a, labels, sizes, scores, verdicts, slack, withstands, rivals):
+    """Fill `withstands` and the rival that comes first, for every row of a block."""
+    gain, part = np.empty(a.shape[1]), np.empty(a.shape[1])
+    for x in range(a.shape[0]):
+        withstands[x] = a.shape[1]
+        nearest = np.inf
+        for c in range(len(sizes)):
+            if c == verdicts[x]:
+                continue
+            margin = scores[x, verdicts[x]] - scores[x, c]
+            fill_gains(a[x], labels, sizes, verdicts[x], c, gain)
+            m = count_below(gain, margin - slack[x], part)
+            if m < withstands[x] or (m == withstands[x] and margin < nearest):
+                withstands[x], rivals[x], nearest = m, c, margin

@@ -1,0 +1,267 @@
+"""The linear committee: a scikit-learn shell around `_linear`, and what decides between the classes.
+
+With a_i(x) the weight of label i in the committee's value at x, S_c(x) is the sum of a_i over the rows given
+class c, and n_c their number. Between two classes the verdict is balanced: it is the class with the larger
+mean weight S_c / n_c. Among several it is the class with the largest S_c.
+"""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from subsvms._labels import check_labels
+from subsvms._typing import OnProgress
+from subsvms._validation import check_rows, check_table, warn_unscaled
+from subsvms.ensemble._classifier import restore_on_failure
+from subsvms.ensemble._linear import Weights, draw_blind, factor_members, visit_weights
+from subsvms.ensemble._rows import Kernel, resolve_gamma
+from subsvms.ensemble._sampling import subset_size
+from subsvms.ensemble._votes import pick_best
+
+
+def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return what the verdict compares, of shape (n_rows, n_classes): S_c, or S_c / n_c for two classes."""
+    sums = np.stack([weights.a[:, labels == c].sum(axis=1) for c in range(len(sizes))], axis=1)
+    return sums / sizes if len(sizes) == 2 else sums
+
+
+class LinearCommittee(ClassifierMixin, BaseEstimator):
+    """Many tiny least squares machines whose verdict is linear in the labels, so that it can be certified.
+
+    Each member sees a few rows, chosen without looking at the labels, and the committee takes the mean of its
+    members. The weight of every label in a verdict is then a number that does not depend on any label:
+    `subsvms.certificates.certify` turns these weights into the exact number of labels that would have to be
+    wrong for the verdict to turn. As a judge of labels it is a little worse than `SubSVMClassifier`: decide
+    with the vote, certify with this.
+
+    A prediction costs about as much as its certificate, since both are read from the same weights.
+
+    Parameters
+    ----------
+    n_estimators : int, default=300
+        Number of members.
+    subsample_size : {"log_squared", "log"} or int, default="log_squared"
+        Rows that a member sees; as in `SubSVMClassifier`, but without repeats.
+    kernel : {"rbf", "linear", "poly"}, default="rbf"
+    gamma : {"auto", "scale"} or float, default="auto"
+        As in `SubSVMClassifier`.
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant term of "poly".
+    ridge : float, default=0.1
+        lambda, the penalty on a member's length. Smaller ones follow single labels more closely, so fewer
+        wrong labels are needed to turn a verdict.
+    n_jobs : int, default=None
+        Threads: None means 1 (or as many as a joblib context sets), -1 all cores. The result has the same
+        bits for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the subsets.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    class_sizes_ : ndarray of int of shape (n_classes,)
+        Number of training rows with each label.
+    labels_ : ndarray of int of shape (n_samples,)
+        Class number of each training row.
+    members_ : Members
+        The factored members; see `subsvms.ensemble._linear`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        If X had column names.
+
+    See Also
+    --------
+    subsvms.certificates.certify : How many labels a verdict withstands, exactly.
+    SubSVMClassifier : The vote of SVMs, which is the better judge.
+
+    Notes
+    -----
+    Besides the table and 8 n_estimators s^2 bytes for the members, each thread takes up to 192 MiB for blocks
+    of weights, and more only if 8 rows of n_samples numbers are larger than 64 MiB.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import minmax_scale
+    >>> from subsvms.ensemble import LinearCommittee
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = minmax_scale(X)
+    >>> committee = LinearCommittee(random_state=0).fit(X[:400], y[:400])
+    >>> print(f"{committee.score(X[400:], y[400:]):.2f} of its predictions are right")
+    0.96 of its predictions are right
+    >>> a = committee.weigh(X[400:401])[0]
+    >>> balanced = a[y[:400] == 1].mean() - a[y[:400] == 0].mean()
+    >>> bool((balanced > 0) == (committee.predict(X[400:401])[0] == 1))
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "subsample_size": [StrOptions({"log", "log_squared"}), Interval(Integral, 2, None, closed="left")],
+        "kernel": [StrOptions({"rbf", "linear", "poly"})],
+        "gamma": [StrOptions({"auto", "scale"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "coef0": [Interval(Real, 0, None, closed="left")],  # below 0 "poly" is no kernel
+        "ridge": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+            None,
+        ],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_estimators=300,
+        subsample_size="log_squared",
+        kernel="rbf",
+        gamma="auto",
+        degree=3,
+        coef0=0.0,
+        ridge=0.1,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_estimators = n_estimators
+        self.subsample_size = subsample_size
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.ridge = ridge
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> "LinearCommittee":
+        """Choose the rows that each member sees, and factor their kernel matrices.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Finite numbers, each feature with a range of about one.
+        y : array-like of shape (n_samples,)
+            Labels: strings, whole numbers or booleans.
+
+        Returns
+        -------
+        self : LinearCommittee
+        """
+        with restore_on_failure(self):
+            table = check_table(self, X, reset=True)
+            classes, labels = check_labels(y, table.shape[0])
+            gamma = resolve_gamma(self.gamma, table)
+            if self.kernel == "rbf" and self.gamma == "auto":
+                warn_unscaled(table, gamma)
+            size = subset_size(self.subsample_size, len(labels), len(classes))
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+            subsets = draw_blind(len(labels), self.n_estimators, size, seed=seed)
+            kernel = Kernel.named(self.kernel, gamma, self.coef0, self.degree)
+            self.members_ = factor_members(table, subsets, kernel, self.ridge)
+            self.classes_, self.labels_, self.class_sizes_ = classes, labels, np.bincount(labels)
+            self._table = table
+        return self
+
+    def weigh(self, X: Any = None, *, rows: Any = None) -> np.ndarray:
+        """Return the weight of every training label in the verdict on each row; no label changes it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features), optional
+            New rows. Without them, training rows are weighed out-of-bag: by members that did not see them.
+        rows : array-like of int or bool, optional
+            Which training rows; all by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_samples)
+            All of it in memory; `subsvms.certificates` works on blocks.
+        """
+        parts = {}
+        self.visit(lambda first, last, weights: parts.update({first: weights.a}), X, rows=rows)
+        empty = np.zeros((0, len(self.labels_)))
+        return np.concatenate([empty, *(parts[first] for first in sorted(parts))])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return how far the committee decides for a class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            For two classes, the mean weight of the labels of the second minus that of the first. For more,
+            the sum of the weights of the labels of each class.
+        """
+        scores = self._score(X)
+        return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the committee's verdict; a tie goes to the class with more training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        scores = self._score(X)
+        return self.classes_[pick_best(scores, self.class_sizes_)]
+
+    def _score(self, X):
+        parts = {}
+
+        def work(first, last, weights):
+            parts[first] = score_classes(weights, self.labels_, self.class_sizes_)
+
+        self.visit(work, X)
+        return np.concatenate([parts[first] for first in sorted(parts)])
+
+    def visit(
+        self,
+        work: Callable[[int, int, Weights], None],
+        X: Any = None,
+        *,
+        rows: Any = None,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        """Call work(first, last, weights) for blocks of rows: the same weights as `weigh`, in bounded memory.
+
+        Parameters
+        ----------
+        work : callable
+            Called with numbers among the rows asked for, and their `Weights`; threads call it in any order.
+        X, rows
+            As in `weigh`.
+        on_progress : callable, optional
+            Called as on_progress(n_rows_done, n_rows) from time to time.
+        """
+        check_is_fitted(self)
+        if X is None:
+            n = len(self.labels_)
+            seen = np.arange(n) if rows is None else np.atleast_1d(check_rows(rows, n))
+            X = self._table[seen]
+        else:
+            seen, X = None, check_table(self, X, reset=False)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        visit_weights(self.members_, X, seen, work, n_jobs=n_jobs, on_progress=on_progress)

@@ -1,0 +1,218 @@
+"""Tiny least squares machines whose values are linear in the labels.
+
+Member j sees B_j, the s rows of smallest hash(seed, j, i): no label is looked at. With targets t, K~ = K + 1
+(so that the intercept is penalised like everything else) and functions f of that kernel's space, it is
+
+    minimise over f   sum_{i in B_j} (f(x_i) - t_i)^2 + lambda |f|^2,
+
+and its value at a row x is the sum over B_j of w_ji(x) t_i, where
+
+    w_j(x) = (K~[B_j, B_j] + lambda I)^-1 K~[B_j, x].
+
+The mean over the members J_x that did not see x is the sum over the table of a_i(x) t_i,
+
+    a_i(x) = mean over j in J_x of w_ji(x), which is 0 where i is not in B_j.
+
+The weights a_i do not depend on the labels at all. They are computed in double precision, in blocks of rows,
+by one Cholesky factor for each member; the order of every sum is fixed, so any number of threads gives the
+same bits.
+
+Rounding. With unit roundoff u, the computed weights of a member solve a system whose matrix M = K~ + lambda I
+is off by at most (3 s + 1) u |L| |L'|, entry by entry (Higham, "Accuracy and Stability of Numerical
+Algorithms", Theorem 10.4). The norm of that is at most (3 s + 1) u trace(M), as the squares of the entries of
+L add up to the trace, and the norm of M^-1 is at most 1 / lambda. To first order they are off by at most the
+share
+
+    sqrt(s) (3 s + 1) u trace(M) / lambda
+
+of their absolute sum. `Members.rounding` is the largest such share, and adding up J members and n rows gives
+(J + n) u on top.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from subsvms._columns import find_places
+from subsvms._threads import run_pieces
+from subsvms._typing import OnProgress, Table
+from subsvms.ensemble._pool import hash_rows
+from subsvms.ensemble._rows import PAD, Kernel, Rows, gather_rows, take_lists
+from subsvms.ensemble._votes import find_bags
+from subsvms.exceptions import InputError
+
+LANES = 64  # rows in a block; the tables of a subset of a hundred rows stay in the second cache
+BLOCK_BYTES = 64 * 2**20  # of each of the three largest tables of a thread; blocks are smaller for its sake
+
+
+class Members(NamedTuple):
+    """The members of a linear committee, ready to weigh the labels of any row."""
+
+    subsets: np.ndarray  # (n_members, size), int64, row numbers, increasing
+    places: np.ndarray  # (n_members, size), int64, where these rows stand in `rows`
+    factors: np.ndarray  # (n_members, size, size), float64, Cholesky factors L of K~ + lambda I
+    rows: Rows  # the training rows in use
+    kernel: Kernel
+    n_samples: int
+    rounding: float  # a member's weights are off by at most this share of their absolute sum
+
+
+class Weights(NamedTuple):
+    """The weight of every label in the committee's values at some rows."""
+
+    a: np.ndarray  # (n_rows, n_samples), float64; zero for rows that every member saw
+    mass: np.ndarray  # (n_rows,), float64, mean absolute sum of a member's weights
+    n_voters: np.ndarray  # (n_rows,), int64, members that did not see the row
+
+
+def draw_blind(n_samples: int, n_subsets: int, size: int, *, seed: int) -> np.ndarray:
+    """Return subsets that depend on row numbers only: the rows of smallest hash, without repeats.
+
+    Parameters
+    ----------
+    n_samples : int
+    n_subsets : int
+    size : int
+    seed : int
+
+    Returns
+    -------
+    ndarray of int64 of shape (n_subsets, size)
+
+    Examples
+    --------
+    >>> draw_blind(10, 2, 3, seed=0)
+    array([[2, 3, 4],
+           [2, 3, 9]])
+    """
+    rows = np.arange(n_samples)
+    seeds = hash_rows(np.arange(n_subsets), seed)
+    subsets = np.empty((n_subsets, size), dtype=np.int64)
+    for subset, own in zip(subsets, seeds, strict=True):
+        subset[:] = np.sort(np.argpartition(hash_rows(rows, own), size - 1)[:size])
+    return subsets
+
+
+def factor_members(X: Table, subsets: np.ndarray, kernel: Kernel, ridge: float) -> Members:
+    """Return the members that saw these subsets.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    subsets : ndarray of int of shape (n_members, size)
+    kernel : Kernel
+    ridge : float
+        lambda, positive.
+    """
+    used, places = np.unique(subsets, return_inverse=True)
+    places = places.reshape(subsets.shape)
+    rows = gather_rows(X, used)
+    n_members, size = subsets.shape
+    matrices = np.empty((n_members, size, size))
+    for matrix, subset, place in zip(matrices, subsets, places, strict=True):
+        table = KernelTable(take_lists(rows, place), kernel, size)
+        matrix[:] = table.load(*_as_lines(X[subset], rows), 0, size)[:size] + 1.0
+    matrices = (matrices + matrices.transpose(0, 2, 1)) / 2  # equal but for rounding
+    diagonal = np.arange(size)
+    matrices[:, diagonal, diagonal] += ridge
+    largest = np.trace(matrices, axis1=1, axis2=2).max()
+    u = np.finfo(np.float64).eps / 2
+    rounding = float(np.sqrt(size) * (3 * size + 1) * u * largest / ridge)
+    try:
+        factors = np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        raise InputError(
+            f"ridge must be large enough for the members' systems to be solved; got {ridge!r}: try 0.1."
+        ) from None
+    return Members(subsets, places, factors, rows, kernel, X.shape[0], rounding)
+
+
+def visit_weights(
+    members: Members,
+    X: Table,
+    seen: np.ndarray | None,
+    work: Callable[[int, int, Weights], None],
+    *,
+    n_jobs: int = 1,
+    on_progress: OnProgress | None = None,
+) -> None:
+    """Call work(first, last, weights) for consecutive blocks of rows of X; threads call it in any order.
+
+    A thread holds three tables of at most `BLOCK_BYTES`, or of 8 rows if those are larger.
+
+    Parameters
+    ----------
+    members : Members
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    seen : ndarray of int of shape (n_rows,) or None
+        The numbers of these rows in the training table: members that saw a row are left out. None for new
+        rows, which nobody saw.
+    work : callable
+        It may change the weights that it is given.
+    n_jobs : int, default=1
+    on_progress : callable, optional
+    """
+    from subsvms.ensemble._compiled import ballots, linear  # here: importing numba takes a while
+
+    X, lines = _as_lines(X, members.rows)
+    n_members, size = members.subsets.shape
+    lanes = int(np.clip(BLOCK_BYTES // (8 * max(members.n_samples, 1)) // 8 * 8, 8, LANES))
+    bags = None if seen is None else find_bags(members.subsets, members.n_samples, seen)
+    solved = _as_padded(members.factors)
+
+    def weigh(first, last):
+        kernels = KernelTable(members.rows, members.kernel, lanes).load(X, lines, first, last)
+        counted = np.ones((n_members, lanes), np.int32)
+        if bags is not None:
+            ballots.mark_out_of_bag(*bags, first, last, counted)
+        scratch = tuple(np.zeros((height, lanes)) for height in (solved[0].shape[2],) * 2 + (1,))
+        weights, mass = np.zeros((members.n_samples, lanes)), np.zeros(lanes)
+        linear.weigh_block(kernels, members.subsets, members.places, *solved, counted, scratch, weights, mass)
+        n_voters = counted[:, : last - first].sum(axis=0, dtype=np.int64)
+        share = 1.0 / np.maximum(n_voters, 1)
+        a = np.ascontiguousarray(weights[:, : last - first].T)
+        a *= share[:, None]
+        work(first, last, Weights(a, mass[: last - first] * share, n_voters))
+
+    run_pieces(weigh, X.shape[0], lanes, n_jobs, on_progress)
+
+
+def _as_padded(factors):
+    """Return (lower, upper, diagonal, line) as `weigh_block` takes them."""
+    n_members, size, _ = factors.shape
+    width = -(-size // PAD) * PAD
+    lower = np.zeros((n_members, size, width))
+    lower[:, :, :size] = np.tril(factors, -1)
+    upper = np.zeros_like(lower)
+    upper[:, :, :size] = np.tril(factors, -1).transpose(0, 2, 1)
+    diagonal = np.ascontiguousarray(np.diagonal(factors, axis1=1, axis2=2))
+    return lower, upper, diagonal, np.tile(np.arange(width), size)
+
+
+def _as_lines(X: Table, rows: Rows) -> tuple[Table, np.ndarray]:
+    """Return a table and the line of each of its columns, or stored values, among the features of `rows`."""
+    indices = X.indices if sparse.issparse(X) else np.arange(X.shape[1])
+    return X, find_places(rows.features, indices, X.shape[1])
+
+
+class KernelTable:
+    """The kernel between training rows and a block of other rows: one line for each training row."""
+
+    def __init__(self, rows: Rows, kernel: Kernel, lanes: int):
+        self.rows, self.kernel = rows, kernel
+        self.table = np.zeros((-(-rows.n_columns // PAD) * PAD, lanes))
+        self.norms = np.zeros(lanes)
+        self.kernels = np.empty((-(-len(rows.norm) // 4) * 4, lanes))  # the loops take four at a time
+
+    def load(self, X: Table, lines: np.ndarray, first: int, last: int) -> np.ndarray:
+        """Return the kernel with rows first to last - 1 of X; the lanes after them mean nothing."""
+        from subsvms.ensemble._compiled import ballots
+
+        if sparse.issparse(X):
+            ballots.load_sparse(X.indptr, lines, X.data, first, last, self.table, self.norms)
+        else:
+            ballots.load_dense(X, first, last, lines, self.table, self.norms)
+        ballots.kernel_block(self.rows, self.kernel, self.table, self.norms, self.kernels)
+        return self.kernels

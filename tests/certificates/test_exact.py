@@ -1,0 +1,253 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linear_tables import list_flips, make_committee, make_table, retrain, still_stands
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import minmax_scale
+
+from subsvms import SubSVMClassifier
+from subsvms.certificates import certify, find_turning_flips
+from subsvms.certificates._compiled.flips import count_below
+from subsvms.certificates._exact import take_largest
+from subsvms.ensemble import LinearCommittee
+from subsvms.exceptions import InputError
+
+SEEDS = st.integers(0, 10**6)
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return minmax_scale(X), y
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_verdicts_are_those_of_members_trained_one_by_one(seed, n_classes):
+    X, labels = make_table(seed, 30, n_classes)
+    committee = make_committee(X, labels, seed)
+    certificate = certify(committee)
+    scores = retrain(committee, X, labels)
+    assert_array_equal(certificate.verdicts, scores.argmax(axis=1))
+    best, second = -np.sort(-scores, axis=1)[:, :2].T
+    if n_classes == 2:
+        assert_allclose(certificate.margins, best - second, atol=1e-12)
+    else:  # the rival that is reached with the fewest flips need not be the second
+        assert np.all(certificate.margins > best - second - 1e-12)
+
+
+@pytest.mark.parametrize("n_classes, n, most", [(2, 11, 3), (3, 8, 3), (4, 8, 2)])
+def test_no_choice_of_labels_turns_a_certified_verdict_and_one_more_does(seed, n_classes, n, most):
+    """Every single flip, pair and triple, with retraining: the certificate is right, and it is tight."""
+    X, labels = make_table(seed, n, n_classes)
+    committee = make_committee(X, labels, seed, size=4)
+    certificate = certify(committee)
+    turned_by = np.full(n, most + 1)
+    for n_flips in range(most, 0, -1):
+        for flipped in list_flips(labels, n_classes, n_flips):
+            stands = still_stands(retrain(committee, X, flipped), certificate.verdicts)
+            turned_by[~stands] = n_flips
+    assert np.all(certificate.withstands < turned_by)
+    reached = turned_by <= most
+    if n_classes == 2:  # with more, the worst flips may be those that let a class vanish
+        assert_array_equal(certificate.withstands[reached], turned_by[reached] - 1)
+
+
+@given(SEEDS, st.sampled_from([2, 3, 5]), st.booleans())
+def test_the_flips_that_are_named_turn_the_verdict_and_fewer_do_not(seed, n_classes, rare):
+    X, labels = make_table(seed, 40, n_classes)
+    if rare:  # few rows of a class, so that the change of the class sizes matters
+        labels[4 * n_classes :] = 0
+    committee = make_committee(X, labels, seed, size=8)
+    certificate = certify(committee)
+    row = seed % 40
+    flips = find_turning_flips(committee, row)
+    assert len(flips.rows) == certificate.withstands[row] + 1
+    for n_flips in range(len(flips.rows) + 1):
+        flipped = labels.copy()
+        flipped[flips.rows[:n_flips]] = flips.labels[:n_flips]
+        stands = still_stands(retrain(committee, X, flipped, [row]), certificate.verdicts[[row]])
+        if len(np.unique(flipped)) == n_classes:
+            assert stands[0] == (n_flips <= certificate.withstands[row])
+
+
+@given(SEEDS, st.sampled_from([2, 3]))
+def test_random_changes_within_the_radius_turn_no_verdict(seed, n_classes):
+    X, labels = make_table(seed, 60, n_classes)
+    committee = make_committee(X, labels, seed, size=8)
+    certificate = certify(committee)
+    rng = np.random.default_rng(seed)
+    n_flips = rng.integers(1, max(certificate.withstands.max(), 1) + 1)
+    rows = rng.choice(60, n_flips, replace=False)
+    flipped = labels.copy()
+    flipped[rows] = (labels[rows] + rng.integers(1, n_classes, n_flips)) % n_classes
+    sure = np.flatnonzero(certificate.withstands >= n_flips)
+    if len(np.unique(flipped)) == n_classes:
+        assert still_stands(retrain(committee, X, flipped, sure), certificate.verdicts[sure]).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_carrier_has_exactly_the_weight_that_is_said(seed, n_classes):
+    X, labels = make_table(seed, 30, n_classes)
+    committee = make_committee(X, labels, seed)
+    certificate = certify(committee, n_carriers=3)
+    for row in range(0, 30, 5):
+        verdict, rival = certificate.verdicts[row], certificate.rivals[row]
+        first = certificate.carriers[row, 0]
+        margins = []
+        for becomes in range(n_classes):
+            flipped = labels.copy()
+            flipped[first] = becomes
+            scores = retrain(committee, X, flipped, [row])[0]
+            if n_classes == 2:  # in the units of the table as given
+                sizes = np.bincount(flipped, minlength=2), np.bincount(labels)
+                scores = scores * sizes[0].prod() / sizes[1].prod()
+            margins.append(scores[verdict] - scores[rival])
+        lost = (certificate.margins[row] - min(margins)) / certificate.margins[row]
+        assert_allclose(certificate.carried[row, 0], lost, rtol=1e-9)
+    assert np.all(np.diff(certificate.carried, axis=1) <= 0)
+
+
+def test_carriers_end_where_no_label_carries_the_verdict():
+    X, labels = make_table(0, 12)
+    certificate = certify(make_committee(X, labels, 0), n_carriers=50)
+    assert certificate.carriers.shape == (12, 12)
+    assert np.all((certificate.carriers >= 0) == (certificate.carried > 0))
+
+
+def test_new_rows_are_certified_by_all_members(seed):
+    X, labels = make_table(seed, 40)
+    committee = make_committee(X, labels, seed)
+    certificate = certify(committee, X[:7] + 0.01)
+    assert_array_equal(committee.classes_[certificate.verdicts], committee.predict(X[:7] + 0.01))
+    assert len(certificate.withstands) == 7
+
+
+def test_some_rows_get_the_certificate_that_they_have_among_all(seed):
+    X, labels = make_table(seed, 70)
+    committee = make_committee(X, labels, seed)
+    every, some = certify(committee, n_carriers=2), certify(committee, rows=[65, 3], n_carriers=2)
+    for name, values in vars(some).items():
+        assert_array_equal(values, getattr(every, name)[[65, 3]])
+    assert len(certify(committee, rows=[]).withstands) == 0
+
+
+def test_a_row_that_every_member_saw_has_no_verdict():
+    X, labels = make_table(0, 12)
+    committee = make_committee(X, labels, 0, size=12)
+    certificate = certify(committee, n_carriers=1)
+    assert_array_equal(certificate.verdicts, -1)
+    assert_array_equal(certificate.withstands, 0)
+    assert find_turning_flips(committee, 3) is None
+
+
+def test_a_verdict_that_rounding_could_turn_withstands_nothing():
+    """Two rows that are alike but for their labels, far from a third: the committee cannot decide."""
+    X = np.array([[0.0], [0.0], [0.0], [0.0], [5.0], [5.0]])
+    labels = np.array([0, 1, 0, 1, 0, 1])
+    committee = LinearCommittee(subsample_size=6, n_estimators=3, gamma=1.0, random_state=0).fit(X, labels)
+    certificate = certify(committee, X)
+    assert np.all(np.abs(certificate.margins) < 1e-14)
+    assert_array_equal(certificate.withstands, 0)
+
+
+def test_a_small_ridge_widens_what_rounding_may_have_done(cancer):
+    """With a nearly singular system no digit is certain, and nothing is certified."""
+    X, y = cancer
+    sure = certify(LinearCommittee(n_estimators=50, random_state=0).fit(X, y))
+    doubtful = certify(LinearCommittee(n_estimators=50, ridge=1e-13, random_state=0).fit(X, y))
+    assert np.median(sure.withstands) > 20
+    assert_array_equal(doubtful.withstands, 0)
+
+
+def test_the_median_radius_is_many_times_that_of_the_vote(cancer):
+    X, y = cancer
+    certificate = certify(LinearCommittee(random_state=0).fit(X, y))
+    assert np.median(certificate.withstands) > 40
+    assert np.mean(certificate.verdicts == y) > 0.93
+
+
+@given(st.lists(st.floats(-1, 1), max_size=40), st.floats(-0.5, 10))
+def test_counting_by_parts_agrees_with_sorting(gains, limit):
+    gains = np.round(np.array(gains), 2)  # with ties
+    limit = round(limit, 2) + 0.001  # no sum of the gains meets it
+    sums = np.cumsum(np.sort(gains[gains > 0])[::-1])
+    assert count_below(gains, limit, np.empty(len(gains))) == np.sum(sums < limit)
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 30))
+def test_the_largest_are_the_first_of_a_stable_sort(values, n):
+    values = np.array(values, dtype=float)
+    assert_array_equal(take_largest(values, n), np.argsort(-values, kind="stable")[:n])
+
+
+def test_mistakes_are_answered_with_a_sentence(cancer):
+    X, y = cancer
+    committee = LinearCommittee(n_estimators=5, random_state=0).fit(X, y)
+    with pytest.raises(InputError, match="must be a fitted LinearCommittee.*got SubSVMClassifier"):
+        certify(SubSVMClassifier())
+    with pytest.raises(NotFittedError):
+        certify(LinearCommittee())
+    with pytest.raises(InputError, match="n_carriers must be a whole number, at least 0; got -1"):
+        certify(committee, n_carriers=-1)
+    with pytest.raises(InputError, match="rows must be whole numbers from 0 to 568.*got 569"):
+        certify(committee, rows=[569])
+    with pytest.raises(InputError, match="rows must be whole numbers from 0 to 568.*got 1000"):
+        find_turning_flips(committee, 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_ten_thousand_attacks_with_retraining_turn_no_certified_verdict(n_classes):
+    """Attackers choose at random, by influence, or (one in 20) greedily; each trial retrains for a row."""
+    n_trials, turned = 0, 0
+    rng = np.random.default_rng(n_classes)
+    while n_trials < 10_000:
+        seed = int(rng.integers(2**31))
+        X, labels = make_table(seed, int(rng.integers(10, 40)), n_classes)
+        committee = make_committee(X, labels, seed, size=6, n_members=8)
+        certificate = certify(committee)
+        for row in np.flatnonzero(certificate.withstands > 0):
+            m = certificate.withstands[row]
+            attacks = [attack_randomly, attack_by_influence]
+            for attack in (attack_greedily, *attacks) if n_trials % 40 < 2 else attacks:
+                flipped = attack(committee, X, labels, row, m, certificate.verdicts[row], rng)
+                if len(np.unique(flipped)) < n_classes:
+                    continue
+                n_trials += 1
+                scores = retrain(committee, X, flipped, [row])
+                turned += not still_stands(scores, certificate.verdicts[[row]])[0]
+    assert turned == 0
+
+
+def attack_randomly(committee, X, labels, row, n_flips, verdict, rng):
+    flipped, n_classes = labels.copy(), len(committee.classes_)
+    rows = rng.choice(len(labels), min(n_flips, len(labels)), replace=False)
+    flipped[rows] = (labels[rows] + rng.integers(1, n_classes, len(rows))) % n_classes
+    return flipped
+
+
+def attack_by_influence(committee, X, labels, row, n_flips, verdict, rng):
+    """Change the labels that would turn the verdict, one fewer than needed."""
+    flips = find_turning_flips(committee, row)
+    flipped = labels.copy()
+    flipped[flips.rows[:n_flips]] = flips.labels[:n_flips]
+    return flipped
+
+
+def attack_greedily(committee, X, labels, row, n_flips, verdict, rng):
+    """Change one label after the other to what lowers the margin most, found by retraining on a few."""
+    flipped, n_classes = labels.copy(), len(committee.classes_)
+    for _ in range(min(n_flips, 3)):
+        trials = []
+        for other in rng.choice(len(labels), 6, replace=False):
+            trial = flipped.copy()
+            trial[other] = (trial[other] + rng.integers(1, n_classes)) % n_classes
+            if len(np.unique(trial)) == n_classes:
+                scores = retrain(committee, X, trial, [row])[0]
+                trials.append((scores[verdict] - np.delete(scores, verdict).max(), other, trial))
+        if trials:
+            flipped = min(trials, key=lambda item: item[:2])[2]
+    return flipped

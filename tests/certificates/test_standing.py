@@ -1,0 +1,87 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from linear_tables import list_flips, make_committee, make_table, retrain, still_stands
+from scipy.optimize import linprog
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import minmax_scale
+
+from subsvms.certificates import _standing, certify, count_standing
+from subsvms.certificates._standing import bound_turned
+from subsvms.ensemble import LinearCommittee
+from subsvms.exceptions import InputError
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return LinearCommittee(random_state=0).fit(minmax_scale(X), y)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 4))
+def test_no_choice_of_flips_turns_more_than_the_bound(seed, n_flips):
+    rng = np.random.default_rng(seed)
+    shares = np.maximum(rng.normal(size=(6, 8)), 0) * rng.uniform(0.1, 1)
+    worst = max(np.sum(shares[:, list(z)].sum(axis=1) >= 1) for z in combinations(range(8), n_flips))
+    assert worst <= bound_turned(shares, n_flips)
+
+
+def test_the_bound_is_close_to_that_of_the_linear_program(seed):
+    """It is never below, as every theta gives a bound; and after the last step it is hardly above."""
+    rng = np.random.default_rng(seed)
+    for n_flips in (2, 5, 10):
+        shares = np.maximum(rng.normal(size=(60, 80)), 0) * rng.uniform(0.02, 0.3, size=(60, 1))
+        n_rows, n = shares.shape
+        goal = np.concatenate([np.zeros(n), -np.ones(n_rows)])
+        limits = np.block([[-shares, np.eye(n_rows)], [np.ones((1, n)), np.zeros((1, n_rows))]])
+        right = np.concatenate([np.zeros(n_rows), [n_flips]])
+        optimum = -linprog(goal, limits, right, bounds=(0, 1)).fun
+        assert int(optimum - 1e-6) <= bound_turned(shares, n_flips) <= optimum + 0.02 * n_rows
+
+
+@pytest.mark.parametrize("n_classes, n, n_flips", [(2, 12, 2), (2, 10, 3), (3, 9, 2)])
+def test_at_least_as_many_verdicts_stand_as_is_said(seed, n_classes, n, n_flips):
+    """Every choice of labels, with retraining."""
+    X, labels = make_table(seed, n, n_classes)
+    committee = make_committee(X, labels, seed, size=4)
+    verdicts = certify(committee).verdicts
+    standing = count_standing(committee, n_flips)
+    for flipped in list_flips(labels, n_classes, n_flips):
+        assert still_stands(retrain(committee, X, flipped), verdicts).sum() >= standing.n_standing
+
+
+def test_together_at_least_as_many_stand_as_one_by_one(cancer):
+    withstands = certify(cancer).withstands
+    numbers = [count_standing(cancer, m).n_standing for m in (0, 1, 10, 50, 150)]
+    assert numbers[0] == len(withstands)
+    assert numbers == sorted(numbers, reverse=True)
+    for m, number in zip((1, 10, 50, 150), numbers[1:], strict=True):
+        assert number >= np.sum(withstands >= m)
+    assert numbers[2] > np.sum(withstands >= 10)
+
+
+def test_rows_with_another_verdict_do_not_count(cancer):
+    rows = np.arange(100)
+    verdicts = certify(cancer, rows=rows).verdicts
+    suggested = np.where(rows < 40, 1 - verdicts, verdicts)
+    standing = count_standing(cancer, 5, rows=rows, suggested=suggested.tolist())
+    assert (standing.n_rows, standing.n_agreeing) == (100, 60)
+    kept = count_standing(cancer, 5, rows=rows[40:])
+    assert standing.n_standing == kept.n_standing
+    assert count_standing(cancer, 5, rows=rows, suggested=["?"] * 100).n_standing == 0
+
+
+def test_what_does_not_fit_in_memory_counts_as_turned(cancer, monkeypatch):
+    whole = count_standing(cancer, 60).n_standing
+    monkeypatch.setattr(_standing, "MATRIX_BYTES", 8 * 569 * 20)
+    assert np.sum(certify(cancer).withstands >= 60) <= count_standing(cancer, 60).n_standing < whole
+
+
+def test_mistakes_are_answered_with_a_sentence(cancer):
+    with pytest.raises(InputError, match="n_flips must be a whole number, at least 0; got 1.5"):
+        count_standing(cancer, 1.5)
+    with pytest.raises(InputError, match="suggested must have a label for each of 2 rows; got 3"):
+        count_standing(cancer, 1, rows=[3, 4], suggested=[0, 1, 0])

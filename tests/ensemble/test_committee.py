@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from linear_tables import make_committee, make_table, retrain
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.preprocessing import minmax_scale
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from subsvms.ensemble import LinearCommittee
+from subsvms.exceptions import InputError
+
+
+@pytest.mark.filterwarnings("ignore:The rbf kernel between two rows:UserWarning")
+@parametrize_with_checks(
+    [
+        LinearCommittee(n_estimators=20),
+        LinearCommittee(n_estimators=20, kernel="linear", subsample_size="log"),
+        LinearCommittee(n_estimators=20, kernel="poly", gamma="scale", coef0=1.0),
+    ]
+)
+def test_it_passes_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_weights_times_the_labels_are_what_the_members_say(seed, n_classes):
+    X, labels = make_table(seed, 40, n_classes)
+    committee = make_committee(X, labels, seed)
+    sums = committee.weigh() @ np.eye(n_classes)[labels]
+    expected = retrain(committee, X, labels) * (np.bincount(labels) if n_classes == 2 else 1)
+    assert_allclose(sums, expected, atol=1e-12)
+
+
+def test_no_label_changes_a_weight():
+    X, labels = make_table(0, 40)
+    committee = make_committee(X, labels, 0)
+    other = make_committee(X, 1 - labels, 0)
+    assert_array_equal(committee.weigh(), other.weigh())
+    assert_array_equal(committee.weigh(rows=[7, 3]), committee.weigh()[[7, 3]])
+    assert committee.weigh(rows=[]).shape == (0, 40)
+
+
+def test_a_training_row_has_no_weight_in_its_own_verdict():
+    X, labels = make_table(0, 40)
+    assert_array_equal(np.diag(make_committee(X, labels, 0).weigh()), 0.0)
+
+
+def test_swapping_the_classes_swaps_the_verdicts():
+    X, labels = make_table(0, 60)
+    names = np.array(["a", "b"])
+    committee = make_committee(X, names[labels], 0)
+    swapped = make_committee(X, names[1 - labels], 0)
+    assert np.all(committee.predict(X) != swapped.predict(X))
+
+
+def test_classes_of_any_size_are_treated_alike():
+    """A tenth of the rows are of one class: unbalanced sums would never choose it."""
+    X, y = load_breast_cancer(return_X_y=True)
+    rows = np.concatenate([np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:40]])
+    X, y = minmax_scale(X[rows]), y[rows]
+    committee = LinearCommittee(n_estimators=100, random_state=0).fit(X, y)
+    assert np.mean(committee.predict(X[y == 0]) == 0) > 0.8
+
+
+def test_several_classes_and_sparse_tables():
+    X, y = load_iris(return_X_y=True)
+    X = minmax_scale(X)
+    committee = LinearCommittee(random_state=0).fit(X, y)
+    assert committee.score(X, y) > 0.85
+    assert committee.decision_function(X).shape == (150, 3)
+    other = LinearCommittee(random_state=0).fit(sparse.csr_matrix(X), y)
+    assert_allclose(other.decision_function(X), committee.decision_function(X), atol=1e-9)
+
+
+def test_a_failed_fit_leaves_the_committee_as_it_was():
+    X, labels = make_table(0, 40)
+    committee = make_committee(X, labels, 0)
+    with pytest.raises(InputError, match="only one class"):
+        committee.fit(X[:30], np.zeros(30))
+    assert len(committee.predict(X)) == 40
+
+
+def test_unscaled_features_are_warned_about():
+    X, labels = make_table(0, 40)
+    with pytest.warns(UserWarning, match="scale the features"):
+        LinearCommittee().fit(1000 * X, labels)
+
+
+def test_a_ridge_that_is_too_small_is_refused():
+    X, labels = make_table(0, 40)
+    with pytest.raises(InputError, match="ridge must be large enough.*got 1e-300"):
+        LinearCommittee(kernel="linear", ridge=1e-300).fit(X, labels)
