@@ -179,7 +179,5 @@ def test_similar_rows_are_decided_at_once_and_undone_at_once(browser, tmp_path):
 
 
 def test_the_number_beside_the_bar_is_what_the_list_is_sorted_by(ann):
-    shares = [
-        float(text.split("\xa0")[0].strip("<> ")) for text in ann.page.locator(".sure").all_inner_texts()
-    ]
-    assert shares == sorted(shares, reverse=True) and len(np.unique(shares)) > 1
+    shares = [float(re.search(r"[\d.]+", text)[0]) for text in ann.page.locator(".sure").all_text_contents()]
+    assert len(shares) == 50 and shares == sorted(shares, reverse=True) and len(np.unique(shares)) > 1
