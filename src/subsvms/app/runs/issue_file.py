@@ -15,10 +15,6 @@ DIGITS = 4  # of probabilities in a file; more would say nothing
 UNKNOWN = ("given_label", "label_quality", "confidence", "vote_share")  # null where there is none
 SIDES = ("supporting", "opposing")  # rows to compare with; in parts there are none
 CARRIERS = ("flips", "carriers", "carried")  # of `Carriers`; large tables and old runs lack them
-    "flips",
-    "carriers",
-    "carried",
-)  # of `Carriers`; large tables and runs of earlier versions lack them
 
 
 def make_schema(label_type: Any) -> Any:
