@@ -35,8 +35,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from subsvms._numbers import check_count
 from subsvms._typing import OnProgress
-from subsvms._validation import check_count
 from subsvms.ensemble import LinearCommittee
 from subsvms.ensemble._committee import score_classes
 from subsvms.ensemble._linear import Weights
