@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import as_list
-from subsvms._validation import check_count, check_rows
+from subsvms._numbers import check_count
+from subsvms._validation import check_rows
 from subsvms.certificates._exact import (
     ExactCertificate,
     bound_rounding,
