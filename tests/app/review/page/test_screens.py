@@ -4,6 +4,7 @@ import pytest
 from loans import make_rows, write
 from reviewers import Reviewer, serving_here, stored, total, until
 
+from subsvms.app.review.desk import Desk
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
@@ -21,6 +22,18 @@ def is_inside(page, part):
         " && box.bottom <= innerHeight && part.contains(top) }",
         page.query_selector(part),
     )
+
+
+def test_the_labels_that_carry_a_suggestion_are_named(review, folder):
+    page, desk = review().page, Desk(folder)
+    try:
+        issue = next(one for row in desk.rows.tolist() if (one := desk.describe(row))["carriers"])
+    finally:
+        desk.decisions.close()
+    page.goto(f"{page.url.partition('#')[0]}#row={issue['row']}&status=all")
+    first = issue["carriers"][0]
+    page.wait_for_selector(f".carriers:has-text('row {first['row']:,} (“{first['label']}”')")
+    assert f"At least {issue['flips']} labels would have to be wrong" in page.inner_text(".carriers")
 
 
 def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folder):

@@ -34,6 +34,7 @@ export function makeDetail(issue, label) {
     makeTexts(issue),
     makeComparison(issue),
     make("p", { class: "reason" }, issue.reason ?? "", " ", formatWithstands(issue.withstands)),
+    makeCarriers(issue),
   ].filter((part) => part !== null);
 }
 
@@ -123,6 +124,20 @@ function makeCell(own, other, side) {
   if (!sign) return make("td", { class: `same${side}` }, makeValue(other));
   const marked = make("span", { class: "marked" }, make("span", { class: "differing" }, sign), makeValue(other));
   return make("td", { class: `differs${side}` }, marked);
+}
+
+/** The labels that weigh most for a second judge, where it agrees with the suggestion. */
+function makeCarriers(/** @type {Issue} */ { carriers, flips }) {
+  if (!carriers || !flips) return null;
+  const rows = carriers.flatMap(({ row, label, weight }, i) => [
+    i ? ", " : "", `row ${count(row)} (“`, name(label), `”, ${percent(weight)})`,
+  ]);
+  const turning = flips === 1
+    ? "One wrong label could turn its verdict."
+    : `At least ${count(flips)} labels would have to be wrong for its verdict to turn.`;
+  const words = `A second judge agrees. ${turning} The labels that weigh most are those of `;
+  const legend = make("span", { class: "soft" }, "In brackets: the label, and the share of the margin that depends on it alone.");
+  return make("p", { class: "carriers" }, words, ...rows, ". ", legend);
 }
 
 /** @param {Decision[]} history */

@@ -37,6 +37,8 @@
 
 /** @typedef {{ row: number, label: string, values: string[], marks: Marks }} Witness */
 
+/** @typedef {{ row: number, label: string, weight: number }} Carrier a label, and the share of the margin that is lost if it is wrong */
+
 /**
  * @typedef {object} Details
  * @property {string | null} reason
@@ -47,6 +49,8 @@
  * @property {Witness[]} supporting
  * @property {Witness[]} opposing
  * @property {Decision[]} history
+ * @property {Carrier[] | null} carriers of the suggestion, if a second judge agrees with it
+ * @property {number | null} flips labels that would have to be wrong for its verdict to turn
  */
 
 /** @typedef {Brief & Details} Issue */
