@@ -61,6 +61,8 @@ class BatchCorrector:
         The last label that may change, if `max_error_rate` limits them.
     exits : Exits or None
         When to stop asking SVMs about a row.
+    device : {"cpu", "cuda", "auto"}
+        Where the SVMs vote: it changes no bit.
     """
 
     options: Options
@@ -79,6 +81,7 @@ class BatchCorrector:
     groupings: tuple[Grouping, ...] = ()
     cutoff: Cutoff | None = None
     exits: Exits | None = None
+    device: str = "cpu"
 
     def judge(self, batch: Any, rows: np.ndarray | None = None, *, n_jobs: int = 1) -> Correction:
         """Judge the labels of a batch.
@@ -117,9 +120,9 @@ class BatchCorrector:
         """
         X = self.features.transform(self.as_table(batch))
         if early and self.exits is not None:
-            votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs)
+            votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs, device=self.device)
         else:
-            votes = count_votes(self.voters, X, n_jobs=n_jobs)
+            votes = count_votes(self.voters, X, n_jobs=n_jobs, device=self.device)
         places, found = self.find_in_pool(rows)
         for name, own in votes.arrays.items():
             own[found] = self.pool_votes.arrays[name][places]
@@ -218,6 +221,7 @@ def learn(
     *,
     decimal_comma: bool = False,
     n_jobs: int = 1,
+    device: str = "cpu",
     stages: Sequence[float] | None = None,
     **more: Any,
 ) -> Learned:
@@ -230,6 +234,8 @@ def learn(
     decimal_comma : bool
         As in `LabelledTable`.
     n_jobs : int
+    device : {"cpu", "cuda", "auto"}
+        Where the SVMs vote.
     stages : sequence of float, optional
         As in `subsvms.app.large.early_exit.plan_exits`.
     **more
@@ -245,7 +251,9 @@ def learn(
     made = make_features(table, exclude=options.left_out, only=options.only, keep=options.keep)
     X = made.transformer.transform(wrap_columns(columns, labels.column, decimal_comma))
 
-    trained = train_model(prepare_estimator(options, n_jobs), X, in_pool, given, labels.classes, drawing)
+    trained = train_model(
+        prepare_estimator(options, n_jobs, device), X, in_pool, given, labels.classes, drawing
+    )
     model, choice = trained
     votes = collect_votes(model, X, np.where(in_pool, given, -1))
     pool_votes, votes = votes.take(pool), votes.take(sample)
@@ -260,10 +268,11 @@ def learn(
         options=options, labels=labels, features=made.transformer, decimal_comma=decimal_comma,
         voters=model.voters_, rule=verdict.rule, pool_rows=rows[pool], pool_votes=pool_votes,
         contradictory=contradictory[pool], pool_sizes=model.class_sizes_, subset_size=model.subsets_.shape[1],
-        choice=choice, capped=drawing.capped, groupings=groupings,
+        choice=choice, capped=drawing.capped, groupings=groupings, device=device,
     )  # fmt: skip
     every = options.action == "weight" or options.by  # these need the votes on every row
-    if choice is None and not every:
+    pays = device == "cpu" or options.early_exit is not None  # exact exits save nothing on a GPU
+    if choice is None and not every and pays:
         exits = plan_exits(
             model.voters_, verdict.rule, X[sample], given[sample], verdict.judgement,
             confidence=options.early_exit, stages=stages,
