@@ -1,13 +1,14 @@
 """Let the SVMs vote on a GPU: rows go there in blocks, and their votes come back with the bits of the CPU.
 
-The device is like the number of threads: it changes no bit of a result (`_compiled/gpu.py` says why). A block
-is as large as the memory of the GPU allows; if that turns out to be too much, it is halved.
+The device is like the number of threads: it changes no bit of a result (`_compiled/vote.cu` says why). A
+block is as large as the memory of the GPU allows; if that turns out to be too much, it is halved.
 """
 
 import re
 import sys
 import threading
 import weakref
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,16 +16,22 @@ from scipy import sparse
 
 from subsvms._extras import require_extra
 from subsvms._typing import Table
-from subsvms.ensemble._rows import HUGE, LINEAR, RBF
+from subsvms.ensemble._rows import HUGE, LINEAR, RBF, Rows
 from subsvms.exceptions import DeviceError, InputError
 
+LANES, TERMS, WARPS = 32, 4, 16  # rows and warps of a block of threads; terms of a list, read at a time
+MAX_SLOTS = 64  # SVMs whose values a warp keeps in registers, in single precision
+MAX_FEATURES = 32  # values of a row that a thread keeps in registers
+SHARED_BYTES = 2**17  # of kernel values on the chip, at most
+THREADS = 128  # of a block in the kernels with a thread for each row
 BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
 FREE_SHARE = 0.4  # of the free memory that a block may take
 LN_2 = 0.6931471805599453
+SOURCE = Path(__file__).parent / "_compiled" / "vote.cu"
 
 
-def find_device(device: str, voters: Any, X: Table) -> Any:
-    """Return the GPU on which these SVMs vote on this table, as torch names it; None for the CPU.
+def find_device(device: str, voters: Any, X: Table) -> int | None:
+    """Return the number of the GPU on which these SVMs vote on this table; None for the CPU.
 
     Parameters
     ----------
@@ -39,11 +46,11 @@ def find_device(device: str, voters: Any, X: Table) -> Any:
         raise InputError(f"device must be 'cpu', 'cuda' or 'auto'; got {device!r}.")
     if device == "auto":
         return None if explain_refusal(voters, X) or not has_gpu() else find_own_gpu()
-    require_extra("Voting on a GPU", "gpu", "torch", "triton")
-    reason = explain_refusal(voters, X) or (None if has_gpu() else "torch finds no GPU with CUDA here")
+    require_extra("Voting on a GPU", "gpu", "cupy")
+    reason = explain_refusal(voters, X) or (None if has_gpu() else "there is no GPU with CUDA here")
     if reason:
         raise InputError(f"device={device!r} is not possible: {reason}; device='cpu' gives the same result.")
-    return find_own_gpu() if device == "cuda" else device
+    return find_own_gpu() if device == "cuda" else int(device.removeprefix("cuda:"))
 
 
 def explain_refusal(voters: Any, X: Table) -> str | None:
@@ -54,18 +61,17 @@ def explain_refusal(voters: Any, X: Table) -> str | None:
 
 
 def has_gpu() -> bool:
-    """Return whether torch and Triton are installed and see a GPU."""
+    """Return whether CuPy is installed and sees a GPU."""
     try:
-        import torch
-        import triton  # noqa: F401
+        import cupy
     except ImportError:
         return False
-    return bool(torch.cuda.is_available())
+    return bool(cupy.cuda.is_available())
 
 
-def find_own_gpu() -> str:
+def find_own_gpu() -> int:
     """Return the GPU of this process: Dask workers on one machine take turns, anyone else takes the first."""
-    import torch
+    import cupy
 
     number = 0
     if "distributed" in sys.modules:
@@ -75,91 +81,137 @@ def find_own_gpu() -> str:
             number = int(get_worker().name)
         except ValueError:  # not in a worker, or in one with another name than its number
             pass
-    return f"cuda:{number % torch.cuda.device_count()}"
+    return number % cupy.cuda.runtime.getDeviceCount()
 
 
-class DeviceVoters(NamedTuple):
-    """A trained ensemble in the memory of a GPU; the lists of all SVMs are padded to the same length."""
+class Lists(NamedTuple):
+    """The lists of all SVMs, by chunk of lines; in a chunk each is padded to whole `TERMS`.
 
-    column: Any  # (n_svms, width), int32
-    weight: Any  # (n_svms, width)
-    length: Any  # (n_svms,), int32
-    intercept: Any  # (n_svms,)
-    vectors: Any  # (n_vectors, n_features), the training rows that the SVMs use
-    norms: Any  # (n_vectors,)
-    rate: Any  # (1,), exp(-gamma t) = 2^(rate t)
-    pairs: Any  # (n_pairs, 2), int32
-    order: Any  # (n_classes,), int32
-    is_rbf: bool
+    Attributes
+    ----------
+    pointer : ndarray of int32 of shape (n_chunks, n_padded + 1)
+        First of each SVM's terms in a chunk, in `TERMS`.
+    terms : structured ndarray
+        Weight, and line in the chunk.
+    """
 
-
-def pad_lists(voters: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return columns and weights of all SVMs as matrices, and the length of each list."""
-    pointer = voters.lists.pointer
-    length = np.diff(pointer)
-    shape = (len(length), max(int(length.max(initial=1)), 1))
-    column, weight = np.zeros(shape, np.int32), np.zeros(shape, voters.lists.value.dtype)
-    inside = np.arange(shape[1]) < length[:, None]
-    column[inside], weight[inside] = voters.lists.column, voters.lists.value
-    return column, weight, length.astype(np.int32)
+    pointer: np.ndarray
+    terms: np.ndarray
 
 
-def expand_rows(rows: Any) -> np.ndarray:
-    """Return the training rows as a matrix with a column for each feature that one of them has."""
-    matrix = np.zeros((len(rows.norm), rows.n_columns), rows.value.dtype)
+def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
+    """Return lists by chunk; those of SVMs beyond the last one are empty.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from subsvms.ensemble._rows import gather_rows
+    >>> lists = gather_rows(sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])), [0, 1])
+    >>> pointer, terms = cut_lists(lists, chunk=2, n_padded=2)
+    >>> pointer.tolist(), terms["weight"].tolist(), terms["line"].tolist()
+    ([[0, 1, 1], [1, 1, 2]], [1.0, 2.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0], [0, 1, 0, 0, 0, 0, 0, 0])
+    """
+    stored = lists.value != 0
+    svm = np.repeat(np.arange(len(lists.pointer) - 1), np.diff(lists.pointer))[stored]
+    line, weight = lists.column[stored], lists.value[stored]
+    n_chunks = -(-max(lists.n_columns, 1) // chunk)
+    place = line // chunk * n_padded + svm
+    order = np.argsort(place, kind="stable")
+    counts = np.bincount(place, minlength=n_chunks * n_padded)
+    starts = np.concatenate([[0], np.cumsum(-(-counts // TERMS))])
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    fields = [("weight", weight.dtype), ("line", np.int32)] + [("", np.int32)] * (weight.itemsize == 8)
+    terms = np.zeros(max(starts[-1], 1) * TERMS, dtype=fields)
+    target = starts[place[order]] * TERMS + rank
+    terms["weight"][target], terms["line"][target] = weight[order], line[order] % chunk
+    ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
+    return Lists(starts[ends].astype(np.int32), terms)
+
+
+def expand_rows(rows: Rows, stride: int) -> np.ndarray:
+    """Return training rows as a matrix with this many columns, zero beyond those that the rows have."""
+    matrix = np.zeros((len(rows.norm), stride), rows.value.dtype)
     owner = np.repeat(np.arange(len(rows.norm)), np.diff(rows.pointer))
-    stored = rows.value != 0  # the lists are padded with zeros
+    stored = rows.value != 0
     matrix[owner[stored], rows.column[stored]] = rows.value[stored]
     return matrix
 
 
-def send_voters(voters: Any, device: Any) -> DeviceVoters:
-    """Copy what voting needs to a GPU."""
-    column, weight, length = pad_lists(voters)
-    is_rbf = voters.rows is not None
-    vectors = expand_rows(voters.rows) if is_rbf else np.zeros((1, 1), weight.dtype)
-    norms = voters.rows.norm if is_rbf else np.zeros(1, weight.dtype)
-    rate = np.array([-voters.kernel.gamma / LN_2], weight.dtype)
-    pairs, order = voters.pairs.astype(np.int32), voters.order.astype(np.int32)
-    arrays = (column, weight, length, voters.intercept, vectors, norms, rate, pairs, order)
-    return DeviceVoters._make([*(send(array, device) for array in arrays), is_rbf])
+class Ballots(NamedTuple):
+    """The votes on a block of rows, in the memory of a GPU."""
+
+    wins: Any  # (n_classes, n_rows), int32
+    sums: Any  # (n_classes, n_rows), float64
+    voters: Any  # (n_rows,), int32
 
 
 class GPUBooth:
     """SVMs in the memory of a GPU, and the steps in which a block of rows is voted on.
 
     Threads take turns: two blocks at once would need twice the memory.
+
+    Parameters
+    ----------
+    voters : Voters
+    gpu : GPU
     """
 
-    def __init__(self, voters: Any, device: str):
-        self.sent, self.lock = send_voters(voters, device), threading.Lock()
-        self.device, self.n_lines = device, (voters.rows or voters.lists).n_columns
+    def __init__(self, voters: Any, gpu: Any):
+        self.gpu, self.lock = gpu, threading.Lock()
+        self.kernels: dict[np.dtype, Any] = {}  # by the type of the rows
+        self.kernel, self.real = voters.kernel, voters.intercept.dtype
+        self.n_svms, self.n_pairs, self.n_classes = (
+            len(voters.intercept),
+            len(voters.pairs),
+            len(voters.order),
+        )
+        self.n_lines, self.n_terms = (voters.rows or voters.lists).n_columns, voters.lists.n_columns
+        self.slots = min(-(-self.n_svms // WARPS), MAX_SLOTS * 4 // self.real.itemsize)
+        self.n_groups = -(-self.n_svms // (self.slots * WARPS))
+        self.n_padded = self.n_groups * self.slots * WARPS
+        self.chunk = min(gpu.shared_bytes // (LANES * self.real.itemsize), -(-self.n_terms // 8) * 8)
+        self.stride = -(-self.n_lines // 4) * 4
+        lists = cut_lists(voters.lists, self.chunk, self.n_padded)
+        self.pointer, self.terms = gpu.send(lists.pointer), gpu.send(lists.terms.view(np.uint8))
+        self.intercept = gpu.send(voters.intercept)
+        self.pairs, self.order = (gpu.send(part.astype(np.int32)) for part in (voters.pairs, voters.order))
+        self.rate = gpu.send(np.array([-voters.kernel.gamma / LN_2], self.real))
+        self.vectors = self.norms = self.rate  # a linear kernel needs none
+        if voters.rows is not None:
+            self.vectors = gpu.send(expand_rows(voters.rows, self.stride))
+            self.norms = gpu.send(voters.rows.norm)
+
+    def find_kernel(self, name: str, dtype: np.dtype) -> Any:
+        """Return a compiled function, for rows of this type."""
+        if dtype not in self.kernels:
+            names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+            fits = self.n_lines <= MAX_FEATURES * 4 // self.real.itemsize
+            self.kernels[dtype] = self.gpu.compile(
+                REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
+                FEATURES=self.n_lines if fits else 0, STRIDE=self.stride, CHUNK=self.chunk, WARPS=WARPS,
+                SLOTS=self.slots, CLASSES=self.n_classes, LANES=LANES, TERMS=TERMS,
+            )  # fmt: skip
+        return self.kernels[dtype](name)
 
     def count_rows(self, X: np.ndarray) -> int:
         """Return how many rows of X a block may have, so that it fits in the free memory."""
-        import torch
-
-        sent = self.sent
-        numbers = len(sent.intercept) + self.n_lines + 1
-        bytes_per_row = (
-            numbers * sent.weight.element_size() + X.shape[1] * X.itemsize + 24 * len(sent.order) + 8
-        )
-        free = torch.cuda.mem_get_info(self.device)[0] if sent.weight.is_cuda else 2**30
-        return int(np.clip(FREE_SHARE * free // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
+        numbers = self.n_svms + self.stride + 1
+        bytes_per_row = numbers * self.real.itemsize + X.shape[1] * 8 + 24 * self.n_classes + 8
+        return int(np.clip(FREE_SHARE * self.gpu.free_bytes // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
 
     def vote(self, X, lines, first, last, bags, votes, oob_votes, start):
         """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
-        import torch
-
         try:
-            with self.lock:
+            with self.lock, self.gpu:
                 self._vote(X, lines, first, last, bags, votes, oob_votes, start)
             return
-        except torch.OutOfMemoryError:
-            torch.cuda.empty_cache()
-        except RuntimeError as error:
-            reason = str(error).strip().split("\n")[0]
-            raise DeviceError(f"The GPU failed ({reason}); device='cpu' gives the same result.") from error
+        except self.gpu.failures as error:
+            if not self.gpu.is_out_of_memory(error):
+                reason = str(error).strip().split("\n")[0]
+                raise DeviceError(
+                    f"The GPU failed ({reason}); device='cpu' gives the same result."
+                ) from error
+        self.gpu.forget()
         if last - first <= LEAST_ROWS:
             raise DeviceError(
                 f"The GPU has no memory for {last - first:,} rows: close what else runs on it, or use "
@@ -173,103 +225,129 @@ class GPUBooth:
         values = self.compute_values(X[first:last], lines)
         ballots = self.make_ballots(last - first, start and start.take(slice(first, last)))
         self.tally(values, ballots)
-        write(ballots, votes, first, last)
+        self.write(ballots, votes, first, last)
         if bags is not None:
             ballots = self.make_ballots(last - first, None)
             self.tally(values, ballots, self.mark_out_of_bag(bags, first, last))
-            write(ballots, oob_votes, first, last)
+            self.write(ballots, oob_votes, first, last)
 
     def compute_values(self, X: np.ndarray, lines: np.ndarray) -> Any:
         """Return the decision values of all SVMs on a block of rows, (n_svms, n_rows)."""
-        import torch
-        from triton import cdiv
-
-        from subsvms.ensemble._compiled import gpu
-
-        sent, (n_rows, n_features) = self.sent, X.shape
-        n_svms, width = sent.column.shape
-
-        def make(*shape):
-            return torch.zeros(shape, dtype=sent.weight.dtype, device=self.device)
-
-        table, norms, values = make(self.n_lines, n_rows), make(n_rows), make(n_svms, n_rows)
-        blocks = cdiv(n_rows, gpu.LANES)
-        gpu.load[(blocks,)](
-            send(X, self.device), send(lines.astype(np.int32), self.device), n_features, n_rows, table, norms,
-            HUGE=HUGE, LANES=gpu.LANES, **gpu.STRICT,
+        make, n_rows, kind = self.gpu.zeros, np.int64(len(X)), np.dtype(X.dtype)
+        table, norms = make((self.stride, len(X)), self.real), make(len(X), self.real)
+        values = make((self.n_svms, len(X)), self.real)
+        self.find_kernel("load", kind)(
+            (-(-len(X) // THREADS),), (THREADS,),
+            (self.gpu.send(X), self.gpu.send(lines.astype(np.int32)), np.int32(X.shape[1]), n_rows,
+             np.float64(HUGE), table, norms),
         )  # fmt: skip
-        gpu.compute_values[(blocks, cdiv(n_svms, gpu.TILE))](
-            table, norms, n_rows, sent.vectors, sent.norms, sent.vectors.shape[1], sent.rate, sent.column,
-            sent.weight, sent.length, sent.intercept, width, n_svms, values, RBF=sent.is_rbf, TILE=gpu.TILE,
-            LANES=gpu.LANES, num_warps=gpu.WARPS, **gpu.STRICT,
+        self.find_kernel("decide", kind)(
+            (-(-len(X) // LANES), self.n_groups), (LANES * WARPS,),
+            (table, norms, n_rows, self.vectors, self.norms, self.rate, np.int32(self.n_terms), self.pointer,
+             self.terms, self.intercept, np.int32(self.n_svms), np.int32(self.n_padded), values),
+            self.chunk * LANES * self.real.itemsize,
         )  # fmt: skip
         return values
 
-    def make_ballots(self, n_rows: int, start: Any) -> "Ballots":
+    def make_ballots(self, n_rows: int, start: Any) -> Ballots:
         """Return the votes of no SVM, or those of earlier ones, in the memory of the GPU."""
         if start is None:
-            shape = (n_rows, len(self.sent.order))
-            parts = np.zeros(shape, np.int32), np.zeros(shape), np.zeros(n_rows, np.int32)
-        else:
-            parts = start.counts.astype(np.int32), start.sums, start.n_voters.astype(np.int32)
-        return Ballots(*(send(part.T, self.device) for part in parts))
+            shape, make = (self.n_classes, n_rows), self.gpu.zeros
+            return Ballots(make(shape, np.int32), make(shape, np.float64), make(n_rows, np.int32))
+        parts = start.counts.astype(np.int32), start.sums, start.n_voters.astype(np.int32)
+        return Ballots(*(self.gpu.send(part.T) for part in parts))
 
-    def tally(self, values: Any, ballots: "Ballots", counted: Any = None) -> None:
+    def tally(self, values: Any, ballots: Ballots, counted: Any = None) -> None:
         """Add the votes of all SVMs to those that are there; `counted` says which count, if not all do."""
-        from triton import cdiv, next_power_of_2
-
-        from subsvms.ensemble._compiled import gpu
-
-        sent, (n_svms, n_rows) = self.sent, values.shape
-        n_pairs, n_classes = len(sent.pairs), len(sent.order)
-        gpu.tally[(cdiv(n_rows, gpu.LANES),)](
-            values, values if counted is None else counted, n_rows, n_svms // n_pairs, sent.pairs, n_pairs,
-            sent.order, *ballots, N_CLASSES=n_classes, IS_MASKED=counted is not None,
-            CLASSES=next_power_of_2(n_classes), LANES=gpu.LANES, **gpu.STRICT,
+        n_rows = values.shape[1]
+        self.find_kernel("tally", next(iter(self.kernels)))(
+            (-(-n_rows // THREADS),), (THREADS,),
+            (values, np.intp(0) if counted is None else counted, np.int64(n_rows),
+             np.int32(self.n_svms // self.n_pairs), self.pairs, np.int32(self.n_pairs), self.order, *ballots),
         )  # fmt: skip
 
     def mark_out_of_bag(self, bags: tuple[np.ndarray, np.ndarray], first: int, last: int) -> Any:
         """Return 0 where subset j contains row first + b, 1 elsewhere: (n_subsets, n_rows)."""
-        import torch
-
         pointer, subset = bags
-        n_subsets = len(self.sent.intercept) // len(self.sent.pairs)
-        counted = torch.ones((n_subsets, last - first), dtype=torch.int8, device=self.device)
+        counted = self.gpu.zeros((self.n_svms // self.n_pairs, last - first), np.int8)
+        counted += 1
         row = np.repeat(np.arange(last - first), np.diff(pointer[first : last + 1]))
-        holders = subset[pointer[first] : pointer[last]]
-        counted[send(holders, self.device), send(row, self.device)] = 0
+        counted[self.gpu.send(subset[pointer[first] : pointer[last]]), self.gpu.send(row)] = 0
         return counted
 
-
-class Ballots(NamedTuple):
-    """The votes on a block of rows, in the memory of a GPU."""
-
-    wins: Any  # (n_classes, n_rows), int32
-    sums: Any  # (n_classes, n_rows), float64
-    voters: Any  # (n_rows,), int32
+    def write(self, ballots: Ballots, votes: Any, first: int, last: int) -> None:
+        """Copy a block's ballots to their place in the table of votes."""
+        for part, whole in zip(ballots, votes.arrays.values(), strict=True):
+            whole[first:last] = self.gpu.fetch(part).T
 
 
-def write(ballots: Ballots, votes: Any, first: int, last: int) -> None:
-    """Copy a block's ballots to their place in the table of votes."""
-    for part, whole in zip(ballots, votes.arrays.values(), strict=True):
-        whole[first:last] = part.cpu().numpy().T
+class GPU:
+    """A GPU, through CuPy; inside `with`, it is the current one.
+
+    Parameters
+    ----------
+    number : int
+    """
+
+    def __init__(self, number: int):
+        import cupy
+
+        self.cupy, self.device = cupy, cupy.cuda.Device(number)
+        self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
+        self.failures = (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, MemoryError)
+
+    def __enter__(self) -> "GPU":
+        self.device.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.device.__exit__(*error)
+
+    @property
+    def free_bytes(self) -> int:
+        """Free memory, with what CuPy keeps for later."""
+        with self.device:
+            return self.device.mem_info[0] + self.cupy.get_default_memory_pool().free_bytes()
+
+    def send(self, array: np.ndarray) -> Any:
+        """Copy an array to the GPU."""
+        with self.device:
+            return self.cupy.asarray(np.ascontiguousarray(array))
+
+    def zeros(self, shape: Any, dtype: Any) -> Any:
+        """Return an array of zeros on the GPU."""
+        return self.cupy.zeros(shape, dtype)
+
+    def fetch(self, array: Any) -> np.ndarray:
+        """Copy an array from the GPU."""
+        return self.cupy.asnumpy(array)
+
+    def compile(self, **numbers: Any) -> Any:
+        """Return a function that finds a compiled kernel by name, for these definitions."""
+        options = ("--fmad=false", *(f"-D{name}={value}" for name, value in numbers.items()))
+        module = self.cupy.RawModule(code=SOURCE.read_text(encoding="utf-8"), options=options)
+        decide = module.get_function("decide")
+        decide.max_dynamic_shared_size_bytes = self.shared_bytes
+        return lambda name: decide if name == "decide" else module.get_function(name)
+
+    def is_out_of_memory(self, error: Exception) -> bool:
+        """Return whether it failed for want of memory."""
+        return isinstance(error, MemoryError) or "MemoryAllocation" in str(error)
+
+    def forget(self) -> None:
+        """Give back the memory that CuPy keeps for later."""
+        with self.device:
+            self.cupy.get_default_memory_pool().free_all_blocks()
 
 
-def send(array: np.ndarray, device: str) -> Any:
-    """Copy an array to a GPU."""
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+_booths: dict[tuple[int, int], GPUBooth] = {}  # by the identity of the weights, as long as they exist
 
 
-_booths: dict[tuple[int, str], GPUBooth] = {}  # by the identity of the weights, as long as they exist
-
-
-def find_booth(voters: Any, device: str) -> GPUBooth:
+def find_booth(voters: Any, number: int) -> GPUBooth:
     """Return the SVMs in the memory of a GPU; they are copied there once."""
     weights = voters.lists.value
-    key = (id(weights), device)
+    key = (id(weights), number)
     if key not in _booths:
-        _booths[key] = GPUBooth(voters, device)
+        _booths[key] = GPUBooth(voters, GPU(number))
         weakref.finalize(weights, _booths.pop, key, None)
     return _booths[key]
