@@ -8,6 +8,8 @@ import re
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,10 +24,10 @@ from subsvms.exceptions import DeviceError, InputError
 LANES, TERMS, WARPS = 32, 4, 16  # rows and warps of a block of threads; terms of a list, read at a time
 MAX_SLOTS = 64  # SVMs whose values a warp keeps in registers, in single precision
 MAX_FEATURES = 32  # values of a row that a thread keeps in registers
-SHARED_BYTES = 2**17  # of kernel values on the chip, at most
+SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
 BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
-FREE_SHARE = 0.4  # of the free memory that a block may take
+FREE_SHARE = 0.2  # of the free memory that a block may take
 LN_2 = 0.6931471805599453
 SOURCE = Path(__file__).parent / "_compiled" / "vote.cu"
 
@@ -108,7 +110,7 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     >>> from subsvms.ensemble._rows import gather_rows
     >>> lists = gather_rows(sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])), [0, 1])
     >>> pointer, terms = cut_lists(lists, chunk=2, n_padded=2)
-    >>> pointer.tolist(), terms["weight"].tolist(), terms["line"].tolist()
+    >>> pointer.tolist(), terms["weight"][:8].tolist(), terms["line"][:8].tolist()
     ([[0, 1, 1], [1, 1, 2]], [1.0, 2.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0], [0, 1, 0, 0, 0, 0, 0, 0])
     """
     stored = lists.value != 0
@@ -121,7 +123,7 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     starts = np.concatenate([[0], np.cumsum(-(-counts // TERMS))])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     fields = [("weight", weight.dtype), ("line", np.int32)] + [("", np.int32)] * (weight.itemsize == 8)
-    terms = np.zeros(max(starts[-1], 1) * TERMS, dtype=fields)
+    terms = np.zeros((starts[-1] + 1) * TERMS, dtype=fields)  # one more, because they are read ahead
     target = starts[place[order]] * TERMS + rank
     terms["weight"][target], terms["line"][target] = weight[order], line[order] % chunk
     ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
@@ -148,7 +150,7 @@ class Ballots(NamedTuple):
 class GPUBooth:
     """SVMs in the memory of a GPU, and the steps in which a block of rows is voted on.
 
-    Threads take turns: two blocks at once would need twice the memory.
+    Two threads at most have a block on the GPU: one is copied while the other is voted on.
 
     Parameters
     ----------
@@ -157,7 +159,7 @@ class GPUBooth:
     """
 
     def __init__(self, voters: Any, gpu: Any):
-        self.gpu, self.lock = gpu, threading.Lock()
+        self.gpu, self.turns = gpu, threading.Semaphore(2)
         self.kernels: dict[np.dtype, Any] = {}  # by the type of the rows
         self.kernel, self.real = voters.kernel, voters.intercept.dtype
         self.n_svms, self.n_pairs, self.n_classes = (
@@ -169,7 +171,8 @@ class GPUBooth:
         self.slots = min(-(-self.n_svms // WARPS), MAX_SLOTS * 4 // self.real.itemsize)
         self.n_groups = -(-self.n_svms // (self.slots * WARPS))
         self.n_padded = self.n_groups * self.slots * WARPS
-        self.chunk = min(gpu.shared_bytes // (LANES * self.real.itemsize), -(-self.n_terms // 8) * 8)
+        self.shared = gpu.shared_bytes - 4 * (WARPS * self.slots + 1)  # without the ends of lists
+        self.chunk = min(self.shared // (LANES * self.real.itemsize), max(self.n_terms, 1))
         self.stride = -(-self.n_lines // 4) * 4
         lists = cut_lists(voters.lists, self.chunk, self.n_padded)
         self.pointer, self.terms = gpu.send(lists.pointer), gpu.send(lists.terms.view(np.uint8))
@@ -202,7 +205,7 @@ class GPUBooth:
     def vote(self, X, lines, first, last, bags, votes, oob_votes, start):
         """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
         try:
-            with self.lock, self.gpu:
+            with self.turns, self.gpu.working():
                 self._vote(X, lines, first, last, bags, votes, oob_votes, start)
             return
         except self.gpu.failures as error:
@@ -245,7 +248,7 @@ class GPUBooth:
             (-(-len(X) // LANES), self.n_groups), (LANES * WARPS,),
             (table, norms, n_rows, self.vectors, self.norms, self.rate, np.int32(self.n_terms), self.pointer,
              self.terms, self.intercept, np.int32(self.n_svms), np.int32(self.n_padded), values),
-            self.chunk * LANES * self.real.itemsize,
+            shared_mem=self.gpu.shared_bytes,
         )  # fmt: skip
         return values
 
@@ -282,7 +285,7 @@ class GPUBooth:
 
 
 class GPU:
-    """A GPU, through CuPy; inside `with`, it is the current one.
+    """A GPU, through CuPy.
 
     Parameters
     ----------
@@ -296,12 +299,12 @@ class GPU:
         self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
         self.failures = (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, MemoryError)
 
-    def __enter__(self) -> "GPU":
-        self.device.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.device.__exit__(*error)
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Make it the current one, with a stream for this thread alone."""
+        with self.device, self.cupy.cuda.Stream(non_blocking=True) as stream:
+            yield
+            stream.synchronize()
 
     @property
     def free_bytes(self) -> int:

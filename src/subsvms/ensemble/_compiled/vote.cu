@@ -64,7 +64,8 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
     SHARED(REAL, chunk);
     int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
     long long row = (long long)blockIdx.x * LANES + lane, near = row < n_rows ? row : n_rows - 1;
-    int first = (blockIdx.y * WARPS + warp) * SLOTS;
+    int *ends = (int *)(chunk + CHUNK * LANES);
+    int block = blockIdx.y * WARPS * SLOTS, first = block + warp * SLOTS;
     REAL total[SLOTS] = {};
 #if IS_RBF
     REAL norm = norms[near], slope = rate[0];
@@ -76,6 +77,8 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
     for (int begin = 0; begin < n_lines; begin += CHUNK, pointer += n_padded + 1) {
         int size = n_lines - begin < CHUNK ? n_lines - begin : CHUNK;
         __syncthreads();
+        for (int i = threadIdx.x; i <= WARPS * SLOTS; i += LANES * WARPS) ends[i] = pointer[block + i];
+#pragma unroll 2
         for (int p = warp; p < size; p += WARPS) {
 #if IS_RBF
             const Four *z = (const Four *)(vectors + (long long)(begin + p) * STRIDE);
@@ -99,10 +102,13 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
 #endif
         }
         __syncthreads();
+        int t = ends[warp * SLOTS];
+        Terms next = terms[t];  // read ahead, across the ends of lists: one more is there at the end of all
 #pragma unroll
         for (int a = 0; a < SLOTS; a++) {
-            for (int t = pointer[first + a]; t < pointer[first + a + 1]; t++) {
-                Terms some = terms[t];
+            for (int end = ends[warp * SLOTS + a + 1]; t < end;) {
+                Terms some = next;
+                next = terms[++t];
 #pragma unroll
                 for (int i = 0; i < TERMS; i++) {
                     total[a] = fused(some.at[i].weight, chunk[some.at[i].line * LANES + lane], total[a]);
