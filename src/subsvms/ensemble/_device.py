@@ -22,7 +22,8 @@ from subsvms.ensemble._rows import HUGE, LINEAR, RBF, Rows
 from subsvms.exceptions import DeviceError, InputError
 
 LANES, TERMS, WARPS = 32, 4, 16  # rows and warps of a block of threads; terms of a list, read at a time
-MAX_SLOTS = 64  # SVMs whose values a warp keeps in registers, in single precision
+AHEAD = 2  # how many times that, before they are needed
+SVM_SHARE = 0.6  # of the shared memory for the values of SVMs, at most; the rest is for kernel values
 MAX_FEATURES = 32  # values of a row that a thread keeps in registers
 SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
@@ -123,7 +124,7 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     starts = np.concatenate([[0], np.cumsum(-(-counts // TERMS))])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     fields = [("weight", weight.dtype), ("line", np.int32)] + [("", np.int32)] * (weight.itemsize == 8)
-    terms = np.zeros((starts[-1] + 1) * TERMS, dtype=fields)  # one more, because they are read ahead
+    terms = np.zeros((starts[-1] + AHEAD) * TERMS, dtype=fields)  # more, because they are read ahead
     target = starts[place[order]] * TERMS + rank
     terms["weight"][target], terms["line"][target] = weight[order], line[order] % chunk
     ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
@@ -168,11 +169,13 @@ class GPUBooth:
             len(voters.order),
         )
         self.n_lines, self.n_terms = (voters.rows or voters.lists).n_columns, voters.lists.n_columns
-        self.slots = min(-(-self.n_svms // WARPS), MAX_SLOTS * 4 // self.real.itemsize)
-        self.n_groups = -(-self.n_svms // (self.slots * WARPS))
-        self.n_padded = self.n_groups * self.slots * WARPS
-        self.shared = gpu.shared_bytes - 4 * (WARPS * self.slots + 1)  # without the ends of lists
-        self.chunk = min(self.shared // (LANES * self.real.itemsize), max(self.n_terms, 1))
+        width = LANES * self.real.itemsize  # bytes of a line in shared memory
+        most = max(int(SVM_SHARE * gpu.shared_bytes) // width // WARPS, 1) * WARPS
+        self.n_groups = -(-self.n_svms // most)
+        self.svms = -(-self.n_svms // (self.n_groups * WARPS)) * WARPS  # of a block
+        self.n_padded = self.n_groups * self.svms
+        left = gpu.shared_bytes - self.svms * width - 4 * (self.svms + 1)
+        self.chunk = min(left // width, max(self.n_terms, 1))
         self.stride = -(-self.n_lines // 4) * 4
         lists = cut_lists(voters.lists, self.chunk, self.n_padded)
         self.pointer, self.terms = gpu.send(lists.pointer), gpu.send(lists.terms.view(np.uint8))
@@ -192,7 +195,7 @@ class GPUBooth:
             self.kernels[dtype] = self.gpu.compile(
                 REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
                 FEATURES=self.n_lines if fits else 0, STRIDE=self.stride, CHUNK=self.chunk, WARPS=WARPS,
-                SLOTS=self.slots, CLASSES=self.n_classes, LANES=LANES, TERMS=TERMS,
+                SVMS=self.svms, CLASSES=self.n_classes, LANES=LANES, TERMS=TERMS, AHEAD=AHEAD,
             )  # fmt: skip
         return self.kernels[dtype](name)
 

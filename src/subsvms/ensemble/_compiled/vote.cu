@@ -6,11 +6,11 @@
 //
 // A block of threads votes on LANES rows, a lane of each warp for every row. It goes through the training rows in chunks:
 // the kernel between a chunk and the rows is computed once, in shared memory, then each warp adds the terms of the chunk
-// to the values of its own SVMs, which stay in registers. So every kernel value is computed once and never leaves the
+// to the values of its own SVMs, which are there, too. So every kernel value is computed once and never leaves the
 // chip. The lists of the SVMs are stored by chunk, and padded with zero weights, which change no sum.
 //
 // Defined by the caller: REAL and INPUT (float or double), IS_RBF, FEATURES (that have room in registers, else 0), STRIDE (of
-// training rows, a multiple of 4), CHUNK, WARPS, SLOTS (SVMs of a warp), CLASSES, LANES, TERMS (of a list, read at a time).
+// training rows, a multiple of 4), CHUNK, WARPS, SVMS (of a block), CLASSES, LANES, TERMS (of a list, read at a time), AHEAD.
 
 #ifndef SHARED
 #define SHARED(type, name) extern __shared__ type name[]
@@ -56,17 +56,19 @@ extern "C" __global__ void load(const INPUT *X, const int *line, int n_features,
     norms[row] = (REAL)total;
 }
 
-// Fill values[j, row] with the decision value of SVM j. `pointer` has n_padded + 1 entries for each chunk.
+// Fill values[j, row] with the decision value of SVM j. `pointer` has n_padded + 1 entries for each chunk, and `terms` is
+// read AHEAD entries beyond its end.
 extern "C" __global__ void __launch_bounds__(LANES *WARPS)
     decide(const REAL *table, const REAL *norms, long long n_rows, const REAL *vectors, const REAL *vector_norms,
            const REAL *rate, int n_lines, const int *pointer, const Terms *terms, const REAL *intercept, int n_svms,
            int n_padded, REAL *values) {
-    SHARED(REAL, chunk);
-    int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
-    long long row = (long long)blockIdx.x * LANES + lane, near = row < n_rows ? row : n_rows - 1;
+    SHARED(REAL, totals);
+    REAL *chunk = totals + SVMS * LANES;
     int *ends = (int *)(chunk + CHUNK * LANES);
-    int block = blockIdx.y * WARPS * SLOTS, first = block + warp * SLOTS;
-    REAL total[SLOTS] = {};
+    int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, block = blockIdx.y * SVMS;
+    int own = warp * (SVMS / WARPS), next = own + SVMS / WARPS;  // the SVMs of this warp
+    long long row = (long long)blockIdx.x * LANES + lane, near = row < n_rows ? row : n_rows - 1;
+    for (int j = own; j < next; j++) totals[j * LANES + lane] = 0;
 #if IS_RBF
     REAL norm = norms[near], slope = rate[0];
 #if FEATURES
@@ -77,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
     for (int begin = 0; begin < n_lines; begin += CHUNK, pointer += n_padded + 1) {
         int size = n_lines - begin < CHUNK ? n_lines - begin : CHUNK;
         __syncthreads();
-        for (int i = threadIdx.x; i <= WARPS * SLOTS; i += LANES * WARPS) ends[i] = pointer[block + i];
+        for (int i = threadIdx.x; i <= SVMS; i += LANES * WARPS) ends[i] = pointer[block + i];
 #pragma unroll 2
         for (int p = warp; p < size; p += WARPS) {
 #if IS_RBF
@@ -102,24 +104,28 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
 #endif
         }
         __syncthreads();
-        int t = ends[warp * SLOTS];
-        Terms next = terms[t];  // read ahead, across the ends of lists: one more is there at the end of all
+        int t = ends[own];
+        Terms ahead[AHEAD];  // read before they are needed, across the ends of lists
 #pragma unroll
-        for (int a = 0; a < SLOTS; a++) {
-            for (int end = ends[warp * SLOTS + a + 1]; t < end;) {
-                Terms some = next;
-                next = terms[++t];
+        for (int i = 0; i < AHEAD; i++) ahead[i] = terms[t + i];
+        for (int j = own; j < next; j++) {
+            REAL total = totals[j * LANES + lane];
+            for (int end = ends[j + 1]; t < end; t++) {
+                Terms some = ahead[0];
+#pragma unroll
+                for (int i = 1; i < AHEAD; i++) ahead[i - 1] = ahead[i];
+                ahead[AHEAD - 1] = terms[t + AHEAD];
 #pragma unroll
                 for (int i = 0; i < TERMS; i++) {
-                    total[a] = fused(some.at[i].weight, chunk[some.at[i].line * LANES + lane], total[a]);
+                    total = fused(some.at[i].weight, chunk[some.at[i].line * LANES + lane], total);
                 }
             }
+            totals[j * LANES + lane] = total;
         }
     }
-#pragma unroll
-    for (int a = 0; a < SLOTS; a++) {
-        if (first + a < n_svms && row < n_rows) {
-            values[(first + a) * n_rows + row] = total[a] + intercept[first + a];
+    for (int j = own; j < next; j++) {
+        if (block + j < n_svms && row < n_rows) {
+            values[(block + j) * n_rows + row] = totals[j * LANES + lane] + intercept[block + j];
         }
     }
 }
