@@ -21,10 +21,9 @@ from subsvms._typing import Table
 from subsvms.ensemble._rows import HUGE, LINEAR, RBF, Rows
 from subsvms.exceptions import DeviceError, InputError
 
-LANES, TERMS, WARPS = 32, 4, 16  # rows and warps of a block of threads; terms of a list, read at a time
-AHEAD = 2  # how many times that, before they are needed
+LANES, WARPS = 32, 32  # rows and warps of a block of threads
+AHEAD = 2  # quadruples of terms that are read before they are needed
 SVM_SHARE = 0.6  # of the shared memory for the values of SVMs, at most; the rest is for kernel values
-MAX_FEATURES = 32  # values of a row that a thread keeps in registers
 SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
 BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
@@ -88,18 +87,19 @@ def find_own_gpu() -> int:
 
 
 class Lists(NamedTuple):
-    """The lists of all SVMs, by chunk of lines; in a chunk each is padded to whole `TERMS`.
+    """The lists of all SVMs, by chunk of lines; in a chunk each is padded to whole quadruples.
 
     Attributes
     ----------
     pointer : ndarray of int32 of shape (n_chunks, n_padded + 1)
-        First of each SVM's terms in a chunk, in `TERMS`.
-    terms : structured ndarray
-        Weight, and line in the chunk.
+        First quadruple of each SVM in a chunk.
+    weight, line : ndarray of shape (n_quadruples, 4)
+        Weights, and lines in the chunk.
     """
 
     pointer: np.ndarray
-    terms: np.ndarray
+    weight: np.ndarray
+    line: np.ndarray
 
 
 def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
@@ -110,9 +110,9 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     >>> from scipy import sparse
     >>> from subsvms.ensemble._rows import gather_rows
     >>> lists = gather_rows(sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])), [0, 1])
-    >>> pointer, terms = cut_lists(lists, chunk=2, n_padded=2)
-    >>> pointer.tolist(), terms["weight"][:8].tolist(), terms["line"][:8].tolist()
-    ([[0, 1, 1], [1, 1, 2]], [1.0, 2.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0], [0, 1, 0, 0, 0, 0, 0, 0])
+    >>> pointer, weight, line = cut_lists(lists, chunk=2, n_padded=2)
+    >>> pointer.tolist(), weight[:2].tolist(), line[:2].tolist()
+    ([[0, 1, 1], [1, 1, 2]], [[1.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0]], [[0, 1, 0, 0], [0, 0, 0, 0]])
     """
     stored = lists.value != 0
     svm = np.repeat(np.arange(len(lists.pointer) - 1), np.diff(lists.pointer))[stored]
@@ -121,22 +121,22 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     place = line // chunk * n_padded + svm
     order = np.argsort(place, kind="stable")
     counts = np.bincount(place, minlength=n_chunks * n_padded)
-    starts = np.concatenate([[0], np.cumsum(-(-counts // TERMS))])
+    starts = np.concatenate([[0], np.cumsum(-(-counts // 4))])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    fields = [("weight", weight.dtype), ("line", np.int32)] + [("", np.int32)] * (weight.itemsize == 8)
-    terms = np.zeros((starts[-1] + AHEAD) * TERMS, dtype=fields)  # more, because they are read ahead
-    target = starts[place[order]] * TERMS + rank
-    terms["weight"][target], terms["line"][target] = weight[order], line[order] % chunk
+    target = starts[place[order]] * 4 + rank
+    n_quadruples = starts[-1] + AHEAD  # the last ones are read, but not used
+    weights, lines = np.zeros(4 * n_quadruples, weight.dtype), np.zeros(4 * n_quadruples, np.uint16)
+    weights[target], lines[target] = weight[order], line[order] % chunk
     ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
-    return Lists(starts[ends].astype(np.int32), terms)
+    return Lists(starts[ends].astype(np.int32), weights.reshape(-1, 4), lines.reshape(-1, 4))
 
 
-def expand_rows(rows: Rows, stride: int) -> np.ndarray:
-    """Return training rows as a matrix with this many columns, zero beyond those that the rows have."""
-    matrix = np.zeros((len(rows.norm), stride), rows.value.dtype)
+def expand_rows(rows: Rows, n_vectors: int) -> np.ndarray:
+    """Return training rows as the columns of a matrix with so many columns; the rest are zero."""
+    matrix = np.zeros((rows.n_columns, n_vectors), rows.value.dtype)
     owner = np.repeat(np.arange(len(rows.norm)), np.diff(rows.pointer))
     stored = rows.value != 0
-    matrix[owner[stored], rows.column[stored]] = rows.value[stored]
+    matrix[rows.column[stored], owner[stored]] = rows.value[stored]
     return matrix
 
 
@@ -175,33 +175,31 @@ class GPUBooth:
         self.svms = -(-self.n_svms // (self.n_groups * WARPS)) * WARPS  # of a block
         self.n_padded = self.n_groups * self.svms
         left = gpu.shared_bytes - self.svms * width - 4 * (self.svms + 1)
-        self.chunk = min(left // width, max(self.n_terms, 1))
-        self.stride = -(-self.n_lines // 4) * 4
+        self.chunk = min(left // width // 16, -(-self.n_terms // 16), 4096) * 16
+        self.n_vectors = -(-self.n_terms // self.chunk) * self.chunk
         lists = cut_lists(voters.lists, self.chunk, self.n_padded)
-        self.pointer, self.terms = gpu.send(lists.pointer), gpu.send(lists.terms.view(np.uint8))
+        self.pointer, self.weight, self.line = (gpu.send(part) for part in lists)
         self.intercept = gpu.send(voters.intercept)
         self.pairs, self.order = (gpu.send(part.astype(np.int32)) for part in (voters.pairs, voters.order))
         self.rate = gpu.send(np.array([-voters.kernel.gamma / LN_2], self.real))
         self.vectors = self.norms = self.rate  # a linear kernel needs none
         if voters.rows is not None:
-            self.vectors = gpu.send(expand_rows(voters.rows, self.stride))
-            self.norms = gpu.send(voters.rows.norm)
+            self.vectors = gpu.send(expand_rows(voters.rows, self.n_vectors))
+            self.norms = gpu.send(np.pad(voters.rows.norm, (0, self.n_vectors - self.n_terms)))
 
     def find_kernel(self, name: str, dtype: np.dtype) -> Any:
         """Return a compiled function, for rows of this type."""
         if dtype not in self.kernels:
             names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
-            fits = self.n_lines <= MAX_FEATURES * 4 // self.real.itemsize
             self.kernels[dtype] = self.gpu.compile(
                 REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
-                FEATURES=self.n_lines if fits else 0, STRIDE=self.stride, CHUNK=self.chunk, WARPS=WARPS,
-                SVMS=self.svms, CLASSES=self.n_classes, LANES=LANES, TERMS=TERMS, AHEAD=AHEAD,
+                CHUNK=self.chunk, WARPS=WARPS, SVMS=self.svms, CLASSES=self.n_classes, LANES=LANES, AHEAD=AHEAD,
             )  # fmt: skip
         return self.kernels[dtype](name)
 
     def count_rows(self, X: np.ndarray) -> int:
         """Return how many rows of X a block may have, so that it fits in the free memory."""
-        numbers = self.n_svms + self.stride + 1
+        numbers = self.n_svms + self.n_lines + 1
         bytes_per_row = numbers * self.real.itemsize + X.shape[1] * 8 + 24 * self.n_classes + 8
         return int(np.clip(FREE_SHARE * self.gpu.free_bytes // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
 
@@ -238,19 +236,19 @@ class GPUBooth:
             self.write(ballots, oob_votes, first, last)
 
     def compute_values(self, X: np.ndarray, lines: np.ndarray) -> Any:
-        """Return the decision values of all SVMs on a block of rows, (n_svms, n_rows)."""
-        make, n_rows, kind = self.gpu.zeros, np.int64(len(X)), np.dtype(X.dtype)
-        table, norms = make((self.stride, len(X)), self.real), make(len(X), self.real)
-        values = make((self.n_svms, len(X)), self.real)
+        """Return the decision values of all SVMs on a block of rows, (n_svms, n_rows or a few more)."""
+        kind, n_rows, pitch = np.dtype(X.dtype), np.int32(len(X)), -(-len(X) // LANES) * LANES
+        table, norms = self.gpu.zeros((self.n_lines, pitch), self.real), self.gpu.zeros(pitch, self.real)
+        values = self.gpu.zeros((self.n_svms, pitch), self.real)
+        sent = (self.gpu.send(X), self.gpu.send(lines.astype(np.int32)), np.int32(X.shape[1]), n_rows)
         self.find_kernel("load", kind)(
-            (-(-len(X) // THREADS),), (THREADS,),
-            (self.gpu.send(X), self.gpu.send(lines.astype(np.int32)), np.int32(X.shape[1]), n_rows,
-             np.float64(HUGE), table, norms),
-        )  # fmt: skip
+            (-(-len(X) // THREADS),), (THREADS,), (*sent, np.int32(pitch), np.float64(HUGE), table, norms)
+        )
         self.find_kernel("decide", kind)(
-            (-(-len(X) // LANES), self.n_groups), (LANES * WARPS,),
-            (table, norms, n_rows, self.vectors, self.norms, self.rate, np.int32(self.n_terms), self.pointer,
-             self.terms, self.intercept, np.int32(self.n_svms), np.int32(self.n_padded), values),
+            (pitch // LANES, self.n_groups), (LANES * WARPS,),
+            (table, norms, np.int32(pitch), np.int32(self.n_lines), self.vectors, self.norms, self.rate,
+             np.int32(self.n_vectors), self.pointer, self.weight, self.line, self.intercept,
+             np.int32(self.n_svms), np.int32(self.n_padded), values),
             shared_mem=self.gpu.shared_bytes,
         )  # fmt: skip
         return values
@@ -265,10 +263,10 @@ class GPUBooth:
 
     def tally(self, values: Any, ballots: Ballots, counted: Any = None) -> None:
         """Add the votes of all SVMs to those that are there; `counted` says which count, if not all do."""
-        n_rows = values.shape[1]
+        n_rows, pitch = len(ballots.voters), values.shape[1]
         self.find_kernel("tally", next(iter(self.kernels)))(
             (-(-n_rows // THREADS),), (THREADS,),
-            (values, np.intp(0) if counted is None else counted, np.int64(n_rows),
+            (values, np.intp(0) if counted is None else counted, np.int32(n_rows), np.int32(pitch),
              np.int32(self.n_svms // self.n_pairs), self.pairs, np.int32(self.n_pairs), self.order, *ballots),
         )  # fmt: skip
 

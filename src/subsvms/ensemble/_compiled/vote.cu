@@ -9,16 +9,18 @@
 // to the values of its own SVMs, which are there, too. So every kernel value is computed once and never leaves the
 // chip. The lists of the SVMs are stored by chunk, and padded with zero weights, which change no sum.
 //
-// Defined by the caller: REAL and INPUT (float or double), IS_RBF, FEATURES (that have room in registers, else 0), STRIDE (of
-// training rows, a multiple of 4), CHUNK, WARPS, SVMS (of a block), CLASSES, LANES, TERMS (of a list, read at a time), AHEAD.
+// A warp receives 32 numbers at a time from any memory, the same one for all lanes or not: that is what limits both steps.
+// So in the first one a thread computes a tile of 4 x 4 kernel values, and in the second one lines are 16-bit numbers.
+//
+// Defined by the caller: REAL and INPUT (float or double), IS_RBF, CHUNK (training rows, a multiple of 16), WARPS, SVMS (of a
+// block), CLASSES, LANES (32), AHEAD (quadruples of terms that are read before they are needed).
 
 #ifndef SHARED
 #define SHARED(type, name) extern __shared__ type name[]
 #endif
 
-struct __align__(2 * sizeof(REAL)) Term { REAL weight; int line; };
 struct __align__(4 * sizeof(REAL)) Four { REAL at[4]; };
-struct __align__(4 * sizeof(REAL)) Terms { Term at[TERMS]; };
+struct __align__(8) Lines { unsigned short at[4]; };
 
 __device__ inline float power(float y) {
     y = fmaxf(y, -126.0f);
@@ -43,7 +45,7 @@ __device__ inline float fused(float a, float b, float c) { return fmaf(a, b, c);
 __device__ inline double fused(double a, double b, double c) { return fma(a, b, c); }
 
 // Transpose rows into the table, and write their squared lengths: ballots.load_dense. A line is -1 if it is not needed.
-extern "C" __global__ void load(const INPUT *X, const int *line, int n_features, long long n_rows, double huge,
+extern "C" __global__ void load(const INPUT *X, const int *line, int n_features, int n_rows, int pitch, double huge,
                                 REAL *table, REAL *norms) {
     long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= n_rows) return;
@@ -51,88 +53,93 @@ extern "C" __global__ void load(const INPUT *X, const int *line, int n_features,
     for (int f = 0; f < n_features; f++) {
         double x = fmin(fmax((double)X[row * n_features + f], -huge), huge);
         total = fma(x, x, total);
-        if (line[f] >= 0) table[line[f] * n_rows + row] = (REAL)x;
+        if (line[f] >= 0) table[(long long)line[f] * pitch + row] = (REAL)x;
     }
     norms[row] = (REAL)total;
 }
 
-// Fill values[j, row] with the decision value of SVM j. `pointer` has n_padded + 1 entries for each chunk, and `terms` is
-// read AHEAD entries beyond its end.
+// Fill values[j, row] with the decision value of SVM j. The table has `pitch` columns, a multiple of LANES. `vectors` has a
+// line for each feature and n_vectors columns, a multiple of CHUNK. `pointer` has n_padded + 1 entries for each chunk; weights
+// and lines are read AHEAD entries beyond their end.
 extern "C" __global__ void __launch_bounds__(LANES *WARPS)
-    decide(const REAL *table, const REAL *norms, long long n_rows, const REAL *vectors, const REAL *vector_norms,
-           const REAL *rate, int n_lines, const int *pointer, const Terms *terms, const REAL *intercept, int n_svms,
-           int n_padded, REAL *values) {
+    decide(const REAL *table, const REAL *norms, int pitch, int n_features, const REAL *vectors, const REAL *vector_norms,
+           const REAL *rate, int n_vectors, const int *pointer, const Four *weights, const Lines *lines,
+           const REAL *intercept, int n_svms, int n_padded, REAL *values) {
     SHARED(REAL, totals);
     REAL *chunk = totals + SVMS * LANES;
     int *ends = (int *)(chunk + CHUNK * LANES);
     int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, block = blockIdx.y * SVMS;
-    int own = warp * (SVMS / WARPS), next = own + SVMS / WARPS;  // the SVMs of this warp
-    long long row = (long long)blockIdx.x * LANES + lane, near = row < n_rows ? row : n_rows - 1;
-    for (int j = own; j < next; j++) totals[j * LANES + lane] = 0;
+    int own = warp * (SVMS / WARPS), others = own + SVMS / WARPS;  // the SVMs of this warp
+    for (int j = own; j < others; j++) totals[j * LANES + lane] = 0;
+    int column = 4 * (lane % 8), first = blockIdx.x * LANES;
 #if IS_RBF
-    REAL norm = norms[near], slope = rate[0];
-#if FEATURES
-    REAL x[STRIDE] = {};
-    for (int f = 0; f < FEATURES; f++) x[f] = table[f * n_rows + near];
+    Four norm = *(const Four *)(norms + first + column);
+    REAL slope = rate[0];
 #endif
-#endif
-    for (int begin = 0; begin < n_lines; begin += CHUNK, pointer += n_padded + 1) {
-        int size = n_lines - begin < CHUNK ? n_lines - begin : CHUNK;
+    for (int begin = 0; begin < n_vectors; begin += CHUNK, pointer += n_padded + 1) {
         __syncthreads();
         for (int i = threadIdx.x; i <= SVMS; i += LANES * WARPS) ends[i] = pointer[block + i];
-#pragma unroll 2
-        for (int p = warp; p < size; p += WARPS) {
+        for (int p = 16 * warp + 4 * (lane / 8); p < CHUNK; p += 16 * WARPS) {
 #if IS_RBF
-            const Four *z = (const Four *)(vectors + (long long)(begin + p) * STRIDE);
-            REAL product = 0;
-#pragma unroll(FEATURES ? STRIDE / 4 : 4)
-            for (int q = 0; q < STRIDE / 4; q++) {
-                Four four = z[q];
+            REAL product[4][4] = {};
+#pragma unroll 4
+            for (int f = 0; f < n_features; f++) {
+                Four z = *(const Four *)(vectors + (long long)f * n_vectors + begin + p);
+                Four x = *(const Four *)(table + (long long)f * pitch + first + column);
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
-#if FEATURES
-                    product = fused(four.at[i], x[4 * q + i], product);
-#else
-                    product = fused(four.at[i], table[(4 * q + i) * n_rows + near], product);
-#endif
+#pragma unroll
+                    for (int k = 0; k < 4; k++) product[i][k] = fused(z.at[i], x.at[k], product[i][k]);
                 }
             }
-            REAL y = slope * ((vector_norms[begin + p] + norm) - (product + product));
-            chunk[p * LANES + lane] = power(y < 0 ? y : (REAL)0);
+            Four length = *(const Four *)(vector_norms + begin + p);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                Four out;
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    REAL y = slope * ((length.at[i] + norm.at[k]) - (product[i][k] + product[i][k]));
+                    out.at[k] = power(y < 0 ? y : (REAL)0);
+                }
+                *(Four *)(chunk + (p + i) * LANES + column) = out;
+            }
 #else
-            chunk[p * LANES + lane] = table[(begin + p) * n_rows + near];
+            for (int i = 0; i < 4 && begin + p + i < n_features; i++) {
+                Four x = *(const Four *)(table + (long long)(begin + p + i) * pitch + first + column);
+                *(Four *)(chunk + (p + i) * LANES + column) = x;
+            }
 #endif
         }
         __syncthreads();
         int t = ends[own];
-        Terms ahead[AHEAD];  // read before they are needed, across the ends of lists
+        Four weight[AHEAD];
+        Lines line[AHEAD];
 #pragma unroll
-        for (int i = 0; i < AHEAD; i++) ahead[i] = terms[t + i];
-        for (int j = own; j < next; j++) {
+        for (int i = 0; i < AHEAD; i++) weight[i] = weights[t + i], line[i] = lines[t + i];
+        for (int j = own; j < others; j++) {
             REAL total = totals[j * LANES + lane];
             for (int end = ends[j + 1]; t < end; t++) {
-                Terms some = ahead[0];
+                Four w = weight[0];
+                Lines l = line[0];
 #pragma unroll
-                for (int i = 1; i < AHEAD; i++) ahead[i - 1] = ahead[i];
-                ahead[AHEAD - 1] = terms[t + AHEAD];
+                for (int i = 1; i < AHEAD; i++) weight[i - 1] = weight[i], line[i - 1] = line[i];
+                weight[AHEAD - 1] = weights[t + AHEAD], line[AHEAD - 1] = lines[t + AHEAD];
 #pragma unroll
-                for (int i = 0; i < TERMS; i++) {
-                    total = fused(some.at[i].weight, chunk[some.at[i].line * LANES + lane], total);
-                }
+                for (int i = 0; i < 4; i++) total = fused(w.at[i], chunk[l.at[i] * LANES + lane], total);
             }
             totals[j * LANES + lane] = total;
         }
     }
-    for (int j = own; j < next; j++) {
-        if (block + j < n_svms && row < n_rows) {
-            values[(block + j) * n_rows + row] = totals[j * LANES + lane] + intercept[block + j];
+    for (int j = own; j < others; j++) {
+        if (block + j < n_svms) {
+            values[(long long)(block + j) * pitch + first + lane] = totals[j * LANES + lane] + intercept[block + j];
         }
     }
 }
 
 // Add the votes of all SVMs, one after another: ballots.tally_two and tally_many. A vote of subset j on a row counts where
 // counted[j, row] is 1, or always if `counted` is null.
-extern "C" __global__ void tally(const REAL *values, const signed char *counted, long long n_rows, int n_subsets,
+extern "C" __global__ void tally(const REAL *values, const signed char *counted, int n_rows, int pitch, int n_subsets,
                                  const int *pairs, int n_pairs, const int *order, int *wins, double *sums, int *voters) {
     long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= n_rows) return;
@@ -141,12 +148,12 @@ extern "C" __global__ void tally(const REAL *values, const signed char *counted,
     for (int c = 0; c < CLASSES; c++) total[c] = sums[c * n_rows + row], n_wins[c] = wins[c * n_rows + row];
     for (int j = 0; j < n_subsets; j++) {
         for (int c = 0; c < CLASSES; c++) scores[c] = 0.0;
-        for (int p = 0; p < n_pairs; p++, values += n_rows) {
+        for (int p = 0; p < n_pairs; p++, values += pitch) {
             double f = fmin(fmax((double)values[row], -1.0), 1.0);
             scores[pairs[2 * p + 1]] += f;
             scores[pairs[2 * p]] -= f;
         }
-        if (counted && !counted[j * n_rows + row]) continue;
+        if (counted && !counted[(long long)j * n_rows + row]) continue;
         int winner = order[0];  // the largest class: it wins a tie
         for (int o = 1; o < CLASSES; o++) winner = scores[order[o]] > scores[winner] ? order[o] : winner;
         n_wins[winner]++;
