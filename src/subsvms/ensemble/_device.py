@@ -22,7 +22,6 @@ from subsvms.ensemble._rows import HUGE, LINEAR, RBF, Rows
 from subsvms.exceptions import DeviceError, InputError
 
 LANES, WARPS = 32, 32  # rows and warps of a block of threads
-AHEAD = 2  # quadruples of terms that are read before they are needed
 SVM_SHARE = 0.6  # of the shared memory for the values of SVMs, at most; the rest is for kernel values
 SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
@@ -93,13 +92,12 @@ class Lists(NamedTuple):
     ----------
     pointer : ndarray of int32 of shape (n_chunks, n_padded + 1)
         First quadruple of each SVM in a chunk.
-    weight, line : ndarray of shape (n_quadruples, 4)
-        Weights, and lines in the chunk.
+    terms : structured ndarray of shape (n_quadruples,)
+        Four weights, and the places of their lines in the chunk.
     """
 
     pointer: np.ndarray
-    weight: np.ndarray
-    line: np.ndarray
+    terms: np.ndarray
 
 
 def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
@@ -110,9 +108,9 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     >>> from scipy import sparse
     >>> from subsvms.ensemble._rows import gather_rows
     >>> lists = gather_rows(sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])), [0, 1])
-    >>> pointer, weight, line = cut_lists(lists, chunk=2, n_padded=2)
-    >>> pointer.tolist(), weight[:2].tolist(), line[:2].tolist()
-    ([[0, 1, 1], [1, 1, 2]], [[1.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0]], [[0, 1, 0, 0], [0, 0, 0, 0]])
+    >>> pointer, terms = cut_lists(lists, chunk=2, n_padded=2)
+    >>> pointer.tolist(), terms["weight"][:2].tolist(), terms["place"][0].tolist()
+    ([[0, 1, 1], [1, 1, 2]], [[1.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0]], [0, 32, 0, 0])
     """
     stored = lists.value != 0
     svm = np.repeat(np.arange(len(lists.pointer) - 1), np.diff(lists.pointer))[stored]
@@ -124,11 +122,12 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     starts = np.concatenate([[0], np.cumsum(-(-counts // 4))])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     target = starts[place[order]] * 4 + rank
-    n_quadruples = starts[-1] + AHEAD  # the last ones are read, but not used
-    weights, lines = np.zeros(4 * n_quadruples, weight.dtype), np.zeros(4 * n_quadruples, np.uint16)
-    weights[target], lines[target] = weight[order], line[order] % chunk
+    weights, places = (np.zeros(4 * (starts[-1] + 1), kind) for kind in (weight.dtype, np.int32))
+    weights[target], places[target] = weight[order], line[order] % chunk * LANES
+    terms = np.zeros(starts[-1] + 1, dtype=[("weight", weight.dtype, 4), ("place", np.int32, 4)])
+    terms["weight"], terms["place"] = weights.reshape(-1, 4), places.reshape(-1, 4)
     ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
-    return Lists(starts[ends].astype(np.int32), weights.reshape(-1, 4), lines.reshape(-1, 4))
+    return Lists(starts[ends].astype(np.int32), terms)
 
 
 def expand_rows(rows: Rows, n_vectors: int) -> np.ndarray:
@@ -178,7 +177,7 @@ class GPUBooth:
         self.chunk = min(left // width // 16, -(-self.n_terms // 16), 4096) * 16
         self.n_vectors = -(-self.n_terms // self.chunk) * self.chunk
         lists = cut_lists(voters.lists, self.chunk, self.n_padded)
-        self.pointer, self.weight, self.line = (gpu.send(part) for part in lists)
+        self.pointer, self.terms = gpu.send(lists.pointer), gpu.send(lists.terms.view(np.uint8))
         self.intercept = gpu.send(voters.intercept)
         self.pairs, self.order = (gpu.send(part.astype(np.int32)) for part in (voters.pairs, voters.order))
         self.rate = gpu.send(np.array([-voters.kernel.gamma / LN_2], self.real))
@@ -193,7 +192,7 @@ class GPUBooth:
             names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
             self.kernels[dtype] = self.gpu.compile(
                 REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
-                CHUNK=self.chunk, WARPS=WARPS, SVMS=self.svms, CLASSES=self.n_classes, LANES=LANES, AHEAD=AHEAD,
+                CHUNK=self.chunk, WARPS=WARPS, SVMS=self.svms, CLASSES=self.n_classes, LANES=LANES,
             )  # fmt: skip
         return self.kernels[dtype](name)
 
@@ -247,7 +246,7 @@ class GPUBooth:
         self.find_kernel("decide", kind)(
             (pitch // LANES, self.n_groups), (LANES * WARPS,),
             (table, norms, np.int32(pitch), np.int32(self.n_lines), self.vectors, self.norms, self.rate,
-             np.int32(self.n_vectors), self.pointer, self.weight, self.line, self.intercept,
+             np.int32(self.n_vectors), self.pointer, self.terms, self.intercept,
              np.int32(self.n_svms), np.int32(self.n_padded), values),
             shared_mem=self.gpu.shared_bytes,
         )  # fmt: skip

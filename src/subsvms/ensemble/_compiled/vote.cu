@@ -9,18 +9,15 @@
 // to the values of its own SVMs, which are there, too. So every kernel value is computed once and never leaves the
 // chip. The lists of the SVMs are stored by chunk, and padded with zero weights, which change no sum.
 //
-// A warp receives 32 numbers at a time from any memory, the same one for all lanes or not: that is what limits both steps.
-// So in the first one a thread computes a tile of 4 x 4 kernel values, and in the second one lines are 16-bit numbers.
-//
 // Defined by the caller: REAL and INPUT (float or double), IS_RBF, CHUNK (training rows, a multiple of 16), WARPS, SVMS (of a
-// block), CLASSES, LANES (32), AHEAD (quadruples of terms that are read before they are needed).
+// block), CLASSES, LANES (32).
 
 #ifndef SHARED
 #define SHARED(type, name) extern __shared__ type name[]
 #endif
 
 struct __align__(4 * sizeof(REAL)) Four { REAL at[4]; };
-struct __align__(8) Lines { unsigned short at[4]; };
+struct __align__(16) Terms { REAL weight[4]; int place[4]; };  // of an SVM's list; places are those of lines in the chunk
 
 __device__ inline float power(float y) {
     y = fmaxf(y, -126.0f);
@@ -59,12 +56,11 @@ extern "C" __global__ void load(const INPUT *X, const int *line, int n_features,
 }
 
 // Fill values[j, row] with the decision value of SVM j. The table has `pitch` columns, a multiple of LANES. `vectors` has a
-// line for each feature and n_vectors columns, a multiple of CHUNK. `pointer` has n_padded + 1 entries for each chunk; weights
-// and lines are read AHEAD entries beyond their end.
+// line for each feature and n_vectors columns, a multiple of CHUNK. `pointer` has n_padded + 1 entries for each chunk; one
+// more of the terms is read than there are.
 extern "C" __global__ void __launch_bounds__(LANES *WARPS)
     decide(const REAL *table, const REAL *norms, int pitch, int n_features, const REAL *vectors, const REAL *vector_norms,
-           const REAL *rate, int n_vectors, const int *pointer, const Four *weights, const Lines *lines,
-           const REAL *intercept, int n_svms, int n_padded, REAL *values) {
+           const REAL *rate, int n_vectors, const int *pointer, const Terms *terms, const REAL *intercept, int n_svms, int n_padded, REAL *values) {
     SHARED(REAL, totals);
     REAL *chunk = totals + SVMS * LANES;
     int *ends = (int *)(chunk + CHUNK * LANES);
@@ -111,21 +107,17 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
 #endif
         }
         __syncthreads();
-        int t = ends[own];
-        Four weight[AHEAD];
-        Lines line[AHEAD];
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++) weight[i] = weights[t + i], line[i] = lines[t + i];
+        const Terms *next = terms + ends[own];
+        Terms some = *next;  // read ahead, across the ends of lists
         for (int j = own; j < others; j++) {
             REAL total = totals[j * LANES + lane];
-            for (int end = ends[j + 1]; t < end; t++) {
-                Four w = weight[0];
-                Lines l = line[0];
+            const Terms *end = terms + ends[j + 1];
+#pragma unroll 2
+            while (next < end) {
+                Terms now = some;
+                some = *++next;
 #pragma unroll
-                for (int i = 1; i < AHEAD; i++) weight[i - 1] = weight[i], line[i - 1] = line[i];
-                weight[AHEAD - 1] = weights[t + AHEAD], line[AHEAD - 1] = lines[t + AHEAD];
-#pragma unroll
-                for (int i = 0; i < 4; i++) total = fused(w.at[i], chunk[l.at[i] * LANES + lane], total);
+                for (int i = 0; i < 4; i++) total = fused(now.weight[i], chunk[now.place[i] + lane], total);
             }
             totals[j * LANES + lane] = total;
         }
