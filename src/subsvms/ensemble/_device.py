@@ -21,8 +21,8 @@ from subsvms._typing import Table
 from subsvms.ensemble._rows import HUGE, LINEAR, RBF, Rows
 from subsvms.exceptions import DeviceError, InputError
 
-LANES, WARPS = 32, 32  # rows and warps of a block of threads
-SVM_SHARE = 0.6  # of the shared memory for the values of SVMs, at most; the rest is for kernel values
+LANES, WARPS = 32, 16  # rows and warps of a block of threads
+MAX_SLOTS = 64  # SVMs whose values a warp keeps in registers, in single precision
 SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
 BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
@@ -168,13 +168,11 @@ class GPUBooth:
             len(voters.order),
         )
         self.n_lines, self.n_terms = (voters.rows or voters.lists).n_columns, voters.lists.n_columns
-        width = LANES * self.real.itemsize  # bytes of a line in shared memory
-        most = max(int(SVM_SHARE * gpu.shared_bytes) // width // WARPS, 1) * WARPS
-        self.n_groups = -(-self.n_svms // most)
-        self.svms = -(-self.n_svms // (self.n_groups * WARPS)) * WARPS  # of a block
-        self.n_padded = self.n_groups * self.svms
-        left = gpu.shared_bytes - self.svms * width - 4 * (self.svms + 1)
-        self.chunk = min(left // width // 16, -(-self.n_terms // 16), 4096) * 16
+        self.slots = min(-(-self.n_svms // WARPS), MAX_SLOTS * 4 // self.real.itemsize)
+        self.n_groups = -(-self.n_svms // (self.slots * WARPS))
+        self.n_padded = self.n_groups * self.slots * WARPS
+        left = gpu.shared_bytes - 4 * (self.slots * WARPS + 1)  # without the ends of lists
+        self.chunk = min(left // (16 * LANES * self.real.itemsize), -(-self.n_terms // 16)) * 16
         self.n_vectors = -(-self.n_terms // self.chunk) * self.chunk
         lists = cut_lists(voters.lists, self.chunk, self.n_padded)
         self.pointer, self.terms = gpu.send(lists.pointer), gpu.send(lists.terms.view(np.uint8))
@@ -192,7 +190,7 @@ class GPUBooth:
             names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
             self.kernels[dtype] = self.gpu.compile(
                 REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
-                CHUNK=self.chunk, WARPS=WARPS, SVMS=self.svms, CLASSES=self.n_classes, LANES=LANES,
+                CHUNK=self.chunk, WARPS=WARPS, SLOTS=self.slots, CLASSES=self.n_classes, LANES=LANES,
             )  # fmt: skip
         return self.kernels[dtype](name)
 

@@ -6,11 +6,11 @@
 //
 // A block of threads votes on LANES rows, a lane of each warp for every row. It goes through the training rows in chunks:
 // the kernel between a chunk and the rows is computed once, in shared memory, then each warp adds the terms of the chunk
-// to the values of its own SVMs, which are there, too. So every kernel value is computed once and never leaves the
+// to the values of its own SVMs, which stay in registers. So every kernel value is computed once and never leaves the
 // chip. The lists of the SVMs are stored by chunk, and padded with zero weights, which change no sum.
 //
-// Defined by the caller: REAL and INPUT (float or double), IS_RBF, CHUNK (training rows, a multiple of 16), WARPS, SVMS (of a
-// block), CLASSES, LANES (32).
+// Defined by the caller: REAL and INPUT (float or double), IS_RBF, CHUNK (training rows, a multiple of 16), WARPS, SLOTS (SVMs
+// of a warp), CLASSES, LANES (32).
 
 #ifndef SHARED
 #define SHARED(type, name) extern __shared__ type name[]
@@ -61,12 +61,11 @@ extern "C" __global__ void load(const INPUT *X, const int *line, int n_features,
 extern "C" __global__ void __launch_bounds__(LANES *WARPS)
     decide(const REAL *table, const REAL *norms, int pitch, int n_features, const REAL *vectors, const REAL *vector_norms,
            const REAL *rate, int n_vectors, const int *pointer, const Terms *terms, const REAL *intercept, int n_svms, int n_padded, REAL *values) {
-    SHARED(REAL, totals);
-    REAL *chunk = totals + SVMS * LANES;
+    SHARED(REAL, chunk);
     int *ends = (int *)(chunk + CHUNK * LANES);
-    int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, block = blockIdx.y * SVMS;
-    int own = warp * (SVMS / WARPS), others = own + SVMS / WARPS;  // the SVMs of this warp
-    for (int j = own; j < others; j++) totals[j * LANES + lane] = 0;
+    int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+    int own = warp * SLOTS, block = blockIdx.y * WARPS * SLOTS;  // the first SVM of this warp, and of all warps
+    REAL total[SLOTS] = {};
     int column = 4 * (lane % 8), first = blockIdx.x * LANES;
 #if IS_RBF
     Four norm = *(const Four *)(norms + first + column);
@@ -74,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
 #endif
     for (int begin = 0; begin < n_vectors; begin += CHUNK, pointer += n_padded + 1) {
         __syncthreads();
-        for (int i = threadIdx.x; i <= SVMS; i += LANES * WARPS) ends[i] = pointer[block + i];
+        for (int i = threadIdx.x; i <= WARPS * SLOTS; i += LANES * WARPS) ends[i] = pointer[block + i];
         for (int p = 16 * warp + 4 * (lane / 8); p < CHUNK; p += 16 * WARPS) {
 #if IS_RBF
             REAL product[4][4] = {};
@@ -109,23 +108,22 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
         __syncthreads();
         const Terms *next = terms + ends[own];
         Terms some = *next;  // read ahead, across the ends of lists
-        for (int j = own; j < others; j++) {
-            REAL total = totals[j * LANES + lane];
-            const Terms *end = terms + ends[j + 1];
+#pragma unroll
+        for (int a = 0; a < SLOTS; a++) {
+            const Terms *end = terms + ends[own + a + 1];
 #pragma unroll 2
             while (next < end) {
                 Terms now = some;
                 some = *++next;
 #pragma unroll
-                for (int i = 0; i < 4; i++) total = fused(now.weight[i], chunk[now.place[i] + lane], total);
+                for (int i = 0; i < 4; i++) total[a] = fused(now.weight[i], chunk[now.place[i] + lane], total[a]);
             }
-            totals[j * LANES + lane] = total;
         }
     }
-    for (int j = own; j < others; j++) {
-        if (block + j < n_svms) {
-            values[(long long)(block + j) * pitch + first + lane] = totals[j * LANES + lane] + intercept[block + j];
-        }
+#pragma unroll
+    for (int a = 0; a < SLOTS; a++) {
+        int j = block + own + a;
+        if (j < n_svms) values[(long long)j * pitch + first + lane] = total[a] + intercept[j];
     }
 }
 
