@@ -106,15 +106,13 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
 #endif
         }
         __syncthreads();
-        const Terms *next = terms + ends[own];
-        Terms some = *next;  // read ahead, across the ends of lists
+        int t = ends[own];
+        Terms next = terms[t];  // read ahead, across the ends of lists
 #pragma unroll
         for (int a = 0; a < SLOTS; a++) {
-            const Terms *end = terms + ends[own + a + 1];
-#pragma unroll 2
-            while (next < end) {
-                Terms now = some;
-                some = *++next;
+            for (int end = ends[own + a + 1]; t < end;) {
+                Terms now = next;
+                next = terms[++t];
 #pragma unroll
                 for (int i = 0; i < 4; i++) total[a] = fused(now.weight[i], chunk[now.place[i] + lane], total[a]);
             }
