@@ -1,6 +1,6 @@
 """Errors and warnings for users: one sentence that says what was expected, what was found and what to do."""
 
-__all__ = ["InputError", "LabelNoiseWarning", "TableError"]
+__all__ = ["DeviceError", "InputError", "LabelNoiseWarning", "TableError"]
 
 
 class InputError(ValueError):
@@ -9,6 +9,10 @@ class InputError(ValueError):
 
 class TableError(InputError):
     """A table that cannot be used as it is."""
+
+
+class DeviceError(RuntimeError):
+    """A GPU has too little memory, or stopped answering."""
 
 
 class LabelNoiseWarning(UserWarning):

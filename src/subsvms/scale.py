@@ -23,7 +23,7 @@ __all__ = ["BatchCorrector", "correct_batch", "correct_batches", "fit_batches"]
 
 
 def fit_batches(
-    batches: Callable[[], Iterable[Any]], label: str, *, n_jobs: int = 1, **options: Any
+    batches: Callable[[], Iterable[Any]], label: str, *, n_jobs: int = 1, device: str = "cpu", **options: Any
 ) -> BatchCorrector:
     """Learn from batches of rows how to judge each row.
 
@@ -36,6 +36,8 @@ def fit_batches(
         Name of the label column.
     n_jobs : int, default=1
         Threads; the result does not depend on their number.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where the SVMs vote, also later, wherever the result is sent; the labels do not depend on it.
     **options
         Options of `subsvms correct`, such as `rule`, `action`, `n_estimators`, `kernel`, `random_state`,
         `exclude`, `only`, `keep`, `merge_labels`, `fill_missing` and `pool_size`.
@@ -73,7 +75,13 @@ def fit_batches(
         check_names(first.schema.names, source.name, label)
         engine = LocalEngine(1, 1)
         return learn_from(
-            source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, stages=(1.0,)
+            source,
+            settings,
+            engine,
+            pool_size=settings.pool_size,
+            n_jobs=n_jobs,
+            device=device,
+            stages=(1.0,),
         ).corrector
 
 

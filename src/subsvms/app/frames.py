@@ -68,6 +68,7 @@ def correct_table(
     verified: Any = None,
     n_witnesses: int = 3,
     n_jobs: int | None = None,
+    device: str = "cpu",
     random_state: int = 0,
 ) -> Correction:
     """Find wrong labels in a data frame as it is: numbers, categories, dates, text and missing values.
@@ -115,6 +116,8 @@ def correct_table(
         Labels that people verified, None or NaN elsewhere, as in `correct_labels`.
     n_jobs : int, default=None
         Threads: None for one, -1 for all cores. Their number changes no bit.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where the SVMs vote, as in `SubSVMClassifier`: it changes no bit.
     random_state : int, default=0
         Seed of the subsets; the default is that of the command line.
 
@@ -168,7 +171,9 @@ def correct_table(
             missing_label=_as_names(missing_labels), verified=decided,
         )  # fmt: skip
         clock.lap("reading")
-        run = judge_table(table, options, features=features, n_jobs=n_jobs, n_witnesses=n_witnesses)
+        run = judge_table(
+            table, options, features=features, n_jobs=n_jobs, device=device, n_witnesses=n_witnesses
+        )
     origin = FrameRun(replace(run, seconds=clock.laps | run.seconds), features)
     correction = replace(run.correction, style=find_style(frame), origin=origin)
     for note in correction.notes:

@@ -83,6 +83,9 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     n_jobs : int, default=None
         Threads; if given, it replaces those of estimators. None means 1 (or as many as a joblib context
         sets), -1 all cores. Votes of SVMs have the same bits for any number.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where SVMs vote, as in `SubSVMClassifier`; if not "cpu", it replaces that of the estimator. It changes
+        no bit either.
     random_state : int, RandomState instance or None, default=None
         Seed of subsets and folds; if given, it replaces those of estimators.
     verbose : int, default=0
@@ -146,6 +149,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         "n_witnesses": [Interval(Integral, 0, None, closed="left")],
         "certainty": [Interval(Real, 0, 1, closed="neither")],
         "n_jobs": SubSVMClassifier._parameter_constraints["n_jobs"],
+        "device": SubSVMClassifier._parameter_constraints["device"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -162,6 +166,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         n_witnesses=3,
         certainty=CONFIDENCE,
         n_jobs=None,
+        device="cpu",
         random_state=None,
         verbose=0,
     ):
@@ -174,6 +179,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         self.n_witnesses = n_witnesses
         self.certainty = certainty
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -318,7 +324,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
 
     def _prepare(self, seed: int) -> SubSVMClassifier | dict:
         """Return the estimator to train, not fitted; or what a chosen one has in common with it."""
-        own = self._own_params(seed)
+        own = self._own_params(seed) | ({} if self.device == "cpu" else {"device": self.device})
         if self.estimator is None and self.rule == "posterior":
             return own
         # The majority of SVMs that fit the labels well would follow the wrong ones: the paper's are small.
@@ -387,6 +393,7 @@ def correct_labels(
     n_witnesses: int = 3,
     certainty: float = CONFIDENCE,
     n_jobs: int | None = None,
+    device: str = "cpu",
     random_state: Any = None,
     verbose: int = 0,
 ) -> Correction:
@@ -398,7 +405,7 @@ def correct_labels(
         Finite numbers, in any units; for other estimators than SVMs whatever they take.
     y : array-like of shape (n_samples,)
         Labels: strings, whole numbers or booleans; None or NaN where a label is missing.
-    estimator, scale, rule, action, max_error_rate, min_confidence, n_witnesses, certainty, n_jobs, \
+    estimator, scale, rule, action, max_error_rate, min_confidence, n_witnesses, certainty, n_jobs, device, \
 random_state, verbose
         As in `LabelCorrector`.
     verified : array-like of shape (n_samples,), default=None
@@ -444,7 +451,7 @@ random_state, verbose
     corrector = LabelCorrector(
         estimator, scale=scale, rule=rule, action=action, max_error_rate=max_error_rate,
         min_confidence=min_confidence, n_witnesses=n_witnesses, certainty=certainty, n_jobs=n_jobs,
-        random_state=random_state, verbose=verbose,
+        device=device, random_state=random_state, verbose=verbose,
     )  # fmt: skip
     return corrector.fit(X, y, verified).correction_
 

@@ -76,7 +76,7 @@ def collect_votes(model: SubSVMClassifier, table: Table, given: np.ndarray) -> V
     if model.kernel == "precomputed":
         asked = np.ascontiguousarray(asked[:, rows])
     votes = count_votes(
-        model.voters_, asked, n_jobs=effective_n_jobs(model.n_jobs),
+        model.voters_, asked, n_jobs=effective_n_jobs(model.n_jobs), device=model.device,
         on_progress=partial(announce, "voting on the other rows"),
     )  # fmt: skip
     return model.oob_votes_.join(votes).take(np.argsort(np.concatenate([rows, others])))

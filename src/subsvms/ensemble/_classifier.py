@@ -68,6 +68,9 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     n_jobs : int, default=None
         Threads: None means 1 (or as many as a joblib context sets), -1 all cores. The result has the same
         bits for any number.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where the SVMs vote: "cuda" is a GPU, which needs subsvms[gpu] and one of the first two kernels and a
+        dense table; "auto" takes one if it can. The result has the same bits on either.
     random_state : int, RandomState instance or None, default=None
         Seed of the subsets.
     verbose : int, default=0
@@ -147,6 +150,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Interval(Integral, None, -1, closed="right"),
             None,
         ],
+        "device": [str],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -167,6 +171,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         tol=1e-3,
         max_iter=100_000,
         n_jobs=None,
+        device="cpu",
         random_state=None,
         verbose=0,
     ):
@@ -183,6 +188,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -229,8 +235,9 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         sizes = np.bincount(labels)
         voters = gather_voters(table, solution, sizes, problem.kernel)
         _, oob_votes = count_training_votes(
-            voters, table, subsets, asked, n_jobs=n_jobs, on_progress=progress.stage("voting on rows")
-        )
+            voters, table, subsets, asked, n_jobs=n_jobs, device=self.device,
+            on_progress=progress.stage("voting on rows"),
+        )  # fmt: skip
 
         binary = len(classes) == 2
         self.classes_ = classes
@@ -275,7 +282,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_table(self, X, reset=False)
-        return count_votes(self.voters_, X, n_jobs=effective_n_jobs(self.n_jobs))
+        return count_votes(self.voters_, X, n_jobs=effective_n_jobs(self.n_jobs), device=self.device)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the share of the SVMs that vote for each class.

@@ -23,6 +23,7 @@ from sklearn.utils.extmath import row_norms
 from subsvms._columns import drop_empty, find_places
 from subsvms._threads import run_pieces
 from subsvms._typing import OnProgress, Table
+from subsvms.ensemble._device import find_booth, find_device
 from subsvms.ensemble._rows import (
     PAD,
     POLY,
@@ -233,6 +234,7 @@ def count_votes(
     *,
     n_jobs: int = 1,
     lanes: int | None = None,
+    device: str = "cpu",
     on_progress: OnProgress | None = None,
     start: Votes | None = None,
 ) -> Votes:
@@ -247,12 +249,14 @@ def count_votes(
         Threads. Their number does not change a bit of the result.
     lanes : int, optional
         Rows in a block. It does not change a bit of the result; the default bounds the memory.
+    device : {"cpu", "cuda", "auto"}
+        Where to vote. It does not change a bit of the result.
     on_progress : callable, optional
         Called as on_progress(n_rows_done, n_rows) from time to time.
     start : Votes, optional
         Votes of earlier SVMs on these rows: the result has the same bits as if all voted in one call.
     """
-    return _fill_votes(voters, X, None, 0, n_jobs, lanes, on_progress, start)[0]
+    return _fill_votes(voters, X, None, 0, n_jobs, lanes, device, on_progress, start)[0]
 
 
 def count_training_votes(
@@ -263,6 +267,7 @@ def count_training_votes(
     *,
     n_jobs: int = 1,
     lanes: int | None = None,
+    device: str = "cpu",
     on_progress: OnProgress | None = None,
 ) -> tuple[Votes, Votes]:
     """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well.
@@ -276,7 +281,7 @@ def count_training_votes(
         The rows that each SVM saw.
     asked : ndarray of int, optional
         Rows to vote on; all by default.
-    n_jobs, lanes, on_progress
+    n_jobs, lanes, device, on_progress
         As in `count_votes`.
 
     Returns
@@ -286,13 +291,12 @@ def count_training_votes(
     bags = find_bags(subsets, X.shape[0], asked)
     if asked is not None:
         X = X[asked]
-    return _fill_votes(voters, X, bags, len(subsets), n_jobs, lanes, on_progress)
+    return _fill_votes(voters, X, bags, len(subsets), n_jobs, lanes, device, on_progress)
 
 
-def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, on_progress, start=None):
+def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, device, on_progress, start=None):
     """Return votes and out-of-bag votes; without bags the latter are not filled in."""
     n_rows, n_classes = X.shape[0], len(voters.order)
-    lanes = lanes or lanes_for(voters)
     lines = voters.find_lines(X)
     votes, oob_votes = (
         Votes(
@@ -303,12 +307,16 @@ def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, on_progress, start=No
         for _ in range(2)
     )
 
+    gpu = find_device(device, voters, X)
+    shared = None if gpu is None else find_booth(voters, gpu)
+    lanes = lanes or (shared.count_rows(X) if shared else lanes_for(voters))
+
     def work(first, last):
-        booth = Booth(voters, lanes, n_subsets)
+        booth = shared or Booth(voters, lanes, n_subsets)
         for begin in range(first, last, lanes):
             booth.vote(X, lines, begin, min(begin + lanes, last), bags, votes, oob_votes, start)
 
-    run_pieces(work, n_rows, lanes * BLOCKS_PER_PIECE, n_jobs, on_progress)
+    run_pieces(work, n_rows, lanes * (1 if shared else BLOCKS_PER_PIECE), n_jobs, on_progress)
     return votes, oob_votes
 
 

@@ -16,6 +16,7 @@ from subsvms.app.cli.shared import (
     RECORDS,
     RULE,
     SVMS,
+    Device,
     Exclude,
     File,
     Format,
@@ -166,6 +167,7 @@ def correct(
         ),
     ] = None,
     threads: Threads = None,
+    device: Device = "cpu",
     save_model: Annotated[
         Path | None,
         typer.Option(help="Also save the classifier, for subsvms predict.", rich_help_panel=RECORDS),
@@ -229,12 +231,18 @@ def correct(
         name = choose_engine(engine, scheduler, where, options, features)
         if name == "memory":
             summary = do_job(
-                where, options, features=features, n_jobs=threads or -1, expected=expected, **outputs
+                where,
+                options,
+                features=features,
+                n_jobs=threads or -1,
+                device=device,
+                expected=expected,
+                **outputs,
             )
         else:
             summary = do_job_in_parts(
                 where, options, engine=name, scheduler=scheduler, n_jobs=effective_n_jobs(threads or -1),
-                expected=expected, base=base, **outputs,
+                device=device, expected=expected, base=base, **outputs,
             )  # fmt: skip
     if dry_run:
         words = (word for word in context.obj if word != "--dry-run")
@@ -252,7 +260,8 @@ def read_size(text: str | None) -> str | int | None:
 
 
 NO_SETTINGS = {  # options that do not change the result
-    "output", "force", "dry_run", "as_json", "quiet", "threads", "save_model", "engine", "scheduler",
+    "output", "force", "dry_run", "as_json", "quiet", "threads", "device", "save_model", "engine",
+    "scheduler",
 }  # fmt: skip
 
 
@@ -362,6 +371,7 @@ def predict(
         str | None, typer.Option(help="Embeddings of these rows, if the model learned from embeddings.")
     ] = None,
     threads: Threads = None,
+    device: Device = "cpu",
     format: Format = None,
     encoding: TextEncoding = None,
     separator: Separator = None,
@@ -379,7 +389,14 @@ def predict(
 
     reading = read_options(format, encoding, separator, sheet, query)
     done = predict_file(
-        model, file, output=output, features=features, force=force, reading=reading, n_jobs=threads or -1
+        model,
+        file,
+        output=output,
+        features=features,
+        force=force,
+        reading=reading,
+        n_jobs=threads or -1,
+        device=device,
     )
     print_text(str(done))
 

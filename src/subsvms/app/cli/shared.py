@@ -120,6 +120,14 @@ Threads = Annotated[
         min=1, help="How many; by default one per core. Does not change the result.", rich_help_panel=LARGE
     ),
 ]
+Device = Annotated[
+    str,
+    typer.Option(
+        help="Where the SVMs vote: cpu, cuda (a GPU, with subsvms[gpu]), or auto for a GPU if there is one. "
+        "Does not change the result.",
+        rich_help_panel=LARGE,
+    ),
+]
 Format = Annotated[
     str | None,
     typer.Option(
@@ -227,7 +235,7 @@ def silence(stream: IO[str] | None) -> None:
 @contextmanager
 def errors_as_sentences() -> Iterator[None]:
     """Report in one sentence what a user can do something about, with exit code 2, and Ctrl-C with 130."""
-    from subsvms.exceptions import InputError
+    from subsvms.exceptions import DeviceError, InputError
 
     try:
         with warnings.catch_warnings():
@@ -236,7 +244,7 @@ def errors_as_sentences() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         print_error(f"stopped; {stop}." if str(stop) else "stopped.")
         raise typer.Exit(130) from None
-    except (InputError, MemoryError, OSError) as error:  # anything else is a bug and shows
+    except (DeviceError, InputError, MemoryError, OSError) as error:  # anything else is a bug and shows
         silence(sys.stdout)  # if it is full
         if isinstance(error, BrokenPipeError):  # the reader closed the pipe
             raise typer.Exit(1) from None

@@ -64,6 +64,8 @@ class BatchCorrector:
         When to stop asking SVMs about a row.
     verified : dict of int to int
         Class numbers that people decided on, by row number.
+    device : {"cpu", "cuda", "auto"}
+        Where the SVMs vote: it changes no bit.
     """
 
     options: Options
@@ -83,6 +85,7 @@ class BatchCorrector:
     cutoff: Cutoff | None = None
     exits: Exits | None = None
     verified: dict[int, int] = field(default_factory=dict)
+    device: str = "cpu"
 
     def judge(self, batch: Any, rows: np.ndarray | None = None, *, n_jobs: int = 1) -> Correction:
         """Judge the labels of a batch.
@@ -121,9 +124,9 @@ class BatchCorrector:
         """
         X = self.features.transform(self.as_table(batch))
         if early and self.exits is not None:
-            votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs)
+            votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs, device=self.device)
         else:
-            votes = count_votes(self.voters, X, n_jobs=n_jobs)
+            votes = count_votes(self.voters, X, n_jobs=n_jobs, device=self.device)
         places, found = self.find_in_pool(rows)
         for name, own in votes.arrays.items():
             own[found] = self.pool_votes.arrays[name][places]
@@ -238,6 +241,7 @@ def learn(
     decimal_comma: bool = False,
     verified: dict[int, int] | None = None,
     n_jobs: int = 1,
+    device: str = "cpu",
     stages: Sequence[float] | None = None,
     **more: Any,
 ) -> Learned:
@@ -252,6 +256,8 @@ def learn(
     verified : dict of int to int, optional
         As in `BatchCorrector`.
     n_jobs : int
+    device : {"cpu", "cuda", "auto"}
+        Where the SVMs vote.
     stages : sequence of float, optional
         As in `subsvms.app.large.early_exit.plan_exits`.
     **more
@@ -267,7 +273,9 @@ def learn(
     made = make_features(table, exclude=options.left_out, only=options.only, keep=options.keep)
     X = made.transformer.transform(wrap_columns(columns, labels.column, decimal_comma))
 
-    trained = train_model(prepare_estimator(options, n_jobs), X, in_pool, given, labels.classes, drawing)
+    trained = train_model(
+        prepare_estimator(options, n_jobs, device), X, in_pool, given, labels.classes, drawing
+    )
     model, choice = trained
     votes = collect_votes(model, X, np.where(in_pool, given, -1))
     pool_votes, votes = votes.take(pool), votes.take(sample)
@@ -282,11 +290,11 @@ def learn(
         options=options, labels=labels, features=made.transformer, decimal_comma=decimal_comma,
         voters=model.voters_, rule=verdict.rule, pool_rows=rows[pool], pool_votes=pool_votes,
         contradictory=contradictory[pool], pool_sizes=model.class_sizes_, subset_size=model.subsets_.shape[1],
-        choice=choice, capped=drawing.capped, groupings=groupings,
-        verified=verified or {},
+        choice=choice, capped=drawing.capped, groupings=groupings, verified=verified or {}, device=device,
     )  # fmt: skip
     every = options.action == "weight" or options.by  # these need the votes on every row
-    if choice is None and not every:
+    pays = device == "cpu" or options.early_exit is not None  # exact exits save nothing on a GPU
+    if choice is None and not every and pays:
         exits = plan_exits(
             model.voters_, verdict.rule, X[sample], given[sample], verdict.judgement,
             confidence=options.early_exit, stages=stages,

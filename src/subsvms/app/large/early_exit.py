@@ -108,7 +108,9 @@ def is_unsuspicious(judgement: Judgement, given: np.ndarray) -> np.ndarray:
     return ~doubted & (own >= judgement.posterior[rows, judgement.rival])
 
 
-def count_until_settled(exits: Exits, rule: Rule, X: Any, given: np.ndarray, *, n_jobs: int = 1) -> Votes:
+def count_until_settled(
+    exits: Exits, rule: Rule, X: Any, given: np.ndarray, *, n_jobs: int = 1, device: str = "cpu"
+) -> Votes:
     """Return the votes on rows, without those on rows that were settled before all SVMs were asked.
 
     Parameters
@@ -118,6 +120,7 @@ def count_until_settled(exits: Exits, rule: Rule, X: Any, given: np.ndarray, *, 
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     given : ndarray of int of shape (n_rows,)
     n_jobs : int
+    device : {"cpu", "cuda", "auto"}
 
     Returns
     -------
@@ -131,16 +134,16 @@ def count_until_settled(exits: Exits, rule: Rule, X: Any, given: np.ndarray, *, 
     )  # fmt: skip
     left, votes = np.arange(len(given)), None
     for stage in exits.stages:
-        left, votes = run_stage(exits, stage, rule, X, given, left, votes, n_jobs)
+        left, votes = run_stage(exits, stage, rule, X, given, left, votes, n_jobs, device)
     assert votes is not None
     for whole, part in zip(final.arrays.values(), votes.arrays.values(), strict=True):
         whole[left] = part
     return final
 
 
-def run_stage(exits, stage, rule, X, given, left, votes, n_jobs=1):
+def run_stage(exits, stage, rule, X, given, left, votes, n_jobs=1, device="cpu"):
     """Ask the SVMs of a stage about the rows that are left; return those still left, and their votes."""
-    votes = count_votes(stage.voters, X[left], n_jobs=n_jobs, start=votes)
+    votes = count_votes(stage.voters, X[left], n_jobs=n_jobs, device=device, start=votes)
     if stage.n_asked == exits.n_svms:
         return left, votes
     unsettled = np.flatnonzero(~exits.is_settled(rule, votes, given[left]))

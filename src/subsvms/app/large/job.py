@@ -84,6 +84,7 @@ def do_job_in_parts(
     output: Path | None = None,
     base: Path | None = None,
     n_jobs: int = 1,
+    device: str = "cpu",
     force: bool = False,
     dry_run: bool = False,
     model: Path | None = None,
@@ -106,6 +107,8 @@ def do_job_in_parts(
         As in `subsvms.app.large.sources.open_source`.
     n_jobs : int
         Threads, or workers of a local Dask cluster.
+    device : {"cpu", "cuda", "auto"}
+        Where the SVMs vote; changes no result.
     batch_rows : int, optional
         Rows in memory at a time; changes no result.
 
@@ -142,7 +145,7 @@ def do_job_in_parts(
             with _discard_on_mistake(folder):
                 learned = learn_from(
                     source, options, workers, pool_size=options.pool_size, n_jobs=n_jobs,
-                    folder=folder, batch_rows=batch_rows,
+                    device=device, folder=folder, batch_rows=batch_rows,
                 )  # fmt: skip
                 if expected is not None:
                     check_unchanged("The table", learned.run.table.digest, expected.sha256)

@@ -120,6 +120,7 @@ def learn_from(
     pool_size: int | None = None,
     batch_rows: int | None = None,
     n_jobs: int = 1,
+    device: str = "cpu",
     folder: Path | None = None,
     stages: Sequence[float] | None = None,
 ) -> Learned:
@@ -137,6 +138,8 @@ def learn_from(
         Rows in memory at a time; the result does not depend on it.
     n_jobs : int
         Threads; the result does not depend on their number.
+    device : {"cpu", "cuda", "auto"}
+        Where the SVMs vote; the result does not depend on it.
     folder : Path, optional
         Where to save the drawn rows, and to look for them first.
     stages : sequence of float, optional
@@ -162,7 +165,7 @@ def learn_from(
     fetched = Fetched(rows.drop_columns([number]), rows[number].to_numpy(), labels, drawing)
     return learn(
         fetched, options, decimal_comma=source.separator == ";", verified=verified, n_jobs=n_jobs,
-        stages=stages,
+        device=device, stages=stages,
         name=source.name, paths=source.paths, format=source.format, digest=digest,
     )  # fmt: skip
 

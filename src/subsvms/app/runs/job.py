@@ -62,6 +62,7 @@ def do_job(
     output: Path | None = None,
     features: str | None = None,
     n_jobs: int | None = -1,
+    device: str = "cpu",
     force: bool = False,
     dry_run: bool = False,
     model: Path | None = None,
@@ -74,7 +75,7 @@ def do_job(
     where : str or list of str
         A file, "-" for standard input, a pattern or list of Parquet or Feather files, or the address of a
         database.
-    options, features, n_jobs
+    options, features, n_jobs, device
         As in `subsvms.app.runs.run.correct_table`.
     output : Path, optional
         The folder to make; by default loans.subsvms beside loans.csv.
@@ -109,7 +110,7 @@ def do_job(
             read = [*table.paths, *([] if features is None else [Path(features)])]
             check_model_place(model, place, read, force=force)
     clock.lap("reading")
-    run = correct_table(table, options, features=features, n_jobs=n_jobs)
+    run = correct_table(table, options, features=features, n_jobs=n_jobs, device=device)
     run = replace(run, seconds=clock.laps | run.seconds)
     issues, summary = describe_run(run, place, model)
     if place is not None:

@@ -244,6 +244,7 @@ def predict_file(
     force: bool = False,
     reading: dict[str, Any] | None = None,
     n_jobs: int | None = None,
+    device: str = "cpu",
 ) -> Predictions:
     r"""Label the rows of a file, and write a copy of it with two more columns.
 
@@ -266,6 +267,8 @@ def predict_file(
         Options of `read_table`.
     n_jobs : int, optional
         Threads, as in `SubSVMClassifier`.
+    device : {"cpu", "cuda", "auto"}
+        Where the SVMs vote, as in `SubSVMClassifier`.
 
     Returns
     -------
@@ -301,7 +304,7 @@ def predict_file(
     announce("making features")
     X, notes = _make_features(model, table, features)
     announce("voting on rows")
-    votes = model.classifier.set_params(n_jobs=n_jobs).count_votes(X)
+    votes = model.classifier.set_params(n_jobs=n_jobs, device=device).count_votes(X)
     winners = votes.winners(model.classifier.class_sizes_)
     labels = model.classifier.classes_.astype(object)[winners]
     share = votes.share[np.arange(len(table)), winners]

@@ -114,6 +114,7 @@ def correct_table(
     *,
     features: Any = None,
     n_jobs: int | None = -1,
+    device: str = "cpu",
     n_witnesses: int = 0,
 ) -> Run:
     r"""Find the wrong labels of a table.
@@ -126,6 +127,8 @@ def correct_table(
         Embeddings to use in place of the columns, or the .npy or .npz file that holds them.
     n_jobs : int, optional
         Threads; -1 for all cores.
+    device : {"cpu", "cuda", "auto"}
+        Where the SVMs vote; it changes no bit.
     n_witnesses : int
         As in `LabelCorrector`; the issues of a run have their own.
 
@@ -159,7 +162,7 @@ def correct_table(
     corrector = LabelCorrector(
         make_estimator(options), scale=False, rule=options.rule, action=options.action,
         max_error_rate=options.max_error_rate, min_confidence=options.min_confidence,
-        n_witnesses=n_witnesses, n_jobs=n_jobs, random_state=options.random_state,
+        n_witnesses=n_witnesses, n_jobs=n_jobs, device=device, random_state=options.random_state,
     )  # fmt: skip
     X = check_table(corrector, made.X, reset=True)
     corrector._fit_numbered(X, as_array(table.classes), table.codes, place_verified(options.verified, table))
@@ -242,9 +245,11 @@ def make_estimator(options: Options) -> SubSVMClassifier | None:
     return SubSVMClassifier(**asked) if given else None
 
 
-def prepare_estimator(options: Options, n_jobs: int | None) -> SubSVMClassifier | dict[str, Any]:
-    """Return the same with seed and threads; only these if the rest is to be chosen."""
-    common = {"random_state": options.random_state, "n_jobs": n_jobs}
+def prepare_estimator(
+    options: Options, n_jobs: int | None, device: str = "cpu"
+) -> SubSVMClassifier | dict[str, Any]:
+    """Return the same with seed, threads and device; only these if the rest is to be chosen."""
+    common = {"random_state": options.random_state, "n_jobs": n_jobs, "device": device}
     model = make_estimator(options)
     return common if model is None else model.set_params(**common)
 

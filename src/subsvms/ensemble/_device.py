@@ -1,0 +1,354 @@
+"""Let the SVMs vote on a GPU: rows go there in blocks, and their votes come back with the bits of the CPU.
+
+The device is like the number of threads: it changes no bit of a result (`_compiled/vote.cu` says why). A
+block is as large as the memory of the GPU allows; if that turns out to be too much, it is halved.
+"""
+
+import re
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from subsvms._extras import require_extra
+from subsvms._typing import Table
+from subsvms.ensemble._rows import HUGE, LINEAR, RBF, Rows
+from subsvms.exceptions import DeviceError, InputError
+
+LANES, WARPS = 32, 16  # rows and warps of a block of threads
+MAX_SLOTS = 64  # SVMs whose values a warp keeps in registers, in single precision
+SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
+THREADS = 128  # of a block in the kernels with a thread for each row
+BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
+FREE_SHARE = 0.2  # of the free memory that a block may take
+LN_2 = 0.6931471805599453
+SOURCE = Path(__file__).parent / "_compiled" / "vote.cu"
+
+
+def find_device(device: str, voters: Any, X: Table) -> int | None:
+    """Return the number of the GPU on which these SVMs vote on this table; None for the CPU.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda", "auto"}
+        "auto" takes a GPU if there is one that can do it. "cuda:1" names one of several.
+    voters : Voters
+    X : ndarray or CSR matrix
+    """
+    if device == "cpu":
+        return None
+    if not re.fullmatch("auto|cuda(:[0-9]+)?", device):
+        raise InputError(f"device must be 'cpu', 'cuda' or 'auto'; got {device!r}.")
+    if device == "auto":
+        return None if explain_refusal(voters, X) or not has_gpu() else find_own_gpu()
+    require_extra("Voting on a GPU", "gpu", "cupy")
+    reason = explain_refusal(voters, X) or (None if has_gpu() else "there is no GPU with CUDA here")
+    if reason:
+        raise InputError(f"device={device!r} is not possible: {reason}; device='cpu' gives the same result.")
+    return find_own_gpu() if device == "cuda" else int(device.removeprefix("cuda:"))
+
+
+def explain_refusal(voters: Any, X: Table) -> str | None:
+    """Return why SVMs cannot vote on a table on a GPU; None if they can."""
+    if voters.kernel.kind not in (RBF, LINEAR):
+        return "on a GPU the kernel must be 'rbf' or 'linear'"
+    return "a sparse table is voted on by the CPU" if sparse.issparse(X) else None
+
+
+def has_gpu() -> bool:
+    """Return whether CuPy is installed and sees a GPU."""
+    try:
+        import cupy
+    except ImportError:
+        return False
+    return bool(cupy.cuda.is_available())
+
+
+def find_own_gpu() -> int:
+    """Return the GPU of this process: Dask workers on one machine take turns, anyone else takes the first."""
+    import cupy
+
+    number = 0
+    if "distributed" in sys.modules:
+        from distributed import get_worker
+
+        try:
+            number = int(get_worker().name)
+        except ValueError:  # not in a worker, or in one with another name than its number
+            pass
+    return number % cupy.cuda.runtime.getDeviceCount()
+
+
+class Lists(NamedTuple):
+    """The lists of all SVMs, by chunk of lines; in a chunk each is padded to whole quadruples.
+
+    Attributes
+    ----------
+    pointer : ndarray of int32 of shape (n_chunks, n_padded + 1)
+        First quadruple of each SVM in a chunk.
+    terms : structured ndarray of shape (n_quadruples,)
+        Four weights, and the places of their lines in the chunk.
+    """
+
+    pointer: np.ndarray
+    terms: np.ndarray
+
+
+def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
+    """Return lists by chunk; those of SVMs beyond the last one are empty.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from subsvms.ensemble._rows import gather_rows
+    >>> lists = gather_rows(sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])), [0, 1])
+    >>> pointer, terms = cut_lists(lists, chunk=2, n_padded=2)
+    >>> pointer.tolist(), terms["weight"][:2].tolist(), terms["place"][0].tolist()
+    ([[0, 1, 1], [1, 1, 2]], [[1.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0]], [0, 32, 0, 0])
+    """
+    stored = lists.value != 0
+    svm = np.repeat(np.arange(len(lists.pointer) - 1), np.diff(lists.pointer))[stored]
+    line, weight = lists.column[stored], lists.value[stored]
+    n_chunks = -(-max(lists.n_columns, 1) // chunk)
+    place = line // chunk * n_padded + svm
+    order = np.argsort(place, kind="stable")
+    counts = np.bincount(place, minlength=n_chunks * n_padded)
+    starts = np.concatenate([[0], np.cumsum(-(-counts // 4))])
+    rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    target = starts[place[order]] * 4 + rank
+    weights, places = (np.zeros(4 * (starts[-1] + 1), kind) for kind in (weight.dtype, np.int32))
+    weights[target], places[target] = weight[order], line[order] % chunk * LANES
+    terms = np.zeros(starts[-1] + 1, dtype=[("weight", weight.dtype, 4), ("place", np.int32, 4)])
+    terms["weight"], terms["place"] = weights.reshape(-1, 4), places.reshape(-1, 4)
+    ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
+    return Lists(starts[ends].astype(np.int32), terms)
+
+
+def expand_rows(rows: Rows, n_vectors: int) -> np.ndarray:
+    """Return training rows as the columns of a matrix with so many columns; the rest are zero."""
+    matrix = np.zeros((rows.n_columns, n_vectors), rows.value.dtype)
+    owner = np.repeat(np.arange(len(rows.norm)), np.diff(rows.pointer))
+    stored = rows.value != 0
+    matrix[rows.column[stored], owner[stored]] = rows.value[stored]
+    return matrix
+
+
+class Ballots(NamedTuple):
+    """The votes on a block of rows, in the memory of a GPU."""
+
+    wins: Any  # (n_classes, n_rows), int32
+    sums: Any  # (n_classes, n_rows), float64
+    voters: Any  # (n_rows,), int32
+
+
+class GPUBooth:
+    """SVMs in the memory of a GPU, and the steps in which a block of rows is voted on.
+
+    Two threads at most have a block on the GPU: one is copied while the other is voted on.
+
+    Parameters
+    ----------
+    voters : Voters
+    gpu : GPU
+    """
+
+    def __init__(self, voters: Any, gpu: Any):
+        self.gpu, self.turns = gpu, threading.Semaphore(2)
+        self.kernels: dict[np.dtype, Any] = {}  # by the type of the rows
+        self.kernel, self.real = voters.kernel, voters.intercept.dtype
+        self.n_svms, self.n_pairs, self.n_classes = (
+            len(voters.intercept),
+            len(voters.pairs),
+            len(voters.order),
+        )
+        self.n_lines, self.n_terms = (voters.rows or voters.lists).n_columns, voters.lists.n_columns
+        self.slots = min(-(-self.n_svms // WARPS), MAX_SLOTS * 4 // self.real.itemsize)
+        self.n_groups = -(-self.n_svms // (self.slots * WARPS))
+        self.n_padded = self.n_groups * self.slots * WARPS
+        left = gpu.shared_bytes - 4 * (self.slots * WARPS + 1)  # without the ends of lists
+        self.chunk = min(left // (16 * LANES * self.real.itemsize), -(-self.n_terms // 16)) * 16
+        self.n_vectors = -(-self.n_terms // self.chunk) * self.chunk
+        lists = cut_lists(voters.lists, self.chunk, self.n_padded)
+        self.pointer, self.terms = gpu.send(lists.pointer), gpu.send(lists.terms.view(np.uint8))
+        self.intercept = gpu.send(voters.intercept)
+        self.pairs, self.order = (gpu.send(part.astype(np.int32)) for part in (voters.pairs, voters.order))
+        self.rate = gpu.send(np.array([-voters.kernel.gamma / LN_2], self.real))
+        self.vectors = self.norms = self.rate  # a linear kernel needs none
+        if voters.rows is not None:
+            self.vectors = gpu.send(expand_rows(voters.rows, self.n_vectors))
+            self.norms = gpu.send(np.pad(voters.rows.norm, (0, self.n_vectors - self.n_terms)))
+
+    def find_kernel(self, name: str, dtype: np.dtype) -> Any:
+        """Return a compiled function, for rows of this type."""
+        if dtype not in self.kernels:
+            names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+            self.kernels[dtype] = self.gpu.compile(
+                REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
+                CHUNK=self.chunk, WARPS=WARPS, SLOTS=self.slots, CLASSES=self.n_classes, LANES=LANES,
+            )  # fmt: skip
+        return self.kernels[dtype](name)
+
+    def count_rows(self, X: np.ndarray) -> int:
+        """Return how many rows of X a block may have, so that it fits in the free memory."""
+        numbers = self.n_svms + self.n_lines + 1
+        bytes_per_row = numbers * self.real.itemsize + X.shape[1] * 8 + 24 * self.n_classes + 8
+        return int(np.clip(FREE_SHARE * self.gpu.free_bytes // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
+
+    def vote(self, X, lines, first, last, bags, votes, oob_votes, start):
+        """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
+        try:
+            with self.turns, self.gpu.working():
+                self._vote(X, lines, first, last, bags, votes, oob_votes, start)
+            return
+        except self.gpu.failures as error:
+            if not self.gpu.is_out_of_memory(error):
+                reason = str(error).strip().split("\n")[0]
+                raise DeviceError(
+                    f"The GPU failed ({reason}); device='cpu' gives the same result."
+                ) from error
+        self.gpu.forget()
+        if last - first <= LEAST_ROWS:
+            raise DeviceError(
+                f"The GPU has no memory for {last - first:,} rows: close what else runs on it, or use "
+                "device='cpu', which gives the same result."
+            )
+        middle = (first + last) // 2
+        self.vote(X, lines, first, middle, bags, votes, oob_votes, start)
+        self.vote(X, lines, middle, last, bags, votes, oob_votes, start)
+
+    def _vote(self, X, lines, first, last, bags, votes, oob_votes, start):
+        values = self.compute_values(X[first:last], lines)
+        ballots = self.make_ballots(last - first, start and start.take(slice(first, last)))
+        self.tally(values, ballots)
+        self.write(ballots, votes, first, last)
+        if bags is not None:
+            ballots = self.make_ballots(last - first, None)
+            self.tally(values, ballots, self.mark_out_of_bag(bags, first, last))
+            self.write(ballots, oob_votes, first, last)
+
+    def compute_values(self, X: np.ndarray, lines: np.ndarray) -> Any:
+        """Return the decision values of all SVMs on a block of rows, (n_svms, n_rows or a few more)."""
+        kind, n_rows, pitch = np.dtype(X.dtype), np.int32(len(X)), -(-len(X) // LANES) * LANES
+        table, norms = self.gpu.zeros((self.n_lines, pitch), self.real), self.gpu.zeros(pitch, self.real)
+        values = self.gpu.zeros((self.n_svms, pitch), self.real)
+        sent = (self.gpu.send(X), self.gpu.send(lines.astype(np.int32)), np.int32(X.shape[1]), n_rows)
+        self.find_kernel("load", kind)(
+            (-(-len(X) // THREADS),), (THREADS,), (*sent, np.int32(pitch), np.float64(HUGE), table, norms)
+        )
+        self.find_kernel("decide", kind)(
+            (pitch // LANES, self.n_groups), (LANES * WARPS,),
+            (table, norms, np.int32(pitch), np.int32(self.n_lines), self.vectors, self.norms, self.rate,
+             np.int32(self.n_vectors), self.pointer, self.terms, self.intercept,
+             np.int32(self.n_svms), np.int32(self.n_padded), values),
+            shared_mem=self.gpu.shared_bytes,
+        )  # fmt: skip
+        return values
+
+    def make_ballots(self, n_rows: int, start: Any) -> Ballots:
+        """Return the votes of no SVM, or those of earlier ones, in the memory of the GPU."""
+        if start is None:
+            shape, make = (self.n_classes, n_rows), self.gpu.zeros
+            return Ballots(make(shape, np.int32), make(shape, np.float64), make(n_rows, np.int32))
+        parts = start.counts.astype(np.int32), start.sums, start.n_voters.astype(np.int32)
+        return Ballots(*(self.gpu.send(part.T) for part in parts))
+
+    def tally(self, values: Any, ballots: Ballots, counted: Any = None) -> None:
+        """Add the votes of all SVMs to those that are there; `counted` says which count, if not all do."""
+        n_rows, pitch = len(ballots.voters), values.shape[1]
+        self.find_kernel("tally", next(iter(self.kernels)))(
+            (-(-n_rows // THREADS),), (THREADS,),
+            (values, np.intp(0) if counted is None else counted, np.int32(n_rows), np.int32(pitch),
+             np.int32(self.n_svms // self.n_pairs), self.pairs, np.int32(self.n_pairs), self.order, *ballots),
+        )  # fmt: skip
+
+    def mark_out_of_bag(self, bags: tuple[np.ndarray, np.ndarray], first: int, last: int) -> Any:
+        """Return 0 where subset j contains row first + b, 1 elsewhere: (n_subsets, n_rows)."""
+        pointer, subset = bags
+        counted = self.gpu.zeros((self.n_svms // self.n_pairs, last - first), np.int8)
+        counted += 1
+        row = np.repeat(np.arange(last - first), np.diff(pointer[first : last + 1]))
+        counted[self.gpu.send(subset[pointer[first] : pointer[last]]), self.gpu.send(row)] = 0
+        return counted
+
+    def write(self, ballots: Ballots, votes: Any, first: int, last: int) -> None:
+        """Copy a block's ballots to their place in the table of votes."""
+        for part, whole in zip(ballots, votes.arrays.values(), strict=True):
+            whole[first:last] = self.gpu.fetch(part).T
+
+
+class GPU:
+    """A GPU, through CuPy.
+
+    Parameters
+    ----------
+    number : int
+    """
+
+    def __init__(self, number: int):
+        import cupy
+
+        self.cupy, self.device = cupy, cupy.cuda.Device(number)
+        self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
+        self.failures = (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, MemoryError)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Make it the current one, with a stream for this thread alone."""
+        with self.device, self.cupy.cuda.Stream(non_blocking=True) as stream:
+            yield
+            stream.synchronize()
+
+    @property
+    def free_bytes(self) -> int:
+        """Free memory, with what CuPy keeps for later."""
+        with self.device:
+            return self.device.mem_info[0] + self.cupy.get_default_memory_pool().free_bytes()
+
+    def send(self, array: np.ndarray) -> Any:
+        """Copy an array to the GPU."""
+        with self.device:
+            return self.cupy.asarray(np.ascontiguousarray(array))
+
+    def zeros(self, shape: Any, dtype: Any) -> Any:
+        """Return an array of zeros on the GPU."""
+        return self.cupy.zeros(shape, dtype)
+
+    def fetch(self, array: Any) -> np.ndarray:
+        """Copy an array from the GPU."""
+        return self.cupy.asnumpy(array)
+
+    def compile(self, **numbers: Any) -> Any:
+        """Return a function that finds a compiled kernel by name, for these definitions."""
+        options = ("--fmad=false", *(f"-D{name}={value}" for name, value in numbers.items()))
+        module = self.cupy.RawModule(code=SOURCE.read_text(encoding="utf-8"), options=options)
+        decide = module.get_function("decide")
+        decide.max_dynamic_shared_size_bytes = self.shared_bytes
+        return lambda name: decide if name == "decide" else module.get_function(name)
+
+    def is_out_of_memory(self, error: Exception) -> bool:
+        """Return whether it failed for want of memory."""
+        return isinstance(error, MemoryError) or "MemoryAllocation" in str(error)
+
+    def forget(self) -> None:
+        """Give back the memory that CuPy keeps for later."""
+        with self.device:
+            self.cupy.get_default_memory_pool().free_all_blocks()
+
+
+_booths: dict[tuple[int, int], GPUBooth] = {}  # by the identity of the weights, as long as they exist
+
+
+def find_booth(voters: Any, number: int) -> GPUBooth:
+    """Return the SVMs in the memory of a GPU; they are copied there once."""
+    weights = voters.lists.value
+    key = (id(weights), number)
+    if key not in _booths:
+        _booths[key] = GPUBooth(voters, GPU(number))
+        weakref.finalize(weights, _booths.pop, key, None)
+    return _booths[key]

@@ -1,0 +1,84 @@
+"""A GPU in software: vote.cu compiled by the C++ compiler, with a thread for each thread."""
+
+import ctypes
+import shutil
+import subprocess
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+
+from subsvms.ensemble._device import SOURCE
+
+COMPILER = shutil.which("g++")
+RUN = """
+#include "emulated_gpu.hpp"
+#include "vote.cu"
+extern "C" void run(const char *name, unsigned x, unsigned y, unsigned n_threads, void **args) {
+    if (!strcmp(name, "load")) launch(load, {x, y}, n_threads, args);
+    if (!strcmp(name, "decide")) launch(decide, {x, y}, n_threads, args);
+    if (!strcmp(name, "tally")) launch(tally, {x, y}, n_threads, args);
+}
+"""
+
+
+class EmulatedGPU:
+    """Has the methods of `subsvms.ensemble._device.GPU`."""
+
+    shared_bytes, free_bytes = 2**13, 2**30
+    failures = (RuntimeError, MemoryError)
+
+    def __init__(self, folder):
+        self.folder, self.compiled = Path(folder), {}
+
+    def working(self):
+        return nullcontext()
+
+    def send(self, array):
+        return np.ascontiguousarray(array)
+
+    def zeros(self, shape, dtype):
+        return np.zeros(shape, dtype)
+
+    def fetch(self, array):
+        return array
+
+    def is_out_of_memory(self, error):
+        return isinstance(error, MemoryError)
+
+    def forget(self):
+        pass
+
+    def compile(self, **numbers):
+        options = tuple(f"-D{name}={value}" for name, value in numbers.items())
+        if options not in self.compiled:
+            path = self.folder / f"vote{len(self.compiled)}.so"
+            command = [
+                COMPILER,
+                "-std=c++20",
+                "-O1",
+                "-ffp-contract=off",
+                "-w",
+                "-shared",
+                "-fPIC",
+                "-pthread",
+            ]
+            places = [f"-I{Path(__file__).parent}", f"-I{SOURCE.parent}"]
+            subprocess.run(
+                [*command, *places, *options, "-x", "c++", "-", "-o", path], input=RUN, text=True, check=True
+            )
+            self.compiled[options] = ctypes.CDLL(path)
+        library = self.compiled[options]
+        return lambda name: lambda grid, block, args, shared_mem=0: launch(library, name, grid, block, args)
+
+
+def launch(library, name, grid, block, args):
+    """Call a kernel as CuPy does: arrays by address, numbers by value."""
+    values = [
+        ctypes.c_void_p(arg.ctypes.data)
+        if isinstance(arg, np.ndarray)
+        else np.ctypeslib.as_ctypes(np.array(arg))
+        for arg in args
+    ]
+    places = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+    library.run(name.encode(), grid[0], (*grid, 1)[1], block[0], places)

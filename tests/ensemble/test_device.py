@@ -1,0 +1,159 @@
+"""The vote on a GPU has the bits of the CPU; without a GPU, a C++ compiler builds the same code."""
+
+import numpy as np
+import pytest
+from ensemble.emulated_gpu import COMPILER, EmulatedGPU
+from scipy import sparse
+
+import subsvms.ensemble._device as device_module
+import subsvms.ensemble._votes as votes_module
+from subsvms import SubSVMClassifier, correct_labels
+from subsvms.ensemble._device import GPUBooth, explain_refusal, find_device, has_gpu
+from subsvms.ensemble._votes import count_votes, take_voters
+from subsvms.exceptions import DeviceError, InputError
+
+needs_gpu = pytest.mark.skipif(not has_gpu() and COMPILER is None, reason="needs a GPU, or g++")
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory):
+    return EmulatedGPU(tmp_path_factory.mktemp("gpu"))
+
+
+@pytest.fixture
+def gpu(monkeypatch, emulated):
+    """Vote on a GPU where "cuda" is asked for, real or emulated."""
+    if not has_gpu():
+        monkeypatch.setattr(device_module, "GPU", lambda number: emulated)
+        monkeypatch.setattr(device_module, "WARPS", 2)
+        monkeypatch.setattr(votes_module, "find_device", lambda name, *_: None if name == "cpu" else 0)
+
+
+def make_table(seed, n_rows=90, n_features=5, n_classes=2):
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_rows) % n_classes
+    X = rng.normal(0.3 + 0.4 * labels[:, None] / n_classes, 0.15, (n_rows, n_features))
+    return X, labels
+
+
+def assert_same(votes, others):
+    for name, array in votes.arrays.items():
+        np.testing.assert_array_equal(array, others.arrays[name])
+
+
+@needs_gpu
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kernel": "linear"},
+        {"n_classes": 4},
+        {"C": 1e9, "shift": 3.0},  # votes in double precision
+        {"subsample_size": 30, "n_features": 11},
+        {"n_features": 70},  # more than fit in registers
+    ],
+)
+def test_training_and_new_rows_get_the_bits_of_the_cpu(gpu, options, seed):
+    shape = {name: options[name] for name in ("n_classes", "n_features") if name in options}
+    X, y = make_table(seed, **shape)
+    X, new = (options.get("shift", 0.0) + rows for rows in (X, make_table(seed + 1000, **shape)[0]))
+    own = {name: value for name, value in options.items() if name not in {*shape, "shift"}}
+    cpu, gpu = (
+        SubSVMClassifier(n_estimators=7, random_state=seed, device=device, **own).fit(X, y)
+        for device in ("cpu", "cuda")
+    )
+    assert_same(cpu.oob_votes_, gpu.oob_votes_)
+    assert_same(cpu.count_votes(new), gpu.count_votes(new))
+    assert (cpu.voters_.intercept.dtype == np.float64) == ("shift" in options)
+
+
+@needs_gpu
+@pytest.mark.slow
+def test_a_correction_is_the_same_to_the_bit(gpu):
+    X, y = make_table(0, n_rows=60)
+    model = SubSVMClassifier(n_estimators=10)
+    y = np.where(np.arange(60) % 10 == 0, 1 - y, y)
+    cpu, gpu = (
+        correct_labels(X, y, estimator=model, random_state=0, device=name) for name in ("cpu", "cuda")
+    )
+    np.testing.assert_array_equal(cpu.labels, gpu.labels)
+    np.testing.assert_array_equal(cpu.label_quality, gpu.label_quality)
+
+
+@needs_gpu
+@pytest.mark.slow
+def test_votes_can_be_added_to_earlier_ones(gpu):
+    X, y = make_table(0)
+    voters = SubSVMClassifier(n_estimators=6, random_state=0).fit(X, y).voters_
+    early = count_votes(take_voters(voters, 0, 2), X, device="cuda")
+    assert_same(count_votes(take_voters(voters, 2, 6), X, device="cuda", start=early), count_votes(voters, X))
+
+
+@needs_gpu
+@pytest.mark.slow
+def test_features_that_no_training_row_has_count_in_the_length_of_a_row(gpu):
+    X, y = make_table(0)
+    X[:, 2] = 0.0
+    voters = SubSVMClassifier(n_estimators=4, random_state=0).fit(sparse.csr_array(X), y).voters_
+    X[:, 2] = 1e20
+    X[:5, 2] = 0.7
+    assert_same(count_votes(voters, X, device="cuda"), count_votes(voters, X))
+
+
+@needs_gpu
+@pytest.mark.slow
+def test_a_block_without_memory_is_halved_and_a_small_one_is_an_error(gpu, monkeypatch):
+    X, y = make_table(0)
+    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    whole, sizes = GPUBooth._vote, []
+
+    def vote(self, X, lines, first, last, *more):
+        sizes.append(last - first)
+        if last - first > 30:
+            raise MemoryError("out of memory")
+        whole(self, X, lines, first, last, *more)
+
+    monkeypatch.setattr(GPUBooth, "_vote", vote)
+    monkeypatch.setattr(device_module, "LEAST_ROWS", 16)
+    assert_same(count_votes(voters, X, device="cuda"), count_votes(voters, X))
+    assert sizes == [90, 45, 22, 23, 45, 22, 23]
+    monkeypatch.setattr(device_module, "LEAST_ROWS", 64)
+    with pytest.raises(DeviceError, match="The GPU has no memory for 45 rows"):
+        count_votes(voters, X, device="cuda")
+
+
+@needs_gpu
+@pytest.mark.slow
+def test_a_gpu_that_stops_answering_is_one_sentence(gpu, monkeypatch):
+    X, y = make_table(0)
+    model = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y)
+
+    def fail(*_):
+        raise RuntimeError("cudaErrorLaunchFailure: unspecified launch failure\nand more")
+
+    monkeypatch.setattr(GPUBooth, "_vote", fail)
+    with pytest.raises(DeviceError, match=r"The GPU failed \(cudaErrorLaunchFailure: unsp[a-z ]*\); d"):
+        model.set_params(device="cuda").predict(X)
+
+
+def test_without_a_gpu_cuda_is_refused_and_auto_takes_the_cpu(monkeypatch):
+    X, y = make_table(0)
+    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    monkeypatch.setattr(device_module, "has_gpu", lambda: False)
+    monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
+    assert find_device("auto", voters, X) is None
+    assert find_device("cpu", voters, X) is None
+    with pytest.raises(InputError, match="there is no GPU with CUDA here; device='cpu' gives the same"):
+        find_device("cuda", voters, X)
+    with pytest.raises(InputError, match="device must be 'cpu', 'cuda' or 'auto'; got 'gpu'"):
+        find_device("gpu", voters, X)
+
+
+def test_kernels_and_tables_that_a_gpu_does_not_vote_on_are_named():
+    X, y = make_table(0)
+    voters = SubSVMClassifier(n_estimators=3, kernel="poly", random_state=0).fit(X, y).voters_
+    assert explain_refusal(voters, X) == "on a GPU the kernel must be 'rbf' or 'linear'"
+    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    assert explain_refusal(voters, sparse.csr_array(X)) == "a sparse table is voted on by the CPU"
+    assert find_device("auto", voters, sparse.csr_array(X)) is None
