@@ -74,6 +74,12 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "planning.md",
     ),
     ("quality", "--corruptions 1 --out {}/quality.csv --only 'made: blobs'", "", "quality.md"),
+    (
+        "benchmarks.gpu",
+        "--rows 3000 --compare 500 --pool 300 --svms 20 --device cpu",
+        "BLOCK = 2000",
+        "gpu.md",
+    ),
     ("review", "--clients 2 --seconds 0.5 --issues 200", "", "review.json"),
     ("review_parts", "--rows 3000 --issues 300", "BLOCK = 1000", "review_parts.json"),
     ("benchmarks.review_keys", "--issues 30 --keys 10 --pause 20", "", "review_keys.json"),

@@ -1,0 +1,111 @@
+"""Measure votes on a GPU, beside the cores of the same machine, and compare them bit by bit.
+
+SVMs are trained on a pool of rows with 20 numbers, on subsets as large as a table of a hundred million rows
+asks for. They vote on made rows: on all of them on the GPU, on the first ones on the cores as well. Rows are
+made in blocks, and only the votes are timed, with the copies to the GPU and back.
+
+    python -m benchmarks.gpu --rows 100000000 --compare 1000000       # an hour on two cores for the second
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from subsvms import SubSVMClassifier
+
+RESULTS = Path(__file__).parent / "results"
+N_FEATURES = 20
+BLOCK = 2**21
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--compare", type=int, default=100_000)
+    parser.add_argument("--pool", type=int, default=20_000)
+    parser.add_argument("--svms", type=int, default=1000)
+    parser.add_argument("--subset", type=int, default=339, help="the squared logarithm of 1e8")
+    parser.add_argument("--device", default="cuda")
+    args = parser.parse_args()
+    X, y = make_rows(args.pool, seed=0)
+    began = time.perf_counter()
+    options = {"n_estimators": args.svms, "subsample_size": args.subset, "random_state": 0, "n_jobs": -1}
+    model = SubSVMClassifier(**options).fit(X, y)
+    found = {
+        "cores": os.cpu_count(), "gpu": name_gpu(args.device), **vars(args),
+        "terms": int(np.count_nonzero(model.voters_.lists.value)), "training_s": time.perf_counter() - began,
+        "on_gpu": vote(model, args.rows, args.device), "on_cores": vote(model, args.compare, "cpu"),
+        "differing_rows": compare(model, args.compare, args.device),
+    }  # fmt: skip
+    (RESULTS / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")
+    (RESULTS / "gpu.md").write_text(as_markdown(found))
+
+
+def make_rows(n, seed):
+    """Return numbers between 0 and 1 or a little beyond, and labels of which a tenth is wrong."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, n)
+    X = rng.normal(0.5 + 0.06 * label[:, None] * (np.arange(N_FEATURES) < 10), 0.15)
+    return X, label ^ (rng.random(n) < 0.1)
+
+
+def vote(model, n, device):
+    """Return the rows, seconds and rows a second of votes on n made rows."""
+    model.set_params(device=device).count_votes(make_rows(1000, seed=1)[0])  # compiles, copies the SVMs
+    seconds = 0.0
+    for block, first in enumerate(range(0, n, BLOCK)):
+        X, _ = make_rows(
+            min(BLOCK, n - first), seed=2 + block % 4
+        )  # others would take longer to make than to vote
+        began = time.perf_counter()
+        model.count_votes(X)
+        seconds += time.perf_counter() - began
+    return {"rows": n, "seconds": round(seconds, 2), "rows_a_second": round(n / seconds)}
+
+
+def compare(model, n, device):
+    """Return on how many of n made rows any number differs between the device and the cores."""
+    n_differing = 0
+    for first in range(0, n, BLOCK):
+        X, _ = make_rows(min(BLOCK, n - first), seed=2 + first // BLOCK)
+        ours, theirs = (model.set_params(device=name).count_votes(X).arrays for name in (device, "cpu"))
+        differs = [(ours[name] != theirs[name]).reshape(len(X), -1).any(axis=1) for name in ours]
+        n_differing += int(np.any(differs, axis=0).sum())
+    return n_differing
+
+
+def name_gpu(device):
+    """Return what the GPU is called."""
+    if device == "cpu":
+        return None
+    import cupy
+
+    return cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+
+
+def as_markdown(found):
+    """Return the result as a page."""
+    lines = [
+        "# Votes on a GPU",
+        "",
+        f"`python -m benchmarks.gpu --rows {found['rows']} --compare {found['compare']}`: {found['svms']:,} SVMs on "
+        f"subsets of {found['subset']} of {found['pool']:,} rows with {N_FEATURES} numbers ({found['terms']:,} terms "
+        f"in all), {found['cores']} cores and {found['gpu']}.",
+        "",
+        "| | rows | seconds | rows a second |",
+        "|---|---|---|---|",
+    ]
+    for name in ("on_gpu", "on_cores"):
+        one = found[name]
+        words = name.replace("_", " ")
+        lines.append(f"| {words} | {one['rows']:,} | {one['seconds']:,} | {one['rows_a_second']:,} |")
+    lines += ["", f"Rows on which any vote or value differs in any bit: {found['differing_rows']:,}.", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
