@@ -92,9 +92,9 @@ def as_markdown(found):
     lines = [
         "# Votes on a GPU",
         "",
-        f"`python -m benchmarks.gpu --rows {found['rows']} --compare {found['compare']}`: {found['svms']:,} SVMs on "
-        f"subsets of {found['subset']} of {found['pool']:,} rows with {N_FEATURES} numbers ({found['terms']:,} terms "
-        f"in all), {found['cores']} cores and {found['gpu']}.",
+        f"`python -m benchmarks.gpu --rows {found['rows']} --compare {found['compare']}`: {found['svms']:,} "
+        f"SVMs on subsets of {found['subset']} of {found['pool']:,} rows with {N_FEATURES} numbers "
+        f"({found['terms']:,} terms in all), {found['cores']} cores and {found['gpu']}.",
         "",
         "| | rows | seconds | rows a second |",
         "|---|---|---|---|",

@@ -76,7 +76,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
     ("quality", "--corruptions 1 --out {}/quality.csv --only 'made: blobs'", "", "quality.md"),
     (
         "benchmarks.gpu",
-        "--rows 3000 --compare 500 --pool 300 --svms 20 --device cpu",
+        "--rows 3000 --compare 500 --pool 300 --svms 20 --subset 30 --device cpu",
         "BLOCK = 2000",
         "gpu.md",
     ),
