@@ -38,8 +38,7 @@ def main():
     found = {
         "cores": os.cpu_count(), "gpu": name_gpu(args.device), **vars(args),
         "terms": int(np.count_nonzero(model.voters_.lists.value)), "training_s": time.perf_counter() - began,
-        "on_gpu": vote(model, args.rows, args.device), "on_cores": vote(model, args.compare, "cpu"),
-        "differing_rows": compare(model, args.compare, args.device),
+        "on_gpu": vote(model, args.rows, args.device), **compare(model, args.compare, args.device),
     }  # fmt: skip
     (RESULTS / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")
     (RESULTS / "gpu.md").write_text(as_markdown(found))
@@ -54,28 +53,36 @@ def make_rows(n, seed):
 
 
 def vote(model, n, device):
-    """Return the rows, seconds and rows a second of votes on n made rows."""
+    """Return how fast votes on n made rows are."""
     model.set_params(device=device).count_votes(make_rows(1000, seed=1)[0])  # compiles, copies the SVMs
     seconds = 0.0
     for block, first in enumerate(range(0, n, BLOCK)):
-        X, _ = make_rows(
-            min(BLOCK, n - first), seed=2 + block % 4
-        )  # others would take longer to make than to vote
-        began = time.perf_counter()
-        model.count_votes(X)
-        seconds += time.perf_counter() - began
-    return {"rows": n, "seconds": round(seconds, 2), "rows_a_second": round(n / seconds)}
+        X, _ = make_rows(min(BLOCK, n - first), seed=2 + block)
+        seconds += count(model, X)[1]
+    return rate(n, seconds)
 
 
 def compare(model, n, device):
-    """Return on how many of n made rows any number differs between the device and the cores."""
-    n_differing = 0
-    for first in range(0, n, BLOCK):
-        X, _ = make_rows(min(BLOCK, n - first), seed=2 + first // BLOCK)
-        ours, theirs = (model.set_params(device=name).count_votes(X).arrays for name in (device, "cpu"))
+    """Return how fast votes on n made rows are on the cores, and on how many rows a bit differs."""
+    seconds, n_differing = 0.0, 0
+    for block, first in enumerate(range(0, n, BLOCK)):
+        X, _ = make_rows(min(BLOCK, n - first), seed=2 + block)
+        ours, _ = count(model.set_params(device=device), X)
+        theirs, more = count(model.set_params(device="cpu"), X)
         differs = [(ours[name] != theirs[name]).reshape(len(X), -1).any(axis=1) for name in ours]
-        n_differing += int(np.any(differs, axis=0).sum())
-    return n_differing
+        seconds, n_differing = seconds + more, n_differing + int(np.any(differs, axis=0).sum())
+    return {"on_cores": rate(n, seconds), "differing_rows": n_differing}
+
+
+def count(model, X):
+    """Return the votes on rows, and the seconds that they took."""
+    began = time.perf_counter()
+    return model.count_votes(X).arrays, time.perf_counter() - began
+
+
+def rate(n, seconds):
+    """Return rows, seconds and rows a second."""
+    return {"rows": n, "seconds": round(seconds, 2), "rows_a_second": round(n / seconds)}
 
 
 def name_gpu(device):
