@@ -37,7 +37,7 @@ def main():
     model = SubSVMClassifier(**options).fit(X, y)
     found = {
         "cores": os.cpu_count(), "gpu": name_gpu(args.device), **vars(args),
-        "terms": int(np.count_nonzero(model.voters_.lists.value)), "training_s": time.perf_counter() - began,
+        "type": str(model.voters_.intercept.dtype), "terms": int(np.count_nonzero(model.voters_.lists.value)), "training_s": time.perf_counter() - began,
         "on_gpu": vote(model, args.rows, args.device), **compare(model, args.compare, args.device),
     }  # fmt: skip
     (RESULTS / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")
@@ -101,7 +101,7 @@ def as_markdown(found):
         "",
         f"`python -m benchmarks.gpu --rows {found['rows']} --compare {found['compare']}`: {found['svms']:,} "
         f"SVMs on subsets of {found['subset']} of {found['pool']:,} rows with {N_FEATURES} numbers "
-        f"({found['terms']:,} terms in all), {found['cores']} cores and {found['gpu']}.",
+        f"({found['terms']:,} terms in all, {found['type']}), {found['cores']} cores and {found['gpu']}.",
         "",
         "| | rows | seconds | rows a second |",
         "|---|---|---|---|",
