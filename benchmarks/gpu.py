@@ -37,7 +37,8 @@ def main():
     model = SubSVMClassifier(**options).fit(X, y)
     found = {
         "cores": os.cpu_count(), "gpu": name_gpu(args.device), **vars(args),
-        "type": str(model.voters_.intercept.dtype), "terms": int(np.count_nonzero(model.voters_.lists.value)), "training_s": time.perf_counter() - began,
+        "type": str(model.voters_.intercept.dtype),
+        "terms": int(np.count_nonzero(model.voters_.lists.value)), "training_s": time.perf_counter() - began,
         "on_gpu": vote(model, args.rows, args.device), **compare(model, args.compare, args.device),
     }  # fmt: skip
     (RESULTS / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")

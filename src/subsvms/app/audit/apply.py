@@ -59,7 +59,7 @@ def describe_final(run: OpenedRun, done: Applied, claims: Sequence[str]) -> dict
     return {
         "file": done.path.name if inside else str(done.path),
         "title": run.title,
-        "before": f"{CORRECTED}{get_ending(run.table)}",
+        "before": CORRECTED if run.in_parts else f"{CORRECTED}{get_ending(run.table)}",
         "changed": done.changed,
         "words": done.words,
         "remarks": [remark for remark in done.remarks if remark not in claims],

@@ -56,7 +56,7 @@ def check_final(target: Path, *, force: bool) -> None:
 def write_final(
     record: Record, target: Path, labels: Mapping[int, Any], dropped: Iterable[int] = (), *, force: bool
 ) -> int:
-    """Write the table with other labels in some rows; all else stays as it is.
+    """Write the table with other labels in some rows, and the given ones next to them; all else stays.
 
     Parameters
     ----------
@@ -136,8 +136,7 @@ def write_parts(
                 gone = left_out[slice(*np.searchsorted(left_out, [first + 1, first + 1 + len(batch)]))]
                 kept = ~np.isin(np.arange(first + 1, first + 1 + len(batch)), gone)
                 n_changed += int(np.sum((new != given) & kept))
-                changed = new != given if not meaning.merged else new >= 0  # then the spelling may be new
-                batch = replace_labels(batch, meaning.column, changed, meaning.name(new))
+                batch = replace_labels(batch, meaning, given, new != given, meaning.name(new))
                 if file is None:
                     place = folder / name_part(unit.number)
                     file = stack.enter_context(parquet.ParquetWriter(place, batch.schema))

@@ -23,6 +23,7 @@ from subsvms.app.runs.issues import DIGITS, LEAST, tabulate
 from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS, TOKEN, VOTES
 from subsvms.app.runs.tally import Tally
 from subsvms.app.tables.arrow import as_type
+from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import number_name
 from subsvms.correction._result import Correction
 from subsvms.ensemble._votes import Votes
@@ -181,41 +182,48 @@ def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correcti
         Of its rows.
     """
     import pyarrow as pa
-    from pyarrow import compute
 
     label = corrector.labels.column
     place = batch.column_names.index(label)
-    column = batch.column(place)
     new = correction.filled | correction.changed | correction.decided
-    if corrector.labels.merged:  # then the spelling may be new
-        new = new | ~correction.missing
-    batch = replace_labels(batch, label, new, correction.labels)
-    names = pa.array(corrector.labels.classes)
-    given = names.take(pa.array(correction.given, mask=correction.missing))
-    if corrector.labels.merged:
-        given = compute.if_else(pa.array(correction.missing), None, column.cast(names.type).combine_chunks())
-    batch = batch.add_column(place + 1, number_name(f"{label}_given", batch.column_names), given)
+    batch = replace_labels(batch, corrector.labels, correction.given, new, correction.labels)
     if correction.settings.action == "weight":
         weights = pa.array(np.round(correction.sample_weight, DIGITS))
         batch = batch.add_column(place + 2, number_name("sample_weight", batch.column_names), weights)
     return batch if correction.kept.all() else batch.filter(pa.array(correction.kept))
 
 
-def replace_labels(batch: Any, label: str, new: np.ndarray, labels: np.ndarray) -> Any:
-    """Return a batch (pyarrow.Table) with other labels where `new` is true; the column keeps its type."""
+def replace_labels(
+    batch: Any, meaning: Labels, given: np.ndarray, new: np.ndarray, labels: np.ndarray
+) -> Any:
+    """Return a batch with other labels in some rows, and the given ones next to them.
+
+    Parameters
+    ----------
+    batch : pyarrow.Table
+        The label column keeps its type.
+    meaning : Labels
+    given : ndarray of int of shape (n_rows,)
+        Class numbers; -1 where there is no label.
+    new : ndarray of bool of shape (n_rows,)
+        Which rows get other labels; where spellings are merged, all labels are written as their class.
+    labels : ndarray of shape (n_rows,)
+    """
     import pyarrow as pa
     from pyarrow import compute
 
-    if not new.any():
-        return batch
-    place = batch.column_names.index(label)
-    column = batch.column(place)
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    changed = compute.if_else(
-        pa.array(new), as_type(labels.tolist(), kind), column.cast(kind).combine_chunks()
-    )
-    changed = changed.cast(column.type) if pa.types.is_dictionary(column.type) else changed
-    return batch.set_column(place, batch.schema.field(place), changed)
+    place = batch.column_names.index(meaning.column)
+    field, column, names = batch.schema.field(place), batch.column(place), pa.array(meaning.classes)
+    beside = names.take(pa.array(given, mask=given < 0))
+    if meaning.merged:
+        new = new | (given >= 0)
+        beside = compute.if_else(pa.array(given < 0), None, column.cast(names.type).combine_chunks())
+    if new.any():
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        plain = column.cast(kind).combine_chunks()
+        changed = compute.if_else(pa.array(new), as_type(labels.tolist(), kind), plain)
+        batch = batch.set_column(place, field, changed.cast(field.type))
+    return batch.add_column(place + 1, number_name(f"{meaning.column}_given", batch.column_names), beside)
 
 
 def list_issues(corrector: BatchCorrector, batch: Any, correction: Correction, rows: np.ndarray) -> Any:
