@@ -156,7 +156,7 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
         solve_subsets subset_size
     """,
     "subsvms.exceptions": """
-        InputError LabelNoiseWarning TableError
+        DeviceError InputError LabelNoiseWarning TableError
     """,
     "subsvms.metrics": """
         skew_insensitive_f_score
