@@ -49,4 +49,5 @@ def test_a_picture_can_be_drawn_again(script, tmp_path):
     if "VOTES" in draw.__globals__:
         draw.__globals__["VOTES"] = draw.__globals__["VOTES"][:5]
     draw(target)
+    target = target if target.is_file() else target / "review.png"  # a script may draw several
     assert target.read_bytes()[:4] == b"\x89PNG" and target.stat().st_size < 200_000

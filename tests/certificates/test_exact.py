@@ -131,6 +131,8 @@ def test_some_rows_get_the_certificate_that_they_have_among_all(seed):
     every, some = certify(committee, n_carriers=2), certify(committee, rows=[65, 3], n_carriers=2)
     for name, values in vars(some).items():
         assert_array_equal(values, getattr(every, name)[[65, 3]])
+    alone = [certify(committee, rows=[row]).margins[0] for row in range(70)]
+    assert_array_equal(alone, every.margins)
     assert len(certify(committee, rows=[]).withstands) == 0
 
 

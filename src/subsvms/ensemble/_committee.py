@@ -28,7 +28,9 @@ from subsvms.ensemble._votes import pick_best
 
 def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return what the verdict compares, of shape (n_rows, n_classes): S_c, or S_c / n_c for two classes."""
-    sums = np.stack([weights.a[:, labels == c].sum(axis=1) for c in range(len(sizes))], axis=1)
+    # NumPy adds up in another order where memory is laid out differently, as it may be for a single row.
+    parts = (np.ascontiguousarray(weights.a[:, labels == c]) for c in range(len(sizes)))
+    sums = np.stack([part.sum(axis=1) for part in parts], axis=1)
     return sums / sizes if len(sizes) == 2 else sums
 
 
@@ -85,8 +87,9 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Besides the table and 8 n_estimators s^2 bytes for the members, each thread takes up to 192 MiB for blocks
-    of weights, and more only if 8 rows of n_samples numbers are larger than 64 MiB.
+    Besides the table and 24 n_estimators s^2 bytes for the members, twice that while it works, each thread
+    takes up to 192 MiB for blocks of weights, and more only if 8 rows of n_samples numbers are larger than
+    64 MiB.
 
     Examples
     --------

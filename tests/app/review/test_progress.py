@@ -19,6 +19,10 @@ def test_only_single_decisions_are_judgements():
     assert not assess([decide("accept", n_rows=273)]).judged
     assert assess([decide("keep"), decide("accept", n_rows=273)])[4:6] == (True, False)
     assert not assess([decide("drop")]).judged and not assess([decide("skip")]).judged
+    for verdict in ("skip", "drop"):
+        assert not assess([decide("accept"), decide(verdict)]).judged
+        assert assess([decide("accept"), decide(verdict, "Bob")]).judged
+    assert assess([decide("accept", n_rows=3), decide("accept", "Bob", n_rows=3)]).opinions == {}
 
 
 def test_a_row_that_is_left_out_is_decided_and_may_be_disputed():
@@ -50,7 +54,8 @@ def test_counts_are_those_of_a_plain_loop(steps):
     assert found["judged"] == sum(assess(stack).judged for place, stack in stacks.items() if place != 2)
     pairs = {}
     for stack in stacks.values():
-        said = {one.who: (one.verdict == "drop", one.label) for one in stack if one.verdict != "skip"}
+        single = {one.who: one for one in stack if one.n_rows == 1}
+        said = {w: (one.verdict == "drop", one.label) for w, one in single.items() if one.verdict != "skip"}
         for pair in ("AB", "AC", "BC"):
             if set(pair) <= set(said):
                 pairs.setdefault(pair, []).append(said[pair[0]] == said[pair[1]])

@@ -114,6 +114,15 @@ def test_redo_decides_again_what_was_undone_until_something_new_is_decided(book)
         book.redo(who="Ann")
 
 
+def test_redo_never_replaces_what_others_decided_before_the_undo(book):
+    book.decide([(1, "accept", "yes")], who="Ann")
+    book.decide([(1, "keep", "no")], who="Bob")
+    book.undo(who="Ann")
+    with pytest.raises(Conflict):
+        book.redo(who="Ann")
+    assert book.current[1].label == "no"
+
+
 def test_redo_never_replaces_what_others_decided_since_the_undo(book):
     book.decide([(1, "accept", "yes")], who="Ann")
     book.undo(who="Ann")

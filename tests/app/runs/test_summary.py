@@ -96,7 +96,7 @@ def test_two_expected_numbers_about_the_same_labels_are_told_apart(table):
     for n_more, explained in ((0, True), (5, False)):
         summary = summarise(run, [], 99, n_labels=run.tally.n_flagged + run.tally.held_back + n_more)
         assert run.tally.held_back == 0
-        assert ("noise that the rule does not know of included" in summary.listing) == explained
+        assert ("also by noise that the rule cannot correct" in summary.listing) == explained
 
 
 def test_what_kept_a_label_is_said(table):
@@ -193,7 +193,7 @@ def test_more_wrong_labels_listed_than_estimated_in_all_are_explained(table):
         "Of the 9 labels listed (9 most doubtful, none of them flagged), about 4 are expected to be wrong"
     )
     assert format_listing(replace(summary, error_rate_interval=[0.0, 0.5])) == f"{listed}."
-    beyond = f"{listed}, noise that the rule does not know of included."
+    beyond = f"{listed}, also by noise that the rule cannot correct."
     assert format_listing(replace(summary, error_rate_interval=[0.0, 0.01])) == beyond
 
 

@@ -181,7 +181,8 @@ class Desk(OpenedRun):
 
     def find(self, wanted: Filter) -> np.ndarray:
         """Return the places of the issues that match a filter, in its order."""
-        keep = (self.confidence >= wanted.low) & (self.confidence <= wanted.high)
+        shown = np.where(np.isnan(self.expected), self.confidence, self.expected)
+        keep = (shown >= wanted.low) & (shown <= wanted.high)
         for name, codes in ((wanted.given, self.given), (wanted.suggested, self.suggested)):
             if name is not None:
                 if name not in self.values:

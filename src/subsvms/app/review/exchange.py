@@ -49,7 +49,7 @@ class Exported:
     n_issues: int
 
     def __str__(self) -> str:
-        return f"{format_count(self.n_issues, 'issue is', 'issues are')} in {self.path}, for {self.format}."
+        return f"{format_count(self.n_issues, 'issue is', 'issues are')} in {self.path}, as {self.format}."
 
 
 @dataclass(frozen=True)
@@ -206,11 +206,10 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
                     "of this run: nothing was imported."
                 )
             name = check_name(str(line.get("who") or unnamed)[:NAME_CHARACTERS])
-            if not acts or acts[-1][1] != name:
-                acts.append(({}, name))
+            mine = find_act(acts, name, row)
             chosen = None if label is None else spelled.get(str(label), str(label))
             note = check_note(_read_cell(line.get("note")))
-            acts[-1][0][row] = desk.settle(row, verdict if label is None else "label", chosen, note)
+            mine[row] = desk.settle(row, verdict if label is None else "label", chosen, note)
         before = desk.decisions.current
         made = [line for decided, _ in acts for line in decided.values()]
         replaced = sum(
@@ -222,6 +221,20 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
         return Imported(len(made), skipped, replaced)
     finally:
         desk.decisions.close()
+
+
+def find_act(acts: list[tuple[dict[int, Line], str]], name: str, row: int) -> dict[int, Line]:
+    """Return the lines to which a person's decision about a row belongs: new ones if others decided it since.
+
+    A person has as few acts as possible: rows that come in a file were not decided one by one on the page.
+    """
+    for decided, who in reversed(acts):
+        if who == name:
+            return decided
+        if row in decided:
+            break
+    acts.append(({}, name))
+    return acts[-1][0]
 
 
 def _read_cell(value):

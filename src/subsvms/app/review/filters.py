@@ -19,7 +19,8 @@ class Filter:
     given, suggested : str or None
         Names of classes.
     low, high : float
-        Range of the confidence.
+        Range of the number that is shown: how likely the given label is wrong, or where there is none, how
+        likely the suggested one is right.
     status : {"open", "decided", "skipped", "disputed", "all"}
         Disputed are rows that people decided differently.
     who, verdict : str or None
@@ -56,7 +57,7 @@ class Filter:
         if self.sort not in SORTS:
             raise TableError(f"The order must be one of {', '.join(SORTS)}; got {show(self.sort)}.")
         if not 0 <= self.low <= self.high <= 1:
-            raise TableError(f"The confidence must go from 0 to 1; got {self.low} to {self.high}.")
+            raise TableError(f"The range must lie between 0 and 1; got {self.low} to {self.high}.")
         if self.verdict is not None and self.verdict not in VERDICTS:
             raise TableError(f"A verdict must be one of {', '.join(VERDICTS)}; got {show(self.verdict)}.")
         if self.note not in (None, "yes"):

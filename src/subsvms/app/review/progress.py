@@ -31,7 +31,7 @@ class Standing(NamedTuple):
     judged, accepted : bool
         Whether somebody who looked at this row alone gave it a label, and whether it was the suggested one.
     opinions : dict of str to Any
-        What each person decided last.
+        What each person who looked at this row alone decided last.
     """
 
     status: int
@@ -60,16 +60,24 @@ def assess(stack: Sequence[Decision]) -> Standing:
     if not stack:
         return UNTOUCHED
     latest = stack[-1]
+    last = {one.who: one for one in stack}
     opinions = {one.who: (one.verdict == "drop", one.label) for one in stack if one.verdict != "skip"}
-    judgement = next((one for one in reversed(stack) if one.n_rows == 1 and one.label is not None), None)
+    alone = {one.who: one for one in stack if one.n_rows == 1}
+    judgements = [
+        one
+        for one in stack
+        if one is alone.get(one.who) and one.label is not None and last[one.who].label is not None
+    ]  # whoever skips the row afterwards, or leaves it out, has withdrawn
     return Standing(
         status=SKIPPED if latest.verdict == "skip" else DECIDED,
         dropped=latest.verdict == "drop",
         noted=any(one.note for one in stack),
         disputed=len(set(opinions.values())) > 1,
-        judged=judgement is not None,
-        accepted=judgement is not None and judgement.verdict == "accept",
-        opinions=opinions,
+        judged=bool(judgements),
+        accepted=bool(judgements) and judgements[-1].verdict == "accept",
+        opinions={
+            who: (one.verdict == "drop", one.label) for who, one in alone.items() if one.verdict != "skip"
+        },
     )
 
 

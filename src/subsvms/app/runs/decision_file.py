@@ -122,10 +122,7 @@ class DecisionFile:
                 path.touch(exist_ok=False)
             before = self._look()[0]
             with path.open("rb") as file:
-                if file.read(len(SQLITE)) not in (
-                    b"",
-                    SQLITE,
-                ):  # SQLite takes a short file for empty
+                if file.read(len(SQLITE)) not in (b"", SQLITE):  # SQLite takes a short file for empty
                     raise self.damaged("not a SQLite database")
             self.connection = sqlite3.connect(path, timeout=30, check_same_thread=False, isolation_level=None)
             on_failure.callback(self.connection.close)

@@ -163,7 +163,7 @@ class Decisions:
         """Decide again what this person undid last, and return it.
 
         Nothing is left to redo for who decided anything since. If others decided one of the rows differently
-        since the undo, nothing is stored, and `Conflict` is raised.
+        since that decision, nothing is stored, and `Conflict` is raised.
         """
         with self.lock:
             with self.file.transaction() as connection:
@@ -173,7 +173,9 @@ class Decisions:
                 undo = self.undone[who][-1]
                 again = self.made[self.took[undo]]
                 latest = [(one, self.latest(one.row)) for one in again]
-                news = [(one, new) for one, new in latest if new and new.act > undo and new.who != who]
+                news = [
+                    (one, new) for one, new in latest if new and new.act > self.took[undo] and new.who != who
+                ]
                 theirs = [new for one, new in news if new.verdict != "skip" and not agree(as_line(one), new)]
                 if theirs:
                     raise Conflict(theirs)

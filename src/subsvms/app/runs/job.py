@@ -245,7 +245,7 @@ def read_verified(
             "give the folder of a run on the same labels."
         )
     path = (folder if folder.is_dir() else folder.parent) / DECISIONS
-    labels: dict[int, Any] = {**dict(record.options.verified), **answered(path.parent)}
+    labels: dict[int, Any] = {**answered(path.parent), **dict(record.options.verified)}
     if holds_decisions(path):
         decisions = Decisions(path, path.with_name(RECORD))
         try:

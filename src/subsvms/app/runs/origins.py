@@ -112,7 +112,7 @@ def format_origins(origins: Sequence[Origin]) -> list[str]:
 
 def _as_plain(value):
     """Return a number without decimals that say nothing, as a column of text has it."""
-    return f"{value:g}" if isinstance(value, float) else value
+    return (str(int(value)) if value.is_integer() else repr(value)) if isinstance(value, float) else value
 
 
 def number_strata(winner: np.ndarray, share: np.ndarray) -> np.ndarray:

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.runs.issue_file import get_label_type
-from subsvms.app.runs.issues import DIGITS
+from subsvms.app.runs.issue_file import DIGITS, get_label_type
 from subsvms.app.runs.names import SCORES
 from subsvms.app.runs.stored import check_shares, read_stored
 from subsvms.app.tables.arrow import render_arrow

@@ -329,7 +329,7 @@ def format_listing(summary: Summary) -> str:
     # table, another number would look like a mistake.
     same = summary.flagged == n and summary.expected_precision is not None
     beyond = summary.expected_wrong > summary.error_rate_interval[1] * summary.labelled
-    unknown = ", noise that the rule does not know of included" if same or beyond else ""
+    unknown = ", also by noise that the rule cannot correct" if same or beyond else ""
     if n == 1:
         chance = format_percent(summary.expected_wrong)
         return f"The label listed ({which[2:]}) is wrong with probability {chance}{unknown}."

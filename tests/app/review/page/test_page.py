@@ -43,7 +43,7 @@ def test_keys_decide_and_the_next_open_issue_follows(review, folder):
     assert stored(folder)[first] == ("accept", suggested, "Ann")
     assert not {first, second, third} & set(ann.rows)
     ann.see("#counts", f"2 of {total(ann) + 3} decided, 1 skipped")
-    ann.see("#agreement", "1 of 2 suggestions accepted one by one: ")
+    ann.see("#agreement", "1 of 2 suggestions accepted: ")
     ann.see("#agreement", " % of such ones should be right.")
 
 

@@ -48,7 +48,7 @@ def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folde
     assert not ann.page.is_visible("#note-field")
     ann.press("a", "s")
     ann.see("#counts", "2 of ")
-    ann.see("#counts", "decided, 1 left out, 1 skipped")
+    ann.see("#counts", "decided, 1 of them left out, 1 skipped")
     book = Decisions(folder + "/decisions.sqlite")
     assert (
         book.latest(first).note == "a <b>copy</b> of row 3; x means no verdict"

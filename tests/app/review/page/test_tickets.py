@@ -78,7 +78,7 @@ def test_keys_that_come_faster_than_the_server_answers_are_all_stored_in_order(a
         while not held:
             ann.page.wait_for_timeout(20)
         held.pop().continue_()
-    ann.see("#counts", f"7 of {N_TICKETS} decided, 1 left out, 1 skipped")
+    ann.see("#counts", f"7 of {N_TICKETS} decided, 1 of them left out, 1 skipped")
     until(ann.page, "document.getElementById('waiting').textContent === ''")
     assert stored_rows(folder) == rows
     verdicts = [stored(folder)[row][0] for row in rows]

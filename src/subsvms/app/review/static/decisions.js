@@ -26,6 +26,9 @@ import { count, plural, shorten, formatDecision } from "./words.js";
 const DONE = { skip: "skipped", drop: "left out" };
 const LONG = 120_000; // milliseconds to wait for decisions on all rows: 100,000 of them take a while
 
+/** @type {Map<number, number>} */
+const known = new Map(); // by row, the act of the decision that the server confirmed last
+
 export function drawName() {
   $("person").textContent = ownName() ? `Deciding as ${shorten(ownName())}` : "Your name…";
 }
@@ -33,6 +36,7 @@ export function drawName() {
 export async function changeName() {
   await askName();
   drawName();
+  $("person").blur(); // otherwise Enter would ask again instead of accepting
 }
 
 /** Whether something can be stored now; otherwise say why not. */
@@ -116,6 +120,7 @@ async function isStored(/** @type {Body} */ { row, who, seen, verdict, label, no
 
 /** Store a decision; if others decided differently since the row was shown, ask which decision to keep. */
 async function settle(/** @type {Issue} */ issue, /** @type {Body} */ body) {
+  body.seen = Math.max(body.seen, known.get(issue.row) ?? 0); // the row may have been loaded before that
   for (;;) {
     try {
       const { issue: stored, act, ...counts } = await post("decide", body);
@@ -138,6 +143,8 @@ async function settle(/** @type {Issue} */ issue, /** @type {Body} */ body) {
  * @param {string} name
  */
 function confirm(issue, decision, name) {
+  known.set(issue.row, decision.act);
+  forget(issue.row);
   notePassed(issue.row, decision.act);
   drawMark(issue);
   offerPeople(decision.who);

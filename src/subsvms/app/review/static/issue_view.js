@@ -29,11 +29,12 @@ export function makeDetail(issue, label) {
       make("strong", {}, capitalise(sure(getShare(issue)))),
       bar(getShare(issue)),
       make("span", {}, `${percent(getShare(issue))} that the ${issue.expected === null ? "suggested label is right" : "given label is wrong"}`),
+      issue.flagged ? null : make("span", { class: "soft" }, "Not sure enough: without you, the label stays."),
     ),
     makeGroup(issue),
     makeTexts(issue),
     makeComparison(issue),
-    make("p", { class: "reason" }, issue.reason ?? "", " ", formatWithstands(issue.withstands)),
+    make("p", { class: "reason" }, issue.reason ? `${issue.reason}. ` : "", formatWithstands(issue.withstands)),
     makeCarriers(issue),
   ].filter((part) => part !== null);
 }
@@ -130,13 +131,13 @@ function makeCell(own, other, side) {
 function makeCarriers(/** @type {Issue} */ { carriers, flips }) {
   if (!carriers || !flips) return null;
   const rows = carriers.flatMap(({ row, label, weight }, i) => [
-    i ? ", " : "", `row ${count(row)} (“`, name(label), `”, ${percent(weight)})`,
+    i ? ", " : "", `row ${count(row)} (“`, name(label), `”, ${percent(Math.min(1, weight))})`,
   ]);
   const turning = flips === 1
     ? "One wrong label could turn its verdict."
     : `At least ${count(flips)} labels would have to be wrong for its verdict to turn.`;
-  const words = `A second judge agrees. ${turning} The labels that weigh most are those of `;
-  const legend = make("span", { class: "soft" }, "In brackets: the label, and the share of the margin that depends on it alone.");
+  const words = `A second, simpler model agrees. ${turning} The labels that weigh most are those of `;
+  const legend = make("span", { class: "soft" }, "In brackets: the label, and how much of the lead is lost if it is wrong.");
   return make("p", { class: "carriers" }, words, ...rows, ". ", legend);
 }
 

@@ -23,6 +23,7 @@
  * @property {string | null} given
  * @property {string} suggested
  * @property {number} confidence in the suggestion
+ * @property {boolean} flagged whether the run would change the label
  * @property {number | null} expected what the bar shows and "worst" sorts by: how likely the given label is wrong; null if none was given
  * @property {Decision | null} decision
  * @property {{ column: string, excerpt: string }[]} preview

@@ -9,14 +9,16 @@ const SURE = [[0.99, "almost certain"], [0.9, "very likely"], [0.75, "likely"], 
 const MARKS = {
   accept: ["✓", "accepted"], keep: ["=", "kept"], label: ["✎", "relabelled"], skip: ["↷", "skipped"], drop: ["✕", "left out"],
 };
-const LONGEST_NAME = 60; // characters of a class or value in a menu
+const LONGEST_NAME = 60; // characters of a class or value in a menu: its beginning, and its END, as others may begin alike
+const END = 20;
 
 /** @param {number} number */
 export const count = (number) => number.toLocaleString("en");
 /** @param {number} number @param {string} one */
 export const plural = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
 /** @param {string} text */
-export const shorten = (text) => (text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}…` : text) || "(empty)";
+export const shorten = (text) =>
+  (text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME - END)}…${text.slice(-END)}` : text) || "(empty)";
 /** @param {string | null} text */
 export const quote = (text) => `“${shorten(text ?? "")}”`;
 
@@ -77,7 +79,7 @@ export function formatWithstands(number) {
 /** @param {Counts} counts */
 export function formatCounts({ issues, decided, skipped, dropped, disputed }) {
   const more = [
-    dropped && `${count(dropped)} left out`, skipped && `${count(skipped)} skipped`, disputed && `${count(disputed)} disputed`,
+    dropped && `${count(dropped)} of them left out`, skipped && `${count(skipped)} skipped`, disputed && `${count(disputed)} disputed`,
   ];
   return [`${count(decided)} of ${count(issues)} decided`, ...more.filter(Boolean)].join(", ");
 }
@@ -85,7 +87,7 @@ export function formatCounts({ issues, decided, skipped, dropped, disputed }) {
 /** What the decisions say about the suggestions, and about the people. */
 export function formatAgreement(/** @type {Counts} */ { judged, accepted, low, high, agreement }) {
   const range = `${(100 * (low ?? 0)).toFixed(0)} to ${(100 * (high ?? 1)).toFixed(0)}\u00a0%`;
-  const right = `${count(accepted)} of ${plural(judged, "suggestion")} accepted one by one: ${range} of such ones should be right.`;
+  const right = `${count(accepted)} of ${plural(judged, "suggestion")} accepted: ${range} should be right.`;
   const words = [judged ? right : "No suggestion has been judged one by one yet."];
   if (agreement?.both) {
     words.push(`${formatNames(agreement.people)} agree on ${count(agreement.same)} of ${plural(agreement.both, "row")} that both decided.`);
@@ -109,7 +111,7 @@ export function formatFilter(/** @type {Partial<import("./types.js").Filter>} */
   if (group) parts.push("similar rows");
   if (given) parts.push(`given ${quote(given)}`);
   if (suggested) parts.push(`suggested ${quote(suggested)}`);
-  if (low || high) parts.push(`confidence from ${low || 0} to ${high || 100}\u00a0%`);
+  if (low || high) parts.push(`likely wrong from ${low || 0} to ${high || 100}\u00a0%`);
   if (column && value) parts.push(`${shorten(column)} is ${quote(value)}`);
   if (search) parts.push(`with the text ${quote(search)}`);
   if (verdict) parts.push(MARKS[/** @type {import("./types.js").Verdict} */ (verdict)][1]);
