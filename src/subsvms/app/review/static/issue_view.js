@@ -2,6 +2,7 @@
 
 import { make, makeValue, name } from "./elements.js";
 import { bar, getShare, move, nameRow } from "./list_view.js";
+import { getMeta } from "./state.js";
 import { makeTexts } from "./text_view.js";
 import { compare, count, mark, percent, sure, formatDecision, formatWhen, formatWithstands } from "./words.js";
 
@@ -102,7 +103,8 @@ function makeComparison(/** @type {Issue} */ issue) {
   const legend = make("p", { class: "soft legend" }, "Compared with this row: ↑ higher, ↓ lower, ≠ different. Columns that separate best come first.");
   const attributes = { type: "button", "data-unfold": "unused", "aria-expanded": "false", "aria-controls": "unused" };
   const unfold = make("button", attributes, `${count(unused.length)} more columns`);
-  return make("div", {}, scroll, isFolded ? unfold : null, witnesses.length ? legend : null);
+  const none = make("p", { class: "soft legend" }, "A run in parts does not look for rows to compare with.");
+  return make("div", {}, scroll, isFolded ? unfold : null, witnesses.length ? legend : getMeta().is_parts ? none : null);
 }
 
 /** @param {Issue} issue */

@@ -83,6 +83,7 @@
  * @property {string[]} people
  * @property {string[]} words
  * @property {string} folder
+ * @property {boolean} is_parts
  */
 
 /** @typedef {Record<"search" | "status" | "given" | "suggested" | "low" | "high" | "column" | "value" | "who" | "verdict" | "note" | "group" | "sort", string>} Filter */
