@@ -1,18 +1,33 @@
 """The answer of any database is read by its address, which nothing shows or keeps."""
 
 import json
+import os
+import re
 import shutil
 import sqlite3
+import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from loans import call, make_rows, read
 from nasty_texts import assert_refused
 
-from subsvms.app.tables.database import hide, read_database
+from subsvms.app.tables import database
+from subsvms.app.tables.database import explain, fetch, read_database
 
-pytest.importorskip("sqlalchemy")
+sqlalchemy = pytest.importorskip("sqlalchemy")
 SECRET = "s3cret"
+SERVERS = os.environ.get("SUBSVMS_DATABASES", "").split()  # whose table t may be replaced; with -n 0
+WRITES = [
+    "with a as (select 1) delete from t where a < 4 returning *",
+    "with b as (select 1) insert into t select 7, 'seven'",
+    "insert into t values (7, 'seven')",
+    "delete from t",
+    "update t set a = 0",
+    "create table u (a int)",
+    "drop table t",
+]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +47,8 @@ def test_types_are_those_of_the_values():
     assert table.classes == ["no", "yes"] and table.paths == ()
 
 
-def test_what_gives_no_answer_is_refused_and_the_address_is_hidden(tmp_path, loans):
+def test_what_gives_no_answer_is_refused_and_the_address_is_hidden(tmp_path, loans, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pg8000", None)  # as if it were not installed
     for address, query, message in [
         ("sqlite://", None, "The address of a database needs --query, such as 'select * from loans'."),
         ("sqlite://", "drop table loans", "--query may only read: write one that starts with select."),
@@ -42,18 +58,118 @@ def test_what_gives_no_answer_is_refused_and_the_address_is_hidden(tmp_path, loa
         (f"nosuch://eve:{SECRET}@h/d", "select 1", "SQLAlchemy knows no database with addresses such as nos"),
         (f"postgresql+pg8000://eve:{SECRET}@h/d", "select 1", "This database needs the package 'pg8000'"),
         (f"a b://eve:{SECRET}@h", "select 1", "The address of the database cannot be read: write it as p"),
+        ("postgresql://u:p@h:abc/x", "select 1", "The address of the database cannot be read: write it as p"),
+        ("postgresql://u:p@h:/x", "select 1", "The address of the database cannot be read: write it as p"),
+        (f"sqlite://eve:{SECRET}@h", "select 1", "The address of the database cannot be read: write it as"),
+        ("postgresql://u:p@ss@nohost/x", "select 1", "The address of the database has an @ in its host"),
+        (f"mysql://e/ve:{SECRET}@h/x", "select 1", "The address of the database has an @ in its host"),
+        (f"sqlite:///{loans}?timeout=soon", "select 1", "The driver of this database cannot use its address"),
+        ("sqlite://", "select 1; select 2", "--query may hold one statement only: leave out what follows"),
     ]:  # fmt: skip
-        assert_refused(message, read_database, address, "default", query)
+        assert SECRET not in assert_refused(message, read_database, address, "default", query)
     assert not (tmp_path / "no.db").exists()
-    assert SECRET not in hide(f"login eve:{SECRET} failed", f"x://eve:{SECRET}@h/d")
-    assert hide("p@ss", "x://eve:p%40ss@h/d") == "***"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"postgresql://eve:{SECRET}@h/db?application_name=a@b",
+        f"postgresql://h/db?user=eve&password={SECRET}",
+        f"postgresql://anna:{SECRET}@h/db",
+        f"postgresql://anna:{SECRET}%40%20end@h/db",
+        f"mssql://h/db?odbc_connect=Server=main;Password={SECRET}",
+    ],
+)
+def test_what_a_driver_says_is_hidden_with_a_secret_in_it(address):
+    url = sqlalchemy.make_url(address)
+    password = url.password or SECRET
+    for text in (password, password.upper(), address, url.render_as_string(hide_password=False)):
+        assert explain(ValueError(f"no entry for {text}"), url) == "ValueError"
+
+
+def test_short_secrets_hide_all_that_a_driver_says():
+    assert explain(ValueError("no table"), sqlalchemy.make_url("x://anna:pwd@h/d")) == "ValueError"
+    assert explain(ValueError("no table. Or so"), sqlalchemy.make_url("x://anna:@h/d")) == "no table"
+    assert explain(ValueError(""), sqlalchemy.make_url("x://h/d")) == "ValueError"
+
+
+def test_a_driver_that_cannot_be_loaded_is_named_in_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "pg8000.py").write_text("raise ImportError('no wrapper of libpq.\\nIt was not found.')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pg8000", raising=False)
+    address = f"postgresql+pg8000://anna:{SECRET}@h/d"
+    message = "The driver of this database cannot be loaded (no wrapper of libpq): install it again with pip."
+    assert_refused(message, fetch, address, "select 1")
+
+
+def make_table(address):
+    engine = sqlalchemy.create_engine(address)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("drop table if exists t")
+        connection.exec_driver_sql("drop table if exists u")
+        connection.exec_driver_sql("create table t (a int, s varchar(9))")
+        connection.exec_driver_sql("insert into t values (1, 'ab'), (2, 'b'), (8, 'c;d')")
+    engine.dispose()
+
+
+@pytest.fixture(params=["sqlite", "duckdb", *SERVERS])
+def address(request, tmp_path):
+    """A file with a name that addresses quote, or a server that SUBSVMS_DATABASES names."""
+    found = request.param
+    if found == "duckdb":
+        pytest.importorskip("duckdb_engine")
+    if "://" not in found:
+        found = f"{found}:///{tmp_path}/a b#%.db"
+    make_table(found)
+    return found
+
+
+@pytest.mark.parametrize("query", WRITES)
+def test_the_database_itself_refuses_to_write(address, query, monkeypatch):
+    monkeypatch.setattr(database, "READS", re.compile(""))
+    before = fetch(address, "select * from t order by a")
+    assert_refused("The database cannot answer --query (", fetch, address, query)
+    assert fetch(address, "select * from t order by a") == before
+    assert_refused("The database cannot answer --query (", fetch, address, "select * from u")
+
+
+@pytest.mark.parametrize("query", [*WRITES[2:], "select 1; commit; delete from t", "vacuum into 'x'", ""])
+def test_a_query_that_does_not_read_is_not_sent(address, query):
+    assert_refused("--query may ", fetch, address, query)
+    assert len(fetch(address, "select * from t")[1]) == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("select a from t where s like 'a%'", [(1,)]),
+        ("-- all; or\n/* not; */ select a from t where s = 'c;d'; -- done", [(8,)]),
+        ("(select 1) union (select 1)", [(1,)]),
+        ("with b as (select max(a) as m from t) select m from b", [(8,)]),
+    ],
+)
+def test_queries_that_read_are_answered(address, query, rows):
+    if address.startswith("sqlite") and query.startswith("("):
+        pytest.skip("SQLite has no parentheses there")
+    assert fetch(address, query)[1] == rows
+
+
+def test_a_file_is_not_touched(address):
+    if not address.startswith(("sqlite", "duckdb")):
+        pytest.skip("a server")
+    path = Path(address.partition(":///")[2])
+    before = path.read_bytes()
+    for query in WRITES[:2]:
+        assert_refused("The database cannot answer --query (", read_database, address, "s", query)
+    assert path.read_bytes() == before
+    missing = path.with_name("none.db")
+    assert_refused("There is no database", fetch, address.replace(path.name, missing.name), "select 1")
+    assert not missing.exists()
 
 
 def test_a_database_is_corrected_applied_and_repeated_without_its_address(loans, tmp_path, monkeypatch):
     """The login is one that SQLite passes over, as another database would not."""
     monkeypatch.chdir(tmp_path)
-    import sqlalchemy
-
     address = f"sqlite:///{loans}"
     make = sqlalchemy.create_engine
     monkeypatch.setattr(sqlalchemy, "create_engine", lambda url: make(address))
