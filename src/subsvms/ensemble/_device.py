@@ -18,7 +18,7 @@ from scipy import sparse
 
 from subsvms._extras import require_extra
 from subsvms._typing import Table
-from subsvms.ensemble._rows import HUGE, LINEAR, RBF, Rows
+from subsvms.ensemble._rows import HUGE, LINEAR, LN_2, RBF, Rows
 from subsvms.exceptions import DeviceError, InputError
 
 LANES, WARPS = 32, 16  # rows and warps of a block of threads
@@ -27,7 +27,6 @@ SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
 BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
 FREE_SHARE = 0.2  # of the free memory that a block may take
-LN_2 = 0.6931471805599453
 SOURCE = Path(__file__).parent / "_compiled" / "vote.cu"
 
 

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from subsvms.ensemble._rows import PAD, POLY, RBF
+from subsvms.ensemble._rows import LN_2, PAD, POLY, RBF
 
-LN_2 = 0.6931471805599453
 UNSIGNED = np.uint64  # a loop that may start below zero is checked for wraparound and not vectorised
 
 # No flag lets the compiler reorder a sum: the order of operations is part of the result.
