@@ -60,9 +60,11 @@ def serving_here(folder, serve=serve):
         patch.setattr(uvicorn, "Server", Recorded)
         thread.start()
         address = addresses.get(timeout=60)
-    yield address
-    servers[0].should_exit = True
-    thread.join(20)
+    try:
+        yield address
+    finally:  # a server that goes on after a test that failed would keep the whole run from ending
+        servers[0].should_exit = True
+        thread.join(20)
     assert not thread.is_alive()
 
 
@@ -106,6 +108,11 @@ class Person:
         holds = "part.textContent.replaceAll('\\u00a0', ' ').includes(words)"
         found = f"[...document.querySelectorAll(selector)].some(part => {holds})"
         until(self.page, f"([selector, words]) => {found}", [selector, words])
+
+    def close_dialog(self):
+        """Leave a dialog, and wait until it is closed: a key before that would be the dialog's."""
+        self.page.keyboard.press("Escape")
+        until(self.page, "document.querySelector('dialog[open]') === null")
 
     def check(self):
         """Assert that nothing failed, no other host was contacted, and no cell of the table ran as code."""

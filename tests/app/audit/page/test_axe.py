@@ -20,9 +20,9 @@ def test_no_rule_is_broken_in_any_state_of_the_page(audit, finished, screen):
     assert find_faults(ann.page) == []
     ann.page.keyboard.press("?")
     assert find_faults(ann.page) == []
-    ann.page.keyboard.press("Escape")
+    ann.close_dialog()
     ann.page.click("#person")
     assert find_faults(ann.page) == []
-    ann.page.keyboard.press("Escape")
+    ann.close_dialog()
     answer_all({"Ann": ann}, {row: "1" for row in range(1, len(finished.clean) + 1)})
     assert ann.view == "end" and find_faults(ann.page) == []

@@ -166,7 +166,7 @@ def test_keys_do_nothing_with_modifiers_in_dialogs_or_without_a_class(audit, fol
     ann.page.keyboard.press("1")
     ann.page.wait_for_timeout(300)
     assert read_answers(folder) == []
-    ann.page.keyboard.press("Escape")
+    ann.close_dialog()
     ann.press("0")
     assert [label for _, label, _ in read_answers(folder)] == [None]
 

@@ -58,7 +58,7 @@ def test_no_rule_is_broken_in_any_state_of_the_page(review, screen):
     assert find_faults(ann.page) == []
     ann.page.keyboard.press("?")
     assert find_faults(ann.page) == []
-    ann.page.keyboard.press("Escape")
+    ann.close_dialog()
     if is_phone:
         ann.page.click("#back")
     ann.page.goto(f"{ann.address}#")
@@ -90,7 +90,7 @@ def test_no_rule_is_broken_with_long_texts_many_classes_or_without_a_name(browse
         ann.press("l")
         ann.page.wait_for_selector("#label-dialog[open]")
         assert find_faults(ann.page) == []
-        ann.page.keyboard.press("Escape")
+        ann.close_dialog()
         ann.press("a")
         ann.page.wait_for_selector("#name-dialog[open]")
         assert find_faults(ann.page) == []
