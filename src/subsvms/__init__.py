@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from subsvms.correction import Correction, LabelCorrector, correct_labels
     from subsvms.ensemble import SubSVMClassifier, load, save
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOMES = {
     "Correction": "correction",

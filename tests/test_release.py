@@ -1,0 +1,91 @@
+"""What a release says of itself in several places agrees."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+import subsvms
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+RECIPE = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").glob("*")}
+ON_CONDA = {"matplotlib": "matplotlib-base"}  # packages that have another name there
+
+
+def read_requirements(lines):
+    """Return what lists of requirements ask for: {name: (versions, marker)}."""
+    found = [Requirement(line) for line in lines]
+    return {one.name: (str(one.specifier), str(one.marker or "")) for one in found}
+
+
+def list_steps():
+    """Return the commands and actions of all workflows."""
+    steps = [step for flow in WORKFLOWS.values() for job in flow["jobs"].values() for step in job["steps"]]
+    return [step.get("run") or step["uses"] for step in steps]
+
+
+def test_the_version_is_the_same_everywhere():
+    version, day = re.search(
+        r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", (ROOT / "CHANGELOG.md").read_text(), re.M
+    ).groups()
+    assert subsvms.__version__ == version == CITATION["version"] == RECIPE["context"]["version"]
+    assert CITATION["date-released"] == day
+    assert PROJECT["dynamic"] == ["version"]
+
+
+def test_the_licence_is_the_same_everywhere():
+    assert PROJECT["license"] == CITATION["license"] == RECIPE["about"]["license"] == "BSD-3-Clause"
+    assert (ROOT / "LICENSE").read_text().startswith("BSD 3-Clause License")
+
+
+def test_the_recipe_requires_what_the_application_requires():
+    """But for what some systems do not have: a package without compiled code is the same for all of them."""
+    required = read_requirements(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["app"])
+    expected = {
+        ON_CONDA.get(name, name): versions for name, (versions, marker) in required.items() if not marker
+    }
+    found = read_requirements(
+        line for line in RECIPE["requirements"]["run"] if not line.startswith("python ")
+    )
+    assert {name: versions for name, (versions, _) in found.items()} == expected
+    assert [name for name, (_, marker) in required.items() if marker] == ["uvloop"]
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    host = read_requirements(
+        line for line in RECIPE["requirements"]["host"] if not line.startswith("python ")
+    )
+    assert host == read_requirements(build) | {"pip": ("", "")}
+
+
+def test_the_command_is_the_same_everywhere():
+    assert RECIPE["build"]["python"]["entry_points"] == [f"subsvms = {PROJECT['scripts']['subsvms']}"]
+
+
+def test_the_versions_of_python_are_the_same_everywhere():
+    listed = [word.rpartition(" ")[2] for word in PROJECT["classifiers"] if "Python :: 3." in word]
+    assert WORKFLOWS["tests"]["jobs"]["tests"]["strategy"]["matrix"]["python"] == listed
+    assert PROJECT["requires-python"] == f">={listed[0]}"
+    for part in ("host", "run"):
+        assert f"python {PROJECT['requires-python']}" in RECIPE["requirements"][part]
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert tools["mypy"]["python_version"] == listed[0]
+    assert tools["ruff"]["target-version"] == f"py{listed[0].replace('.', '')}"
+
+
+@pytest.mark.parametrize("extra", sorted(set(re.findall(r"'\.\[(.+?)\]'", "\n".join(list_steps())))))
+def test_an_extra_that_a_workflow_installs_exists(extra):
+    assert extra in PROJECT["optional-dependencies"]
+
+
+def test_a_workflow_may_only_read_except_to_publish():
+    for name, flow in WORKFLOWS.items():
+        assert flow["permissions"] == {"contents": "read"}, name
+        granted = {
+            job: part.get("permissions") for job, part in flow["jobs"].items() if "permissions" in part
+        }
+        assert granted == ({"publish": {"id-token": "write"}} if name == "release" else {}), name
