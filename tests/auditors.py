@@ -50,9 +50,8 @@ class Auditor(Person):
     def press(self, key):
         """Press a key once the page takes an answer, and wait until it is stored."""
         self.settle()
-        self.page.keyboard.press(key)
-        until(self.page, "document.body.classList.contains('busy') || 'new' in document.body.dataset || "
-              "document.body.dataset.view !== 'ask'")  # fmt: skip
+        with self.page.expect_response("**/api/answer"):
+            self.page.keyboard.press(key)
         self.settle()
 
 

@@ -25,11 +25,12 @@ HOSTILE = [
     "<script>ran = 1</script>", "<img src=x onerror='ran = 1'>", '" onmouseover="ran = 1" x="', "x" * 5000,
     "several words " * 400, "{{ 7 * 7 }}", "\u202e\u0627\u0644 \U0001f642", "called back",
 ]  # fmt: skip
-SETTLED = (
-    "!document.body.classList.contains('busy') && (location.hash.match(/row=(\\d+)/)?.[1] ?? '') === "
+SETTLED = (  # nothing is being stored or loaded, and the address, which follows a little later, names the row
+    "!document.querySelector('body.busy, #lines[aria-busy=true], #issue.loading') && "
+    "(location.hash.match(/row=(\\d+)/)?.[1] ?? '') === "
     "(document.querySelector('#issue p')?.textContent.match(/[\\d,]+/)[0].replaceAll(',', '') ?? '')"
 )
-WAIT = 15_000  # milliseconds; the machine may be busy
+WAIT = 60_000  # milliseconds; the machine may be busy
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def serving(folder, port=9300, room="review", **options):
         finally:
             process.send_signal(signal.SIGCONT)
             process.terminate()
-            process.wait(20)
+            process.wait(WAIT / 1000)
 
 
 @contextmanager
@@ -76,6 +77,14 @@ def until(page, condition, *values):
         page.wait_for_timeout(30)
 
 
+def wait(page, condition):
+    """Wait until something holds outside of the page, while its events arrive."""
+    end = time.monotonic() + WAIT / 1000
+    while not condition():
+        assert time.monotonic() < end
+        page.wait_for_timeout(30)
+
+
 class Person:
     """A person at a browser: what they see, and the errors of the page."""
 
@@ -102,6 +111,12 @@ class Person:
 
     def note(self, response):
         """Note an answer of the server."""
+
+    def forget(self, *words):
+        """Wait for what a refusal leaves in the browser's console: lines with one of the words; forget it."""
+        wait(self.page, lambda: self.faults)
+        assert all(any(word in fault for word in words) for fault in self.faults), self.faults
+        self.faults.clear()
 
     def see(self, selector, words):
         """Wait until a part of the page contains these words."""
@@ -150,6 +165,11 @@ class Reviewer(Person):
         self.page.select_option(f"#{name}", value)
         until(self.page, "words => location.hash.includes(words)", f"{name}={value}")
         self.settle()
+
+    def go_back(self):
+        """Go back to the list on a phone."""
+        self.page.click("#back")
+        self.page.wait_for_selector("#lines", state="visible")
 
     @property
     def row(self):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from loans import call, make_rows, write
+from reviewers import WAIT
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +15,7 @@ def browser():
     if chromium is None:
         pytest.skip("chromium is not installed")
     with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        started = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=WAIT)
         yield started
         started.close()
 

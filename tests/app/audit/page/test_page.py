@@ -144,6 +144,7 @@ def test_before_the_first_question_the_page_says_what_an_answer_means_and_asks_f
     bob.see("#said.wrong", "A name is needed to begin.")
     bob.page.keyboard.press("1")  # not yet an answer
     bob.page.click("#begin")
+    bob.page.wait_for_selector("#name-dialog[open]")
     bob.page.keyboard.type("  Bob <b> ")
     bob.page.keyboard.press("Enter")
     bob.settle()

@@ -13,19 +13,16 @@ from subsvms.audit import Audit, run_audit
 
 pytestmark = pytest.mark.slow
 KEYS = {"no": "1", "yes": "2"}
-
-
-def forget(person, status):
-    """A refusal leaves a line in the browser's console."""
-    assert person.faults and all(str(status) in fault for fault in person.faults)
-    person.faults.clear()
+TWICE = (  # faster than any pause of a busy machine
+    "key => { const press = () => new KeyboardEvent('keydown', { key, bubbles: true });"
+    "document.body.dispatchEvent(press()); document.body.dispatchEvent(press()) }"
+)
 
 
 def test_a_double_press_is_one_answer_and_the_page_says_so(audit, folder):
     ann = audit(n_answers=12)()
     first = ann.row
-    ann.page.keyboard.press("1")
-    ann.page.keyboard.press("1")
+    ann.page.evaluate(TWICE, "1")
     ann.see("#said", "1 press ignored")
     ann.settle()
     assert read_answers(folder) == [(first, "no", "Ann")] and ann.row != first
@@ -33,6 +30,7 @@ def test_a_double_press_is_one_answer_and_the_page_says_so(audit, folder):
     for _ in range(5):
         ann.page.keyboard.down("2")  # held down
         ann.page.wait_for_timeout(150)
+    ann.settle()
     assert len(read_answers(folder)) == 2
 
 
@@ -52,8 +50,7 @@ def test_an_old_tab_is_refused_politely_and_shows_the_right_question(audit, fold
     assert tab.inner_text("#row") == f"Row {second}"
     assert read_answers(folder) == [(first, "no", "Ann")]
     tab.close()
-    assert all("409" in fault or "ERR_FAILED" in fault for fault in ann.faults)
-    ann.faults.clear()
+    ann.forget("409", "ERR_FAILED")
 
 
 def test_a_question_answered_in_another_tab_is_replaced(audit, folder):
@@ -82,7 +79,7 @@ def test_a_lost_connection_is_reported_and_work_continues_once_it_is_back(audit,
     ann.see("#said", "The server is responding again.")
     ann.press("1")
     assert read_answers(folder) == [(first, "no", "Ann")]
-    forget(ann, "ERR_FAILED")
+    ann.forget("ERR_FAILED")
 
 
 def test_an_answer_that_was_stored_but_not_confirmed_is_not_asked_again(audit, folder):
@@ -101,7 +98,7 @@ def test_an_answer_that_was_stored_but_not_confirmed_is_not_asked_again(audit, f
     ann.page.wait_for_selector("#lost", state="hidden")
     ann.settle()
     assert ann.row != first and read_answers(folder) == [(first, "no", "Ann")]
-    forget(ann, "ERR_FAILED")
+    ann.forget("ERR_FAILED")
 
 
 def test_who_closes_the_page_lets_others_have_the_question(audit):
@@ -110,6 +107,7 @@ def test_who_closes_the_page_lets_others_have_the_question(audit):
     first = ann.row
     assert bob.row != first
     ann.page.close()
+    bob.page.wait_for_timeout(500)  # until the server knows
     cid = person(name="Cid")
     assert cid.row == first
 
@@ -127,7 +125,7 @@ def test_a_moved_folder_is_reported_until_it_is_back(audit, folder):
     assert ann.row == first
     ann.press("1")
     assert read_answers(folder) == [(first, "no", "Ann")]
-    forget(ann, "400")
+    ann.forget("400")
 
 
 def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder, finished):
@@ -142,7 +140,7 @@ def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder,
             ann.press(keys[ann.row])
         waiting = ann.row
         process.send_signal(signal.SIGKILL)
-        process.wait(20)
+        process.wait()
         ann.page.keyboard.press(keys[waiting])
         ann.see("#lost:not([hidden])", "The server is not responding.")
         assert ann.row == waiting

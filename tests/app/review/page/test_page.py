@@ -57,6 +57,7 @@ def test_undo_reverts_a_decision_and_shows_the_row_again_with_keys_or_buttons(re
     assert ann.row == first and stored(folder) == {}
     ann.page.click(".as-given")
     ann.see("#issue", f"Row {second}:")
+    ann.settle()
     assert stored(folder)[first][0] == "keep"
     ann.page.click("#undo")
     ann.see("#issue", f"Row {first}:")
@@ -297,9 +298,10 @@ def test_a_phone_decides_with_buttons_and_moves_on(review, folder):
     ann.page.click(f"[data-row='{first}']")
     ann.page.click(".class.first")
     ann.see("#issue", f"Row {second}:")
+    ann.settle()
     assert stored(folder)[first][0] == "accept"
-    ann.page.click("text=Back to the list")
-    assert ann.page.is_visible("#lines") and not ann.page.is_visible("#issue")
+    ann.go_back()
+    assert not ann.page.is_visible("#issue")
 
 
 def test_every_control_has_a_name_and_text_has_contrast(review):

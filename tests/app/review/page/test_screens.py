@@ -110,11 +110,12 @@ def test_on_a_phone_the_next_row_begins_at_its_top_and_the_back_button_shows_the
         and ann.page.evaluate("document.activeElement.id") == "detail-title"
     )
     ann.page.go_back()
-    assert ann.page.is_visible("#lines") and not ann.page.is_visible("#issue")
-    ann.page.go_forward()
-    assert ann.page.is_visible("#issue") and ann.row == second
-    ann.page.click("#back")
     ann.page.wait_for_selector("#lines", state="visible")
+    assert not ann.page.is_visible("#issue")
+    ann.page.go_forward()
+    ann.page.wait_for_selector("#issue", state="visible")
+    assert ann.row == second
+    ann.go_back()
     assert set(stored(folder)) == {first}
 
 

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from reviewers import Reviewer, serving_here, stored, stored_rows, until
+from reviewers import WAIT, Reviewer, serving_here, stored, stored_rows, until, wait
 
 from benchmarks.review import write_run
 from benchmarks.tickets import write_tickets
@@ -15,6 +15,13 @@ from subsvms.app.runs.options import Options
 pytestmark = pytest.mark.slow
 N_TICKETS = 200
 CAPITAL = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
+FAST = (  # after three seconds without an answer of the server the page takes no more decisions
+    "async keys => { const rows = []; for (const key of keys) { let row; do {"
+    "await new Promise(go => setTimeout(go, 5));"
+    "row = Number(document.querySelector('#issue p').textContent.match(/[\\d,]+/)[0].replaceAll(',', ''))"
+    "} while (rows.includes(row)); rows.push(row);"
+    "document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })) } return rows }"
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +50,7 @@ def read_row(page):
 
 def await_next(page, earlier):
     """Return the row that is shown, once it is another than those before."""
-    end = time.monotonic() + 15
+    end = time.monotonic() + WAIT / 1000
     while (row := read_row(page)) in earlier:
         assert time.monotonic() < end, (row, len(earlier))
     return row
@@ -65,18 +72,16 @@ def test_two_hundred_tickets_are_decided_by_keyboard_alone(ann, tickets):
 
 def test_keys_that_come_faster_than_the_server_answers_are_all_stored_in_order(ann, tickets):
     folder, _ = tickets
-    rows, held = [], []
-    ann.page.route("**/api/decide", lambda route: held.append(route))
-    for key in "a1g2s3xa":
-        rows.append(await_next(ann.page, rows))
-        ann.page.keyboard.press(key)
+    held = []
+    ann.page.route("**/api/decide", held.append)
+    rows = ann.page.evaluate(FAST, list("a1g2s3xa"))
     ann.see("#waiting", "8 answers on the way")
     ann.see("#counts", f"0 of {N_TICKETS} decided")
+    wait(ann.page, lambda: held)
     assert len(held) == 1 and stored(folder) == {}  # one after another
     for number in range(8):
         until(ann.page, f"document.getElementById('waiting').textContent.startsWith('{8 - number} ')")
-        while not held:
-            ann.page.wait_for_timeout(20)
+        wait(ann.page, lambda: held)
         held.pop().continue_()
     ann.see("#counts", f"7 of {N_TICKETS} decided, 1 of them left out, 1 skipped")
     until(ann.page, "document.getElementById('waiting').textContent === ''")
@@ -154,7 +159,7 @@ def test_what_was_undone_can_be_done_again(ann, tickets):
     assert set(stored(folder)) == {first}
     ann.press("Control+Shift+z")
     ann.see("#said.wrong", "othing")  # is left to do again
-    assert "409" in ann.faults.pop()
+    ann.forget("409")
 
 
 def test_similar_rows_are_decided_at_once_and_undone_at_once(browser, tmp_path):

@@ -17,7 +17,8 @@ const passed = new Map(); // rows that were decided here, and the act that store
 export async function showList() {
   const own = ++turn;
   const range = { offset: String(state.page * PAGE), limit: String(PAGE) };
-  const answer = await get("issues", { ...askedFilter(), ...range });
+  $("lines").ariaBusy = "true";
+  const answer = await get("issues", { ...askedFilter(), ...range }).finally(() => own === turn && ($("lines").ariaBusy = "false"));
   if (own !== turn) return;
   for (const [row, act] of passed) if (act <= answer.last) passed.delete(row);
   const isLeft = (/** @type {Brief} */ { row }) => state.filter.status !== "open" || !passed.has(row);
