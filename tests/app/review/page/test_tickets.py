@@ -73,7 +73,7 @@ def test_two_hundred_tickets_are_decided_by_keyboard_alone(ann, tickets):
 def test_keys_that_come_faster_than_the_server_answers_are_all_stored_in_order(ann, tickets):
     folder, _ = tickets
     held = []
-    ann.page.route("**/api/decide", held.append)
+    ann.page.route("**/api/decide", lambda route: held.append(route))
     rows = ann.page.evaluate(FAST, list("a1g2s3xa"))
     ann.see("#waiting", "8 answers on the way")
     ann.see("#counts", f"0 of {N_TICKETS} decided")

@@ -70,7 +70,7 @@ def test_a_refused_answer_is_given_back_with_its_note_and_later_ones_are_stored(
     ann = review()
     first, second = ann.rows[:2]
     held = []
-    ann.page.route("**/api/decide", held.append, times=1)
+    ann.page.route("**/api/decide", lambda route: held.append(route), times=1)
     ann.page.keyboard.press("n")
     ann.page.keyboard.type("why not")
     ann.page.keyboard.press("Enter")
