@@ -13,7 +13,7 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     sources = [package / "ensemble" / "_rows.py", *sorted(package.glob("*/_compiled/*.py"))]
     version = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
     os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".pytest_cache" / "numba" / version / worker)
-    # Every core has a worker: threads of BLAS and OpenMP beside them would mostly wait for each other, in busy loops.
+    # Every core has a worker: more threads of BLAS and OpenMP would wait for each other, in busy loops.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The first example of a test compiles; on CI the same examples are tried every time.

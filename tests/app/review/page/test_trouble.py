@@ -198,7 +198,7 @@ def test_a_tab_of_an_earlier_server_says_so(browser, folder):
 
 def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, folder):
     with serving(folder) as (address, process):
-        ann = Reviewer(browser, address)
+        ann = Reviewer(browser, address, is_patient=False)
         first = ann.row
         process.send_signal(signal.SIGSTOP)
         ann.page.keyboard.press("a")
