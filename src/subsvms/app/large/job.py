@@ -8,6 +8,7 @@ stopped, whatever the reason, continues from there if it is started again.
 import secrets
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -166,7 +167,7 @@ def do_job_in_parts(
             announce("writing")
             if summary.model is not None:  # written now, and moved to its place after the folder
                 finally_save.enter_context(saving_model(Model.of(run), summary.model))
-            write_folder(finding, run, summary, place, folder, base, learned.corrector.labels)
+            write_folder(finding, run, summary, place, folder, base, learned.corrector.labels, n_jobs)
     return summary
 
 
@@ -320,11 +321,20 @@ def list_notes(run: Run, notes: tuple[str, ...]) -> list[str]:
 
 
 def write_folder(
-    finding: Finding, run: Run, summary: Summary, place: Path, folder: Path, base: Path, labels: Labels
+    finding: Finding,
+    run: Run,
+    summary: Summary,
+    place: Path,
+    folder: Path,
+    base: Path,
+    labels: Labels,
+    n_jobs: int = 1,
 ) -> None:
     """Write what comes after the parts."""
     write_doubtful(finding, folder)
     parts = sorted(path for name in (CORRECTED, ISSUE_PARTS) for path in (folder / name).glob("*.parquet"))
-    digests = {path.relative_to(folder).as_posix(): digest_file(path) for path in parts}
+    names = [path.relative_to(folder).as_posix() for path in parts]
+    with ThreadPoolExecutor(n_jobs) as pool:
+        digests = dict(zip(names, pool.map(digest_file, parts), strict=True))
     report = write_report(summary, run, folder)
     write_record(make_record(run, summary, place, digests, report, base, labels), folder)
