@@ -39,18 +39,19 @@ def find_device(device: str, voters: Any, X: Table) -> int | None:
         "auto" takes a GPU if there is one that can do it. "cuda:1" names one of several.
     voters : Voters
     X : ndarray or CSR matrix
+        Or an array of CuPy: then it is the GPU that holds it.
     """
     if device == "cpu":
         return None
     if not re.fullmatch("auto|cuda(:[0-9]+)?", device):
         raise InputError(f"device must be 'cpu', 'cuda' or 'auto'; got {device!r}.")
     if device == "auto":
-        return None if explain_refusal(voters, X) or not has_gpu() else find_own_gpu()
+        return None if explain_refusal(voters, X) or not has_gpu() else find_own_gpu(X)
     require_extra("Voting on a GPU", "gpu", "cupy")
     reason = explain_refusal(voters, X) or (None if has_gpu() else "there is no GPU with CUDA here")
     if reason:
         raise InputError(f"device={device!r} is not possible: {reason}; device='cpu' gives the same result.")
-    return find_own_gpu() if device == "cuda" else int(device.removeprefix("cuda:"))
+    return find_own_gpu(X) if device == "cuda" else int(device.removeprefix("cuda:"))
 
 
 def explain_refusal(voters: Any, X: Table) -> str | None:
@@ -69,10 +70,16 @@ def has_gpu() -> bool:
     return bool(cupy.cuda.is_available())
 
 
-def find_own_gpu() -> int:
-    """Return the GPU of this process: Dask workers on one machine take turns, anyone else takes the first."""
+def find_own_gpu(X: Any = None) -> int:
+    """Return the GPU that holds a table, or that of this process: workers of Dask on one machine take turns.
+
+    They count the GPUs that they see (``CUDA_VISIBLE_DEVICES``); any other process takes the first of them.
+    """
     import cupy
 
+    held = getattr(getattr(X, "device", None), "id", None)
+    if held is not None:
+        return held
     number = 0
     if "distributed" in sys.modules:
         from distributed import get_worker
@@ -193,6 +200,10 @@ class GPUBooth:
             )  # fmt: skip
         return self.kernels[dtype](name)
 
+    def find_place(self, X: Any) -> Any:
+        """Return a function that makes arrays for the votes on a table: where the table is."""
+        return self.gpu.zeros if self.gpu.holds(X) else np.empty
+
     def count_rows(self, X: np.ndarray) -> int:
         """Return how many rows of X a block may have, so that it fits in the free memory."""
         numbers = self.n_svms + self.n_lines + 1
@@ -225,11 +236,12 @@ class GPUBooth:
         values = self.compute_values(X[first:last], lines)
         ballots = self.make_ballots(last - first, start and start.take(slice(first, last)))
         self.tally(values, ballots)
-        self.write(ballots, votes, first, last)
+        fetch = (lambda part: part) if self.gpu.holds(X) else self.gpu.fetch
+        self.write(ballots, votes, first, last, fetch)
         if bags is not None:
             ballots = self.make_ballots(last - first, None)
             self.tally(values, ballots, self.mark_out_of_bag(bags, first, last))
-            self.write(ballots, oob_votes, first, last)
+            self.write(ballots, oob_votes, first, last, fetch)
 
     def compute_values(self, X: np.ndarray, lines: np.ndarray) -> Any:
         """Return the decision values of all SVMs on a block of rows, (n_svms, n_rows or a few more)."""
@@ -275,10 +287,10 @@ class GPUBooth:
         counted[self.gpu.send(subset[pointer[first] : pointer[last]]), self.gpu.send(row)] = 0
         return counted
 
-    def write(self, ballots: Ballots, votes: Any, first: int, last: int) -> None:
+    def write(self, ballots: Ballots, votes: Any, first: int, last: int, fetch: Any) -> None:
         """Copy a block's ballots to their place in the table of votes."""
         for part, whole in zip(ballots, votes.arrays.values(), strict=True):
-            whole[first:last] = self.gpu.fetch(part).T
+            whole[first:last] = fetch(part).T
 
 
 class GPU:
@@ -299,9 +311,11 @@ class GPU:
     @contextmanager
     def working(self) -> Iterator[None]:
         """Make it the current one, with a stream for this thread alone."""
-        with self.device, self.cupy.cuda.Stream(non_blocking=True) as stream:
-            yield
-            stream.synchronize()
+        with self.device:
+            self.cupy.cuda.get_current_stream().synchronize()  # it fills what is there already
+            with self.cupy.cuda.Stream(non_blocking=True) as stream:
+                yield
+                stream.synchronize()
 
     @property
     def free_bytes(self) -> int:
@@ -309,14 +323,21 @@ class GPU:
         with self.device:
             return self.device.mem_info[0] + self.cupy.get_default_memory_pool().free_bytes()
 
-    def send(self, array: np.ndarray) -> Any:
-        """Copy an array to the GPU."""
+    def holds(self, array: Any) -> bool:
+        """Return whether an array is in the memory of a GPU."""
+        return isinstance(array, self.cupy.ndarray)
+
+    def send(self, array: Any) -> Any:
+        """Copy an array to the GPU, if it is not there."""
         with self.device:
+            if self.holds(array):
+                return self.cupy.ascontiguousarray(array)
             return self.cupy.asarray(np.ascontiguousarray(array))
 
     def zeros(self, shape: Any, dtype: Any) -> Any:
         """Return an array of zeros on the GPU."""
-        return self.cupy.zeros(shape, dtype)
+        with self.device:
+            return self.cupy.zeros(shape, dtype)
 
     def fetch(self, array: Any) -> np.ndarray:
         """Copy an array from the GPU."""
