@@ -19,6 +19,7 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from unittest import mock
 
@@ -31,7 +32,7 @@ from benchmarks.gpu import name_gpu
 # Not public: the stages of a run are measured one by one
 from subsvms._progress import listening
 from subsvms.app.features.encoder import ColumnEncoder
-from subsvms.app.large import batches, job, parts, passes, survey
+from subsvms.app.large import batches, job, parts, survey
 from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.sources import Source, open_source
 from subsvms.app.runs.options import Options
@@ -101,7 +102,7 @@ def make_table(n_rows, folder, cores):
     """Write files of rows, as far as they are not there; return their size."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [i for i in range(-(-n_rows // FILE_ROWS)) if not name_file(folder, i, n_rows).exists()]
-    with ProcessPoolExecutor(cores) as pool:
+    with ProcessPoolExecutor(cores, get_context("spawn")) as pool:
         list(pool.map(make_file, missing, [folder] * len(missing), [n_rows] * len(missing)))
     return sum(path.stat().st_size for path in list_table(n_rows, folder))
 
@@ -221,7 +222,9 @@ def measure_peak():
     """Return the largest memory of this process and, together with it, of processes that it started, in MiB."""
     import resource
 
-    own, others = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    own, others = (
+        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return {"process": own / 1024, "largest_worker": others / 1024}
 
 
@@ -313,10 +316,17 @@ def as_markdown(found):
         alone, judged = found["alone"], [one for one in found["jobs"] if "error" not in one]
         rates = {one["engine"]: one["rows"] / one["walls"]["judge rows"] for one in judged}
         together = ", ".join(f"{rate:,.0f} ({engine})" for engine, rate in rates.items())
-        lines += ["", f"Rows a second while judging, all parts together: {together}. Each alone, on all cores:", ""]
+        lines += [
+            "",
+            f"Rows a second while judging, all parts together: {together}. Each alone, on all cores:",
+            "",
+        ]
         if "error" in alone:
             return "\n".join([*lines, alone["error"], ""])
-        lines += ["| part | rows a second alone | seconds of all threads in the job, a million rows |", "|---|---|---|"]
+        lines += [
+            "| part | rows a second alone | seconds of all threads in the job, a million rows |",
+            "|---|---|---|",
+        ]
         local = next((one for one in judged[::-1] if one["engine"] == "local"), None)
         for name in STAGES:
             spent = "" if local is None else f"{local['threads'][name] / local['rows'] * 1e6:,.2f}"

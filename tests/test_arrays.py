@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 import sklearn
-from ensemble.emulated_gpu import COMPILER, EmulatedGPU
+from ensemble.emulated_gpu import COMPILER, EmulatedGPU, emulate
 
 import subsvms._arrays as arrays
-import subsvms.ensemble._classifier as classifier_module
-import subsvms.ensemble._device as device_module
-import subsvms.ensemble._votes as votes_module
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms.ensemble._device import has_gpu
 from subsvms.exceptions import InputError
@@ -98,10 +95,7 @@ def test_a_table_on_the_gpu_that_votes_stays_there(strict, dispatching, monkeypa
     tensor = strict.asarray(X, device=device)  # NumPy refuses to read it
     monkeypatch.setattr(arrays, "lies_on_gpu", lambda _: True)
     monkeypatch.setattr(arrays, "adopt", adopt)
-    monkeypatch.setattr(device_module, "GPU", lambda _: gpu)
-    monkeypatch.setattr(device_module, "WARPS", 2)
-    for module in (classifier_module, votes_module):
-        monkeypatch.setattr(module, "find_device", lambda *_: 0)
+    emulate(monkeypatch, gpu)
     for name in METHODS:
         found = getattr(model, name)(tensor)
         assert found.device == device

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from subsvms.ensemble import _device
 from subsvms.ensemble._device import SOURCE
 
 COMPILER = shutil.which("g++")
@@ -32,8 +33,11 @@ class EmulatedGPU:
         self.folder, self.compiled = Path(folder), {}
         self.adopted = np.zeros(0)  # a table that is in its memory
         self.n_fetched = 0
+        self.lost = False
 
     def working(self):
+        if self.lost:
+            raise RuntimeError("cudaErrorDeviceUninitialized: invalid device context")
         return nullcontext()
 
     def holds(self, array):
@@ -76,6 +80,16 @@ class EmulatedGPU:
             self.compiled[options] = ctypes.CDLL(path)
         library = self.compiled[options]
         return lambda name: lambda grid, block, args, shared_mem=0: launch(library, name, grid, block, args)
+
+
+def emulate(monkeypatch, gpu):
+    """Let SVMs vote on an emulated GPU where "cuda" is asked for."""
+    replaced = {
+        "GPU": lambda _: gpu, "WARPS": 2, "find_own_gpu": lambda _: 0, "has_gpu": lambda: True,
+        "require_extra": lambda *_: None,
+    }  # fmt: skip
+    for name, value in replaced.items():
+        monkeypatch.setattr(_device, name, value)
 
 
 def launch(library, name, grid, block, args):

@@ -6,11 +6,11 @@ block is as large as the memory of the GPU allows; if that turns out to be too m
 
 import re
 import sys
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,15 +43,27 @@ def find_device(device: str, voters: Any, X: Table) -> int | None:
     """
     if device == "cpu":
         return None
-    if not re.fullmatch("auto|cuda(:[0-9]+)?", device):
-        raise InputError(f"device must be 'cpu', 'cuda' or 'auto'; got {device!r}.")
+    reason = explain_refusal(voters, X)
     if device == "auto":
-        return None if explain_refusal(voters, X) or not has_gpu() else find_own_gpu(X)
-    require_extra("Voting on a GPU", "gpu", "cupy")
-    reason = explain_refusal(voters, X) or (None if has_gpu() else "there is no GPU with CUDA here")
+        return None if reason or not has_gpu() else find_own_gpu(X)
+    check_device(device)
     if reason:
         raise InputError(f"device={device!r} is not possible: {reason}; device='cpu' gives the same result.")
     return find_own_gpu(X) if device == "cuda" else int(device.removeprefix("cuda:"))
+
+
+def check_device(device: str) -> None:
+    """Raise an error if a device does not exist, as far as that is known without a table."""
+    if not re.fullmatch("cpu|auto|cuda(:[0-9]+)?", device):
+        raise InputError(f"device must be 'cpu', 'cuda' or 'auto'; got {device!r}.")
+    if device in ("cpu", "auto"):
+        return
+    require_extra("Voting on a GPU", "gpu", "cupy")
+    if not has_gpu():
+        raise InputError(
+            f"device={device!r} is not possible: there is no GPU with CUDA here; device='cpu' gives the same "
+            "result."
+        )
 
 
 def explain_refusal(voters: Any, X: Table) -> str | None:
@@ -156,8 +168,6 @@ class Ballots(NamedTuple):
 class GPUBooth:
     """SVMs in the memory of a GPU, and the steps in which a block of rows is voted on.
 
-    Two threads at most have a block on the GPU: one is copied while the other is voted on.
-
     Parameters
     ----------
     voters : Voters
@@ -165,7 +175,7 @@ class GPUBooth:
     """
 
     def __init__(self, voters: Any, gpu: Any):
-        self.gpu, self.turns = gpu, threading.Semaphore(2)
+        self.gpu = gpu
         self.kernels: dict[np.dtype, Any] = {}  # by the type of the rows
         self.kernel, self.real = voters.kernel, voters.intercept.dtype
         self.n_svms, self.n_pairs, self.n_classes = (
@@ -208,20 +218,21 @@ class GPUBooth:
         """Return how many rows of X a block may have, so that it fits in the free memory."""
         numbers = self.n_svms + self.n_lines + 1
         bytes_per_row = numbers * self.real.itemsize + X.shape[1] * 8 + 24 * self.n_classes + 8
-        return int(np.clip(FREE_SHARE * self.gpu.free_bytes // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
+        try:
+            free = self.gpu.free_bytes
+        except self.gpu.failures as error:
+            raise explain_failure(error) from error
+        return int(np.clip(FREE_SHARE * free // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
 
     def vote(self, X, lines, first, last, bags, votes, oob_votes, start):
         """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
         try:
-            with self.turns, self.gpu.working():
+            with self.gpu.working():
                 self._vote(X, lines, first, last, bags, votes, oob_votes, start)
             return
         except self.gpu.failures as error:
             if not self.gpu.is_out_of_memory(error):
-                reason = str(error).strip().split("\n")[0]
-                raise DeviceError(
-                    f"The GPU failed ({reason}); device='cpu' gives the same result."
-                ) from error
+                raise explain_failure(error) from error
         self.gpu.forget()
         if last - first <= LEAST_ROWS:
             raise DeviceError(
@@ -293,8 +304,16 @@ class GPUBooth:
             whole[first:last] = fetch(part).T
 
 
+def explain_failure(error: Exception) -> DeviceError:
+    """Return what CUDA says, as one sentence."""
+    reason = str(error).strip().split("\n")[0]
+    return DeviceError(f"The GPU failed ({reason}); device='cpu' gives the same result.")
+
+
 class GPU:
     """A GPU, through CuPy.
+
+    Two threads at most have a block on it: one is copied while the other is voted on.
 
     Parameters
     ----------
@@ -307,15 +326,23 @@ class GPU:
         self.cupy, self.device = cupy, cupy.cuda.Device(number)
         self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
         self.failures = (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, MemoryError)
+        self.streams: SimpleQueue = SimpleQueue()  # memory is used again in the stream that it was taken in
+        with self.device:
+            for _ in range(2):
+                self.streams.put(cupy.cuda.Stream(non_blocking=True))
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Make it the current one, with a stream for this thread alone."""
-        with self.device:
-            self.cupy.cuda.get_current_stream().synchronize()  # it fills what is there already
-            with self.cupy.cuda.Stream(non_blocking=True) as stream:
-                yield
-                stream.synchronize()
+        """Make it the current one, with a stream for this thread alone; wait for one."""
+        stream = self.streams.get()
+        try:
+            with self.device:
+                self.cupy.cuda.get_current_stream().synchronize()  # it fills what is there already
+                with stream:
+                    yield
+                    stream.synchronize()
+        finally:
+            self.streams.put(stream)
 
     @property
     def free_bytes(self) -> int:
@@ -369,6 +396,10 @@ def find_booth(voters: Any, number: int) -> GPUBooth:
     weights = voters.lists.value
     key = (id(weights), number)
     if key not in _booths:
-        _booths[key] = GPUBooth(voters, GPU(number))
+        gpu = GPU(number)
+        try:
+            _booths[key] = GPUBooth(voters, gpu)
+        except gpu.failures as error:
+            raise explain_failure(error) from error
         weakref.finalize(weights, _booths.pop, key, None)
     return _booths[key]

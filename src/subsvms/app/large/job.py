@@ -48,7 +48,8 @@ from subsvms.app.tables.hugging_face import find_class_names, is_data_set
 from subsvms.app.tables.labels import Labels
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
-from subsvms.exceptions import InputError, TableError
+from subsvms.ensemble._device import check_device
+from subsvms.exceptions import DeviceError, InputError, TableError
 
 COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
 SHARE = 0.5  # of the free memory that a run in memory may take
@@ -120,6 +121,7 @@ def do_job_in_parts(
     options = replace(options, pool_size=options.pool_size or 0)
     check_possible(where)
     check_engine(engine, scheduler)
+    check_device(device)  # now: without its GPU a run that was stopped keeps what is done
     shared, paths = list_files(where)
     base = shared if base is None else base
     format = find_part_format(paths, options.format)
@@ -272,16 +274,17 @@ def _discard_on_mistake(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _naming_what_is_kept(place: Path) -> Iterator[None]:
-    """Let the message after Ctrl-C name the folder of the parts that are done."""
+    """Let the message after Ctrl-C, or after the loss of a GPU, name the folder of the parts that are done."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, DeviceError) as stop:
         unfinished = place.with_name(place.name + UNFINISHED)
-        if unfinished.exists():
-            raise KeyboardInterrupt(
-                f"what is done is kept in {str(unfinished)!r}, and the same command continues from there"
-            ) from None
-        raise
+        if not unfinished.exists():
+            raise
+        kept = f"what is done is kept in {str(unfinished)!r}, and the same command continues from there"
+        if isinstance(stop, DeviceError):
+            kept = f"{str(stop).removesuffix('.')}, and {kept}, on either device."
+        raise type(stop)(kept) from None
 
 
 def prepare_source(paths: list[Path], base: Path, format: str, options: Options, folder: Path) -> Source:
