@@ -1,9 +1,9 @@
 """Measure a whole job on a GPU, from Parquet to Parquet: its time, the limit of each part, and its memory.
 
-Tables of 20 numbers and a label, of which a tenth is wrong, are corrected in parts by 1000 SVMs from a pool of
-20,000 rows, each job in a new process. "alone" is how fast each part of the work is by itself, on all cores,
-with rows that are in memory: reading, features, votes, judging and writing. Results are written after every
-step, so that a machine that is lost on the way leaves those that are done.
+Tables of 20 numbers and a label, of which a tenth is wrong, are corrected in parts by 1000 SVMs from a pool
+of 20,000 rows, each job in a new process: on threads and on processes of Dask, of which the faster takes the
+larger tables. "alone" is how fast each part of the work is by itself, on all cores: reading, features, votes,
+judging and writing. Results are written after every step: a machine that is lost leaves those that are done.
 
     python -m benchmarks.gpu_job --rows 10000000 100000000          # 30 GB of disk
     python -m benchmarks.gpu_job --rows 100000 1000000 --device cpu --svms 100 --pool 2000
@@ -140,6 +140,7 @@ class Watch:
 
     @contextmanager
     def time(self, name):
+        """Measure what happens in the context."""
         began = time.perf_counter()
         try:
             yield
@@ -189,7 +190,8 @@ def do_job(args, engine):
         walls.wrap(survey, "learn", "learn"), walls.wrap(job, "correct_units", "judge rows"),
         walls.wrap(job, "examine_worst", "worst rows"), walls.wrap(job, "write_folder", "digest the result"),
         watch.wrap_iterator(Source, "read", "read"), watch.wrap(ColumnEncoder, "transform", "features"),
-        watch.wrap(batches, "count_votes", "votes"), watch.wrap(batches.BatchCorrector, "judge_votes", "judge"),
+        watch.wrap(batches, "count_votes", "votes"),
+        watch.wrap(batches.BatchCorrector, "judge_votes", "judge"),
         watch.wrap(parts, "list_issues", "judge"), watch.wrap(parts, "apply_correction", "judge"),
         watch.wrap(parquet.ParquetWriter, "write_table", "write"),
     ]  # fmt: skip
@@ -219,13 +221,11 @@ def make_options(args):
 
 
 def measure_peak():
-    """Return the largest memory of this process and, together with it, of processes that it started, in MiB."""
+    """Return the largest memory of this process, and of the largest that it started, in MiB."""
     import resource
 
-    own, others = (
-        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    return {"process": own / 1024, "largest_worker": others / 1024}
+    who = {"process": resource.RUSAGE_SELF, "largest_worker": resource.RUSAGE_CHILDREN}
+    return {name: resource.getrusage(number).ru_maxrss / 1024 for name, number in who.items()}
 
 
 def do_alone(args):
@@ -259,7 +259,9 @@ def do_alone(args):
 
     works = {
         "read": (lambda i: sum(len(found) for _, found in source.read(units[i])), len(units), None),
-        "features": (lambda _: corrector.features.transform(corrector.as_table(batch)), n_batches, len(batch)),
+        "features": (
+            lambda _: corrector.features.transform(corrector.as_table(batch)), n_batches, len(batch),
+        ),
         "votes": (
             lambda _: batches.count_votes(corrector.voters, X, device=args.device),
             n_batches if args.device != "cpu" else 4, len(batch),

@@ -55,7 +55,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
     ),
     (
         "benchmarks.gpu_job",
-        "--rows 3000 --engines local --device cpu --svms 20 --pool 300 --cores 1 --folder {}/table --results {}",
+        "--rows 3000 --engines local --device cpu --svms 20 --pool 300 --folder {}/table --results {}",
         "",
         "gpu_job.md",
     ),

@@ -274,7 +274,7 @@ def _discard_on_mistake(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _naming_what_is_kept(place: Path) -> Iterator[None]:
-    """Let the message after Ctrl-C, or after the loss of a GPU, name the folder of the parts that are done."""
+    """Let the message after Ctrl-C, or when a GPU is lost, name the folder of the parts that are done."""
     try:
         yield
     except (KeyboardInterrupt, DeviceError) as stop:
