@@ -311,7 +311,9 @@ def as_markdown(found):
         draw = walls["count labels, digest"] + walls["draw"]
         rest = one["seconds"] - draw - walls["learn"] - walls["judge rows"]
         cells = [f"{value:,.1f}" for value in (draw, walls["learn"], walls["judge rows"], rest)]
-        peak = [f"{value:,.0f}" for value in one["peak_mib"].values()]
+        peak = [f"{one['peak_mib']['process']:,.0f}", f"{one['peak_mib']['largest_worker']:,.0f}"]
+        if one["engine"] == "local":
+            peak[1] = "-"
         head = [f"{one['rows']:,}", one["engine"], f"{one['seconds']:,.1f}", f"{one['rows_a_second']:,.0f}"]
         lines.append("| " + " | ".join([*head, *cells, *peak]) + " |")
     if "alone" in found:
