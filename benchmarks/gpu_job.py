@@ -53,6 +53,7 @@ def main():
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=Path("build/gpu_job"), help="of the tables")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--limit", type=int, help="seconds of a step; more, and it is stopped")
     parser.add_argument("--step", help="one job or the parts alone, in this process")
     args = parser.parse_args()
     if args.step:
@@ -91,7 +92,10 @@ def run_step(args, step, n_rows):
     words = [f"--{name}={getattr(args, name)}" for name in ("device", "svms", "pool", "cores", "folder")]
     command = [sys.executable, "-m", "benchmarks.gpu_job", f"--rows={n_rows}", f"--step={step}", *words]
     print(f"{step}: {n_rows:,} rows", flush=True)
-    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    try:
+        ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=args.limit)
+    except subprocess.TimeoutExpired:
+        return {"engine": step, "rows": n_rows, "error": f"stopped after {args.limit} s"}
     if ended.returncode:
         return {"engine": step, "rows": n_rows, "error": f"exit status {ended.returncode}"}
     print(ended.stdout, flush=True)
