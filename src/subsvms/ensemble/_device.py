@@ -327,12 +327,15 @@ class GPU:
         import cupy
 
         self.cupy, self.device = cupy, cupy.cuda.Device(number)
-        self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
         self.failures = (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, MemoryError)
         self.streams: SimpleQueue = SimpleQueue()  # memory is used again in the stream that it was taken in
-        with self.device:
-            for _ in range(2):
-                self.streams.put(cupy.cuda.Stream(non_blocking=True))
+        try:
+            self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
+            with self.device:
+                for _ in range(2):
+                    self.streams.put(cupy.cuda.Stream(non_blocking=True))
+        except self.failures as error:
+            raise explain_failure(error) from error
 
     @contextmanager
     def working(self) -> Iterator[None]:
