@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from subsvms._arrays import take_in
 from subsvms._text import format_value, is_text
 from subsvms.exceptions import InputError
 
@@ -34,6 +35,7 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
+    y = take_in(y)
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":
         raise InputError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
     y = _as_column(y)

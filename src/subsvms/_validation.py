@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
+from subsvms._arrays import take_in
 from subsvms._columns import drop_empty
 from subsvms._text import format_value
 from subsvms._typing import Table
@@ -24,7 +25,7 @@ FAR_APART = 30.0  # exp(-30) is practically zero; with scaled features the expon
 MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
 
 
-def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
+def check_table(estimator: Any, X: Any, *, reset: bool, on_gpu: bool = False) -> Table:
     """Return X as a finite C-ordered float array or CSR matrix; the estimator keeps its column names.
 
     Parameters
@@ -33,7 +34,10 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> Table:
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
     reset : bool
         Whether this is a fit; otherwise the features must be those of the fit.
+    on_gpu : bool
+        Whether an array of another library that lies on a GPU stays there, as an array of CuPy.
     """
+    X = take_in(X, on_gpu=on_gpu)
     check_kind(X)
     try:
         table = check_array(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from subsvms.ensemble import _device
 from subsvms.ensemble._device import SOURCE
 
 COMPILER = shutil.which("g++")
@@ -30,9 +31,17 @@ class EmulatedGPU:
 
     def __init__(self, folder):
         self.folder, self.compiled = Path(folder), {}
+        self.adopted = np.zeros(0)  # a table that is in its memory
+        self.n_fetched = 0
+        self.lost = False
 
     def working(self):
+        if self.lost:
+            raise RuntimeError("cudaErrorDeviceUninitialized: invalid device context")
         return nullcontext()
+
+    def holds(self, array):
+        return np.may_share_memory(array, self.adopted)
 
     def send(self, array):
         return np.ascontiguousarray(array)
@@ -41,6 +50,7 @@ class EmulatedGPU:
         return np.zeros(shape, dtype)
 
     def fetch(self, array):
+        self.n_fetched += 1
         return array
 
     def is_out_of_memory(self, error):
@@ -70,6 +80,16 @@ class EmulatedGPU:
             self.compiled[options] = ctypes.CDLL(path)
         library = self.compiled[options]
         return lambda name: lambda grid, block, args, shared_mem=0: launch(library, name, grid, block, args)
+
+
+def emulate(monkeypatch, gpu):
+    """Let SVMs vote on an emulated GPU where "cuda" is asked for."""
+    replaced = {
+        "GPU": lambda _: gpu, "WARPS": 2, "find_own_gpu": lambda _: 0, "has_gpu": lambda: True,
+        "require_extra": lambda *_: None,
+    }  # fmt: skip
+    for name, value in replaced.items():
+        monkeypatch.setattr(_device, name, value)
 
 
 def launch(library, name, grid, block, args):

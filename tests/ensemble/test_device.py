@@ -1,14 +1,16 @@
 """The vote on a GPU has the bits of the CPU; without a GPU, a C++ compiler builds the same code."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from ensemble.emulated_gpu import COMPILER, EmulatedGPU
+from ensemble.emulated_gpu import COMPILER, EmulatedGPU, emulate
 from scipy import sparse
 
 import subsvms.ensemble._device as device_module
-import subsvms.ensemble._votes as votes_module
 from subsvms import SubSVMClassifier, correct_labels
-from subsvms.ensemble._device import GPUBooth, explain_refusal, find_device, has_gpu
+from subsvms.ensemble._device import GPUBooth, explain_refusal, find_device, find_own_gpu, has_gpu
 from subsvms.ensemble._votes import count_votes, take_voters
 from subsvms.exceptions import DeviceError, InputError
 
@@ -24,9 +26,7 @@ def emulated(tmp_path_factory):
 def gpu(monkeypatch, emulated):
     """Vote on a GPU where "cuda" is asked for, real or emulated."""
     if not has_gpu():
-        monkeypatch.setattr(device_module, "GPU", lambda number: emulated)
-        monkeypatch.setattr(device_module, "WARPS", 2)
-        monkeypatch.setattr(votes_module, "find_device", lambda name, *_: None if name == "cpu" else 0)
+        emulate(monkeypatch, emulated)
 
 
 def make_table(seed, n_rows=90, n_features=5, n_classes=2):
@@ -79,6 +79,16 @@ def test_a_correction_is_the_same_to_the_bit(gpu):
     )
     np.testing.assert_array_equal(cpu.labels, gpu.labels)
     np.testing.assert_array_equal(cpu.label_quality, gpu.label_quality)
+
+
+@needs_gpu
+@pytest.mark.slow
+@pytest.mark.parametrize("ahead", [2, 3])
+def test_reading_further_ahead_changes_no_bit(gpu, monkeypatch, ahead):
+    X, y = make_table(0)
+    voters = SubSVMClassifier(n_estimators=7, random_state=0).fit(X, y).voters_
+    monkeypatch.setattr(device_module, "AHEAD", ahead)
+    assert_same(count_votes(voters, X, device="cuda"), count_votes(voters, X))
 
 
 @needs_gpu
@@ -148,6 +158,38 @@ def test_without_a_gpu_cuda_is_refused_and_auto_takes_the_cpu(monkeypatch):
         find_device("cuda", voters, X)
     with pytest.raises(InputError, match="device must be 'cpu', 'cuda' or 'auto'; got 'gpu'"):
         find_device("gpu", voters, X)
+
+
+class CountingCuPy:
+    """What `find_own_gpu` needs of CuPy, with so many GPUs."""
+
+    def __init__(self, n_gpus):
+        self.cuda = SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: n_gpus))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("n_gpus", "expected"), [(1, [0, 0, 0]), (2, [0, 1, 0]), (4, [0, 1, 2])])
+def test_workers_of_dask_take_turns_with_the_gpus_that_they_see(monkeypatch, tmp_path, n_gpus, expected):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setitem(sys.modules, "cupy", CountingCuPy(n_gpus))
+    assert find_own_gpu() == 0  # outside a worker
+    with (
+        distributed.LocalCluster(
+            n_workers=3,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=None,
+            local_directory=tmp_path,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        names = {worker.name: worker.address for worker in cluster.workers.values()}
+        found = [
+            client.submit(find_own_gpu, workers=[names[number]], pure=False).result() for number in range(3)
+        ]
+    assert found == expected
+    assert find_own_gpu(SimpleNamespace(device=SimpleNamespace(id=3))) == 3  # which holds the table
 
 
 def test_kernels_and_tables_that_a_gpu_does_not_vote_on_are_named():

@@ -53,6 +53,12 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "N_ATTACKS, N_TIGHT, N_SMOOTHED, N_VOTED = 100, 5, 50, 2",
         "certificates.png",
     ),
+    (
+        "benchmarks.gpu_job",
+        "--rows 3000 --engines local --device cpu --svms 20 --pool 300 --folder {}/table --results {}",
+        "",
+        "gpu_job.md",
+    ),
     ("benchmarks.frames", "--rows 300 --runs 1", "", "frames.json"),
     (
         "benchmarks.leaks",

@@ -12,10 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from subsvms._arrays import give_back, name_classes
 from subsvms._labels import check_labels
 from subsvms._progress import CallbackSupportMixin, Progress
 from subsvms._typing import Table
 from subsvms._validation import check_cost, check_table
+from subsvms.ensemble._device import find_device
 from subsvms.ensemble._sampling import draw_subsets, subset_size
 from subsvms.ensemble._training import pose_problem, train_svms
 from subsvms.ensemble._votes import Votes, count_training_votes, count_votes, gather_voters
@@ -278,10 +280,12 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         votes : Votes
-            With `share`, `mean_value`, `counts` and `n_voters`.
+            With `share`, `mean_value`, `counts` and `n_voters`: arrays of NumPy, or of CuPy if X is an array
+            on the GPU that votes.
         """
         check_is_fitted(self)
-        X = check_table(self, X, reset=False)
+        on_gpu = find_device(self.device, self.voters_, X) is not None
+        X = check_table(self, X, reset=False, on_gpu=on_gpu)
         return count_votes(self.voters_, X, n_jobs=effective_n_jobs(self.n_jobs), device=self.device)
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -297,6 +301,9 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        return give_back(self._share(X), X)
+
+    def _share(self, X):
         return self.count_votes(X).share
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -312,11 +319,12 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             For two classes, the share of the second minus that of the first. For more, the share of each
             class minus the largest of the others.
         """
-        share = self.predict_proba(X)
+        share = self._share(X)
         if share.shape[1] == 2:
-            return share[:, 1] - share[:, 0]
-        first, second = -np.partition(-share, 1, axis=1)[:, :2].T[:, :, None]
-        return np.where(share == first, share - second, share - first)
+            return give_back(share[:, 1] - share[:, 0], X)
+        ordered = np.sort(share, axis=1)
+        first, second = ordered[:, -1:], ordered[:, -2:-1]
+        return give_back(np.where(share == first, share - second, share - first), X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class that most SVMs vote for; a tie goes to the class with more training rows.
@@ -330,7 +338,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         winners = self.count_votes(X).winners(self.class_sizes_)
-        return self.classes_[winners]
+        return give_back(name_classes(self.classes_, winners), X)
 
 
 @contextmanager

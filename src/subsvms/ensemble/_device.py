@@ -6,11 +6,11 @@ block is as large as the memory of the GPU allows; if that turns out to be too m
 
 import re
 import sys
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from subsvms.ensemble._rows import HUGE, LINEAR, LN_2, RBF, Rows
 from subsvms.exceptions import DeviceError, InputError
 
 LANES, WARPS = 32, 16  # rows and warps of a block of threads
+AHEAD = 1  # quadruples of terms that are read before they are needed
 MAX_SLOTS = 64  # SVMs whose values a warp keeps in registers, in single precision
 SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
@@ -39,18 +40,31 @@ def find_device(device: str, voters: Any, X: Table) -> int | None:
         "auto" takes a GPU if there is one that can do it. "cuda:1" names one of several.
     voters : Voters
     X : ndarray or CSR matrix
+        Or an array of CuPy: then it is the GPU that holds it.
     """
     if device == "cpu":
         return None
-    if not re.fullmatch("auto|cuda(:[0-9]+)?", device):
-        raise InputError(f"device must be 'cpu', 'cuda' or 'auto'; got {device!r}.")
+    reason = explain_refusal(voters, X)
     if device == "auto":
-        return None if explain_refusal(voters, X) or not has_gpu() else find_own_gpu()
-    require_extra("Voting on a GPU", "gpu", "cupy")
-    reason = explain_refusal(voters, X) or (None if has_gpu() else "there is no GPU with CUDA here")
+        return None if reason or not has_gpu() else find_own_gpu(X)
+    check_device(device)
     if reason:
         raise InputError(f"device={device!r} is not possible: {reason}; device='cpu' gives the same result.")
-    return find_own_gpu() if device == "cuda" else int(device.removeprefix("cuda:"))
+    return find_own_gpu(X) if device == "cuda" else int(device.removeprefix("cuda:"))
+
+
+def check_device(device: str) -> None:
+    """Raise an error if a device does not exist, as far as that is known without a table."""
+    if not re.fullmatch("cpu|auto|cuda(:[0-9]+)?", device):
+        raise InputError(f"device must be 'cpu', 'cuda' or 'auto'; got {device!r}.")
+    if device in ("cpu", "auto"):
+        return
+    require_extra("Voting on a GPU", "gpu", "cupy")
+    if not has_gpu():
+        raise InputError(
+            f"device={device!r} is not possible: there is no GPU with CUDA here; device='cpu' gives the same "
+            "result."
+        )
 
 
 def explain_refusal(voters: Any, X: Table) -> str | None:
@@ -69,10 +83,16 @@ def has_gpu() -> bool:
     return bool(cupy.cuda.is_available())
 
 
-def find_own_gpu() -> int:
-    """Return the GPU of this process: Dask workers on one machine take turns, anyone else takes the first."""
+def find_own_gpu(X: Any = None) -> int:
+    """Return the GPU that holds a table, or that of this process: workers of Dask on one machine take turns.
+
+    They count the GPUs that they see (``CUDA_VISIBLE_DEVICES``); any other process takes the first of them.
+    """
     import cupy
 
+    held = getattr(getattr(X, "device", None), "id", None)
+    if held is not None:
+        return held
     number = 0
     if "distributed" in sys.modules:
         from distributed import get_worker
@@ -121,9 +141,10 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     starts = np.concatenate([[0], np.cumsum(-(-counts // 4))])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     target = starts[place[order]] * 4 + rank
-    weights, places = (np.zeros(4 * (starts[-1] + 1), kind) for kind in (weight.dtype, np.int32))
+    n_read = starts[-1] + AHEAD
+    weights, places = (np.zeros(4 * n_read, kind) for kind in (weight.dtype, np.int32))
     weights[target], places[target] = weight[order], line[order] % chunk * LANES
-    terms = np.zeros(starts[-1] + 1, dtype=[("weight", weight.dtype, 4), ("place", np.int32, 4)])
+    terms = np.zeros(n_read, dtype=[("weight", weight.dtype, 4), ("place", np.int32, 4)])
     terms["weight"], terms["place"] = weights.reshape(-1, 4), places.reshape(-1, 4)
     ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
     return Lists(starts[ends].astype(np.int32), terms)
@@ -149,8 +170,6 @@ class Ballots(NamedTuple):
 class GPUBooth:
     """SVMs in the memory of a GPU, and the steps in which a block of rows is voted on.
 
-    Two threads at most have a block on the GPU: one is copied while the other is voted on.
-
     Parameters
     ----------
     voters : Voters
@@ -158,7 +177,7 @@ class GPUBooth:
     """
 
     def __init__(self, voters: Any, gpu: Any):
-        self.gpu, self.turns = gpu, threading.Semaphore(2)
+        self.gpu = gpu
         self.kernels: dict[np.dtype, Any] = {}  # by the type of the rows
         self.kernel, self.real = voters.kernel, voters.intercept.dtype
         self.n_svms, self.n_pairs, self.n_classes = (
@@ -190,27 +209,33 @@ class GPUBooth:
             self.kernels[dtype] = self.gpu.compile(
                 REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
                 CHUNK=self.chunk, WARPS=WARPS, SLOTS=self.slots, CLASSES=self.n_classes, LANES=LANES,
+                AHEAD=AHEAD,
             )  # fmt: skip
         return self.kernels[dtype](name)
+
+    def find_place(self, X: Any) -> Any:
+        """Return a function that makes arrays for the votes on a table: where the table is."""
+        return self.gpu.zeros if self.gpu.holds(X) else np.empty
 
     def count_rows(self, X: np.ndarray) -> int:
         """Return how many rows of X a block may have, so that it fits in the free memory."""
         numbers = self.n_svms + self.n_lines + 1
         bytes_per_row = numbers * self.real.itemsize + X.shape[1] * 8 + 24 * self.n_classes + 8
-        return int(np.clip(FREE_SHARE * self.gpu.free_bytes // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
+        try:
+            free = self.gpu.free_bytes
+        except self.gpu.failures as error:
+            raise explain_failure(error) from error
+        return int(np.clip(FREE_SHARE * free // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
 
     def vote(self, X, lines, first, last, bags, votes, oob_votes, start):
         """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
         try:
-            with self.turns, self.gpu.working():
+            with self.gpu.working():
                 self._vote(X, lines, first, last, bags, votes, oob_votes, start)
             return
         except self.gpu.failures as error:
             if not self.gpu.is_out_of_memory(error):
-                reason = str(error).strip().split("\n")[0]
-                raise DeviceError(
-                    f"The GPU failed ({reason}); device='cpu' gives the same result."
-                ) from error
+                raise explain_failure(error) from error
         self.gpu.forget()
         if last - first <= LEAST_ROWS:
             raise DeviceError(
@@ -225,11 +250,12 @@ class GPUBooth:
         values = self.compute_values(X[first:last], lines)
         ballots = self.make_ballots(last - first, start and start.take(slice(first, last)))
         self.tally(values, ballots)
-        self.write(ballots, votes, first, last)
+        fetch = (lambda part: part) if self.gpu.holds(X) else self.gpu.fetch
+        self.write(ballots, votes, first, last, fetch)
         if bags is not None:
             ballots = self.make_ballots(last - first, None)
             self.tally(values, ballots, self.mark_out_of_bag(bags, first, last))
-            self.write(ballots, oob_votes, first, last)
+            self.write(ballots, oob_votes, first, last, fetch)
 
     def compute_values(self, X: np.ndarray, lines: np.ndarray) -> Any:
         """Return the decision values of all SVMs on a block of rows, (n_svms, n_rows or a few more)."""
@@ -275,14 +301,22 @@ class GPUBooth:
         counted[self.gpu.send(subset[pointer[first] : pointer[last]]), self.gpu.send(row)] = 0
         return counted
 
-    def write(self, ballots: Ballots, votes: Any, first: int, last: int) -> None:
+    def write(self, ballots: Ballots, votes: Any, first: int, last: int, fetch: Any) -> None:
         """Copy a block's ballots to their place in the table of votes."""
         for part, whole in zip(ballots, votes.arrays.values(), strict=True):
-            whole[first:last] = self.gpu.fetch(part).T
+            whole[first:last] = fetch(part).T
+
+
+def explain_failure(error: Exception) -> DeviceError:
+    """Return what CUDA says, as one sentence."""
+    reason = str(error).strip().split("\n")[0]
+    return DeviceError(f"The GPU failed ({reason}); device='cpu' gives the same result.")
 
 
 class GPU:
     """A GPU, through CuPy.
+
+    Two threads at most have a block on it: one is copied while the other is voted on.
 
     Parameters
     ----------
@@ -293,15 +327,28 @@ class GPU:
         import cupy
 
         self.cupy, self.device = cupy, cupy.cuda.Device(number)
-        self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
         self.failures = (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, MemoryError)
+        self.streams: SimpleQueue = SimpleQueue()  # memory is used again in the stream that it was taken in
+        try:
+            self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
+            with self.device:
+                for _ in range(2):
+                    self.streams.put(cupy.cuda.Stream(non_blocking=True))
+        except self.failures as error:
+            raise explain_failure(error) from error
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Make it the current one, with a stream for this thread alone."""
-        with self.device, self.cupy.cuda.Stream(non_blocking=True) as stream:
-            yield
-            stream.synchronize()
+        """Make it the current one, with a stream for this thread alone; wait for one."""
+        stream = self.streams.get()
+        try:
+            with self.device:
+                self.cupy.cuda.get_current_stream().synchronize()  # it fills what is there already
+                with stream:
+                    yield
+                    stream.synchronize()
+        finally:
+            self.streams.put(stream)
 
     @property
     def free_bytes(self) -> int:
@@ -309,14 +356,21 @@ class GPU:
         with self.device:
             return self.device.mem_info[0] + self.cupy.get_default_memory_pool().free_bytes()
 
-    def send(self, array: np.ndarray) -> Any:
-        """Copy an array to the GPU."""
+    def holds(self, array: Any) -> bool:
+        """Return whether an array is in the memory of a GPU."""
+        return isinstance(array, self.cupy.ndarray)
+
+    def send(self, array: Any) -> Any:
+        """Copy an array to the GPU, if it is not there."""
         with self.device:
+            if self.holds(array):
+                return self.cupy.ascontiguousarray(array)
             return self.cupy.asarray(np.ascontiguousarray(array))
 
     def zeros(self, shape: Any, dtype: Any) -> Any:
         """Return an array of zeros on the GPU."""
-        return self.cupy.zeros(shape, dtype)
+        with self.device:
+            return self.cupy.zeros(shape, dtype)
 
     def fetch(self, array: Any) -> np.ndarray:
         """Copy an array from the GPU."""
@@ -348,6 +402,10 @@ def find_booth(voters: Any, number: int) -> GPUBooth:
     weights = voters.lists.value
     key = (id(weights), number)
     if key not in _booths:
-        _booths[key] = GPUBooth(voters, GPU(number))
+        gpu = GPU(number)
+        try:
+            _booths[key] = GPUBooth(voters, gpu)
+        except gpu.failures as error:
+            raise explain_failure(error) from error
         weakref.finalize(weights, _booths.pop, key, None)
     return _booths[key]

@@ -106,7 +106,7 @@ class Votes:
         >>> votes.winners([10, 20]), votes.winners([10, 20], given=np.array([0, 0]))
         (array([1, 1]), array([0, 1]))
         """
-        return pick_best(self.counts, np.asarray(sizes), given)
+        return pick_best(self.counts, np.asarray(sizes, like=self.counts), given)
 
 
 def pick_best(amounts: np.ndarray, sizes: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
@@ -298,17 +298,18 @@ def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, device, on_progress, 
     """Return votes and out-of-bag votes; without bags the latter are not filled in."""
     n_rows, n_classes = X.shape[0], len(voters.order)
     lines = voters.find_lines(X)
+    gpu = find_device(device, voters, X)
+    shared = None if gpu is None else find_booth(voters, gpu)
+    empty = np.empty if shared is None else shared.find_place(X)
     votes, oob_votes = (
         Votes(
-            np.empty((n_rows, n_classes), np.int32),
-            np.empty((n_rows, n_classes)),
-            np.empty(n_rows, np.int32),
+            empty((n_rows, n_classes), np.int32),
+            empty((n_rows, n_classes), np.float64),
+            empty(n_rows, np.int32),
         )
         for _ in range(2)
     )
 
-    gpu = find_device(device, voters, X)
-    shared = None if gpu is None else find_booth(voters, gpu)
     lanes = lanes or (shared.count_rows(X) if shared else lanes_for(voters))
 
     def work(first, last):

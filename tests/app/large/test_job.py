@@ -9,6 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from ensemble.emulated_gpu import COMPILER, EmulatedGPU, emulate
 from filelock import FileLock
 from large_tables import make_columns, write_files
 from pyarrow import parquet
@@ -23,6 +24,7 @@ from subsvms.app.runs.names import UNDER_WAY
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_file
+from subsvms.ensemble import _device
 from subsvms.exceptions import TableError
 
 N = 1200  # rows, in three files
@@ -293,6 +295,37 @@ def test_a_run_that_failed_continues_where_it_stopped(finished, folder, tmp_path
         do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
     assert any("parts were done before" in stage for stage in stages)
     assert sorted(done) == [0, 1, 2] and not unfinished.exists()
+    assert read_files(tmp_path / "x") == read_files(finished)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs g++")
+@pytest.mark.slow
+def test_a_run_whose_gpu_is_lost_continues_where_it_stopped(finished, folder, tmp_path, monkeypatch):
+    gpu, real, done, failing = EmulatedGPU(tmp_path), passes.do_part, [], True
+    emulate(monkeypatch, gpu)
+
+    def do_part(work, unit):
+        gpu.lost = gpu.lost or (unit.number == 1 and failing)
+        part = real(work, unit)
+        done.append(unit.number)
+        return part
+
+    monkeypatch.setattr(passes, "do_part", do_part)
+    arguments = ["correct", folder, *COMMON, "--output", tmp_path / "x", "--threads", "1", "--device"]
+    stopped, unfinished = run(*arguments, "cuda"), tmp_path / "x.unfinished"
+    message = stopped.output.splitlines()[-1]
+    assert stopped.exit_code == 2 and "Traceback" not in stopped.output
+    assert "The GPU failed (cudaErrorDeviceUninitialized" in message
+    assert f"kept in {str(unfinished)!r}, and the same command continues from there" in message
+    assert done == [0] and (unfinished / "corrected/part-000000.parquet").is_file()
+    monkeypatch.setattr(_device, "has_gpu", lambda: False)
+    refused = run(*arguments, "cuda")
+    assert refused.exit_code == 2 and "there is no GPU with CUDA here" in refused.output
+    assert (unfinished / "corrected/part-000000.parquet").is_file()
+    monkeypatch.setattr(_device, "has_gpu", lambda: True)
+    gpu.lost = failing = False
+    continued = run(*arguments, "cuda")
+    assert continued.exit_code == 0 and sorted(done) == [0, 1, 2]
     assert read_files(tmp_path / "x") == read_files(finished)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from subsvms._progress import announce
 from subsvms.app.large.job import find_part_format, prepare_source
-from subsvms.app.large.parts import name_part, replace_labels
+from subsvms.app.large.parts import name_part, open_parquet, replace_labels
 from subsvms.app.large.sources import Source, name_files, release_memory
 from subsvms.app.large.survey import join_digests
 from subsvms.app.runs.folder import fill_folder, remove_known
@@ -119,8 +119,6 @@ def write_parts(
         As in `write_final`.
     folder : Path
     """
-    from pyarrow import parquet
-
     numbers = {label: number for number, label in enumerate(meaning.classes.tolist())}
     rows = np.array(sorted(labels), dtype=np.int64)
     codes = np.array([numbers[labels[row]] for row in rows.tolist()], dtype=np.int64)
@@ -138,8 +136,7 @@ def write_parts(
                 n_changed += int(np.sum((new != given) & kept))
                 batch = replace_labels(batch, meaning, given, new != given, meaning.name(new))
                 if file is None:
-                    place = folder / name_part(unit.number)
-                    file = stack.enter_context(parquet.ParquetWriter(place, batch.schema))
+                    file = stack.enter_context(open_parquet(folder / name_part(unit.number), batch))
                 file.write_table(batch if kept.all() else batch.filter(kept))
         release_memory()
         announce("writing", unit.first + unit.n_rows, len(source))

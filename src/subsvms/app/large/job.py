@@ -8,6 +8,7 @@ stopped, whatever the reason, continues from there if it is started again.
 import secrets
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -47,7 +48,8 @@ from subsvms.app.tables.hugging_face import find_class_names, is_data_set
 from subsvms.app.tables.labels import Labels
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
-from subsvms.exceptions import InputError, TableError
+from subsvms.ensemble._device import check_device
+from subsvms.exceptions import DeviceError, InputError, TableError
 
 COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
 SHARE = 0.5  # of the free memory that a run in memory may take
@@ -119,6 +121,7 @@ def do_job_in_parts(
     options = replace(options, pool_size=options.pool_size or 0)
     check_possible(where)
     check_engine(engine, scheduler)
+    check_device(device)  # now: without its GPU a run that was stopped keeps what is done
     shared, paths = list_files(where)
     base = shared if base is None else base
     format = find_part_format(paths, options.format)
@@ -166,7 +169,7 @@ def do_job_in_parts(
             announce("writing")
             if summary.model is not None:  # written now, and moved to its place after the folder
                 finally_save.enter_context(saving_model(Model.of(run), summary.model))
-            write_folder(finding, run, summary, place, folder, base, learned.corrector.labels)
+            write_folder(finding, run, summary, place, folder, base, learned.corrector.labels, n_jobs)
     return summary
 
 
@@ -271,16 +274,17 @@ def _discard_on_mistake(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _naming_what_is_kept(place: Path) -> Iterator[None]:
-    """Let the message after Ctrl-C name the folder of the parts that are done."""
+    """Let the message after Ctrl-C, or when a GPU is lost, name the folder of the parts that are done."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, DeviceError) as stop:
         unfinished = place.with_name(place.name + UNFINISHED)
-        if unfinished.exists():
-            raise KeyboardInterrupt(
-                f"what is done is kept in {str(unfinished)!r}, and the same command continues from there"
-            ) from None
-        raise
+        if not unfinished.exists():
+            raise
+        kept = f"what is done is kept in {str(unfinished)!r}, and the same command continues from there"
+        if isinstance(stop, DeviceError):
+            kept = f"{str(stop).removesuffix('.')}, and {kept}, on either device."
+        raise type(stop)(kept) from None
 
 
 def prepare_source(paths: list[Path], base: Path, format: str, options: Options, folder: Path) -> Source:
@@ -320,11 +324,20 @@ def list_notes(run: Run, notes: tuple[str, ...]) -> list[str]:
 
 
 def write_folder(
-    finding: Finding, run: Run, summary: Summary, place: Path, folder: Path, base: Path, labels: Labels
+    finding: Finding,
+    run: Run,
+    summary: Summary,
+    place: Path,
+    folder: Path,
+    base: Path,
+    labels: Labels,
+    n_jobs: int = 1,
 ) -> None:
     """Write what comes after the parts."""
     write_doubtful(finding, folder)
     parts = sorted(path for name in (CORRECTED, ISSUE_PARTS) for path in (folder / name).glob("*.parquet"))
-    digests = {path.relative_to(folder).as_posix(): digest_file(path) for path in parts}
+    names = [path.relative_to(folder).as_posix() for path in parts]
+    with ThreadPoolExecutor(n_jobs) as pool:
+        digests = dict(zip(names, pool.map(digest_file, parts), strict=True))
     report = write_report(summary, run, folder)
     write_record(make_record(run, summary, place, digests, report, base, labels), folder)
