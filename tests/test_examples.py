@@ -1,0 +1,59 @@
+"""The examples of the gallery: each has a title, uses public names only, and draws pictures with titles."""
+
+import ast
+import importlib
+import runpy
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "examples"
+EXAMPLES = sorted(FOLDER.glob("plot_*.py"))
+each_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem[5:])
+
+
+def test_the_gallery_has_a_header_and_more_than_ten_examples():
+    assert (FOLDER / "GALLERY_HEADER.rst").is_file() and len(EXAMPLES) > 10
+
+
+@each_example
+def test_an_example_begins_with_a_title_and_a_paragraph(path):
+    title, line, empty, *paragraph = ast.get_docstring(ast.parse(path.read_text())).splitlines()
+    assert set(line) == {"="} and len(line) == len(title) and empty == "" and paragraph
+
+
+@each_example
+def test_an_example_uses_public_names_only(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "subsvms":
+            assert "._" not in node.module
+            assert {one.name for one in node.names} <= set(importlib.import_module(node.module).__all__)
+        if isinstance(node, ast.Attribute):
+            assert not node.attr.startswith("_"), node.attr
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default::subsvms.exceptions.LabelNoiseWarning")  # part of what is shown
+@each_example
+def test_an_example_runs_and_its_pictures_have_titles(path, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    titles = []
+
+    def show():
+        for number in plt.get_fignums():
+            figure = plt.figure(number)
+            figure.draw_without_rendering()
+            titles.append(
+                [
+                    figure.get_suptitle(),
+                    *(ax.get_title(loc) for ax in figure.axes for loc in ("center", "right")),
+                ]
+            )
+        plt.close("all")
+
+    monkeypatch.setattr(plt, "show", show)
+    runpy.run_path(str(path))
+    assert titles and all(map(any, titles)) and not plt.get_fignums()
