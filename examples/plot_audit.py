@@ -46,8 +46,8 @@ audited = audit.apply(correction)
 print(f"wrong after the audit: {(audited.labels != clean).sum()}")
 
 # %%
-# Fifty answers, three ways to use them
-# -------------------------------------
+# Fifty answers, two ways to use them
+# -----------------------------------
 # A reviewer who looks at the fifty most suspicious labels corrects at most fifty. The audit asks as
 # often.
 

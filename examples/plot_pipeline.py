@@ -39,13 +39,14 @@ y = adversaries.directed_flips(clean, rho=0.75, alpha=1.0, random_state=0).label
 # are dropped, for models with few and with many neighbours. The correction does not depend on the
 # model, so with ``memory`` it is made once for each fold.
 
+cache = TemporaryDirectory()
 pipeline = Pipeline(
     [
         ("correct", LabelCorrector(random_state=0)),
         ("scale", StandardScaler()),
         ("model", KNeighborsClassifier()),
     ],
-    memory=(cache := TemporaryDirectory()).name,
+    memory=cache.name,
 )
 neighbours = [1, 5, 25]
 grid = [

@@ -71,8 +71,8 @@ by_classifier = correct_labels(np.array(texts, dtype=object), given, estimator=o
 # %%
 # What is left
 # ------------
-# All three find most of the wrong labels. None finds all: a sentence such as "Compute the expected
-# value" would be at home in more than one place.
+# All three find most of the wrong labels. None finds all: some sentences could stand in more than
+# one of the three.
 
 judges = {"words": by_words, "embeddings": by_embeddings, "own classifier": by_classifier}
 missed = [((judge.labels != clean) & (given != clean)).sum() for judge in judges.values()]

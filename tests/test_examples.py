@@ -5,6 +5,7 @@ import importlib
 import runpy
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "examples"
@@ -36,24 +37,19 @@ def test_an_example_uses_public_names_only(path):
 @pytest.mark.filterwarnings("default::subsvms.exceptions.LabelNoiseWarning")  # part of what is shown
 @each_example
 def test_an_example_runs_and_its_pictures_have_titles(path, monkeypatch):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     titles = []
 
     def show():
-        for number in plt.get_fignums():
-            figure = plt.figure(number)
-            figure.draw_without_rendering()
-            titles.append(
-                [
-                    figure.get_suptitle(),
-                    *(ax.get_title(loc) for ax in figure.axes for loc in ("center", "right")),
-                ]
-            )
+        titles.extend(list_titles(plt.figure(number)) for number in plt.get_fignums())
         plt.close("all")
 
+    plt.switch_backend("Agg")
     monkeypatch.setattr(plt, "show", show)
     runpy.run_path(str(path))
     assert titles and all(map(any, titles)) and not plt.get_fignums()
+
+
+def list_titles(figure):
+    figure.draw_without_rendering()
+    places = ("center", "right")
+    return [figure.get_suptitle(), *(ax.get_title(place) for ax in figure.axes for place in places)]
