@@ -73,8 +73,8 @@ plt.show()
 # %%
 # Where it looked, and what it changed
 # ------------------------------------
-# Questions are drawn partly at random, everywhere; that is what the guarantee rests on. Most of
-# them lie where labels are suspicious.
+# Rows above the dashed line are "high". Questions are drawn partly at random, everywhere: that is what
+# the guarantee rests on. Most of them lie where labels are suspicious.
 
 figure, ax = plt.subplots(figsize=(6, 5.6), layout="constrained")
 action = audited.action
@@ -84,7 +84,7 @@ ax.scatter(*X[action == "audited"].T, s=16, color="#0072B2", label="changed unse
 ax.scatter(*X[action == "verified"].T, s=34, color="#D55E00", marker="^", label="asked")
 ax.scatter(*X[still].T, s=40, facecolors="none", edgecolors="black", linewidths=0.8, label="wrong in the end")
 ax.plot([0, 1], [1, 0], color="black", linewidth=0.8, linestyle="--")
-ax.set(xlabel="first column", ylabel="second column", title="“high” lies above the dashed line")
+ax.set(xlabel="first column", ylabel="second column", title="The audit found where the wrong labels lie")
 ax.legend(loc="lower left", framealpha=1)
 plt.show()
 

@@ -45,11 +45,11 @@ accuracy = {
 # %%
 # The picture
 # -----------
-# The average and the worst over all settings, as in the paper.
+# The average and the worst over all settings, as in the paper; thin lines are single settings.
 
 figure, axes = plt.subplots(2, 1, figsize=(6, 6.8), sharex=True, sharey=True, layout="constrained")
 for ax, balanced in zip(axes, (True, False), strict=True):
-    ax.plot(votes, accuracy[balanced].T, color="0.85", linewidth=0.8)
+    ax.plot(votes, accuracy[balanced].T, color="0.8", linewidth=0.8)
     ax.plot(votes, accuracy[balanced].mean(axis=0), "o-", color="#0072B2", label="average case")
     ax.plot(votes, accuracy[balanced].min(axis=0), "s--", color="#D55E00", label="worst case")
     ax.set(ylabel="share of right labels", ylim=(0, 1.02))

@@ -66,7 +66,7 @@ by_embeddings = correct_labels(embeddings, given, random_state=0)
 # Any pipeline with ``predict_proba`` can judge instead of SVMs, and it gets the texts as they are.
 
 own = make_pipeline(TfidfVectorizer(stop_words="english"), ComplementNB())
-by_classifier = correct_labels(np.array(texts, dtype=object), given, estimator=own, random_state=0)
+by_classifier = correct_labels(texts, given, estimator=own, random_state=0)
 
 # %%
 # What is left
