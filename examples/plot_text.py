@@ -84,6 +84,6 @@ names = ["as given", *judges]
 ax.barh(names, [n_given, *missed], color="#0072B2", label="wrong from the start")
 ax.barh(names, [0, *harmed], left=[n_given, *missed], color="#D55E00", hatch="//", label="made wrong")
 ax.invert_yaxis()
-ax.set(xlabel="wrong labels", title=f"Of {n_given} wrong labels, {min(missed)} to {max(missed)} are left")
+ax.set(xlabel="wrong labels", title=f"Of {n_given} wrong labels, {min(missed)} to {max(missed)} are missed")
 ax.legend(loc="lower right")
 plt.show()
