@@ -6,6 +6,8 @@ A model that you already have can judge the labels, if it judges rows that it wa
 This example shows how, and what goes wrong if it has seen them.
 """
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -31,7 +33,8 @@ unseen = cross_val_predict(forest, X, given, method="predict_proba")
 # without features the rule cannot check whether the rows that it would change differ from those
 # that they would join.
 
-correction = correct_labels(unseen, given, estimator="probabilities")
+with warnings.catch_warnings(action="ignore"):  # the note is also a warning
+    correction = correct_labels(unseen, given, estimator="probabilities")
 print(correction)
 print(*correction.notes)
 print(f"wrong before: {(given != clean).sum()}, wrong after: {(correction.labels != clean).sum()}")
