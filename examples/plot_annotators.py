@@ -84,6 +84,7 @@ for ax, who in zip(axes.flat, people.index, strict=True):
     rows = annotator == who
     NoiseMatrixDisplay.from_predictions(correction.labels[rows], frame["tone"][rows], ax=ax, colorbar=False)
     ax.set(title=who, xlabel="", ylabel="")
+figure.suptitle("Cleo errs in one direction, Ben and Dan in both")
 figure.supxlabel("label given")
 figure.supylabel("label after the correction")
 plt.show()
