@@ -15,7 +15,7 @@ from subsvms import adversaries, correct_labels
 from subsvms.displays import NoiseMatrixDisplay
 
 digits = load_digits()
-clean = digits.target
+X, clean = digits.data[:1200], digits.target[:1200]
 
 
 def mix_up(*pairs):
@@ -32,7 +32,7 @@ def mix_up(*pairs):
 # Each line of the picture is a true class. Only the pixels and the given labels were looked at.
 
 given = mix_up((4, 9, 0.33))
-correction = correct_labels(digits.data, given, random_state=0)
+correction = correct_labels(X, given, random_state=0)
 print(correction)
 
 figure, ax = plt.subplots(figsize=(6, 5.6), layout="constrained")
@@ -62,7 +62,7 @@ print(f"wrong before: {(given != clean).sum()}, wrong after: {left.sum()}")
 # Now three classes are mixed up, each with one other. What the rule changes, and what it leaves:
 
 given = mix_up((1, 7, 0.25), (3, 8, 0.2), (4, 9, 0.33))
-several = correct_labels(digits.data, given, random_state=0)
+several = correct_labels(X, given, random_state=0)
 wrong = given != clean
 print(f"wrong before: {wrong.sum()}, wrong after: {(several.labels != clean).sum()}")
 
