@@ -153,12 +153,12 @@ def certify(
     parts = {}
 
     def work(first, last, weights):
-        parts[first] = _certify_weights(committee, weights, n_carriers)
+        parts[first] = certify_weights(committee, weights, n_carriers)
 
     committee.visit(work, X, rows=rows, on_progress=on_progress)
     if not parts:
         nothing = Weights(np.zeros((0, len(committee.labels_))), np.zeros(0), np.zeros(0, int))
-        return _certify_weights(committee, nothing, n_carriers)
+        return certify_weights(committee, nothing, n_carriers)
     columns = zip(*(vars(parts[first]).values() for first in sorted(parts)), strict=True)
     return ExactCertificate(*map(np.concatenate, columns))
 
@@ -173,7 +173,7 @@ def check_committee(committee: Any) -> None:
     check_is_fitted(committee)
 
 
-def _certify_weights(committee: LinearCommittee, weights: Weights, n_carriers: int) -> ExactCertificate:
+def certify_weights(committee: LinearCommittee, weights: Weights, n_carriers: int) -> ExactCertificate:
     """Return the certificate of one block of rows."""
     from subsvms.certificates._compiled import flips  # here: importing numba takes a while
 
@@ -270,7 +270,7 @@ def find_turning_flips(committee: LinearCommittee, row: int) -> LabelFlips | Non
     found = []
     committee.visit(lambda first, last, weights: found.append(weights), rows=[row])
     weights = found[0]
-    certificate = _certify_weights(committee, weights, 0)
+    certificate = certify_weights(committee, weights, 0)
     if certificate.verdicts[0] < 0:
         return None
     verdict, rival = int(certificate.verdicts[0]), int(certificate.rivals[0])

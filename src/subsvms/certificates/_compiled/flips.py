@@ -81,3 +81,21 @@ def certify_block(a, labels, sizes, scores, verdicts, slack, withstands, rivals)
             m = count_below(gain, margin - slack[x], part)
             if m < withstands[x] or (m == withstands[x] and margin < nearest):
                 withstands[x], rivals[x], nearest = m, c, margin
+
+
+@compiled
+def fill_shares(a, labels, sizes, scores, verdict, slack, unit, units):
+    """Set units[i] to the share of a margin that changing label i takes, rounded up to whole units.
+
+    Among several classes it is the largest share over the rivals. More than all of a margin is all of it.
+    """
+    gain = np.empty(len(a))
+    units[:] = 0
+    for c in range(len(sizes)):
+        if c == verdict:
+            continue
+        fill_gains(a, labels, sizes, verdict, c, gain)
+        scale = unit / (scores[verdict] - scores[c] - slack)
+        for i in range(len(a)):
+            share = np.int64(np.ceil(min(max(gain[i] * scale, 0.0), unit)))
+            units[i] = max(units[i], share)
