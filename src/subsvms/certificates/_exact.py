@@ -72,10 +72,6 @@ class ExactCertificate:
     carriers: np.ndarray
     carried: np.ndarray
 
-    def take(self, rows: Any) -> "ExactCertificate":
-        """Return the certificate of some of the rows, given by their places."""
-        return ExactCertificate(**{name: values[rows] for name, values in vars(self).items()})
-
 
 @dataclass(frozen=True)
 class LabelFlips:
@@ -150,16 +146,22 @@ def certify(
     check_committee(committee)
     check_count("n_carriers", n_carriers, least=0)
     n_carriers = min(n_carriers, len(committee.labels_))
-    parts = {}
+    blocks = {}
 
     def work(first, last, weights):
-        parts[first] = certify_weights(committee, weights, n_carriers)
+        blocks[first] = certify_weights(committee, weights, n_carriers)
 
     committee.visit(work, X, rows=rows, on_progress=on_progress)
-    if not parts:
-        nothing = Weights(np.zeros((0, len(committee.labels_))), np.zeros(0), np.zeros(0, int))
-        return certify_weights(committee, nothing, n_carriers)
-    columns = zip(*(vars(parts[first]).values() for first in sorted(parts)), strict=True)
+    return join_blocks(committee, blocks, n_carriers)
+
+
+def join_blocks(
+    committee: LinearCommittee, blocks: dict[int, ExactCertificate], n_carriers: int
+) -> ExactCertificate:
+    """Return one certificate of blocks of rows, given by the number of their first row."""
+    nothing = Weights(np.zeros((0, len(committee.labels_))), np.zeros(0), np.zeros(0, int))
+    parts = [certify_weights(committee, nothing, n_carriers), *(blocks[first] for first in sorted(blocks))]
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
     return ExactCertificate(*map(np.concatenate, columns))
 
 
@@ -187,12 +189,8 @@ def certify_weights(committee: LinearCommittee, weights: Weights, n_carriers: in
     margins = scores[each, verdicts] - scores[each, rivals]
     carriers = np.full((len(each), n_carriers), -1)
     carried = np.zeros((len(each), n_carriers))
-    for x in each if n_carriers else ():
-        gain = find_gains(committee, weights.a[x], verdicts[x], rivals[x])
-        best = take_largest(gain, n_carriers)
-        best = best[gain[best] > 0]
-        carriers[x, : len(best)] = best
-        carried[x, : len(best)] = gain[best] / margins[x] if margins[x] > 0 else 0.0
+    if n_carriers:
+        flips.find_carriers(weights.a, labels, sizes, verdicts, rivals, margins, carriers, carried)
     voted = weights.n_voters > 0
     return ExactCertificate(np.where(voted, verdicts, -1), withstands, margins, rivals, carriers, carried)
 

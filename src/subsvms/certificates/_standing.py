@@ -12,11 +12,11 @@ gives a bound as well,
 
     sum_x (1 - theta_x) + the m largest of (sum_x theta_x h_i(x))_i, added up,
 
-so it need not be solved to the end to be true. Here theta is the same for all rows of a group: those with one
-verdict that withstand about the same number of changes. Then the sums of h_i over each group are all that is
-kept of any number of rows, and one pass over blocks of rows is enough. theta takes a fixed number of projected
-subgradient steps and the best is kept. Verdicts that withstand m changes each are not in the sum: they stand
-in any case. Shares are rounded up to whole numbers of a unit, so threads may add them in any order.
+so it need not be solved to the end to be true. Here theta is the same for all rows of a group: those with
+one verdict that withstand about the same number of changes. Then the sums of h_i over each group are all that
+is kept of any number of rows, and one pass over blocks of rows is enough. theta takes a fixed number of
+projected subgradient steps and the best is kept. Verdicts that withstand m changes each are not in the sum:
+they stand in any case. Shares are rounded up to whole units, so threads may add them in any order.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,14 @@ from subsvms._labels import as_list
 from subsvms._numbers import check_count
 from subsvms._typing import OnProgress
 from subsvms._validation import check_rows
-from subsvms.certificates._exact import bound_rounding, certify_weights, check_committee, take_largest
+from subsvms.certificates._exact import (
+    ExactCertificate,
+    bound_rounding,
+    certify_weights,
+    check_committee,
+    join_blocks,
+    take_largest,
+)
 from subsvms.ensemble import LinearCommittee
 from subsvms.ensemble._committee import score_classes
 from subsvms.exceptions import InputError
@@ -101,29 +108,55 @@ def count_standing(
     >>> count_standing(committee, 10).n_standing, count_standing(committee, 50).n_standing
     (535, 414)
     """
+    return certify_together(committee, n_flips, rows=rows, suggested=suggested, on_progress=on_progress)[1]
+
+
+def certify_together(
+    committee: LinearCommittee,
+    n_flips: int,
+    *,
+    rows: Any = None,
+    suggested: Any = None,
+    n_carriers: int = 0,
+    on_progress: OnProgress | None = None,
+) -> tuple[ExactCertificate, Standing]:
+    """Return in one pass what `certify` and `count_standing` say about training rows.
+
+    Examples
+    --------
+    >>> from subsvms.ensemble import LinearCommittee
+    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
+    >>> y = np.repeat(["low", "high"], 10)
+    >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
+    >>> certificate, standing = certify_together(committee, 4, rows=[5, 8, 12], n_carriers=1)
+    >>> certificate.withstands, certificate.carriers[:, 0], standing.n_standing
+    (array([5, 1, 2]), array([ 6,  9, 10]), 1)
+    """
     check_committee(committee)
     check_count("n_flips", n_flips, least=0)
+    check_count("n_carriers", n_carriers, least=0)
     n_samples = len(committee.labels_)
+    n_carriers = min(n_carriers, n_samples)
     asked = np.arange(n_samples) if rows is None else np.atleast_1d(check_rows(rows, n_samples))
     wanted = None if suggested is None else _number_labels(suggested, committee.classes_, len(asked))
     shares = _Shares(committee, n_flips)
-    n_agreeing, n_safe, lock = 0, 0, Lock()
+    blocks = {}
+
+    def agree(found, first, last):
+        agreeing = found.verdicts >= 0
+        return agreeing if wanted is None else agreeing & (found.verdicts == wanted[first:last])
 
     def work(first, last, weights):
-        nonlocal n_agreeing, n_safe
-        found = certify_weights(committee, weights, 0)
-        agreeing = found.verdicts >= 0
-        if wanted is not None:
-            agreeing &= found.verdicts == wanted[first:last]
-        safe = agreeing & (found.withstands >= n_flips)
-        with lock:
-            n_agreeing, n_safe = n_agreeing + int(agreeing.sum()), n_safe + int(safe.sum())
-        shares.add(weights, found, np.flatnonzero(agreeing & ~safe & (found.withstands > 0)))
+        blocks[first] = found = certify_weights(committee, weights, n_carriers)
+        doubtful = agree(found, first, last) & (found.withstands > 0) & (found.withstands < n_flips)
+        shares.add(weights, found, np.flatnonzero(doubtful))
 
     committee.visit(work, rows=asked, on_progress=on_progress)
-    n_doubtful = int(shares.n_rows.sum())
-    n_turned = bound_turned(shares.sums / UNIT, shares.n_rows, n_flips)
-    return Standing(len(asked), n_flips, n_agreeing, n_safe + n_doubtful - n_turned)
+    certificate = join_blocks(committee, blocks, n_carriers)
+    agreeing = agree(certificate, 0, len(asked))
+    n_safe = int(np.sum(agreeing & (certificate.withstands >= n_flips)))
+    n_left = int(shares.n_rows.sum()) - bound_turned(shares.sums / UNIT, shares.n_rows, n_flips)
+    return certificate, Standing(len(asked), n_flips, int(agreeing.sum()), n_safe + n_left)
 
 
 class _Shares:
@@ -140,12 +173,16 @@ class _Shares:
         """Add some rows of a block, whose certificate was found."""
         from subsvms.certificates._compiled import flips  # here: importing numba takes a while
 
+        if len(doubtful) == 0:
+            return
         labels, sizes = self.committee.labels_, self.committee.class_sizes_
         scores = score_classes(weights, labels, sizes)
         slack = bound_rounding(self.committee, weights)
         units = np.empty(len(labels), dtype=np.int64)
         for x in doubtful:
-            flips.fill_shares(weights.a[x], labels, sizes, scores[x], found.verdicts[x], slack[x], UNIT, units)
+            flips.fill_shares(
+                weights.a[x], labels, sizes, scores[x], found.verdicts[x], slack[x], UNIT, units
+            )
             group = found.verdicts[x] * self.n_bins + found.withstands[x] * self.n_bins // self.n_flips
             with self.lock:
                 self.sums[group] += units

@@ -28,9 +28,10 @@ from subsvms.ensemble._votes import pick_best
 
 def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return what the verdict compares, of shape (n_rows, n_classes): S_c, or S_c / n_c for two classes."""
-    # NumPy adds up in another order where memory is laid out differently, as it may be for a single row.
-    parts = (np.ascontiguousarray(weights.a[:, labels == c]) for c in range(len(sizes)))
-    sums = np.stack([part.sum(axis=1) for part in parts], axis=1)
+    from subsvms.ensemble._compiled import linear  # here: importing numba takes a while
+
+    sums = np.zeros((len(weights.a), len(sizes)))
+    linear.sum_classes(weights.a, labels, sums)  # unlike NumPy's, the order of this sum is always the same
     return sums / sizes if len(sizes) == 2 else sums
 
 
@@ -87,9 +88,9 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Besides the table and 8 n_estimators s^2 bytes for the members, four times that while it is fitted, each thread
-    takes up to 192 MiB for blocks of weights, and more only if 8 rows of n_samples numbers are larger than
-    64 MiB.
+    Besides the table and 8 n_estimators s^2 bytes for the members, four times that while it is fitted, each
+    thread takes up to 192 MiB for blocks of weights, and more only if 8 rows of n_samples numbers are larger
+    than 64 MiB.
 
     Examples
     --------

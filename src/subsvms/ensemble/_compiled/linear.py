@@ -26,10 +26,20 @@ def weigh_block(kernels, subsets, places, inverses, counted, scratch, weights, m
                 own[i, b] = kernels[line, b] + 1.0
         for i in range(0, width, 4):
             q, r, s = (i + 1) * width, (i + 2) * width, (i + 3) * width
-            four_sums(own, inverse, i * width, q, r, s, solved[i], solved[i + 1], solved[i + 2], solved[i + 3])
+            four_sums(
+                own, inverse, i * width, q, r, s, solved[i], solved[i + 1], solved[i + 2], solved[i + 3]
+            )
         for i in range(size):
             row = subsets[j, i]
             for b in range(n_lanes):
                 w = solved[i, b] * counted[j, b]
                 weights[row, b] += w
                 mass[b] += abs(w)
+
+
+@compiled
+def sum_classes(a, labels, sums):
+    """Add the weights of the labels of each class to `sums`, row by row."""
+    for x in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            sums[x, labels[i]] += a[x, i]
