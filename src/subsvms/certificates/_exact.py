@@ -175,12 +175,14 @@ def check_committee(committee: Any) -> None:
     check_is_fitted(committee)
 
 
-def certify_weights(committee: LinearCommittee, weights: Weights, n_carriers: int) -> ExactCertificate:
-    """Return the certificate of one block of rows."""
+def certify_weights(
+    committee: LinearCommittee, weights: Weights, n_carriers: int, scores: np.ndarray | None = None
+) -> ExactCertificate:
+    """Return the certificate of one block of rows; what `score_classes` returned is not computed again."""
     from subsvms.certificates._compiled import flips  # here: importing numba takes a while
 
     labels, sizes = committee.labels_, committee.class_sizes_
-    scores = score_classes(weights, labels, sizes)
+    scores = score_classes(weights, labels, sizes) if scores is None else scores
     verdicts = pick_best(scores, sizes)
     withstands, rivals = np.zeros((2, len(verdicts)), dtype=np.int64)
     slack = bound_rounding(committee, weights)

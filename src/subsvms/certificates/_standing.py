@@ -147,9 +147,10 @@ def certify_together(
         return agreeing if wanted is None else agreeing & (found.verdicts == wanted[first:last])
 
     def work(first, last, weights):
-        blocks[first] = found = certify_weights(committee, weights, n_carriers)
+        scores = score_classes(weights, committee.labels_, committee.class_sizes_)
+        blocks[first] = found = certify_weights(committee, weights, n_carriers, scores)
         doubtful = agree(found, first, last) & (found.withstands > 0) & (found.withstands < n_flips)
-        shares.add(weights, found, np.flatnonzero(doubtful))
+        shares.add(weights, scores, found, np.flatnonzero(doubtful))
 
     committee.visit(work, rows=asked, on_progress=on_progress)
     certificate = join_blocks(committee, blocks, n_carriers)
@@ -169,14 +170,11 @@ class _Shares:
         self.sums = np.zeros((n_classes * self.n_bins, len(committee.labels_)), dtype=np.int64)
         self.n_rows = np.zeros(len(self.sums), dtype=np.int64)
 
-    def add(self, weights, found, doubtful):
+    def add(self, weights, scores, found, doubtful):
         """Add some rows of a block, whose certificate was found."""
         from subsvms.certificates._compiled import flips  # here: importing numba takes a while
 
-        if len(doubtful) == 0:
-            return
         labels, sizes = self.committee.labels_, self.committee.class_sizes_
-        scores = score_classes(weights, labels, sizes)
         slack = bound_rounding(self.committee, weights)
         units = np.empty(len(labels), dtype=np.int64)
         for x in doubtful:

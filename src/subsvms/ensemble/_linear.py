@@ -185,8 +185,8 @@ def visit_weights(
         )
         n_voters = counted[:, : last - first].sum(axis=0, dtype=np.int64)
         share = 1.0 / np.maximum(n_voters, 1)
-        a = np.ascontiguousarray(weights[:, : last - first].T)
-        a *= share[:, None]
+        a = np.empty((last - first, members.n_samples))
+        linear.fill_rows(weights, share, a)
         work(first, last, Weights(a, mass[: last - first] * share, n_voters))
 
     run_pieces(weigh, X.shape[0], lanes, n_jobs, on_progress)

@@ -38,6 +38,17 @@ def weigh_block(kernels, subsets, places, inverses, counted, scratch, weights, m
 
 
 @compiled
+def fill_rows(weights, share, a):
+    """Set each line of `a` to a lane of `weights` times its share, a few lines of `weights` at a time."""
+    n = a.shape[1]
+    for first in range(0, n, 16):
+        last = min(first + 16, n)
+        for x in range(a.shape[0]):
+            for i in range(first, last):
+                a[x, i] = weights[i, x] * share[x]
+
+
+@compiled
 def sum_classes(a, labels, sums):
     """Add the weights of the labels of each class to `sums`, row by row."""
     for x in range(a.shape[0]):
