@@ -4,8 +4,8 @@
 
 Tables of benchmarks/quality.py (SUBSVMS_DATA) and made ones get uniform flips of a tenth of their labels, and
 are written as CSV files. `subsvms correct` runs on each in this process, on one thread, with and without
-`find_carriers`, in turn. The seconds are those of the processor, at the median; the first run of each kind,
-which compiles, is not counted. `confirmed` are the changes that the second judge agrees with, and at least so
+`find_carriers`, in turn. The seconds are those of the processor, at the median; a run on a small table compiles
+everything before. Finished tables are not repeated. `confirmed` are the changes that the second judge agrees with, and at least so
 many `stand` whatever labels are `chosen`. `python -m benchmarks.certificates report` puts this on its page.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from benchmarks.ordinary import make
+from benchmarks.ordinary import append_lines, find_done, make
 from benchmarks.quality import load
 from subsvms import adversaries
 from subsvms.app.runs import job  # private: a user cannot switch carriers off
@@ -29,6 +29,9 @@ from subsvms.app.runs.options import Options
 RESULTS = Path(__file__).parent / "results"
 MADE = ("clusters, 5,000", "clusters, 20,000")
 NAMES = ("breast cancer", "splice", "a1a", "svmguide1", "mushrooms", *MADE)
+COLUMNS = (
+    "data", "labels", "changes", "confirmed", "chosen", "stand", "seconds without", "seconds with", "ratio"
+)  # fmt: skip
 SEED = 0
 
 
@@ -61,21 +64,19 @@ def measure(name, path, n_runs):
     find_carriers = job.find_carriers
     seconds = {"with": [], "without": []}
     try:
-        for i in range(n_runs + 1):
+        for _ in range(n_runs):
             for key, find in (("without", lambda *args, **options: None), ("with", find_carriers)):
                 taken, found = run(path, find)
-                seconds[key] += [taken] if i else []
+                seconds[key].append(taken)
     finally:
         job.find_carriers = find_carriers
     without, all_of_it = (float(np.median(seconds[key])) for key in ("without", "with"))
-    line = {
-        "data": name, "labels": sum(1 for _ in path.open()) - 1, "changes": found.standing.n_rows,
-        "confirmed": found.standing.n_agreeing, "chosen": found.standing.n_flips,
-        "stand": found.standing.n_standing, "seconds without": round(without, 2),
-        "seconds with": round(all_of_it, 2), "ratio": round(all_of_it / without, 2),
-    }  # fmt: skip
-    print(line, flush=True)
-    return line
+    standing = found.standing
+    values = (
+        name, sum(1 for _ in path.open()) - 1, standing.n_rows, standing.n_agreeing, standing.n_flips,
+        standing.n_standing, round(without, 2), round(all_of_it, 2), round(all_of_it / without, 2),
+    )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def main(words=None):
@@ -85,9 +86,13 @@ def main(words=None):
     parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args(words)
     warnings.simplefilter("ignore")
+    target = args.results / "certificates_cost.csv"
+    todo = [name for name in args.only if (name,) not in find_done(target, COLUMNS[:1])]
     with tempfile.TemporaryDirectory() as folder:
-        lines = [measure(name, Path(folder) / "table.csv", args.runs) for name in args.only]
-    pd.DataFrame(lines).to_csv(args.results / "certificates_cost.csv", index=False, lineterminator="\n")
+        path = Path(folder) / "table.csv"
+        if todo:
+            measure("breast cancer", path, 1)
+        append_lines(target, COLUMNS, (measure(name, path, args.runs) for name in todo))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from subsvms.correction._result import Correction
 from subsvms.ensemble import LinearCommittee
 
 MOST_LABELS = 20_000
-N_MEMBERS = 100  # 300 withstand up to twice as many labels, and take three times as long
+N_MEMBERS = 100  # 300 would withstand more labels, and take about twice as long
 N_CARRIERS = 5
 CHOSEN_SHARE, MOST_CHOSEN = 0.01, 50  # labels that an adversary may choose, of all labels and in number
 

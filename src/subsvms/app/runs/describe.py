@@ -193,8 +193,8 @@ def describe_standing(run: Run, carriers: Carriers | None) -> str:
         if run.tally.n_flagged == 0:
             return ""
         return (
-            "Which labels carry each suggestion, how many would have to be wrong for it to turn, and how many "
-            f"suggestions would stand together, is computed for tables of up to {MOST_LABELS:,} labels."
+            "Which labels carry each suggestion, how many would have to be wrong for it to turn, and how "
+            f"many suggestions would stand together, is computed for tables of up to {MOST_LABELS:,} labels."
         )
     found = carriers.standing
     if found is None or found.n_rows < 2:  # what there is to say is beside the row
