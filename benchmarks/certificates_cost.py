@@ -4,9 +4,10 @@
 
 Tables of benchmarks/quality.py (SUBSVMS_DATA) and made ones get uniform flips of a tenth of their labels, and
 are written as CSV files. `subsvms correct` runs on each in this process, on one thread, with and without
-`find_carriers`, in turn. The seconds are those of the processor, at the median; a run on a small table compiles
-everything before. Finished tables are not repeated. `confirmed` are the changes that the second judge agrees with, and at least so
-many `stand` whatever labels are `chosen`. `python -m benchmarks.certificates report` puts this on its page.
+`find_carriers`, in turn. The seconds are those of the processor, at the median; a run on a small table, which
+compiles, comes before. Finished tables are not repeated. `confirmed` are the changes that the second judge
+agrees with, and at least so many `stand` whatever labels are `chosen`. `python -m benchmarks.certificates
+report` puts the lines on its page.
 """
 
 import argparse
