@@ -38,8 +38,7 @@ from sklearn.utils.validation import check_is_fitted
 from subsvms._numbers import check_count
 from subsvms._typing import OnProgress
 from subsvms.ensemble import LinearCommittee
-from subsvms.ensemble._committee import score_classes
-from subsvms.ensemble._linear import Weights
+from subsvms.ensemble._linear import Weights, score_classes
 from subsvms.ensemble._votes import pick_best
 from subsvms.exceptions import InputError
 
@@ -213,6 +212,17 @@ def find_gains(committee: LinearCommittee, a: np.ndarray, verdict: int, rival: i
     gain = np.empty(len(a))
     flips.fill_gains(a, committee.labels_, committee.class_sizes_, verdict, rival, gain)
     return gain
+
+
+def find_shares(
+    committee: LinearCommittee, a: np.ndarray, scores: np.ndarray, verdict: int, slack: float, unit: float
+) -> np.ndarray:
+    """Return which share of the margin of one verdict each changed label can take, in whole units."""
+    from subsvms.certificates._compiled import flips
+
+    units = np.empty(len(a), dtype=np.int64)
+    flips.fill_shares(a, committee.labels_, committee.class_sizes_, scores, verdict, slack, unit, units)
+    return units
 
 
 def take_largest(values: np.ndarray, n: int) -> np.ndarray:

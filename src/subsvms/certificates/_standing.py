@@ -34,11 +34,12 @@ from subsvms.certificates._exact import (
     bound_rounding,
     certify_weights,
     check_committee,
+    find_shares,
     join_blocks,
     take_largest,
 )
 from subsvms.ensemble import LinearCommittee
-from subsvms.ensemble._committee import score_classes
+from subsvms.ensemble._linear import score_classes
 from subsvms.exceptions import InputError
 
 N_STEPS = 100  # more lower the bound by less than one verdict in a hundred
@@ -172,16 +173,11 @@ class _Shares:
 
     def add(self, weights, scores, found, doubtful):
         """Add some rows of a block, whose certificate was found."""
-        from subsvms.certificates._compiled import flips  # here: importing numba takes a while
-
-        labels, sizes = self.committee.labels_, self.committee.class_sizes_
         slack = bound_rounding(self.committee, weights)
-        units = np.empty(len(labels), dtype=np.int64)
         for x in doubtful:
-            flips.fill_shares(
-                weights.a[x], labels, sizes, scores[x], found.verdicts[x], slack[x], UNIT, units
-            )
-            group = found.verdicts[x] * self.n_bins + found.withstands[x] * self.n_bins // self.n_flips
+            verdict = int(found.verdicts[x])
+            units = find_shares(self.committee, weights.a[x], scores[x], verdict, slack[x], UNIT)
+            group = verdict * self.n_bins + found.withstands[x] * self.n_bins // self.n_flips
             with self.lock:
                 self.sums[group] += units
                 self.n_rows[group] += 1

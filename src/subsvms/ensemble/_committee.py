@@ -20,19 +20,10 @@ from subsvms._labels import check_labels
 from subsvms._typing import OnProgress
 from subsvms._validation import check_rows, check_table, warn_unscaled
 from subsvms.ensemble._classifier import restore_on_failure
-from subsvms.ensemble._linear import Weights, draw_blind, solve_members, visit_weights
+from subsvms.ensemble._linear import Weights, draw_blind, score_classes, solve_members, visit_weights
 from subsvms.ensemble._rows import Kernel, resolve_gamma
 from subsvms.ensemble._sampling import subset_size
 from subsvms.ensemble._votes import pick_best
-
-
-def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return what the verdict compares, of shape (n_rows, n_classes): S_c, or S_c / n_c for two classes."""
-    from subsvms.ensemble._compiled import linear  # here: importing numba takes a while
-
-    sums = np.zeros((len(weights.a), len(sizes)))
-    linear.sum_classes(weights.a, labels, sums)  # unlike NumPy's, the order of this sum is always the same
-    return sums / sizes if len(sizes) == 2 else sums
 
 
 class LinearCommittee(ClassifierMixin, BaseEstimator):

@@ -192,6 +192,15 @@ def visit_weights(
     run_pieces(weigh, X.shape[0], lanes, n_jobs, on_progress)
 
 
+def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return what the verdict compares, of shape (n_rows, n_classes): S_c, or S_c / n_c for two classes."""
+    from subsvms.ensemble._compiled import linear  # here: importing numba takes a while
+
+    sums = np.zeros((len(weights.a), len(sizes)))
+    linear.sum_classes(weights.a, labels, sums)  # unlike NumPy's, the order of this sum is always the same
+    return sums / sizes if len(sizes) == 2 else sums
+
+
 def _as_lines(X: Table, rows: Rows) -> tuple[Table, np.ndarray]:
     """Return a table and the line of each of its columns, or stored values, among the features of `rows`."""
     indices = X.indices if sparse.issparse(X) else np.arange(X.shape[1])
