@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from linear_tables import list_flips, make_committee, make_table, retrain, still_stands
+from numpy.testing import assert_array_equal
 from scipy.optimize import linprog
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
 
 from subsvms.certificates import _standing, certify, count_standing
-from subsvms.certificates._standing import bound_turned
+from subsvms.certificates._standing import bound_turned, certify_together
 from subsvms.ensemble import LinearCommittee
 from subsvms.exceptions import InputError
 
@@ -26,7 +28,9 @@ def test_no_choice_of_flips_turns_more_than_the_bound(seed, n_flips):
     rng = np.random.default_rng(seed)
     shares = np.maximum(rng.normal(size=(6, 8)), 0) * rng.uniform(0.1, 1)
     worst = max(np.sum(shares[:, list(z)].sum(axis=1) >= 1) for z in combinations(range(8), n_flips))
-    assert worst <= bound_turned(shares, n_flips)
+    assert worst <= bound_turned(shares, np.ones(6, dtype=int), n_flips)
+    grouped = np.stack([shares[:4].sum(axis=0), shares[4:].sum(axis=0), np.zeros(8)])
+    assert worst <= bound_turned(grouped, np.array([4, 2, 0]), n_flips)
 
 
 def test_the_bound_is_close_to_that_of_the_linear_program(seed):
@@ -39,7 +43,8 @@ def test_the_bound_is_close_to_that_of_the_linear_program(seed):
         limits = np.block([[-shares, np.eye(n_rows)], [np.ones((1, n)), np.zeros((1, n_rows))]])
         right = np.concatenate([np.zeros(n_rows), [n_flips]])
         optimum = -linprog(goal, limits, right, bounds=(0, 1)).fun
-        assert int(optimum - 1e-6) <= bound_turned(shares, n_flips) <= optimum + 0.02 * n_rows
+        found = bound_turned(shares, np.ones(n_rows, dtype=int), n_flips)
+        assert int(optimum - 1e-6) <= found <= optimum + 0.02 * n_rows
 
 
 @pytest.mark.parametrize("n_classes, n, n_flips", [(2, 12, 2), (2, 10, 3), (3, 9, 2)])
@@ -74,10 +79,56 @@ def test_rows_with_another_verdict_do_not_count(cancer):
     assert count_standing(cancer, 5, rows=rows, suggested=["?"] * 100).n_standing == 0
 
 
-def test_what_does_not_fit_in_memory_counts_as_turned(cancer, monkeypatch):
+def test_fewer_groups_give_a_weaker_bound_that_is_true(cancer, monkeypatch):
     whole = count_standing(cancer, 60).n_standing
-    monkeypatch.setattr(_standing, "MATRIX_BYTES", 8 * 569 * 20)
-    assert np.sum(certify(cancer).withstands >= 60) <= count_standing(cancer, 60).n_standing < whole
+    monkeypatch.setattr(_standing, "N_GROUPS", 1)
+    assert np.sum(certify(cancer).withstands >= 60) <= count_standing(cancer, 60).n_standing <= whole
+
+
+def test_one_pass_gives_what_both_functions_give(cancer):
+    rows = np.arange(0, 569, 3)
+    certificate, standing = certify_together(cancer, 20, rows=rows, n_carriers=3)
+    assert standing == count_standing(cancer, 20, rows=rows)
+    for name, values in vars(certify(cancer, rows=rows, n_carriers=3)).items():
+        assert_array_equal(getattr(certificate, name), values)
+
+
+def test_threads_do_not_change_the_bound(cancer):
+    one = count_standing(cancer, 40)
+    assert count_standing(clone(cancer).set_params(n_jobs=3).fit(cancer._table, cancer.labels_), 40) == one
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_attackers_of_a_whole_run_never_leave_fewer_than_is_said(seed, n_classes):
+    """Sets of labels that are chosen for many rows at once, most influential first, and random ones."""
+    rng = np.random.default_rng(seed)
+    X, clean = make_table(seed, 90, n_classes, n_features=3)
+    labels = np.where(rng.random(90) < 0.15, rng.integers(0, n_classes, 90), clean)
+    committee = make_committee(X, labels, seed, size=12, n_members=30)
+    rows = np.flatnonzero(labels != clean)
+    verdicts, a = certify(committee, rows=rows).verdicts, committee.weigh(rows=rows)
+    agreeing = verdicts == clean[rows]
+    towards = np.where(labels == verdicts[:, None], a, -a)[agreeing]
+    n_tight = 0
+    for n_flips in (1, 3, 8):
+        standing = count_standing(committee, n_flips, rows=rows, suggested=clean[rows])
+        assert (standing.n_rows, standing.n_agreeing) == (len(rows), agreeing.sum())
+        order = np.argsort(-towards.sum(axis=0))
+        choices = [order[:n_flips]]
+        choices += [np.argsort(-one)[:n_flips] for one in towards]
+        choices += [np.argsort(-rng.random(len(towards)) @ towards)[:n_flips] for _ in range(10)]
+        choices += [rng.choice(order[:30], n_flips, replace=False) for _ in range(10)]
+        choices += [rng.choice(90, n_flips, replace=False) for _ in range(10)]
+        fewest = len(rows)
+        for chosen in choices:
+            flipped = labels.copy()
+            flipped[chosen] = (labels[chosen] + rng.integers(1, n_classes, n_flips)) % n_classes
+            if len(np.unique(flipped)) == n_classes:
+                scores = retrain(committee, X, flipped, rows)
+                fewest = min(fewest, int(np.sum(agreeing & still_stands(scores, clean[rows]))))
+        assert fewest >= standing.n_standing
+        n_tight += fewest < agreeing.sum()
+    assert n_tight > 0  # the attackers are not harmless
 
 
 def test_mistakes_are_answered_with_a_sentence(cancer):

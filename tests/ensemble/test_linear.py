@@ -8,7 +8,7 @@ from reference import kernel_matrix
 from scipy import sparse
 
 from subsvms.ensemble import _linear
-from subsvms.ensemble._linear import KernelTable, draw_blind, factor_members, visit_weights
+from subsvms.ensemble._linear import KernelTable, draw_blind, solve_members, visit_weights
 from subsvms.ensemble._rows import Kernel
 
 
@@ -36,7 +36,7 @@ def test_weights_are_those_of_solving_each_member(seed, name, out_of_bag):
     X, _ = make_table(seed, 70, n_features=3)
     subsets = draw_blind(70, 15, 11, seed=seed)
     kernel = Kernel.named(name, GAMMA, 1.0, 2)
-    members = factor_members(X, subsets, kernel, RIDGE)
+    members = solve_members(X, subsets, kernel, RIDGE)
     seen = np.arange(70) if out_of_bag else None
     a, mass, n_voters = collect(members, X, seen)
     expected, n_expected = plain_weights(kernel_matrix(name, X, X, GAMMA, 1.0, 2) + 1, subsets, seen)
@@ -50,7 +50,7 @@ def test_sparse_rows_get_the_weights_of_dense_ones():
     X[X < 0.6] = 0.0
     subsets = draw_blind(50, 10, 7, seed=0)
     dense, other = (
-        collect(factor_members(table, subsets, Kernel.named("rbf", 1.0), 0.1), table, np.arange(50))
+        collect(solve_members(table, subsets, Kernel.named("rbf", 1.0), 0.1), table, np.arange(50))
         for table in (X, sparse.csr_matrix(X))
     )
     assert_allclose(other[0], dense[0], atol=1e-12)
@@ -58,7 +58,7 @@ def test_sparse_rows_get_the_weights_of_dense_ones():
 
 def test_threads_and_blocks_do_not_change_a_bit(monkeypatch):
     X, _ = make_table(0, 300)
-    members = factor_members(X, draw_blind(300, 20, 9, seed=0), Kernel.named("rbf", 1.0), 0.1)
+    members = solve_members(X, draw_blind(300, 20, 9, seed=0), Kernel.named("rbf", 1.0), 0.1)
     whole = collect(members, X, np.arange(300))
     threads = collect(members, X, np.arange(300), n_jobs=3)
     monkeypatch.setattr(_linear, "BLOCK_BYTES", 1)
@@ -73,7 +73,7 @@ def test_rounding_is_within_its_bound(seed):
     X, _ = make_table(seed, 12)
     subsets = draw_blind(12, 4, 5, seed=seed)
     kernel = Kernel.named("rbf", 0.01)  # all rows look alike: the system is nearly singular
-    members = factor_members(X, subsets, kernel, 1e-6)
+    members = solve_members(X, subsets, kernel, 1e-6)
     lines = np.arange(X.shape[1])
     K = KernelTable(members.rows, kernel, 12).load(X, lines, 0, 12)
     a, mass, _ = collect(members, X, None)

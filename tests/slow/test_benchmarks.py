@@ -49,8 +49,8 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
     ),
     (
         "benchmarks.certificates",
-        "tables attacks svms report --only 'breast cancer' --results {}",
-        "N_ATTACKS, N_TIGHT, N_SMOOTHED, N_VOTED = 100, 5, 50, 2",
+        "tables report --only 'breast cancer' --results {}",
+        "N_SMOOTHED = 50",
         "certificates.png",
     ),
     (
@@ -58,6 +58,18 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "--rows 3000 --engines local --device cpu --svms 20 --pool 300 --folder {}/table --results {}",
         "",
         "gpu_job.md",
+    ),
+    (
+        "benchmarks.certificates_attacks",
+        "attacks svms --only 'breast cancer' --results {}",
+        "N_ATTACKS, N_TIGHT, N_VOTED = 100, 5, 2",
+        "certificates_svms.csv",
+    ),
+    (
+        "benchmarks.certificates_cost",
+        "--only 'breast cancer' --runs 1 --results {}",
+        "",
+        "certificates_cost.csv",
     ),
     ("benchmarks.frames", "--rows 300 --runs 1", "", "frames.json"),
     (

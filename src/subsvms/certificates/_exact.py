@@ -38,8 +38,7 @@ from sklearn.utils.validation import check_is_fitted
 from subsvms._numbers import check_count
 from subsvms._typing import OnProgress
 from subsvms.ensemble import LinearCommittee
-from subsvms.ensemble._committee import score_classes
-from subsvms.ensemble._linear import Weights
+from subsvms.ensemble._linear import Weights, score_classes
 from subsvms.ensemble._votes import pick_best
 from subsvms.exceptions import InputError
 
@@ -71,10 +70,6 @@ class ExactCertificate:
     rivals: np.ndarray
     carriers: np.ndarray
     carried: np.ndarray
-
-    def take(self, rows: Any) -> "ExactCertificate":
-        """Return the certificate of some of the rows, given by their places."""
-        return ExactCertificate(**{name: values[rows] for name, values in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -150,16 +145,22 @@ def certify(
     check_committee(committee)
     check_count("n_carriers", n_carriers, least=0)
     n_carriers = min(n_carriers, len(committee.labels_))
-    parts = {}
+    blocks = {}
 
     def work(first, last, weights):
-        parts[first] = _certify_weights(committee, weights, n_carriers)
+        blocks[first] = certify_weights(committee, weights, n_carriers)
 
     committee.visit(work, X, rows=rows, on_progress=on_progress)
-    if not parts:
-        nothing = Weights(np.zeros((0, len(committee.labels_))), np.zeros(0), np.zeros(0, int))
-        return _certify_weights(committee, nothing, n_carriers)
-    columns = zip(*(vars(parts[first]).values() for first in sorted(parts)), strict=True)
+    return join_blocks(committee, blocks, n_carriers)
+
+
+def join_blocks(
+    committee: LinearCommittee, blocks: dict[int, ExactCertificate], n_carriers: int
+) -> ExactCertificate:
+    """Return one certificate of blocks of rows, given by the number of their first row."""
+    nothing = Weights(np.zeros((0, len(committee.labels_))), np.zeros(0), np.zeros(0, int))
+    parts = [certify_weights(committee, nothing, n_carriers), *(blocks[first] for first in sorted(blocks))]
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
     return ExactCertificate(*map(np.concatenate, columns))
 
 
@@ -173,12 +174,14 @@ def check_committee(committee: Any) -> None:
     check_is_fitted(committee)
 
 
-def _certify_weights(committee: LinearCommittee, weights: Weights, n_carriers: int) -> ExactCertificate:
-    """Return the certificate of one block of rows."""
+def certify_weights(
+    committee: LinearCommittee, weights: Weights, n_carriers: int, scores: np.ndarray | None = None
+) -> ExactCertificate:
+    """Return the certificate of one block of rows; what `score_classes` returned is not computed again."""
     from subsvms.certificates._compiled import flips  # here: importing numba takes a while
 
     labels, sizes = committee.labels_, committee.class_sizes_
-    scores = score_classes(weights, labels, sizes)
+    scores = score_classes(weights, labels, sizes) if scores is None else scores
     verdicts = pick_best(scores, sizes)
     withstands, rivals = np.zeros((2, len(verdicts)), dtype=np.int64)
     slack = bound_rounding(committee, weights)
@@ -187,12 +190,8 @@ def _certify_weights(committee: LinearCommittee, weights: Weights, n_carriers: i
     margins = scores[each, verdicts] - scores[each, rivals]
     carriers = np.full((len(each), n_carriers), -1)
     carried = np.zeros((len(each), n_carriers))
-    for x in each if n_carriers else ():
-        gain = find_gains(committee, weights.a[x], verdicts[x], rivals[x])
-        best = take_largest(gain, n_carriers)
-        best = best[gain[best] > 0]
-        carriers[x, : len(best)] = best
-        carried[x, : len(best)] = gain[best] / margins[x] if margins[x] > 0 else 0.0
+    if n_carriers:
+        flips.find_carriers(weights.a, labels, sizes, verdicts, rivals, margins, carriers, carried)
     voted = weights.n_voters > 0
     return ExactCertificate(np.where(voted, verdicts, -1), withstands, margins, rivals, carriers, carried)
 
@@ -213,6 +212,17 @@ def find_gains(committee: LinearCommittee, a: np.ndarray, verdict: int, rival: i
     gain = np.empty(len(a))
     flips.fill_gains(a, committee.labels_, committee.class_sizes_, verdict, rival, gain)
     return gain
+
+
+def find_shares(
+    committee: LinearCommittee, a: np.ndarray, scores: np.ndarray, verdict: int, slack: float, unit: float
+) -> np.ndarray:
+    """Return which share of the margin of one verdict each changed label can take, in whole units."""
+    from subsvms.certificates._compiled import flips
+
+    units = np.empty(len(a), dtype=np.int64)
+    flips.fill_shares(a, committee.labels_, committee.class_sizes_, scores, verdict, slack, unit, units)
+    return units
 
 
 def take_largest(values: np.ndarray, n: int) -> np.ndarray:
@@ -270,7 +280,7 @@ def find_turning_flips(committee: LinearCommittee, row: int) -> LabelFlips | Non
     found = []
     committee.visit(lambda first, last, weights: found.append(weights), rows=[row])
     weights = found[0]
-    certificate = _certify_weights(committee, weights, 0)
+    certificate = certify_weights(committee, weights, 0)
     if certificate.verdicts[0] < 0:
         return None
     verdict, rival = int(certificate.verdicts[0]), int(certificate.rivals[0])

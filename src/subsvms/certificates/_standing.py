@@ -12,33 +12,39 @@ gives a bound as well,
 
     sum_x (1 - theta_x) + the m largest of (sum_x theta_x h_i(x))_i, added up,
 
-so it need not be solved to the end to be true: theta takes a fixed number of projected subgradient steps and
-the best is kept. Verdicts that withstand m changes each are not in the sum: they stand in any case.
+so it need not be solved to the end to be true. Here theta is the same for all rows of a group: those with
+one verdict that withstand about the same number of changes. Then the sums of h_i over each group are all that
+is kept of any number of rows, and one pass over blocks of rows is enough. theta takes a fixed number of
+projected subgradient steps and the best is kept. Verdicts that withstand m changes each are not in the sum:
+they stand in any case. Shares are rounded up to whole units, so threads may add them in any order.
 """
 
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from subsvms._labels import as_list
 from subsvms._numbers import check_count
+from subsvms._typing import OnProgress
 from subsvms._validation import check_rows
 from subsvms.certificates._exact import (
     ExactCertificate,
     bound_rounding,
-    certify,
+    certify_weights,
     check_committee,
-    find_gains,
+    find_shares,
+    join_blocks,
     take_largest,
 )
 from subsvms.ensemble import LinearCommittee
-from subsvms.ensemble._committee import score_classes
-from subsvms.ensemble._votes import pick_best
+from subsvms.ensemble._linear import score_classes
 from subsvms.exceptions import InputError
 
 N_STEPS = 100  # more lower the bound by less than one verdict in a hundred
-MATRIX_BYTES = 512 * 2**20  # verdicts whose shares do not fit count as turned
+N_GROUPS = 32  # each takes 8 bytes for each label; there are more only if there are more classes
+UNIT = 2.0**32  # of a share, so that 2^31 rows can be added up
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,12 @@ def count_standing(
     *,
     rows: Any = None,
     suggested: Any = None,
-    certificate: ExactCertificate | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Standing:
     """Return how many of the committee's verdicts stand whatever `n_flips` labels had been chosen.
 
     Covered are labels, not features or rows, as in `certify`. The number is a lower bound: that it is reached
-    is not claimed.
+    is not claimed. Any number of rows takes the memory of `certify`, and 256 bytes for each label.
 
     Parameters
     ----------
@@ -86,8 +92,8 @@ def count_standing(
     suggested : array-like of shape (n_rows,), optional
         The labels that the run suggests for these rows: rows for which the committee's own verdict is another
         one do not count as standing.
-    certificate : ExactCertificate, optional
-        What `certify` returned for these rows; without it, it is computed.
+    on_progress : callable, optional
+        Called as on_progress(n_rows_done, n_rows) from time to time.
 
     Returns
     -------
@@ -101,30 +107,80 @@ def count_standing(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> committee = LinearCommittee(random_state=0).fit(minmax_scale(X), y)
     >>> count_standing(committee, 10).n_standing, count_standing(committee, 50).n_standing
-    (535, 414)
+    (534, 412)
+    """
+    return certify_together(committee, n_flips, rows=rows, suggested=suggested, on_progress=on_progress)[1]
+
+
+def certify_together(
+    committee: LinearCommittee,
+    n_flips: int,
+    *,
+    rows: Any = None,
+    suggested: Any = None,
+    n_carriers: int = 0,
+    on_progress: OnProgress | None = None,
+) -> tuple[ExactCertificate, Standing]:
+    """Return in one pass what `certify` and `count_standing` say about training rows.
+
+    Examples
+    --------
+    >>> from subsvms.ensemble import LinearCommittee
+    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
+    >>> y = np.repeat(["low", "high"], 10)
+    >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
+    >>> certificate, standing = certify_together(committee, 4, rows=[5, 8, 12], n_carriers=1)
+    >>> certificate.withstands, certificate.carriers[:, 0], standing.n_standing
+    (array([5, 1, 2]), array([ 6,  9, 10]), 1)
     """
     check_committee(committee)
     check_count("n_flips", n_flips, least=0)
+    check_count("n_carriers", n_carriers, least=0)
     n_samples = len(committee.labels_)
+    n_carriers = min(n_carriers, n_samples)
     asked = np.arange(n_samples) if rows is None else np.atleast_1d(check_rows(rows, n_samples))
-    certificate = certificate or certify(committee, rows=asked)
-    if len(certificate.verdicts) != len(asked):
-        raise InputError(
-            f"certificate must be that of the {len(asked)} rows; got one of {len(certificate.verdicts)}: "
-            "use certify(committee, rows=rows)."
-        )
-    agreeing = certificate.verdicts >= 0
-    if suggested is not None:
-        agreeing &= certificate.verdicts == _number_labels(suggested, committee.classes_, len(agreeing))
-    safe = agreeing & (certificate.withstands >= n_flips)
-    doubtful = np.flatnonzero(agreeing & ~safe & (certificate.withstands > 0))
-    most = MATRIX_BYTES // (8 * n_samples)
-    doubtful = doubtful[take_largest(certificate.withstands[doubtful], most)]
-    standing = int(safe.sum()) + len(doubtful)
-    if len(doubtful):
-        shares = _gather_shares(committee, asked[doubtful])
-        standing -= min(bound_turned(shares, n_flips), len(doubtful))
-    return Standing(len(agreeing), n_flips, int(agreeing.sum()), standing)
+    wanted = None if suggested is None else _number_labels(suggested, committee.classes_, len(asked))
+    shares = _Shares(committee, n_flips)
+    blocks = {}
+
+    def agree(found, first, last):
+        agreeing = found.verdicts >= 0
+        return agreeing if wanted is None else agreeing & (found.verdicts == wanted[first:last])
+
+    def work(first, last, weights):
+        scores = score_classes(weights, committee.labels_, committee.class_sizes_)
+        blocks[first] = found = certify_weights(committee, weights, n_carriers, scores)
+        doubtful = agree(found, first, last) & (found.withstands > 0) & (found.withstands < n_flips)
+        shares.add(weights, scores, found, np.flatnonzero(doubtful))
+
+    committee.visit(work, rows=asked, on_progress=on_progress)
+    certificate = join_blocks(committee, blocks, n_carriers)
+    agreeing = agree(certificate, 0, len(asked))
+    n_safe = int(np.sum(agreeing & (certificate.withstands >= n_flips)))
+    n_left = int(shares.n_rows.sum()) - bound_turned(shares.sums / UNIT, shares.n_rows, n_flips)
+    return certificate, Standing(len(asked), n_flips, int(agreeing.sum()), n_safe + n_left)
+
+
+class _Shares:
+    """The sums over groups of rows of h_i(x), in units."""
+
+    def __init__(self, committee: LinearCommittee, n_flips: int):
+        self.committee, self.n_flips, self.lock = committee, n_flips, Lock()
+        n_classes = len(committee.classes_)
+        self.n_bins = max(N_GROUPS // n_classes, 1)
+        self.sums = np.zeros((n_classes * self.n_bins, len(committee.labels_)), dtype=np.int64)
+        self.n_rows = np.zeros(len(self.sums), dtype=np.int64)
+
+    def add(self, weights, scores, found, doubtful):
+        """Add some rows of a block, whose certificate was found."""
+        slack = bound_rounding(self.committee, weights)
+        for x in doubtful:
+            verdict = int(found.verdicts[x])
+            units = find_shares(self.committee, weights.a[x], scores[x], verdict, slack[x], UNIT)
+            group = verdict * self.n_bins + found.withstands[x] * self.n_bins // self.n_flips
+            with self.lock:
+                self.sums[group] += units
+                self.n_rows[group] += 1
 
 
 def _number_labels(suggested, classes, n_rows):
@@ -136,48 +192,32 @@ def _number_labels(suggested, classes, n_rows):
     return np.array([numbers.get(label, -1) for label in labels], dtype=int)
 
 
-def _gather_shares(committee: LinearCommittee, rows: np.ndarray) -> np.ndarray:
-    """Return h_i(x), of shape (n_rows, n_samples), rounding taken off the margins."""
-    shares = np.zeros((len(rows), len(committee.labels_)))
-
-    def work(first, last, weights):
-        scores = score_classes(weights, committee.labels_, committee.class_sizes_)
-        verdicts = pick_best(scores, committee.class_sizes_)
-        slack = bound_rounding(committee, weights)
-        for x, share in enumerate(shares[first:last]):
-            for rival in set(range(len(committee.classes_))) - {verdicts[x]}:
-                margin = scores[x, verdicts[x]] - scores[x, rival] - slack[x]
-                gains = find_gains(committee, weights.a[x], verdicts[x], rival)
-                np.maximum(share, gains / margin, out=share)
-
-    committee.visit(work, rows=rows)
-    return shares
-
-
-def bound_turned(shares: np.ndarray, n_flips: int) -> int:
+def bound_turned(sums: np.ndarray, n_rows: np.ndarray, n_flips: int) -> int:
     """Return a number of verdicts that no choice of `n_flips` labels exceeds in turning.
 
     Parameters
     ----------
-    shares : ndarray of shape (n_rows, n_samples)
-        h_i(x), 0 or more.
+    sums : ndarray of shape (n_groups, n_samples)
+        The sum of h_i(x), 0 or more, over the rows of each group.
+    n_rows : ndarray of int of shape (n_groups,)
+        How many these are.
     n_flips : int
 
     Examples
     --------
     Two flips take three quarters of either margin, but different flips; so two turn at most one of them.
 
-    >>> bound_turned(np.array([[0.75, 0.75, 0.0, 0.0], [0.0, 0.0, 0.75, 0.75]]), 2)
+    >>> bound_turned(np.array([[0.75, 0.75, 0.0, 0.0], [0.0, 0.0, 0.75, 0.75]]), np.array([1, 1]), 2)
     1
     """
-    n_rows, n_samples = shares.shape
-    theta, best = np.ones(n_rows), float(n_rows)
-    for step in range(N_STEPS):
-        together = theta @ shares
-        chosen = take_largest(together, min(n_flips, n_samples))
+    sums, n_rows = sums[n_rows > 0], n_rows[n_rows > 0]
+    theta, best = np.ones(len(sums)), float(n_rows.sum())
+    for step in range(N_STEPS if len(sums) else 0):
+        together = theta @ sums
+        chosen = take_largest(together, min(n_flips, len(together)))
         chosen = chosen[together[chosen] > 0]
-        best = min(best, float(np.sum(1.0 - theta) + together[chosen].sum()))
-        slope = shares[:, chosen].sum(axis=1) - 1.0
+        best = min(best, float(np.sum(n_rows * (1.0 - theta)) + together[chosen].sum()))
+        slope = sums[:, chosen].sum(axis=1) / n_rows - 1.0
         theta = np.clip(theta - slope / np.sqrt(step + 1.0), 0.0, 1.0)
-    rounding = (n_rows + n_samples) * np.finfo(np.float64).eps * (n_rows + shares.sum())
-    return int(best + rounding)
+    rounding = sum(sums.shape) * np.finfo(np.float64).eps * (n_rows.sum() + sums.sum())
+    return min(int(best + rounding), int(n_rows.sum()))

@@ -20,18 +20,10 @@ from subsvms._labels import check_labels
 from subsvms._typing import OnProgress
 from subsvms._validation import check_rows, check_table, warn_unscaled
 from subsvms.ensemble._classifier import restore_on_failure
-from subsvms.ensemble._linear import Weights, draw_blind, factor_members, visit_weights
+from subsvms.ensemble._linear import Weights, draw_blind, score_classes, solve_members, visit_weights
 from subsvms.ensemble._rows import Kernel, resolve_gamma
 from subsvms.ensemble._sampling import subset_size
 from subsvms.ensemble._votes import pick_best
-
-
-def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return what the verdict compares, of shape (n_rows, n_classes): S_c, or S_c / n_c for two classes."""
-    # NumPy adds up in another order where memory is laid out differently, as it may be for a single row.
-    parts = (np.ascontiguousarray(weights.a[:, labels == c]) for c in range(len(sizes)))
-    sums = np.stack([part.sum(axis=1) for part in parts], axis=1)
-    return sums / sizes if len(sizes) == 2 else sums
 
 
 class LinearCommittee(ClassifierMixin, BaseEstimator):
@@ -75,7 +67,7 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
     labels_ : ndarray of int of shape (n_samples,)
         Class number of each training row.
     members_ : Members
-        The factored members; see `subsvms.ensemble._linear`.
+        The members; see `subsvms.ensemble._linear`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         If X had column names.
@@ -87,9 +79,9 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Besides the table and 24 n_estimators s^2 bytes for the members, twice that while it works, each thread
-    takes up to 192 MiB for blocks of weights, and more only if 8 rows of n_samples numbers are larger than
-    64 MiB.
+    Besides the table and 8 n_estimators s^2 bytes for the members, four times that while it is fitted, each
+    thread takes up to 192 MiB for blocks of weights, and more only if 8 rows of n_samples numbers are larger
+    than 64 MiB.
 
     Examples
     --------
@@ -153,7 +145,7 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> "LinearCommittee":
-        """Choose the rows that each member sees, and factor their kernel matrices.
+        """Choose the rows that each member sees, and solve their systems.
 
         Parameters
         ----------
@@ -176,7 +168,7 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
             seed = check_random_state(self.random_state).randint(2**31 - 1)
             subsets = draw_blind(len(labels), self.n_estimators, size, seed=seed)
             kernel = Kernel.named(self.kernel, gamma, self.coef0, self.degree)
-            self.members_ = factor_members(table, subsets, kernel, self.ridge)
+            self.members_ = solve_members(table, subsets, kernel, self.ridge)
             self.classes_, self.labels_, self.class_sizes_ = classes, labels, np.bincount(labels)
             self._table = table
         return self

@@ -14,16 +14,16 @@ The mean over the members J_x that did not see x is the sum over the table of a_
     a_i(x) = mean over j in J_x of w_ji(x), which is 0 where i is not in B_j.
 
 The weights a_i do not depend on the labels at all. They are computed in double precision, in blocks of rows,
-by one Cholesky factor for each member; the order of every sum is fixed, so any number of threads gives the
+by one inverse matrix for each member; the order of every sum is fixed, so any number of threads gives the
 same bits.
 
-Rounding. With unit roundoff u, the computed weights of a member solve a system whose matrix M = K~ + lambda I
-is off by at most (3 s + 1) u |L| |L'|, entry by entry (Higham, "Accuracy and Stability of Numerical
-Algorithms", Theorem 10.4). The norm of that is at most (3 s + 1) u trace(M), as the squares of the entries of
-L add up to the trace, and the norm of M^-1 is at most 1 / lambda. To first order they are off by at most the
-share
+Rounding. Let Y be the computed inverse of M = K~ + lambda I, R = I - Y M, u the unit roundoff and | | the
+Frobenius norm. With k = M w, the exact product Y k is w - R w, and computing it adds s u |Y| |M| |w| at most
+(Higham, "Accuracy and Stability of Numerical Algorithms", section 3.5); computing R has an error of at most
+(s + 1) u |Y| |M|. As the absolute values of s numbers add up to at most sqrt(s) times their norm, the weights
+of a member are off by at most the share
 
-    sqrt(s) (3 s + 1) u trace(M) / lambda
+    sqrt(s) (|R| + (2 s + 1) u |Y| |M|)
 
 of their absolute sum. `Members.rounding` is the largest such share, and adding up J members and n rows gives
 (J + n) u on top.
@@ -52,7 +52,7 @@ class Members(NamedTuple):
 
     subsets: np.ndarray  # (n_members, size), int64, row numbers, increasing
     places: np.ndarray  # (n_members, size), int64, where these rows stand in `rows`
-    factors: np.ndarray  # (n_members, size, size), float64, Cholesky factors L of K~ + lambda I
+    inverses: np.ndarray  # (n_members, width, width), float64, of K~ + lambda I; zeros fill up to the width
     rows: Rows  # the training rows in use
     kernel: Kernel
     n_samples: int
@@ -95,7 +95,7 @@ def draw_blind(n_samples: int, n_subsets: int, size: int, *, seed: int) -> np.nd
     return subsets
 
 
-def factor_members(X: Table, subsets: np.ndarray, kernel: Kernel, ridge: float) -> Members:
+def solve_members(X: Table, subsets: np.ndarray, kernel: Kernel, ridge: float) -> Members:
     """Return the members that saw these subsets.
 
     Parameters
@@ -117,16 +117,27 @@ def factor_members(X: Table, subsets: np.ndarray, kernel: Kernel, ridge: float) 
     matrices = (matrices + matrices.transpose(0, 2, 1)) / 2  # equal but for rounding
     diagonal = np.arange(size)
     matrices[:, diagonal, diagonal] += ridge
-    largest = np.trace(matrices, axis1=1, axis2=2).max()
-    u = np.finfo(np.float64).eps / 2
-    rounding = float(np.sqrt(size) * (3 * size + 1) * u * largest / ridge)
     try:
-        factors = np.linalg.cholesky(matrices)
+        inverses = np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
+        inverses = np.full_like(matrices, np.inf)
+    rounding = _bound_rounding(matrices, inverses)
+    if not np.isfinite(rounding):
         raise InputError(
             f"ridge must be large enough for the members' systems to be solved; got {ridge!r}: try 0.1."
-        ) from None
-    return Members(subsets, places, factors, rows, kernel, X.shape[0], rounding)
+        )
+    n_more = -size % PAD
+    inverses = np.pad(inverses, ((0, 0), (0, n_more), (0, n_more)))
+    return Members(subsets, places, inverses, rows, kernel, X.shape[0], rounding)
+
+
+def _bound_rounding(matrices, inverses):
+    """Return the largest share by which weights of a member can be off."""
+    size, u = matrices.shape[1], np.finfo(np.float64).eps / 2
+    with np.errstate(all="ignore"):
+        left = np.linalg.norm(np.eye(size) - inverses @ matrices, axis=(1, 2))
+        lengths = np.linalg.norm(inverses, axis=(1, 2)) * np.linalg.norm(matrices, axis=(1, 2))
+        return float(np.sqrt(size) * np.max(left + (2 * size + 1) * u * lengths))
 
 
 def visit_weights(
@@ -157,38 +168,37 @@ def visit_weights(
     from subsvms.ensemble._compiled import ballots, linear  # here: importing numba takes a while
 
     X, lines = _as_lines(X, members.rows)
-    n_members, size = members.subsets.shape
+    n_members = len(members.subsets)
     lanes = int(np.clip(BLOCK_BYTES // (8 * max(members.n_samples, 1)) // 8 * 8, 8, LANES))
     bags = None if seen is None else find_bags(members.subsets, members.n_samples, seen)
-    solved = _as_padded(members.factors)
+    width = members.inverses.shape[1]
 
     def weigh(first, last):
         kernels = KernelTable(members.rows, members.kernel, lanes).load(X, lines, first, last)
         counted = np.ones((n_members, lanes), np.int32)
         if bags is not None:
             ballots.mark_out_of_bag(*bags, first, last, counted)
-        scratch = tuple(np.zeros((height, lanes)) for height in (solved[0].shape[2],) * 2 + (1,))
+        scratch = np.zeros((width, lanes)), np.zeros((width, lanes))
         weights, mass = np.zeros((members.n_samples, lanes)), np.zeros(lanes)
-        linear.weigh_block(kernels, members.subsets, members.places, *solved, counted, scratch, weights, mass)
+        linear.weigh_block(
+            kernels, members.subsets, members.places, members.inverses, counted, scratch, weights, mass
+        )
         n_voters = counted[:, : last - first].sum(axis=0, dtype=np.int64)
         share = 1.0 / np.maximum(n_voters, 1)
-        a = np.ascontiguousarray(weights[:, : last - first].T)
-        a *= share[:, None]
+        a = np.empty((last - first, members.n_samples))
+        linear.fill_rows(weights, share, a)
         work(first, last, Weights(a, mass[: last - first] * share, n_voters))
 
     run_pieces(weigh, X.shape[0], lanes, n_jobs, on_progress)
 
 
-def _as_padded(factors):
-    """Return (lower, upper, diagonal, line) as `weigh_block` takes them."""
-    n_members, size, _ = factors.shape
-    width = -(-size // PAD) * PAD
-    lower = np.zeros((n_members, size, width))
-    lower[:, :, :size] = np.tril(factors, -1)
-    upper = np.zeros_like(lower)
-    upper[:, :, :size] = np.tril(factors, -1).transpose(0, 2, 1)
-    diagonal = np.ascontiguousarray(np.diagonal(factors, axis1=1, axis2=2))
-    return lower, upper, diagonal, np.tile(np.arange(width), size)
+def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return what the verdict compares, of shape (n_rows, n_classes): S_c, or S_c / n_c for two classes."""
+    from subsvms.ensemble._compiled import linear  # here: importing numba takes a while
+
+    sums = np.zeros((len(weights.a), len(sizes)))
+    linear.sum_classes(weights.a, labels, sums)  # unlike NumPy's, the order of this sum is always the same
+    return sums / sizes if len(sizes) == 2 else sums
 
 
 def _as_lines(X: Table, rows: Rows) -> tuple[Table, np.ndarray]:

@@ -4,13 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from linear_tables import still_stands
+from reference import committee_scores
 
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms.app.runs import carriers
-from subsvms.app.runs.carriers import N_CARRIERS, Carriers, find_carriers
+from subsvms.app.runs.carriers import N_CARRIERS, N_MEMBERS, Carriers, find_carriers
 from subsvms.app.runs.describe import describe_standing
 from subsvms.app.runs.issues import find_issues
-from subsvms.certificates import Standing, certify
+from subsvms.certificates import Standing, certify, count_standing
 from subsvms.ensemble import LinearCommittee
 
 
@@ -29,20 +31,21 @@ def test_flips_are_one_more_than_the_committee_withstands(judged):
     correction, X, issues = judged
     found = find_carriers(correction, X, issues, random_state=0)
     labelled = np.flatnonzero(correction.given >= 0)
-    committee = LinearCommittee(gamma=1 / 3, random_state=0).fit(X[labelled], correction.given[labelled])
+    committee = make_committee(X[labelled], correction.given[labelled])
     for i, row in enumerate(issues):
-        if correction.given[row] >= 0:
+        one = None
+        if correction.flagged[row]:
             one = certify(committee, rows=[np.searchsorted(labelled, row)], n_carriers=N_CARRIERS)
-            rows = labelled[one.carriers[0]]
-        else:
-            one = certify(committee, X[[row]], n_carriers=N_CARRIERS)
-            rows = labelled[one.carriers[0]]
-        if one.verdicts[0] == correction.compared[row]:
+        if one is not None and one.verdicts[0] == correction.compared[row]:
             assert found.flips[i] == one.withstands[0] + 1
-            assert found.rows[i].tolist() == rows.tolist()
+            assert found.rows[i].tolist() == labelled[one.carriers[0]].tolist()
         else:
             assert found.flips[i] == 0 and np.all(found.rows[i] == -1)
-    assert np.mean(found.flips > 0) > 0.3
+    assert np.mean(found.flips[correction.flagged[issues]] > 0) > 0.3
+
+
+def make_committee(X, given):
+    return LinearCommittee(n_estimators=N_MEMBERS, gamma=1 / X.shape[1], random_state=0).fit(X, given)
 
 
 def test_rows_without_a_label_carry_nothing(judged):
@@ -59,30 +62,65 @@ def test_the_claim_is_about_the_flagged_labels(judged):
     assert find_carriers(correction, X, none, random_state=0).standing is None
 
 
-def test_a_large_table_is_left_out_and_a_long_list_is_cut(judged, monkeypatch):
+def test_every_flagged_label_is_looked_at_and_no_other(judged):
     correction, X, issues = judged
-    monkeypatch.setattr(carriers, "LOOKED_AT", 4)
     found = find_carriers(correction, X, issues, random_state=0)
-    columns = found.list_columns(len(issues), 4)
-    assert len(found.flips) == 4 and {len(column) for column in columns.values()} == {len(issues)}
-    assert columns["flips"][4:] == [None] * (len(issues) - 4) and columns["carriers"][-1] == []
-    monkeypatch.setattr(carriers, "MOST_ROWS", 297)
-    assert find_carriers(correction, X, issues, random_state=0) is None
+    others = ~correction.flagged[issues]
+    assert others.any() and np.all(found.flips[others] == 0)
+    assert np.sum(found.flips > 0) == found.standing.n_agreeing
+    columns = found.list_columns(4)
+    assert {len(column) for column in columns.values()} == {len(issues)}
+    assert columns["flips"][np.argmax(others)] is None and columns["carriers"][np.argmax(others)] == []
 
 
-def test_the_sentence_says_which_labels_it_is_about():
-    def say(n_flagged, *numbers):
-        run = SimpleNamespace(tally=SimpleNamespace(n_flagged=n_flagged))
+def test_a_large_table_is_left_out(judged, monkeypatch):
+    monkeypatch.setattr(carriers, "MOST_LABELS", 297)
+    assert find_carriers(*judged, random_state=0) is None
+
+
+def test_the_claim_of_a_run_is_never_wrong(seed):
+    """Labels are flipped, the worst that were found and random ones, and every member is trained again."""
+    rng = np.random.default_rng(seed)
+    clean = rng.integers(0, 2, 150)
+    given = np.where(rng.random(150) < 0.15, 1 - clean, clean)
+    X = rng.normal(clean[:, None], 0.5, (150, 3))
+    estimator = SubSVMClassifier(n_estimators=100, random_state=0)
+    correction = correct_labels(X, given, estimator=estimator, action="review")
+    issues = find_issues(correction, X).rows
+    found = find_carriers(correction, X, issues, random_state=0)
+    changed = np.flatnonzero(correction.flagged)
+    committee = make_committee(X, given)
+    a, wanted = committee.weigh(rows=changed), correction.compared[changed]
+    towards = np.where(given == wanted[:, None], a, -a)
+    for n_flips in (found.standing.n_flips, 10):
+        standing = count_standing(committee, n_flips, rows=changed, suggested=wanted)
+        assert n_flips == 10 or standing == found.standing
+        choices = [np.argsort(-towards.sum(axis=0))[:n_flips]]
+        choices += [np.argsort(-(rng.random(len(changed)) ** 4 @ towards))[:n_flips] for _ in range(2)]
+        choices += [rng.choice(150, n_flips, replace=False)]
+        for chosen in choices:
+            flipped = given.copy()
+            flipped[chosen] = 1 - flipped[chosen]
+            subsets = committee.members_.subsets
+            scores = committee_scores(X, flipped, 2, subsets, committee.ridge, 1 / 3, changed)
+            assert np.sum(still_stands(scores, wanted)) >= standing.n_standing
+
+
+def test_the_sentence_is_about_all_changes():
+    def say(*numbers, action="fix"):
+        run = SimpleNamespace(options=SimpleNamespace(action=action))
         found = Standing(*numbers) if numbers else None
         return describe_standing(run, Carriers(np.zeros(0), np.zeros(0), np.zeros(0), found))
 
-    assert say(16, 16, 5, 15, 12) == (
-        "Of the 16 flagged labels, a second judge, a linear committee, agrees about 15, and at least 12 of "
-        "its verdicts would stand whatever 5 labels of the table had been chosen to be changed."
+    assert say(1590, 50, 1453, 1402) == (
+        "Of the 1,590 changes at least 1,402 would stand whatever 50 labels of the table had been chosen to "
+        "be changed: a second judge, a linear committee, agrees with 1,453 of them, and no such choice turns "
+        "more than 51 of its verdicts."
     )
-    assert say(900, 200, 1, 150, 140).startswith("Of the first 200 flagged labels")
-    assert "whatever label of the table" in say(900, 200, 1, 150, 140)
-    assert say(1, 1, 5, 1, 1) == say(0) == ""
+    assert say(900, 1, 150, 140, action="review").startswith(
+        "Of the 900 flagged labels at least 140 would stand whatever label of the table had been chosen"
+    )
+    assert say(1, 5, 1, 1) == say() == ""
     large = SimpleNamespace(tally=SimpleNamespace(n_flagged=7))
     assert "tables of up to 20,000 labels" in describe_standing(large, None)
     assert describe_standing(SimpleNamespace(tally=SimpleNamespace(n_flagged=0)), None) == ""
@@ -91,4 +129,4 @@ def test_the_sentence_says_which_labels_it_is_about():
 def test_no_issues_have_no_carriers(judged):
     correction, X, issues = judged
     found = find_carriers(correction, X, issues[:0], random_state=0)
-    assert found.standing is None and found.list_columns(0, 4) == {"flips": [], "carriers": [], "carried": []}
+    assert found.standing is None and found.list_columns(4) == {"flips": [], "carriers": [], "carried": []}

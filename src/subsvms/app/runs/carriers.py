@@ -3,8 +3,8 @@
 The vote of SVMs decides. A linear committee with the same features is a second judge whose reasons are exact
 (`subsvms.certificates`, docs/certificates.md): where its verdict is the suggested label, it says which labels
 carry this verdict, and how many would have to be wrong for it to turn. Where it differs, nothing is said.
-Only the first of the suspicious rows are looked at, and only in tables of moderate size, so that this takes a
-small part of a run's time.
+Every flagged label is looked at. The time for this grows with the number of labels times that of flagged
+labels, so it is left out in tables of more than `MOST_LABELS` labels (docs/certificates.md has times).
 """
 
 from dataclasses import dataclass
@@ -13,32 +13,33 @@ from typing import Any
 import numpy as np
 
 from subsvms._typing import Table
-from subsvms.certificates import Standing, certify, count_standing
+from subsvms.certificates import Standing
+from subsvms.certificates._standing import certify_together
 from subsvms.correction._result import Correction
 from subsvms.ensemble import LinearCommittee
 
-MOST_ROWS = 20_000  # labels of the table; with more, the committee would take too long
-LOOKED_AT = 200  # suspicious rows, worst first
+MOST_LABELS = 20_000
+N_MEMBERS = 100  # 300 would withstand more labels, and take about twice as long
 N_CARRIERS = 5
 CHOSEN_SHARE, MOST_CHOSEN = 0.01, 50  # labels that an adversary may choose, of all labels and in number
 
 
 @dataclass(frozen=True, eq=False)
 class Carriers:
-    """What carries the suggestions for the first of the suspicious rows.
+    """What carries the suggestions for the suspicious rows.
 
     Attributes
     ----------
-    flips : ndarray of int of shape (n_looked_at,)
+    flips : ndarray of int of shape (n_issues,)
         At least so many labels would have to be wrong for the verdict to turn; 0 where the second judge
-        does not agree with the suggestion.
-    rows : ndarray of int of shape (n_looked_at, N_CARRIERS)
+        does not agree with the suggestion, and where the label is not flagged.
+    rows : ndarray of int of shape (n_issues, N_CARRIERS)
         Places of the rows whose labels carry the verdict, the strongest first; -1 where there are no more.
-    weights : ndarray of float of shape (n_looked_at, N_CARRIERS)
+    weights : ndarray of float of shape (n_issues, N_CARRIERS)
         The share of the verdict's margin that is lost if that label alone is wrong.
     standing : Standing or None
-        How many of the flagged labels among them would still be judged so, whatever labels were chosen; None
-        if none is flagged.
+        How many of all flagged labels would still be judged so, whatever labels were chosen; None if none is
+        flagged.
     """
 
     flips: np.ndarray
@@ -46,7 +47,7 @@ class Carriers:
     weights: np.ndarray
     standing: Standing | None
 
-    def list_columns(self, n_issues: int, digits: int) -> dict[str, list[Any]]:
+    def list_columns(self, digits: int) -> dict[str, list[Any]]:
         """Return the columns of issues.parquet, one entry for each suspicious row; rows count from 1."""
         names: dict[str, list[Any]] = {"flips": [], "carriers": [], "carried": []}
         for flips, rows, weights in zip(self.flips, self.rows, self.weights, strict=True):
@@ -54,9 +55,7 @@ class Carriers:
             names["flips"].append(int(flips) or None)
             names["carriers"].append((rows[known] + 1).tolist())
             names["carried"].append(np.round(weights[known], digits).tolist())
-        n_more = n_issues - len(self.flips)
-        empty: dict[str, Any] = {"flips": None, "carriers": [], "carried": []}
-        return {name: values + [empty[name]] * n_more for name, values in names.items()}
+        return names
 
 
 def find_carriers(
@@ -87,32 +86,28 @@ def find_carriers(
     ((58, 5), True)
     """
     labelled = np.flatnonzero(correction.given >= 0)
-    if len(labelled) > MOST_ROWS:
+    if len(labelled) > MOST_LABELS:
         return None
-    issues = issues[:LOOKED_AT]
-    suggested = correction.compared[issues]
-    gamma = 1.0 / X.shape[1]
-    committee = LinearCommittee(gamma=gamma, random_state=random_state, n_jobs=n_jobs)
-    committee.fit(X[labelled], correction.given[labelled])
-    known = correction.given[issues] >= 0
-    places = np.searchsorted(labelled, issues[known])
     flips = np.zeros(len(issues), dtype=np.int64)
     rows, weights = np.full((len(issues), N_CARRIERS), -1), np.zeros((len(issues), N_CARRIERS))
-    standing = None
-    for which, asked in ((known, {"rows": places}), (~known, {"X": X[issues[~known]]})):
-        if not which.any():
-            continue
-        found = certify(committee, n_carriers=N_CARRIERS, **asked)
-        agrees = (found.verdicts >= 0) & (committee.classes_[found.verdicts] == suggested[which])
-        width = found.carriers.shape[1]  # fewer in a tiny table
-        shown = agrees[:, None] & (found.carriers >= 0)
-        flips[which] = np.where(agrees, found.withstands + 1, 0)
-        rows[which, :width] = np.where(shown, labelled[found.carriers], -1)
-        weights[which, :width] = np.where(shown, found.carried, 0.0)
-        changed = np.flatnonzero(correction.flagged[issues[which]])
-        if which is known and len(changed):
-            standing = count_standing(
-                committee, int(np.clip(CHOSEN_SHARE * len(labelled), 1, MOST_CHOSEN)), rows=places[changed],
-                suggested=suggested[known][changed], certificate=found.take(changed),
-            )  # fmt: skip
+    flagged = np.flatnonzero(correction.flagged[issues])
+    if len(flagged) == 0:
+        return Carriers(flips, rows, weights, None)
+    committee = LinearCommittee(
+        n_estimators=N_MEMBERS, gamma=1.0 / X.shape[1], random_state=random_state, n_jobs=n_jobs
+    ).fit(X[labelled], correction.given[labelled])
+    suggested = correction.compared[issues[flagged]]
+    found, standing = certify_together(
+        committee,
+        int(np.clip(CHOSEN_SHARE * len(labelled), 1, MOST_CHOSEN)),
+        rows=np.searchsorted(labelled, issues[flagged]),
+        suggested=suggested,
+        n_carriers=N_CARRIERS,
+    )
+    agrees = (found.verdicts >= 0) & (committee.classes_[found.verdicts] == suggested)
+    width = found.carriers.shape[1]  # fewer in a tiny table
+    shown = agrees[:, None] & (found.carriers >= 0)
+    flips[flagged] = np.where(agrees, found.withstands + 1, 0)
+    rows[flagged, :width] = np.where(shown, labelled[found.carriers], -1)
+    weights[flagged, :width] = np.where(shown, found.carried, 0.0)
     return Carriers(flips, rows, weights, standing)

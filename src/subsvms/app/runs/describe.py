@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._text import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
-from subsvms.app.runs.carriers import MOST_ROWS, Carriers
+from subsvms.app.runs.carriers import MOST_LABELS, Carriers
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.tables.arrow import list_values
@@ -176,7 +176,7 @@ def describe_carriers(issues: Issues, place: int, names: list[str], numbers: np.
         Row numbers, from 0.
     """
     carriers = issues.carriers
-    if carriers is None or place >= len(carriers.flips) or carriers.flips[place] == 0:
+    if carriers is None or carriers.flips[place] == 0:
         return {"flips": None, "carriers": None}
     pairs = zip(carriers.rows[place].tolist(), carriers.weights[place].tolist(), strict=True)
     lines = [
@@ -193,18 +193,19 @@ def describe_standing(run: Run, carriers: Carriers | None) -> str:
         if run.tally.n_flagged == 0:
             return ""
         return (
-            "Which labels carry each suggestion, and how many would have to be wrong for it to turn, is "
-            f"computed for tables of up to {MOST_ROWS:,} labels."
+            "Which labels carry each suggestion, how many would have to be wrong for it to turn, and how "
+            f"many suggestions would stand together, is computed for tables of up to {MOST_LABELS:,} labels."
         )
     found = carriers.standing
     if found is None or found.n_rows < 2:  # what there is to say is beside the row
         return ""
-    first = "" if found.n_rows == run.tally.n_flagged else "first "
+    what = "changes" if run.options.action == "fix" else "flagged labels"
     chosen = f"{found.n_flips:,} labels" if found.n_flips != 1 else "label"
     return (
-        f"Of the {first}{found.n_rows:,} flagged labels, a second judge, a linear committee, agrees about "
-        f"{found.n_agreeing:,}, and at least {found.n_standing:,} of its verdicts would stand whatever "
-        f"{chosen} of the table had been chosen to be changed."
+        f"Of the {found.n_rows:,} {what} at least {found.n_standing:,} would stand whatever {chosen} of the "
+        f"table had been chosen to be changed: a second judge, a linear committee, agrees with "
+        f"{found.n_agreeing:,} of them, and no such choice turns more than "
+        f"{found.n_agreeing - found.n_standing:,} of its verdicts."
     )
 
 

@@ -141,7 +141,7 @@ def tabulate(
     lines : ndarray of int of shape (n_rows,), optional
         The line of a text file on which each row of what was corrected starts.
     carriers : Carriers, optional
-        Of the first of the rows.
+        Of the rows.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def tabulate(
         for side in SIDES:
             found[side] = [[row + 1 for row in others] for others in getattr(witnesses, side)]
     if carriers is not None:
-        found |= carriers.list_columns(len(rows), DIGITS)
+        found |= carriers.list_columns(DIGITS)
     types = {field.name: field.type for field in (*make_schema(label_type), *make_carrier_schema())}
     whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
     table = pa.table({name: pa.array(found[name], types[name], from_pandas=whole) for name in found})

@@ -1,42 +1,56 @@
 """The compiled weights of a linear committee: every member on one block of rows at a time.
 
-Rows are lanes, as in `ballots`. A member's weights w solve L L' w = k, so they come from two triangular
-systems whose unknowns are lines of a table: each is a weighted sum of the lines before it, or after it.
+Rows are lanes, as in `ballots`. A member's weights are the product of its inverse matrix and its lines of the
+kernel, four lines at a time.
 """
 
-import numpy as np
-
-from subsvms.ensemble._compiled.loops import UNSIGNED, compiled, weighted_sum
-from subsvms.ensemble._rows import PAD
-
-START = np.int64(0)
+from subsvms.ensemble._compiled.loops import UNSIGNED, compiled, four_sums
 
 
 @compiled
-def weigh_block(kernels, subsets, places, lower, upper, diagonal, line, counted, scratch, weights, mass):
+def weigh_block(kernels, subsets, places, inverses, counted, scratch, weights, mass):
     """Add the weights of every member to `weights`, and their absolute values to `mass`, where they count.
 
-    `kernels` has a line for each training row in use, and `places` the lines of each subset. `lower` and
-    `upper` are L without its diagonal, and its transpose, filled up with zeros to a multiple of `PAD`
-    columns; `line` counts the columns, again in each row. `scratch` has three tables: the right-hand side,
-    which becomes the weights, the solution of the first system, and a line.
+    `kernels` has a line for each training row in use, and `places` the lines of each subset. `inverses` are
+    filled up with zeros to a width that four divides. `scratch` has two tables of that many lines: the
+    kernel with the rows of a subset, zero after these, and its weights.
     """
     n_members, size = subsets.shape
-    width, n_lanes = lower.shape[2], UNSIGNED(kernels.shape[1])
-    right, middle, out = scratch
+    width, n_lanes = inverses.shape[2], UNSIGNED(kernels.shape[1])
+    own, solved = scratch
     for j in range(n_members):
-        below, above = lower[j].ravel(), upper[j].ravel()
+        inverse = inverses[j].ravel()
         for i in range(size):
-            weighted_sum(middle, line, below, i * width, i * width + -(-i // PAD) * PAD, START, out[0])
+            line = places[j, i]
             for b in range(n_lanes):
-                middle[i, b] = (kernels[places[j, i], b] + 1.0 - out[0, b]) / diagonal[j, i]
-        for i in range(size - 1, -1, -1):
-            first = i * width + (i + 1) // PAD * PAD
-            weighted_sum(right, line, above, first, (i + 1) * width, START, out[0])
-            for b in range(n_lanes):
-                right[i, b] = (middle[i, b] - out[0, b]) / diagonal[j, i]
+                own[i, b] = kernels[line, b] + 1.0
+        for i in range(0, width, 4):
+            q, r, s = (i + 1) * width, (i + 2) * width, (i + 3) * width
+            four_sums(
+                own, inverse, i * width, q, r, s, solved[i], solved[i + 1], solved[i + 2], solved[i + 3]
+            )
         for i in range(size):
+            row = subsets[j, i]
             for b in range(n_lanes):
-                w = right[i, b] * counted[j, b]
-                weights[subsets[j, i], b] += w
+                w = solved[i, b] * counted[j, b]
+                weights[row, b] += w
                 mass[b] += abs(w)
+
+
+@compiled
+def fill_rows(weights, share, a):
+    """Set each line of `a` to a lane of `weights` times its share, a few lines of `weights` at a time."""
+    n = a.shape[1]
+    for first in range(0, n, 16):
+        last = min(first + 16, n)
+        for x in range(a.shape[0]):
+            for i in range(first, last):
+                a[x, i] = weights[i, x] * share[x]
+
+
+@compiled
+def sum_classes(a, labels, sums):
+    """Add the weights of the labels of each class to `sums`, row by row."""
+    for x in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            sums[x, labels[i]] += a[x, i]
