@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from subsvms import SubSVMClassifier
-from subsvms.ensemble import _device  # private: variants of the kernel are compared
 
 RESULTS = Path(__file__).parent / "results"
 N_FEATURES = 20
@@ -30,36 +29,20 @@ def main():
     parser.add_argument("--pool", type=int, default=20_000)
     parser.add_argument("--svms", type=int, default=1000)
     parser.add_argument("--subset", type=int, default=339, help="the squared logarithm of 1e8")
-    parser.add_argument("--C", type=float, default=100.0, help="with 10 votes have single precision")
-    parser.add_argument(
-        "--ahead", type=int, nargs="+", default=[_device.AHEAD], help="variants of the kernel"
-    )
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
-    asked = {name: value for name, value in vars(args).items() if name != "results"}
     X, y = make_rows(args.pool, seed=0)
     began = time.perf_counter()
     options = {"n_estimators": args.svms, "subsample_size": args.subset, "random_state": 0, "n_jobs": -1}
-    model = SubSVMClassifier(C=args.C, **options).fit(X, y)
+    model = SubSVMClassifier(**options).fit(X, y)
     found = {
-        "cores": os.cpu_count(), "gpu": name_gpu(args.device), **asked,
+        "cores": os.cpu_count(), "gpu": name_gpu(args.device), **vars(args),
         "type": str(model.voters_.intercept.dtype),
         "terms": int(np.count_nonzero(model.voters_.lists.value)), "training_s": time.perf_counter() - began,
-        "variants": {ahead: vote_ahead(model, ahead, args) for ahead in args.ahead},
-        **compare(model, args.compare, args.device),
+        "on_gpu": vote(model, args.rows, args.device), **compare(model, args.compare, args.device),
     }  # fmt: skip
-    found["on_gpu"] = min(found["variants"].values(), key=lambda one: one["seconds"])
-    args.results.mkdir(parents=True, exist_ok=True)
-    (args.results / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")
-    (args.results / "gpu.md").write_text(as_markdown(found))
-
-
-def vote_ahead(model, ahead, args):
-    """Return how fast votes are if the kernel reads so many quadruples of terms ahead; it stays so."""
-    _device.AHEAD = ahead
-    _device._booths.clear()
-    return vote(model, args.rows, args.device)
+    (RESULTS / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")
+    (RESULTS / "gpu.md").write_text(as_markdown(found))
 
 
 def make_rows(n, seed):
@@ -124,8 +107,9 @@ def as_markdown(found):
         "| | rows | seconds | rows a second |",
         "|---|---|---|---|",
     ]
-    lines_of = {f"on gpu, {ahead} read ahead": one for ahead, one in found["variants"].items()}
-    for words, one in (lines_of | {"on cores": found["on_cores"]}).items():
+    for name in ("on_gpu", "on_cores"):
+        one = found[name]
+        words = name.replace("_", " ")
         lines.append(f"| {words} | {one['rows']:,} | {one['seconds']:,} | {one['rows_a_second']:,} |")
     lines += ["", f"Rows on which any vote or value differs in any bit: {found['differing_rows']:,}.", ""]
     return "\n".join(lines)

@@ -83,16 +83,6 @@ def test_a_correction_is_the_same_to_the_bit(gpu):
 
 @needs_gpu
 @pytest.mark.slow
-@pytest.mark.parametrize("ahead", [2, 3])
-def test_reading_further_ahead_changes_no_bit(gpu, monkeypatch, ahead):
-    X, y = make_table(0)
-    voters = SubSVMClassifier(n_estimators=7, random_state=0).fit(X, y).voters_
-    monkeypatch.setattr(device_module, "AHEAD", ahead)
-    assert_same(count_votes(voters, X, device="cuda"), count_votes(voters, X))
-
-
-@needs_gpu
-@pytest.mark.slow
 def test_votes_can_be_added_to_earlier_ones(gpu):
     X, y = make_table(0)
     voters = SubSVMClassifier(n_estimators=6, random_state=0).fit(X, y).voters_

@@ -22,7 +22,6 @@ from subsvms.ensemble._rows import HUGE, LINEAR, LN_2, RBF, Rows
 from subsvms.exceptions import DeviceError, InputError
 
 LANES, WARPS = 32, 16  # rows and warps of a block of threads
-AHEAD = 1  # quadruples of terms that are read before they are needed
 MAX_SLOTS = 64  # SVMs whose values a warp keeps in registers, in single precision
 SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
@@ -141,10 +140,9 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     starts = np.concatenate([[0], np.cumsum(-(-counts // 4))])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     target = starts[place[order]] * 4 + rank
-    n_read = starts[-1] + AHEAD
-    weights, places = (np.zeros(4 * n_read, kind) for kind in (weight.dtype, np.int32))
+    weights, places = (np.zeros(4 * (starts[-1] + 1), kind) for kind in (weight.dtype, np.int32))
     weights[target], places[target] = weight[order], line[order] % chunk * LANES
-    terms = np.zeros(n_read, dtype=[("weight", weight.dtype, 4), ("place", np.int32, 4)])
+    terms = np.zeros(starts[-1] + 1, dtype=[("weight", weight.dtype, 4), ("place", np.int32, 4)])
     terms["weight"], terms["place"] = weights.reshape(-1, 4), places.reshape(-1, 4)
     ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
     return Lists(starts[ends].astype(np.int32), terms)
@@ -209,7 +207,6 @@ class GPUBooth:
             self.kernels[dtype] = self.gpu.compile(
                 REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
                 CHUNK=self.chunk, WARPS=WARPS, SLOTS=self.slots, CLASSES=self.n_classes, LANES=LANES,
-                AHEAD=AHEAD,
             )  # fmt: skip
         return self.kernels[dtype](name)
 

@@ -10,7 +10,7 @@
 // chip. The lists of the SVMs are stored by chunk, and padded with zero weights, which change no sum.
 //
 // Defined by the caller: REAL and INPUT (float or double), IS_RBF, CHUNK (training rows, a multiple of 16), WARPS, SLOTS (SVMs
-// of a warp), CLASSES, LANES (32), AHEAD (quadruples of terms).
+// of a warp), CLASSES, LANES (32).
 
 #ifndef SHARED
 #define SHARED(type, name) extern __shared__ type name[]
@@ -56,8 +56,8 @@ extern "C" __global__ void load(const INPUT *X, const int *line, int n_features,
 }
 
 // Fill values[j, row] with the decision value of SVM j. The table has `pitch` columns, a multiple of LANES. `vectors` has a
-// line for each feature and n_vectors columns, a multiple of CHUNK. `pointer` has n_padded + 1 entries for each chunk.
-// AHEAD more of the terms are read than there are.
+// line for each feature and n_vectors columns, a multiple of CHUNK. `pointer` has n_padded + 1 entries for each chunk; one
+// more of the terms is read than there are.
 extern "C" __global__ void __launch_bounds__(LANES *WARPS)
     decide(const REAL *table, const REAL *norms, int pitch, int n_features, const REAL *vectors, const REAL *vector_norms,
            const REAL *rate, int n_vectors, const int *pointer, const Terms *terms, const REAL *intercept, int n_svms, int n_padded, REAL *values) {
@@ -107,16 +107,12 @@ extern "C" __global__ void __launch_bounds__(LANES *WARPS)
         }
         __syncthreads();
         int t = ends[own];
-        Terms next[AHEAD];  // read ahead, across the ends of lists: these loads take longer than the sums
-#pragma unroll
-        for (int i = 0; i < AHEAD; i++) next[i] = terms[t + i];
+        Terms next = terms[t];  // read ahead, across the ends of lists
 #pragma unroll
         for (int a = 0; a < SLOTS; a++) {
             for (int end = ends[own + a + 1]; t < end;) {
-                Terms now = next[0];
-#pragma unroll
-                for (int i = 1; i < AHEAD; i++) next[i - 1] = next[i];
-                next[AHEAD - 1] = terms[t++ + AHEAD];
+                Terms now = next;
+                next = terms[++t];
 #pragma unroll
                 for (int i = 0; i < 4; i++) total[a] = fused(now.weight[i], chunk[now.place[i] + lane], total[a]);
             }
