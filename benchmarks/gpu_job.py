@@ -326,7 +326,11 @@ def as_markdown(found):
         together = ", ".join(f"{rate:,.0f} ({engine})" for engine, rate in rates.items())
         lines += [
             "",
-            f"Rows a second while judging, all parts together: {together}. Each alone, on all cores:",
+            f"Rows a second while judging, all parts of the work together: {together or 'none'}.",
+            "",
+            "Each part by itself, on all cores as threads of one process, which share the interpreter's lock; "
+            "Dask's workers are processes and do not. Votes are of batches of 16,384 rows, copies to and from "
+            "the GPU included.",
             "",
         ]
         if "error" in alone:
