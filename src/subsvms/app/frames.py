@@ -78,8 +78,8 @@ def correct_table(
 
     Parameters
     ----------
-    frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        Also any other table that exports an Arrow stream. It is never changed. The index of a pandas frame is
+    frame : pandas.DataFrame, polars.DataFrame, polars.LazyFrame or pyarrow.Table
+        Also any other table that exports an Arrow stream, such as a relation of DuckDB. It is never changed. The index of a pandas frame is
         not a column, and comes back in `to_frame()`.
     label : str
         Name of the label column: text, whole numbers or booleans, null where a label is missing.
