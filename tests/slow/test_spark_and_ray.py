@@ -66,7 +66,7 @@ def spark(monkeypatch):
 
 
 def test_spark_gives_the_bits_of_one_process(spark, table):
-    frame = spark.read.parquet("big").repartition(5)
+    frame = spark.read.parquet(os.path.abspath("big")).repartition(5)
     check(run_page("Spark", frame=frame)["corrected"].toArrow(), table)
 
 

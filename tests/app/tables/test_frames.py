@@ -105,7 +105,6 @@ TWICE = FRAME.set_axis(["label", "label"], axis=1)
             "frame must be a data frame of pandas, polars or Arrow; got str: use correct_labels for arrays, "
             "and subsvms correct for files.",
         ),
-        (pl.LazyFrame({"a": [1]}), "frame is a LazyFrame, which holds no rows yet: use frame.collect()."),
         (
             FRAME.set_axis(pd.Index(["size", "\ud800"], dtype=object), axis=1),
             "The column '\\ud800' of 'frame' has a name that is not Unicode: rename it.",

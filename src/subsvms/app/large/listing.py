@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from subsvms.app.large.delta import is_delta, list_delta_files
 from subsvms.app.runs.names import RECORD
 from subsvms.app.tables.addresses import Address, Place, as_place, find_plain, find_remote
 from subsvms.app.tables.compression import strip_compression
@@ -32,9 +33,12 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
             )
         if is_data_set(base):
             return base, list_data_files(base)
+        if is_delta(base):
+            return base, list_delta_files(base)
         files = [path for path in base.rglob("*") if path.is_file() and _belongs(path, base)]
         if not files:
             raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
+        _refuse_iceberg(base, files)
         return base, sorted(files)
     found = list(dict.fromkeys(find_files(where)))
     remote = sorted(one for one in found if isinstance(one, Address))
@@ -47,17 +51,29 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
     return Path(os.path.commonpath([file.parent for file in local])), local
 
 
-def _list_remote(where: Address) -> tuple[Address, list[Address]]:
+def _list_remote(where: Address) -> tuple[Address, Sequence[Place]]:
     """Return what `list_files` does, for an address."""
     files = find_remote(where)
     if files:
         plain = find_plain(where)
         return plain.parent if plain in files else plain, files
+    if is_delta(where):
+        return where, list_delta_files(where)
     start = len(where.text)
     files = [file for file in where.list_files() if not _is_hidden(file.text[start:].split("/"))]
     if not files:
         raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
+    _refuse_iceberg(where, files)
     return where, files
+
+
+def _refuse_iceberg(folder: Place, files: Sequence[Place]) -> None:
+    """Raise an error if a folder is an Iceberg table: of its files, some may not count."""
+    if any(file.parent.name == "metadata" and file.name.endswith(".metadata.json") for file in files):
+        raise TableError(
+            f"{str(folder)!r} is an Iceberg table, which subsvms does not read: write its current rows to "
+            "Parquet files first, or pass them to subsvms.scale."
+        )
 
 
 def _find_root(remote: list[Address], local: list[Path]) -> Address:

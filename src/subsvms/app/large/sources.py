@@ -8,9 +8,11 @@ a row has the same number in whatever order the files are named and however many
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from subsvms.app.large.delta import find_layout
 from subsvms.app.large.listing import list_files, name_files
 from subsvms.app.tables.addresses import Place, as_place, format_refusal, is_address, locate
 from subsvms.app.tables.arrow import check_values
@@ -91,9 +93,8 @@ class Source:
                     at += batch.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             if is_address(unit.path):
-                raise TableError(
-                    f"{format_refusal(unit.path, error)} The same command continues where this one stopped."
-                ) from None
+                refusal = format_refusal(repr(unit.path), error)
+                raise TableError(f"{refusal} The same command continues where this one stopped.") from None
             raise TableError(
                 f"{self._find_bad(unit, columns)} cannot be read ({first_sentence(error)}): replace the file "
                 "and start again."
@@ -181,25 +182,25 @@ def open_source(
     >>> len(source), labels
     (4, [['a', 'a'], ['b', 'b']])
     """
-    import pyarrow as pa
     from pyarrow import dataset
 
     shared, paths = list_files(where)
+    base = shared if base is None else base
+    layout = find_layout(base)
     name = name_files(paths)
     system, _ = locate(paths[0])
     inner = [locate(path)[1] for path in paths]
-    try:
+    with _explaining_damage(name):
         found = dataset.dataset(
-            inner, filesystem=system, format="parquet", partitioning="hive",
-            partition_base_dir=locate(shared if base is None else base)[1],
-        )  # fmt: skip
+            inner, filesystem=system, format="parquet", partition_base_dir=locate(base)[1], **layout
+        )
         fragments = sorted(found.get_fragments(), key=lambda fragment: fragment.path)
         names = found.schema.names  # which Python decodes
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise TableError(_format_damage(name, error)) from None
     check_names(names, name, label)
     shown = dict(zip(inner, [str(path) for path in paths], strict=True)) if is_address(str(paths[0])) else {}
-    cut = [unit for file in fragments for unit in cut_file(file, found, str(paths[0]), shown)]
+    if "schema" not in layout:
+        check_schemas(fragments, found.schema, str(paths[0]), shown)
+    cut = [unit for file in fragments for unit in cut_file(file, shown.get(file.path, file.path))]
     if not cut:
         raise TableError(f"{name} has no rows: a table needs at least one row of each class.")
     partitions = {shown.get(one.path, one.path): one.partition_expression for one in fragments}
@@ -208,41 +209,55 @@ def open_source(
     return Source(name, tuple(paths), "parquet", found.schema, tuple(units), partitions)
 
 
-def _format_damage(name: str, error: Exception) -> str:
-    """Return a sentence about a file that cannot be opened."""
-    return f"{name} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
+@contextmanager
+def _explaining_damage(name: str) -> Iterator[None]:
+    """Say what is wrong with a file that cannot be opened."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if is_address(name[1:]) and isinstance(error, OSError):  # more likely the server than the file
+            raise TableError(format_refusal(name, error)) from None
+        raise TableError(
+            f"{name} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
+        ) from None
 
 
-def cut_file(fragment: Any, table: Any, first_path: str, addresses: dict[str, str]) -> list[Unit]:
-    """Return the units of one file of a table (pyarrow.dataset), not numbered yet.
+def check_schemas(fragments: Sequence[Any], schema: Any, first: str, addresses: dict[str, str]) -> None:
+    """Raise an error unless all files of a table have the same columns.
 
     Parameters
     ----------
-    fragment : pyarrow.dataset.ParquetFileFragment
-    table : pyarrow.dataset.Dataset
-    first_path : str
-        Of the first file, in messages.
+    fragments : sequence of pyarrow.dataset.ParquetFileFragment
+    schema : pyarrow.Schema
+        Of the whole table, with the columns that folders are named after.
+    first : str
+        The first file, in messages.
     addresses : dict of str to str
         By path in their file system, if the files lie elsewhere.
     """
-    import pyarrow as pa
     from pyarrow import dataset
 
-    path = addresses.get(fragment.path, fragment.path)
-    try:
+    for fragment in fragments:
+        path = addresses.get(fragment.path, fragment.path)
+        with _explaining_damage(repr(path)):
+            own = {field.name: field.type for field in fragment.physical_schema}
+        folders = set(dataset.get_partition_keys(fragment.partition_expression)) - own.keys()
+        wanted = {field.name: field.type for field in schema if field.name not in folders}
+        for name in (*wanted, *own):
+            if own.get(name) != wanted.get(name):
+                here, there = (f"of type {one[name]}" if name in one else "missing" for one in (own, wanted))
+                raise TableError(
+                    f"{path!r} does not match {first!r}: column {show(name)} is {here} here, but {there} "
+                    "there; write all files with the same schema."
+                )
+
+
+def cut_file(fragment: Any, path: str) -> list[Unit]:
+    """Return the units of one file of a table (pyarrow.dataset), not numbered yet."""
+    with _explaining_damage(repr(path)):
         sizes = [group.num_rows for group in fragment.row_groups]
-        own = {field.name: field.type for field in fragment.physical_schema}
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise TableError(_format_damage(repr(path), error)) from None
-    folders = set(dataset.get_partition_keys(fragment.partition_expression)) - own.keys()
-    wanted = {field.name: field.type for field in table.schema if field.name not in folders}
-    for name in (*wanted, *own):
-        if own.get(name) != wanted.get(name):
-            here, there = (f"of type {one[name]}" if name in one else "missing" for one in (own, wanted))
-            raise TableError(
-                f"{path!r} does not match {first_path!r}: column {show(name)} is {here} here, but "
-                f"{there} there; write all files with the same schema."
-            )
     groups: list[list[int]] = []
     rows = 0
     for number, size in enumerate(sizes):

@@ -234,14 +234,14 @@ def explaining_access(address: Address) -> Iterator[None]:
     except FileNotFoundError:
         raise TableError(f"There is no file {str(address)!r}: check its name and folder.") from None
     except Exception as error:  # each package has errors of its own
-        raise TableError(format_refusal(str(address), error)) from None
+        raise TableError(format_refusal(repr(str(address)), error)) from None
 
 
 def format_refusal(name: str, error: Exception) -> str:
-    """Return a sentence about an address that cannot be read."""
+    """Return a sentence about an address that cannot be read; `name` is in quotes."""
     reason = re.split(r"\.\s|\n", str(error) or type(error).__name__)[0].rstrip(".")[:300]
     return (
-        f"{name!r} cannot be read ({reason}): check the address, the connection and the keys in the "
+        f"{name} cannot be read ({reason}): check the address, the connection and the keys in the "
         "environment."
     )
 
