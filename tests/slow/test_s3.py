@@ -164,6 +164,21 @@ def test_batches_are_learned_from_and_read_from_a_bucket(bucket, folder):
     assert results[0].num_rows == 3000 and results[1].equals(results[0])
 
 
+def test_a_delta_table_in_a_bucket_is_read_as_its_current_version(bucket, folder, monkeypatch):
+    deltalake = pytest.importorskip("deltalake")
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")  # deltalake asks for it
+    table = folder.with_name("delta")
+    columns = make_columns(600).append_column("code", pa.array(["007", "a b"] * 300))
+    deltalake.write_deltalake(table, columns, partition_by=["code"])
+    deltalake.DeltaTable(table).delete("x0 > 3")
+    copy_to(bucket, table)
+    call("correct", table, *COMMON, "--output", "local.subsvms")
+    call("correct", "s3://data/delta", *COMMON)
+    assert read_files("delta.subsvms") == read_files("local.subsvms")
+    corrected = parquet.read_table("delta.subsvms/corrected")
+    assert len(corrected) < 600 and set(corrected["code"].to_pylist()) == {"007", "a b"}
+
+
 @pytest.mark.parametrize(
     ("where", "message"),
     [
