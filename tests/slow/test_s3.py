@@ -16,6 +16,7 @@ from large_tables import make_columns, write_files
 from loans import call
 from pyarrow import csv, fs, parquet
 
+from subsvms.app.large import passes
 from subsvms.app.tables import addresses
 from subsvms.scale import correct_batches, fit_batches
 
@@ -32,11 +33,10 @@ KEYS = {
 }
 
 
-def start_server(port=0):
+def start_server():
     """Return a process that serves buckets, and its address."""
     with socket.socket() as free:
-        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        free.bind(("127.0.0.1", port))
+        free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", str(port)], **log)
@@ -215,30 +215,46 @@ def test_a_table_that_may_not_be_read_is_reported(bucket, folder, server):
         allow_without_rights(server, b"inf")
 
 
-def test_a_run_whose_server_goes_away_says_so_and_continues_later(folder, monkeypatch):
+RUN = ("correct", "s3://data/big", *COMMON, "--engine", "local", "--threads", "1")
+
+
+def fail_in_the_middle(monkeypatch, fail):
+    """Run until the second part, before which something fails; return what is said."""
+
+    def fail_before_second(work, unit, do=passes.do_part):
+        if unit.number == 1:
+            fail()
+        return do(work, unit)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(passes, "do_part", fail_before_second)
+        said = " ".join(call(*RUN, code=2).output.split())
+    assert "'s3://data/big/1.parquet' cannot be read" in said
+    assert "The same command continues where this one stopped." in said
+    assert sorted(os.listdir("big.subsvms.unfinished/done")) == ["000000.json", "000000.parquet"]
+    return said
+
+
+def test_a_run_that_loses_its_rights_continues_later(bucket, folder, server, monkeypatch):
+    copy_to(bucket, folder)
+    call("correct", folder, *COMMON, "--output", "local.subsvms")
+    try:
+        fail_in_the_middle(monkeypatch, lambda: allow_without_rights(server, b"0"))
+    finally:
+        allow_without_rights(server, b"inf")
+    assert "continuing: 1 of 3 parts were done before" in call(*RUN).output
+    assert read_files("big.subsvms") == read_files("local.subsvms")
+
+
+def test_a_server_that_goes_away_is_reported(folder, monkeypatch):
     process, server = start_server()
     try:
         for name, value in (KEYS | {"AWS_ENDPOINT_URL": server}).items():
             monkeypatch.setenv(name, value)
         addresses._open_bucket.cache_clear()
         copy_to(open_bucket(server), folder)
-        call("correct", folder, *COMMON, "--output", "local.subsvms")
-        from subsvms.app.large import passes
-
-        def stop_after_one(work, unit, do=passes.do_part):
-            if process.poll() is None and unit.number == 1:
-                stop(process)
-            return do(work, unit)
-
-        monkeypatch.setattr(passes, "do_part", stop_after_one)
-        words = ("correct", "s3://data/big", *COMMON, "--engine", "local", "--threads", "1")
-        said = " ".join(call(*words, code=2).output.split())
-        assert "'s3://data/big/1.parquet' cannot be read" in said and "NETWORK_CONNECTION" in said
-        assert "The same command continues where this one stopped." in said
-        assert sorted(os.listdir("big.subsvms.unfinished/done")) == ["000000.json", "000000.parquet"]
-        process, _ = start_server(int(server.rpartition(":")[2]))
-        copy_to(open_bucket(server), folder)
-        again = call(*words)
-        assert read_files("big.subsvms") == read_files("local.subsvms"), again.output
+        assert "NETWORK_CONNECTION" in fail_in_the_middle(monkeypatch, lambda: stop(process))
+        said = " ".join(call(*RUN, code=2).output.split())  # and before it starts
+        assert "'s3://data/big' cannot be read" in said and "NETWORK_CONNECTION" in said
     finally:
         stop(process)
