@@ -59,6 +59,10 @@ def test_a_file_is_corrected_in_memory_and_in_parts_as_a_local_one_is(folder):
     assert record["base"] == "memory://big" and record["paths"][0] == "memory://big/0.parquet"
     call("correct", "--from", "big.subsvms", "--output", "again.subsvms")
     assert read_files("again.subsvms") == read_files("local.subsvms")
+    for place in ("t.subsvms", "big.subsvms", "local.subsvms"):
+        call("apply", place, "--undecided", "suggestion")
+    assert Path("t.subsvms/final.csv").is_file() and Path("big.subsvms/final").is_dir()
+    assert read_files("big.subsvms/final") == read_files("local.subsvms/final")
 
 
 def test_a_table_at_an_address_that_changed_is_not_repeated(folder, memory):
@@ -110,8 +114,8 @@ def test_an_address_has_the_size_and_digest_of_its_file(folder):
         ("memory://big", "'memory://big' is a folder: give a file in it, or a pattern such as "
          "'memory://big/*.parquet'."),
         ("memory://", "The address 'memory://' names no file: name a bucket, a folder or a file in it."),
-        ("nonsense://x", "An address such as nonsense:// cannot be read: save the table, or the answer of "
-         "the database, as Parquet or CSV first."),
+        ("nonsense://x", "An address such as nonsense:// cannot be read here: save the table, or the answer "
+         "of the database, as Parquet or CSV first."),
         ("s3://me:word@data/x.csv", "This address s3:// holds a password or a query, which would be shown "
          "and kept: leave it out, and set keys in the environment, such as AWS_ACCESS_KEY_ID and "
          "AWS_SECRET_ACCESS_KEY."),

@@ -147,9 +147,9 @@ def is_database(where: object) -> bool:
         return False
     known = {"file", *BY_ARROW, *BY_FSSPEC}
     if find_spec("fsspec"):
-        import fsspec
+        from fsspec.registry import known_implementations, registry
 
-        known.update(fsspec.available_protocols())
+        known |= {*known_implementations, *registry}
     return where.partition(":")[0].lower() not in known
 
 
