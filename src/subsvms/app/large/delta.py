@@ -60,7 +60,7 @@ def _has_deleted(table):
     """Return whether rows of files are marked as deleted, as far as deltalake can tell."""
     try:
         return any(batch.num_rows for batch in table.deletion_vectors())
-    except Exception:  # an earlier version of deltalake, or vectors that it cannot read
+    except Exception:  # vectors that it cannot read
         return True
 
 
