@@ -40,6 +40,7 @@ def test_a_frame_holds_what_its_parquet_file_holds(tmp_path, library):
     assert (table.name, table.format, table.paths) == ("'frame'", "frame", ())
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # of pandas 2, in convert_dtypes
 @pytest.mark.parametrize("backend", ["numpy", "pyarrow"])
 def test_a_pandas_frame_holds_what_its_parquet_file_holds(tmp_path, backend):
     frame = pd.DataFrame(COLUMNS)
