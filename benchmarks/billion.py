@@ -1,11 +1,11 @@
 """What a billion rows cost: measure the stages of a run in parts, and add them up for other machines.
 
     python benchmarks/billion.py                 # a minute of one core
-    python benchmarks/billion.py --measured      # the page alone, after a run of benchmarks/gpu.py
+    python benchmarks/billion.py --measured      # the page alone, after gpu.py or gpu_job.py has run
 
 Made rows of 20 columns are read from Parquet, turned into numbers, voted on, judged and written, one stage
 after the other on one core, in CPU seconds, which hardly depend on what else the machine does. How fast a GPU
-votes is taken from results/gpu.json, and so is a whole run on its machine, once there is one. With c the
+votes is taken from results/gpu.json; whole jobs, once results/gpu_job.json has some, stand beside. With c the
 seconds of a core for a row besides its votes, v those of its votes, n cores, and g GPUs that vote on G rows a
 second each,
 
@@ -71,15 +71,14 @@ def estimate(us, n_cores, n_gpus, gpu_rate):
     return Rate(1 / (1 / cores + 1 / gpus), min(cores, gpus), "votes" if gpus <= cores else slowest)
 
 
-def read_gpu(path=RESULTS / "gpu.json"):
-    """Return what benchmarks/gpu.py found: rows a second of the GPU and of all cores, and a whole run if any.
-
-    A whole run is {"rows": ..., "seconds": ..., "cores": ..., "gpus": ...}, with the seconds of its stages
-    beside, if they are known.
-    """
-    found = json.loads(path.read_text())
+def read_gpu(folder=RESULTS):
+    """Return what benchmarks/gpu.py found, rows a second of a GPU and of all cores, and whole jobs if any."""
+    found = json.loads((folder / "gpu.json").read_text())
     rates = {name: found[name]["rows_a_second"] for name in ("on_gpu", "on_cores")}
-    return rates | {"gpu": found["gpu"], "cores": found["cores"], "whole": found.get("whole")}
+    path = folder / "gpu_job.json"
+    whole = json.loads(path.read_text()) if path.exists() else {"cores": None, "jobs": []}
+    jobs = [{"cores": whole["cores"], **job} for job in whole["jobs"] if "error" not in job]
+    return rates | {"gpu": found["gpu"], "cores": found["cores"], "jobs": jobs}
 
 
 class Clock:
@@ -211,20 +210,23 @@ def as_markdown(found, gpu):
         cells += [" to ".join(format_time(BILLION / speed) for speed in reversed(speeds)), rate.limit]
         cells += [f"{rate.most * found[name] / 1e6:,.0f}" for name in ("bytes_read", "bytes_written")]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join([*lines, "", *compare_whole(us, gpu), ""])
+    return "\n".join([*lines, "", *compare_jobs(us, gpu), ""])
 
 
-def compare_whole(us, gpu):
-    """Return a whole run on the GPU's machine beside the model; what to do if there is none yet."""
-    whole = gpu["whole"]
-    if whole is None:
-        return ["A whole run on the GPU's machine has not been measured: `whole` in gpu.json is missing."]
-    rate = estimate(us, whole["cores"], whole["gpus"], gpu["on_gpu"])
-    return [
-        f"A whole run of {whole['rows']:,} rows with {whole['cores']} cores and {whole['gpus']} GPUs took "
-        f"{whole['seconds']:,} s, {whole['rows'] / whole['seconds']:,.0f} rows a second, where the model has "
-        f"{rate.least:,.0f} to {rate.most:,.0f}."
-    ]
+def compare_jobs(us, gpu):
+    """Return whole jobs on the GPU's machine beside the estimate for their second pass, which judges rows."""
+    if not gpu["jobs"]:
+        return ["No whole job on a GPU was measured yet (`python -m benchmarks.gpu_job`)."]
+    lines = ["| whole job | engine | rows a second, judging | estimate | of the whole job |"]
+    lines.append("|---|---|---|---|---|")
+    for job in gpu["jobs"]:
+        rate = estimate(us, job["cores"], 1, gpu["on_gpu"])
+        judging = job["rows"] / job["walls"]["judge rows"]
+        lines.append(
+            f"| {job['rows']:,} rows | {job['engine']} | {judging:,.0f} | {rate.least:,.0f} to "
+            f"{rate.most:,.0f} | {job['rows_a_second']:,.0f} |"
+        )
+    return lines
 
 
 def format_time(seconds):
