@@ -3,11 +3,15 @@
     python benchmarks/scale.py rows                        # ten minutes on two cores, 2 GB of disk
     python benchmarks/scale.py pool --data-dir FOLDER      # about half an hour
     python benchmarks/scale.py cost                        # three minutes
+    python benchmarks/scale.py rows --again --least 10000000 --folder FOLDER   # the largest table once more
 
 `rows` makes tables of 20 columns with a tenth of the labels wrong and runs the command line on them, each in
-a new process, whose time and peak memory are recorded. `pool` corrects the tables of benchmarks/quality.py,
-and larger synthetic ones, once in memory and once for each size of the pool; finished runs are not repeated.
-`cost` compares the time that votes should take with the time they took, for several tables and ensembles.
+a new process, whose time, CPU time and peak memory are recorded. CPU time, of the process and of those that
+it starts, says what a run costs while other programs use the machine as well. With `--again` cases that an
+earlier version measured are measured again, and its seconds are kept beside the new ones. `pool` corrects the
+tables of benchmarks/quality.py, and larger synthetic ones, once in memory and once for each size of the pool;
+finished runs are not repeated. `cost` compares the time that votes should take with the time they took, for
+several tables and ensembles.
 Results go to benchmarks/results/scale.json, scale_cost.json, scale_pool.csv and scale.md.
 """
 
@@ -21,6 +25,7 @@ import sys
 import tempfile
 import time
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,11 +67,13 @@ SHAPES = [  # columns, pool, SVMs, kernel
 ROW_US = 2.5  # microseconds of one core to read, encode, judge and write a row
 CONSTANTS = ("ns a kernel value", "ns a product", "ns a term", "us a row besides")
 SMALLER = "--pool-size 10000"
+FEWER = f"{SMALLER} --svms 200"
+DASK = "--engine dask --threads 2"
 CASES = (  # options of the command line; "" is a run in parts with the defaults
-    "", "--early-exit 0.999", "--engine dask --threads 2", SMALLER, f"{SMALLER} --early-exit 0.999",
-    f"{SMALLER} --engine dask --threads 2", f"{SMALLER} --kernel linear", f"{SMALLER} --svms 200",
+    "", "--early-exit 0.999", DASK, SMALLER, f"{SMALLER} --early-exit 0.999", f"{SMALLER} {DASK}",
+    f"{SMALLER} --kernel linear", FEWER, f"{FEWER} {DASK}",
 )  # fmt: skip
-EVERYWHERE = ("", SMALLER, f"{SMALLER} --svms 200")  # cases for every number of rows,
+EVERYWHERE = ("", SMALLER, FEWER, f"{FEWER} {DASK}")  # cases for every number of rows,
 LONG = (10_000_000, ("", SMALLER))  # except these, which take a quarter of an hour
 
 
@@ -89,9 +96,13 @@ def write_rows(n_rows, path, seed=0, n_columns=N_COLUMNS):
 
 
 def measure(path, place, arguments):
-    """Return seconds, peak memory of the process and its children, and wrong labels, of one run."""
+    """Return seconds, peak memory of the process and its children, and wrong labels, of one run.
+
+    A folder that is there already is replaced: a run that was stopped must not be continued, or its time
+    would be that of the remainder.
+    """
     command = [sys.executable, "-m", "subsvms", "correct", str(path), "--label", "y", "--exclude", "true",
-               "--output", str(place), "--json", "--quiet", *arguments]  # fmt: skip
+               "--output", str(place), "--force", "--json", "--quiet", *arguments]  # fmt: skip
     if "--engine" not in arguments:
         command += ["--engine", "local"]
     began = time.perf_counter()
@@ -107,34 +118,40 @@ def measure(path, place, arguments):
         for i, name in enumerate(("y_given", "y")):
             wrong[i] += int(np.sum(np.array(table[name].to_pylist()) != true))
     return {
-        "seconds": round(seconds, 1), "peak MiB": round(usage.ru_maxrss / 1024),
+        "seconds": round(seconds, 1), "CPU seconds": round(usage.ru_utime + usage.ru_stime, 1),
+        "peak MiB": round(usage.ru_maxrss / 1024),
         "wrong given": wrong[0] / summary["rows"], "wrong left": wrong[1] / summary["rows"],
         "stages": dict(summary["seconds"]),
     }  # fmt: skip
 
 
-def bench_rows(rows, long):
+def bench_rows(rows, folder, *, long, again):
     """Run the command line on tables of more and more rows; finished runs are not repeated."""
     target = RESULTS / "scale.json"
     found = json.loads(target.read_text()) if target.exists() else {"lines": []}
     found["machine"] = {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine()}
-    done = {(line["rows"], line["case"]) for line in found["lines"]}
+    lines = {(line["rows"], line["case"]): line for line in found["lines"]}
     for n_rows in rows:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"{n_rows}.parquet"
-            for name in CASES:
-                unasked = n_rows != 1_000_000 and name not in EVERYWHERE
-                too_long = n_rows == LONG[0] and name in LONG[1] and not long
-                if (n_rows, name) in done or unasked or too_long:
-                    continue
-                if not path.exists():
-                    write_rows(n_rows, path)
-                line = {"rows": n_rows, "case": name} | measure(
-                    path, Path(folder) / f"{name}.out", name.split()
-                )
-                print(line, flush=True)
-                found["lines"].append(line)
-                target.write_text(json.dumps(found, indent=1) + "\n")
+        path = folder / f"{n_rows}.parquet"
+        for name in CASES:
+            before = lines.get((n_rows, name))
+            measured = before is not None and ("CPU seconds" in before or not again)
+            unasked = n_rows != 1_000_000 and name not in EVERYWHERE
+            too_long = n_rows == LONG[0] and name in LONG[1] and not long
+            if measured or unasked or too_long:
+                continue
+            if not path.exists():
+                write_rows(n_rows, path.with_suffix(".part"))
+                path.with_suffix(".part").rename(path)
+            line = {"rows": n_rows, "case": name} | measure(path, folder / f"{name}.out", name.split())
+            if before is not None:
+                line["seconds before"] = before["seconds"]
+            print(line, flush=True)
+            lines[n_rows, name] = line
+            found["lines"] = sorted(
+                lines.values(), key=lambda line: (line["rows"], CASES.index(line["case"]))
+            )
+            target.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def fit_slope(lines, case):
@@ -292,14 +309,16 @@ def write_tables():
             "## Time and memory",
             "",
             f"{found['machine']['cores']} cores, 20 columns; by default 1000 SVMs and a pool of 20,000.",
-            "Seconds are of the whole process, reading and writing included.",
+            "Seconds are of the whole process, reading and writing included. Lines with CPU seconds are new;",
+            "`before` has the seconds of the version that measured the other lines.",
             "",
-            "| rows | | seconds | of which judging | peak MiB | wrong given | wrong left |",
-            "|---|---|---|---|---|---|---|",
+            "| rows | | seconds | judging | CPU seconds | before | peak MiB | wrong given | wrong left |",
+            "|---|---|---|---|---|---|---|---|---|",
         ]
         text += [
             f"| {line['rows']:,} | {line['case'] or 'default'} | {line['seconds']} | "
-            f"{line['stages']['judging']} | {line['peak MiB']} | {line['wrong given']:.4f} | "
+            f"{line['stages']['judging']} | {line.get('CPU seconds', '')} | "
+            f"{line.get('seconds before', '')} | {line['peak MiB']} | {line['wrong given']:.4f} | "
             f"{line['wrong left']:.4f} |"
             for line in found["lines"]
         ]
@@ -364,11 +383,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["rows", "pool", "cost", "tables"])
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"))
+    parser.add_argument("--least", type=int, default=ROWS[0], help="rows of the smallest table")
     parser.add_argument("--most", type=int, default=ROWS[-1], help="rows of the largest table")
     parser.add_argument("--long", action="store_true", help="also 1000 SVMs on ten million rows")
+    parser.add_argument("--again", action="store_true", help="also what an earlier version measured")
+    parser.add_argument("--folder", type=Path, help="where tables stay, so that a stopped benchmark goes on")
     args = parser.parse_args()
     if args.what == "rows":
-        bench_rows([rows for rows in ROWS if rows <= args.most], args.long)
+        rows = [rows for rows in ROWS if args.least <= rows <= args.most]
+        with nullcontext(args.folder) if args.folder else tempfile.TemporaryDirectory() as folder:
+            bench_rows(rows, Path(folder), long=args.long, again=args.again)
     elif args.what == "cost":
         bench_cost()
     elif args.what == "pool":

@@ -2,7 +2,9 @@
 
 import pickle
 
+import duckdb
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from large_tables import OPTIONS, correct_in_parts, make_columns, write_files
@@ -35,6 +37,29 @@ def test_batches_in_any_order_get_the_labels_of_a_run_over_files(corrector, tabl
     whole = pa.Table.from_batches(found).sort_by("number")
     for name in ("label", "label_given"):
         assert whole[name].to_pylist() == corrected[name]
+
+
+def test_lazy_tables_and_files_give_the_bits_of_the_table(corrector, table, tmp_path):
+    expected = pa.Table.from_batches(correct_batches(corrector, [table], "number"))
+    write_files(table, tmp_path / "big")
+    lazy = pl.scan_parquet(tmp_path / "big" / "*.parquet")
+    relation = duckdb.read_parquet(f"{tmp_path}/big/*.parquet")
+    options = {"exclude": (*OPTIONS.exclude, "number"), "n_estimators": 40, "pool_size": 200}
+    for where in (lazy, relation, tmp_path / "big", f"{tmp_path}/big/*.parquet"):
+        found = fit_batches(where, "label", **options)
+        assert (found.pool_rows == corrector.pool_rows).all()
+        corrected = pa.Table.from_batches(correct_batches(found, where, "number"))
+        assert corrected.to_pydict() == expected.to_pydict()
+
+
+def test_lazy_tables_without_rows_or_label_are_refused(table):
+    frame = pl.from_arrow(table).lazy()
+    with pytest.raises(InputError, match="at least one batch"):
+        fit_batches(duckdb.sql("select 1 as label where false"), "label")
+    with pytest.raises(TableError, match="no column 'lable'"):
+        fit_batches(frame, "lable")
+    with pytest.raises(TableError, match="There is no file 'none.parquet'"):
+        fit_batches("none.parquet", "label")
 
 
 def test_a_table_a_record_batch_and_no_rows_at_all_get_the_same_columns(corrector, table):

@@ -5,17 +5,20 @@ rows, on any machine. The judgement of a row depends on no other row, so it does
 split into batches. `subsvms correct --engine local` does the same for files.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from subsvms.app.large.batches import BatchCorrector
 from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.parts import apply_correction
-from subsvms.app.large.sources import Batches
+from subsvms.app.large.sources import Batches, Source, open_source
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.parameters import naming_parameters
 from subsvms.app.tables.files import check_names
+from subsvms.app.tables.lazy import is_lazy, read_lazy
 from subsvms.app.tables.table import number_name
 from subsvms.exceptions import InputError
 
@@ -23,15 +26,17 @@ __all__ = ["BatchCorrector", "correct_batch", "correct_batches", "fit_batches"]
 
 
 def fit_batches(
-    batches: Callable[[], Iterable[Any]], label: str, *, n_jobs: int = 1, device: str = "cpu", **options: Any
+    batches: Any, label: str, *, n_jobs: int = 1, device: str = "cpu", **options: Any
 ) -> BatchCorrector:
     """Learn from batches of rows how to judge each row.
 
     Parameters
     ----------
-    batches : callable
-        Called without arguments, several times; each time it must return a new iterable of the same
-        pyarrow.RecordBatch or pyarrow.Table in the same order. Rows are numbered in that order, from 0.
+    batches : callable, polars.LazyFrame, DuckDB relation, or path-like
+        A function is called without arguments, several times; each time it must return a new iterable of the
+        same pyarrow.RecordBatch or pyarrow.Table in the same order. A LazyFrame or a relation is likewise
+        read several times, in batches. A path or address names Parquet files: one, a folder, or a pattern,
+        such as s3://bucket/big/*.parquet. Rows are numbered in the order in which they are read, from 0.
     label : str
         Name of the label column.
     n_jobs : int, default=1
@@ -65,14 +70,9 @@ def fit_batches(
     """
     with naming_parameters():
         settings = Options(label, **options)
-        _check_callable(batches)
         if settings.max_error_rate is not None:
             raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
-        first = next(iter(batches()), None)
-        if first is None:
-            raise InputError("batches must return at least one batch of rows; it returned none.")
-        source = Batches(batches, first.schema)
-        check_names(first.schema.names, source.name, label)
+        source = _open_table(batches, label)
         engine = LocalEngine(1, 1)
         return learn_from(
             source,
@@ -83,6 +83,22 @@ def fit_batches(
             device=device,
             stages=(1.0,),
         ).corrector
+
+
+def _open_table(batches: Any, label: str) -> Source | Batches:
+    """Return what can be read several times as a table, or raise an error if it cannot."""
+    if isinstance(batches, str | os.PathLike):
+        return open_source(batches, label)
+    if is_lazy(batches):
+        read = partial(read_lazy, batches)
+    else:
+        _check_callable(batches)
+        read = batches
+    first = next(iter(read()), None)
+    if first is None:
+        raise InputError("batches must return at least one batch of rows; it returned none.")
+    check_names(first.schema.names, Batches.name, label)
+    return Batches(read, first.schema)
 
 
 def _check_callable(batches):
@@ -102,16 +118,14 @@ def _check_callable(batches):
         raise InputError(f"{expected}; its first item is {type(first).__name__}.")
 
 
-def correct_batches(
-    corrector: BatchCorrector, batches: Iterable[Any], row_column: str | None = None
-) -> Iterator[Any]:
+def correct_batches(corrector: BatchCorrector, batches: Any, row_column: str | None = None) -> Iterator[Any]:
     """Correct record batches: an iterable in, an iterator out, as Spark's mapInArrow expects.
 
     Parameters
     ----------
     corrector : BatchCorrector
         From `fit_batches`.
-    batches : iterable of pyarrow.RecordBatch or pyarrow.Table
+    batches : iterable of pyarrow.RecordBatch or pyarrow.Table, or another table that `fit_batches` reads
     row_column : str, optional
         As in `correct_batch`.
 
@@ -129,6 +143,9 @@ def correct_batches(
     >>> [batch.num_rows for batch in correct_batches(corrector, table.to_batches(max_chunksize=150))]
     [150, 150, 100]
     """
+    if isinstance(batches, str | os.PathLike) or is_lazy(batches):
+        source = _open_table(batches, corrector.labels.column)
+        batches = (batch for unit in source.units for _, batch in source.read(unit))
     for batch in batches:
         yield from correct_batch(corrector, batch, row_column).to_batches()
 

@@ -29,6 +29,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "KINDS, ANSWERS, ERROR_RATES, N_AUDITS = ('uniform', 'region'), (10, 20), (0.1,), 2",
         "audit.md",
     ),
+    ("billion", "", "N_ROWS, N_VOTED, POOL, N_SVMS, SUBSET = 3000, 100, 300, 20, 30", "billion.md"),
     (
         "benchmarks.calibration",
         "reliability --seeds 0 --only wine iris --results {} --workers 1",

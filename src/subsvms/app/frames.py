@@ -78,9 +78,9 @@ def correct_table(
 
     Parameters
     ----------
-    frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
-        Also any other table that exports an Arrow stream. It is never changed. The index of a pandas frame is
-        not a column, and comes back in `to_frame()`.
+    frame : pandas.DataFrame, polars.DataFrame, polars.LazyFrame or pyarrow.Table
+        Also any other table that exports an Arrow stream, such as a relation of DuckDB. It is never changed.
+        The index of a pandas frame is not a column, and comes back in `to_frame()`.
     label : str
         Name of the label column: text, whole numbers or booleans, null where a label is missing.
     features : array-like or sparse matrix of shape (n_rows, n_features), default=None

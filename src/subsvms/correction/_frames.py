@@ -42,7 +42,8 @@ def find_style(*tables: Any) -> FrameStyle:
     for table in tables:
         if libraries.is_pandas_dataframe(table) or libraries.is_pandas_series(table):
             return FrameStyle("pandas", table.index)
-        if libraries.is_polars_dataframe(table) or libraries.is_polars_series(table):
+        checks = (libraries.is_polars_dataframe, libraries.is_polars_lazyframe, libraries.is_polars_series)
+        if any(check(table) for check in checks):
             return FrameStyle("polars")
     return FrameStyle()
 

@@ -7,7 +7,8 @@ from forged_files import TEXTS, write_forged
 from large_tables import make_columns, write_files
 from pyarrow import parquet
 
-from subsvms.app.large.sources import UNIT_ROWS, find_format, list_files, open_source
+from subsvms.app.large.listing import find_format, list_files
+from subsvms.app.large.sources import UNIT_ROWS, open_source
 from subsvms.exceptions import TableError
 
 

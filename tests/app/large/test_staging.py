@@ -8,7 +8,7 @@ from forged_files import FORGED, write_forged
 from large_tables import make_columns
 from pyarrow import feather, parquet
 
-from subsvms.app.large.sources import find_format
+from subsvms.app.large.listing import find_format
 from subsvms.app.large.staging import stage_files
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError

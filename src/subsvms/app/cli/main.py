@@ -206,13 +206,13 @@ def correct(
     from subsvms.app.large.job import do_job_in_parts
     from subsvms.app.runs.job import do_job, read_verified, repeat_options
     from subsvms.app.runs.options import Options
-    from subsvms.app.tables.files import is_address
+    from subsvms.app.tables.addresses import as_place, is_database
 
     expected = base = None
     if from_run is not None:
         refuse_other_settings(context, {"from_run", *NO_SETTINGS})
         where, options, features, expected = repeat_options(from_run)
-        base = None if expected.base is None else Path(expected.base)
+        base = None if expected.base is None else as_place(expected.base)
     else:
         verified: tuple = ()
         if decisions is not None:
@@ -246,7 +246,7 @@ def correct(
             )  # fmt: skip
     if dry_run:
         words = (word for word in context.obj if word != "--dry-run")
-        command = shlex.join(["subsvms", *("ADDRESS" if is_address(word) else word for word in words)])
+        command = shlex.join(["subsvms", *("ADDRESS" if is_database(word) else word for word in words)])
         summary = replace(summary, next=[*summary.next, f"To write the result: {command}"])
     if as_json:
         print_json(asdict(summary))
@@ -315,7 +315,8 @@ def check_file_and_label(file: str | None, label: str | None, how: dict[str, Any
     how : dict
         How to read the file, as `read_table` takes it, to name its columns.
     """
-    from subsvms.app.tables.files import is_address, name_some
+    from subsvms.app.tables.addresses import is_address
+    from subsvms.app.tables.files import name_some
     from subsvms.exceptions import InputError
 
     if file is None:
@@ -336,12 +337,12 @@ def check_file_and_label(file: str | None, label: str | None, how: dict[str, Any
 def list_columns(file: str, how: dict[str, Any]) -> list[str]:
     """Return the names of the columns of a file that fits in memory; none if it cannot be read."""
     from subsvms.app.large.job import fits_in_memory
-    from subsvms.app.tables.files import is_address
+    from subsvms.app.tables.addresses import is_database
     from subsvms.app.tables.table import read_table
     from subsvms.exceptions import InputError
 
     try:
-        if file == "-" or is_address(file) or not fits_in_memory(file, how["format"]):
+        if file == "-" or is_database(file) or not fits_in_memory(file, how["format"]):
             return []
         table = read_table(file, None, **how)
     except InputError:  # which the command with a label will report
@@ -351,11 +352,10 @@ def list_columns(file: str, how: dict[str, Any]) -> list[str]:
 
 def check_there(file: str) -> None:
     """Raise an error if there is no such file or folder, and no file that matches such a pattern."""
-    from subsvms.app.tables.files import find_files, is_address
+    from subsvms.app.tables.addresses import as_place, is_database
+    from subsvms.app.tables.files import find_files
 
-    if not Path(file).is_dir() and not is_address(
-        file
-    ):  # what a folder must hold is for those to say who read it
+    if not is_database(file) and not as_place(file).is_dir():  # what these hold is for their readers to say
         find_files(file)
 
 

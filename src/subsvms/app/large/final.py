@@ -14,12 +14,14 @@ import numpy as np
 
 from subsvms._progress import announce
 from subsvms.app.large.job import find_part_format, prepare_source
+from subsvms.app.large.listing import name_files
 from subsvms.app.large.parts import name_part, open_parquet, replace_labels
-from subsvms.app.large.sources import Source, name_files, release_memory
+from subsvms.app.large.sources import Source, release_memory
 from subsvms.app.large.survey import join_digests
 from subsvms.app.runs.folder import fill_folder, remove_known
 from subsvms.app.runs.names import FINAL_PARTS, SCRAP
 from subsvms.app.runs.record import Record
+from subsvms.app.tables.addresses import as_place
 from subsvms.app.tables.files import digest_file, show
 from subsvms.app.tables.labels import Labels, as_array
 from subsvms.exceptions import TableError
@@ -77,9 +79,9 @@ def write_final(
         How many labels differ from the given ones.
     """
     check_same(record)
-    paths = [Path(one) for one in record.input.paths]
+    paths = [as_place(one) for one in record.input.paths]
     with fill_folder(target, force=force, check=check_final) as folder:
-        base, options = Path(str(record.input.base)), record.options
+        base, options = as_place(str(record.input.base)), record.options
         source = prepare_source(paths, base, find_part_format(paths, options.format), options, folder)
         assert record.labels is not None  # without them the run could not be opened
         meaning = Labels(options.label, as_array(record.labels.classes), dict(record.labels.values))
@@ -90,7 +92,7 @@ def write_final(
 
 def check_same(record: Record) -> None:
     """Raise an error if the table is not the one that a run read."""
-    paths = [Path(one) for one in record.input.paths]
+    paths = [as_place(one) for one in record.input.paths]
     gone = [path for path in paths if not path.is_file()]
     if gone:
         raise TableError(f"There is no file {str(gone[0])!r}, which the run read: put it back.")

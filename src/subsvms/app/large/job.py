@@ -7,7 +7,7 @@ stopped, whatever the reason, continues from there if it is started again.
 
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
@@ -16,8 +16,9 @@ from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.large.engines import check_engine, open_engine
+from subsvms.app.large.listing import find_format, list_files, name_files
 from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
-from subsvms.app.large.sources import Source, find_format, list_files, name_files, open_source
+from subsvms.app.large.sources import Source, open_source
 from subsvms.app.large.staging import stage_files
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.describe import describe_worst
@@ -41,8 +42,9 @@ from subsvms.app.runs.outputs import write_report
 from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, get_version, summarise
+from subsvms.app.tables.addresses import Place, as_place, is_database, place_result
 from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
-from subsvms.app.tables.files import digest_file, is_address, show, split_suffix
+from subsvms.app.tables.files import digest_file, show, split_suffix
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.hugging_face import find_class_names, is_data_set
 from subsvms.app.tables.labels import Labels
@@ -63,9 +65,10 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
     where : str or list of str
     format : str, optional
     """
-    if isinstance(where, str) and (where == "-" or not where or is_address(where)):
+    if isinstance(where, str) and (where == "-" or not where or is_database(where)):
         return True
-    if isinstance(where, str) and Path(where).is_dir() and not is_data_set(Path(where)):
+    place = as_place(where) if isinstance(where, str) else None
+    if place is not None and place.is_dir() and not (isinstance(place, Path) and is_data_set(place)):
         return False
     _, paths = list_files(where)
     try:
@@ -84,7 +87,7 @@ def do_job_in_parts(
     engine: str = "local",
     scheduler: str | None = None,
     output: Path | None = None,
-    base: Path | None = None,
+    base: Place | None = None,
     n_jobs: int = 1,
     device: str = "cpu",
     force: bool = False,
@@ -98,14 +101,14 @@ def do_job_in_parts(
     Parameters
     ----------
     where : str or list of str
-        A file, a folder, a pattern or a list of files: Parquet, Feather, CSV or TSV.
+        A file, a folder, a pattern, an address of one, or a list of files: Parquet, Feather, CSV or TSV.
     options : Options
     engine : {"local", "dask"}
     scheduler : str, optional
         Address of a Dask scheduler.
     output, force, dry_run, model, expected
         As in `subsvms.app.runs.job.do_job`.
-    base : Path, optional
+    base : Path or Address, optional
         As in `subsvms.app.large.sources.open_source`.
     n_jobs : int
         Threads, or workers of a local Dask cluster.
@@ -175,13 +178,13 @@ def do_job_in_parts(
 
 def check_possible(where: str | list[str]) -> None:
     """Raise an error if this cannot be done in parts."""
-    if is_address(where):
+    if is_database(where):
         raise TableError("A database cannot be read in parts: save its answer as Parquet, and correct that.")
     if where == "-":
         raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
 
 
-def find_part_format(paths: list[Path], format: str | None) -> str:
+def find_part_format(paths: Sequence[Place], format: str | None) -> str:
     """Return the format of files, or raise an error if it cannot be read in parts."""
     format = find_format(paths, format)
     if not FORMATS[format].in_parts:
@@ -204,29 +207,30 @@ def check_plain_labels(source: Source, label: str) -> None:
 
 def check_outside(place: Path, where: str | list[str]) -> None:
     """Raise an error if the result would be in the folder that is read: it would be read the next time."""
-    if isinstance(where, str) and Path(where).is_dir():
+    read = as_place(where) if isinstance(where, str) else None
+    if isinstance(read, Path) and read.is_dir():
         inner = place.resolve()
-        if Path(where).resolve() in (inner, *inner.parents):
+        if read.resolve() in (inner, *inner.parents):
             raise TableError(
                 f"{str(place)!r} is inside the folder that is read: choose a place outside it (--output)."
             )
 
 
 def choose_place(
-    where: str | list[str], base: Path, paths: list[Path], format: str, ending: str = "subsvms"
+    where: str | list[str], base: Place, paths: Sequence[Place], format: str, ending: str = "subsvms"
 ) -> Path:
     """Return the folder that a run makes: big.subsvms beside big.parquet, or beside the folder big."""
-    if len(paths) == 1 and not (isinstance(where, str) and Path(where).is_dir()):
-        return paths[0].with_name(f"{split_suffix(paths[0], format)[0]}.{ending}")
+    if len(paths) == 1 and not (isinstance(where, str) and as_place(where).is_dir()):
+        return place_result(paths[0], f"{split_suffix(paths[0], format)[0]}.{ending}")
     base = base.resolve()
     if base == Path.cwd():
         raise TableError(
             "The table consists of several files here: say with --output where the result should go."
         )
-    return base.with_name(f"{base.name}.{ending}")
+    return place_result(base, f"{base.name}.{ending}")
 
 
-def make_plan(options: Options, paths: list[Path], base: Path) -> dict[str, Any]:
+def make_plan(options: Options, paths: Sequence[Place], base: Place) -> dict[str, Any]:
     """Return what the parts of a run depend on: only a run with the same plan continues with them."""
     files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
     names = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "skrub")
@@ -287,7 +291,9 @@ def _naming_what_is_kept(place: Path) -> Iterator[None]:
         raise type(stop)(kept) from None
 
 
-def prepare_source(paths: list[Path], base: Path, format: str, options: Options, folder: Path) -> Source:
+def prepare_source(
+    paths: Sequence[Place], base: Place, format: str, options: Options, folder: Path
+) -> Source:
     """Return the table as a source of units; text and Arrow files are copied to Parquet first."""
     if format == "parquet":
         return open_source([str(path) for path in paths], options.label, base)
@@ -329,7 +335,7 @@ def write_folder(
     summary: Summary,
     place: Path,
     folder: Path,
-    base: Path,
+    base: Place,
     labels: Labels,
     n_jobs: int = 1,
 ) -> None:

@@ -5,20 +5,18 @@ a row has the same number in whatever order the files are named and however many
 (CSV, TSV) and Arrow files have no row groups: they are copied to Parquet first, a block at a time.
 """
 
-import glob
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from subsvms.app.runs.names import RECORD
+from subsvms.app.large.delta import find_layout
+from subsvms.app.large.listing import list_files, name_files
+from subsvms.app.tables.addresses import Place, as_place, format_refusal, is_address, locate
 from subsvms.app.tables.arrow import check_values
-from subsvms.app.tables.compression import strip_compression
-from subsvms.app.tables.files import check_format, check_names, find_files, first_sentence, show, suggest
-from subsvms.app.tables.formats import SUFFIXES
-from subsvms.app.tables.hugging_face import is_data_set, list_data_files
+from subsvms.app.tables.files import check_names, first_sentence, show, suggest
 from subsvms.exceptions import TableError
 
 UNIT_ROWS = 1 << 17  # rows up to which small row groups are joined; a larger group is a unit of its own
@@ -49,7 +47,7 @@ class Source:
     ----------
     name : str
         What messages call the table.
-    paths : tuple of Path
+    paths : tuple of Path or Address
         The user's files.
     format : str
         Format of the user's files; units are always read from Parquet.
@@ -62,7 +60,7 @@ class Source:
     """
 
     name: str
-    paths: tuple[Path, ...]
+    paths: tuple[Place, ...]
     format: str
     schema: Any
     units: tuple[Unit, ...]
@@ -94,6 +92,9 @@ class Source:
                     yield at, pa.Table.from_batches([batch])
                     at += batch.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
+            if is_address(unit.path):
+                refusal = format_refusal(repr(unit.path), error)
+                raise TableError(f"{refusal} The same command continues where this one stopped.") from None
             raise TableError(
                 f"{self._find_bad(unit, columns)} cannot be read ({first_sentence(error)}): replace the file "
                 "and start again."
@@ -106,10 +107,11 @@ class Source:
 
     def _scan(self, unit, columns, batch_rows):
         """Yield the record batches of a unit."""
-        from pyarrow import dataset, fs
+        from pyarrow import dataset
 
+        system, path = locate(as_place(unit.path))
         fragment = dataset.ParquetFileFormat().make_fragment(
-            unit.path, fs.LocalFileSystem(), self.partitions.get(unit.path), list(unit.row_groups)
+            path, system, self.partitions.get(unit.path), list(unit.row_groups)
         )
         yield from map(check_values, fragment.to_batches(
             self.schema, columns=columns, batch_size=batch_rows, use_threads=False,
@@ -151,18 +153,18 @@ def release_memory() -> None:
 def open_source(
     where: str | os.PathLike | Sequence[str | os.PathLike],
     label: str | None,
-    base: str | os.PathLike | None = None,
+    base: Place | None = None,
 ) -> Source:
     """Find the units of a table in Parquet files.
 
     Parameters
     ----------
     where : path-like or sequence of path-like
-        A file, a folder, a pattern or a list of files with the same schema. Names of folders such as
-        year=2024 become columns.
+        A file, a folder, a pattern, an address of one, or a list of files with the same schema. Names of
+        folders such as year=2024 become columns.
     label : str or None
         A column that must exist.
-    base : path-like, optional
+    base : Path or Address, optional
         Folder below which the names of folders are columns; by default the folder in `where`, or the one
         that contains all files.
 
@@ -180,110 +182,82 @@ def open_source(
     >>> len(source), labels
     (4, [['a', 'a'], ['b', 'b']])
     """
-    import pyarrow as pa
     from pyarrow import dataset
 
     shared, paths = list_files(where)
+    base = shared if base is None else base
+    layout = find_layout(base)
     name = name_files(paths)
-    try:
+    system, _ = locate(paths[0])
+    inner = [locate(path)[1] for path in paths]
+    with _explaining_damage(name):
         found = dataset.dataset(
-            [os.path.abspath(path) for path in paths], format="parquet", partitioning="hive",
-            partition_base_dir=os.path.abspath(shared if base is None else base),
-        )  # fmt: skip
+            inner, filesystem=system, format="parquet", partition_base_dir=locate(base)[1], **layout
+        )
         fragments = sorted(found.get_fragments(), key=lambda fragment: fragment.path)
         names = found.schema.names  # which Python decodes
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise TableError(
-            f"{name} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
-        ) from None
     check_names(names, name, label)
-    cut = [unit for file in fragments for unit in cut_file(file, found, str(paths[0]))]
+    shown = dict(zip(inner, [str(path) for path in paths], strict=True)) if is_address(str(paths[0])) else {}
+    if "schema" not in layout:
+        check_schemas(fragments, found.schema, str(paths[0]), shown)
+    cut = [unit for file in fragments for unit in cut_file(file, shown.get(file.path, file.path))]
     if not cut:
         raise TableError(f"{name} has no rows: a table needs at least one row of each class.")
-    partitions = {fragment.path: fragment.partition_expression for fragment in fragments}
+    partitions = {shown.get(one.path, one.path): one.partition_expression for one in fragments}
     firsts = itertools.accumulate((unit.n_rows for unit in cut[:-1]), initial=0)
     units = (replace(unit, number=i, first=at) for i, (unit, at) in enumerate(zip(cut, firsts, strict=True)))
     return Source(name, tuple(paths), "parquet", found.schema, tuple(units), partitions)
 
 
-def name_files(paths: Sequence[Path]) -> str:
-    """Return what messages call a table of these files."""
-    return repr(str(paths[0])) if len(paths) == 1 else f"{str(paths[0])!r} and {len(paths) - 1} more"
-
-
-def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[Path, list[Path]]:
-    """Return the folder below which the names of folders are columns, and the files, sorted by path."""
-    if isinstance(where, str | os.PathLike) and Path(where).is_dir():
-        base = Path(where)
-        if (base / RECORD).is_file():
-            raise TableError(
-                f"{str(where)!r} is the folder of a run: give the table itself, or repeat the run (--from)."
-            )
-        if is_data_set(base):
-            return base, list_data_files(base)
-        files = [path for path in base.rglob("*") if path.is_file() and _belongs(path, base)]
-        if not files:
-            raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
-        return base, sorted(files)
-    files = sorted(dict.fromkeys(find_files(where)))
-    if isinstance(where, str | os.PathLike):
-        plain = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), Path(where).parts))
-        return plain.parent if plain in files else plain, files
-    return Path(os.path.commonpath([file.parent for file in files])), files
-
-
-def _belongs(path, base):
-    """Return whether a file is part of the table: not a log or marker, and not written by a run."""
-    inner = path.relative_to(base)
-    if any(part.startswith((".", "_")) for part in inner.parts):
-        return False
-    above = [base / parent for parent in inner.parents[:-1]]
-    return not any((folder / name).is_file() for folder in above for name in (RECORD, ".lock"))
-
-
-def find_format(paths: Sequence[Path], format: str | None = None) -> str:
-    """Return the format of the files, which must have the same one, by their suffixes."""
-    check_format(format)
-    if format is not None:
-        return format
-    kinds = {path: SUFFIXES.get(strip_compression(path)[0].suffix.lower()) for path in paths}
-    first = paths[0]
-    for path, kind in kinds.items():
-        if kind is None:
-            known = ", ".join(SUFFIXES)
-            raise TableError(
-                f"{str(path)!r} has none of the suffixes {known}: move it elsewhere, use a pattern such as "
-                "'folder/*.parquet' instead of the folder, or name the format."
-            )
-        if kind != kinds[first]:
-            raise TableError(
-                f"{str(path)!r} is {kind}, but {str(first)!r} is {kinds[first]}: all files of a table must "
-                "have the same format."
-            )
-    return str(kinds[first])
-
-
-def cut_file(fragment: Any, table: Any, first_path: str) -> list[Unit]:
-    """Return the units of one file of a table (pyarrow.dataset), not numbered yet."""
+@contextmanager
+def _explaining_damage(name: str) -> Iterator[None]:
+    """Say what is wrong with a file that cannot be opened."""
     import pyarrow as pa
-    from pyarrow import dataset
 
     try:
-        sizes = [group.num_rows for group in fragment.row_groups]
-        own = {field.name: field.type for field in fragment.physical_schema}
+        yield
     except (pa.ArrowException, OSError, ValueError) as error:
+        if is_address(name[1:]) and isinstance(error, OSError):  # more likely the server than the file
+            raise TableError(format_refusal(name, error)) from None
         raise TableError(
-            f"{fragment.path!r} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
+            f"{name} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
         ) from None
-    folders = set(dataset.get_partition_keys(fragment.partition_expression)) - own.keys()
-    wanted = {field.name: field.type for field in table.schema if field.name not in folders}
-    for name in (*wanted, *own):
-        if own.get(name) != wanted.get(name):
-            here, there = (f"of type {one[name]}" if name in one else "missing" for one in (own, wanted))
-            raise TableError(
-                f"{fragment.path!r} does not match {first_path!r}: column {show(name)} is {here} here, but "
-                f"{there} there; write all files with the same schema."
-            )
+
+
+def check_schemas(fragments: Sequence[Any], schema: Any, first: str, addresses: dict[str, str]) -> None:
+    """Raise an error unless all files of a table have the same columns.
+
+    Parameters
+    ----------
+    fragments : sequence of pyarrow.dataset.ParquetFileFragment
+    schema : pyarrow.Schema
+        Of the whole table, with the columns that folders are named after.
+    first : str
+        The first file, in messages.
+    addresses : dict of str to str
+        By path in their file system, if the files lie elsewhere.
+    """
+    from pyarrow import dataset
+
+    for fragment in fragments:
+        path = addresses.get(fragment.path, fragment.path)
+        with _explaining_damage(repr(path)):
+            own = {field.name: field.type for field in fragment.physical_schema}
+        folders = set(dataset.get_partition_keys(fragment.partition_expression)) - own.keys()
+        wanted = {field.name: field.type for field in schema if field.name not in folders}
+        for name in (*wanted, *own):
+            if own.get(name) != wanted.get(name):
+                here, there = (f"of type {one[name]}" if name in one else "missing" for one in (own, wanted))
+                raise TableError(
+                    f"{path!r} does not match {first!r}: column {show(name)} is {here} here, but {there} "
+                    "there; write all files with the same schema."
+                )
+
+
+def cut_file(fragment: Any, path: str) -> list[Unit]:
+    """Return the units of one file of a table (pyarrow.dataset), not numbered yet."""
+    with _explaining_damage(repr(path)):
+        sizes = [group.num_rows for group in fragment.row_groups]
     groups: list[list[int]] = []
     rows = 0
     for number, size in enumerate(sizes):
@@ -293,9 +267,7 @@ def cut_file(fragment: Any, table: Any, first_path: str) -> list[Unit]:
         elif size:
             groups.append([number])
             rows = size
-    return [
-        Unit(0, fragment.path, tuple(group), 0, sum(sizes[number] for number in group)) for group in groups
-    ]
+    return [Unit(0, path, tuple(group), 0, sum(sizes[number] for number in group)) for group in groups]
 
 
 def check_columns(source: "Source | Batches", names: Sequence[str], option: str, label: str) -> None:
@@ -315,7 +287,7 @@ class Batches:
     get_batches: Callable[[], Iterable[Any]]  # a new iterable of the same batches at each call
     schema: Any
     name: str = "The table"
-    paths: tuple[Path, ...] = ()
+    paths: tuple[Place, ...] = ()
     format: str = "parquet"
     separator: str | None = None
     units: tuple[Unit, ...] = (Unit(0, "the batches", (), 0, 0),)

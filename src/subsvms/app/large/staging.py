@@ -10,6 +10,7 @@ from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.large.sources import UNIT_ROWS
+from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.arrow import check_values, use_plain_types
 from subsvms.app.tables.compression import COMPRESSIONS
 from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options
@@ -23,7 +24,7 @@ STAGE = "reading the table"
 
 
 def stage_files(
-    paths: Sequence[Path],
+    paths: Sequence[Place],
     format: str,
     folder: Path,
     *,
@@ -35,7 +36,7 @@ def stage_files(
 
     Parameters
     ----------
-    paths : sequence of Path
+    paths : sequence of Path or Address
     format : {"csv", "tsv", "feather"}
     folder : Path
         Files with the same names are replaced.
@@ -126,11 +127,11 @@ def _regroup(schema: Any, batches: Iterator) -> Iterator:
         yield pa.Table.from_batches(waiting, schema)
 
 
-def _open_arrow(path: Path) -> Iterator:
+def _open_arrow(path: Place) -> Iterator:
     """Yield the schema of an Arrow file or stream, then its batches."""
     import pyarrow as pa
 
-    with pa.OSFile(str(path)) as file:
+    with pa.OSFile(str(path)) if isinstance(path, Path) else path.open() as file:
         is_file = file.read(6) == b"ARROW1"
         file.seek(0)
         if not is_file:
@@ -170,7 +171,8 @@ def _open_stream(path, mark, encoding):
     import pyarrow as pa
 
     codec = COMPRESSIONS.get(path.suffix.lower())
-    stream = pa.input_stream(str(path), compression="bz2" if codec == "bzip2" else codec)
+    file = str(path) if isinstance(path, Path) else path.open()
+    stream = pa.input_stream(file, compression="bz2" if codec == "bzip2" else codec)
     stream.read(len(mark))
     return stream if encoding == "utf-8" else pa.transcoding_input_stream(stream, encoding, "utf-8")
 

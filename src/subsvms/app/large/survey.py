@@ -20,6 +20,7 @@ from subsvms.app.large.sources import Batches, Source, Unit, check_columns, rele
 from subsvms.app.runs.names import DRAWN, FETCHED
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import check_decided
+from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.classes import check_few
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, as_array, check_type, encode_labels, learn_labels
@@ -50,7 +51,7 @@ def join_digests(digests: Sequence[str]) -> str:
     return "".join(digests) if len(digests) < 2 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-def digest_path(_: None, path: Path) -> tuple[Path, str]:
+def digest_path(_: None, path: Place) -> tuple[Place, str]:
     """Return a path and the SHA-256 of its file."""
     return path, digest_file(path)
 

@@ -40,6 +40,7 @@ from subsvms.app.runs.names import (
     UNFINISHED,
 )
 from subsvms.app.runs.record import Record, read_record
+from subsvms.app.tables.addresses import is_address
 from subsvms.app.tables.files import digest_file, show
 from subsvms.exceptions import TableError
 
@@ -128,7 +129,8 @@ def _refuse_decided(folder):
 
 def _refuse_holding_input(folder, record):
     """Raise an error if the only copy of a table, which was a data frame, would be lost with the folder."""
-    if any(Path(one).resolve().is_relative_to(folder.resolve()) for one in record.input.paths):
+    paths = [Path(one).resolve() for one in record.input.paths if not is_address(one)]
+    if any(path.is_relative_to(folder.resolve()) for path in paths):
         raise TableError(
             f"{str(folder)!r} holds the table that it is about: choose another folder (--output), or remove "
             "it yourself."

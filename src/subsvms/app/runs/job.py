@@ -41,9 +41,10 @@ from subsvms.app.runs.run import Clock, Run, correct_table
 from subsvms.app.runs.scores import Scores, write_scores
 from subsvms.app.runs.summary import Summary, summarise
 from subsvms.app.runs.tally import add_doubt
+from subsvms.app.tables.addresses import Place, is_database
 from subsvms.app.tables.arrow import render_arrow
 from subsvms.app.tables.database import read_database
-from subsvms.app.tables.files import check_target, digest_file, is_address, show
+from subsvms.app.tables.files import check_target, digest_file, show
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.exceptions import TableError
 
@@ -73,8 +74,8 @@ def do_job(
     Parameters
     ----------
     where : str or list of str
-        A file, "-" for standard input, a pattern or list of Parquet or Feather files, or the address of a
-        database.
+        A file or its address, "-" for standard input, a pattern or list of Parquet or Feather files, or the
+        address of a database.
     options, features, n_jobs, device
         As in `subsvms.app.runs.run.correct_table`.
     output : Path, optional
@@ -126,7 +127,7 @@ def read_input(where: str | list[str], options: Options) -> tuple[LabelledTable,
 
     The answer of a database is kept there, so that its address, which may hold a password, need not be.
     """
-    if not is_address(where):
+    if not is_database(where):
         return read_table(where, options.label, **options.reading), options, {}
     how = options.reading
     asked = [name for name in ("format", "encoding", "separator", "sheet") if how.pop(name) is not None]
@@ -264,14 +265,14 @@ def read_verified(
     return verified, record.input
 
 
-def check_model_place(model: Path, place: Path, inputs: Sequence[Path], *, force: bool) -> None:
+def check_model_place(model: Path, place: Path, inputs: Sequence[Place], *, force: bool) -> None:
     """Raise an error if the classifier cannot be saved there beside the folder of the run.
 
     Parameters
     ----------
     model, place : Path
         Where the classifier and the folder go.
-    inputs : sequence of Path
+    inputs : sequence of Path or Address
         Files that must not be overwritten.
     force : bool
         Whether an existing file may be replaced.

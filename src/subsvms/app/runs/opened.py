@@ -10,6 +10,7 @@ from subsvms.app.runs.names import AUDIT_FILES, DECISION_FILES, FOLDERS, ISSUES,
 from subsvms.app.runs.part_rows import PartRows
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.rows import Rows, TableRows, as_text
+from subsvms.app.tables.addresses import as_place, is_address
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, read_table
@@ -77,9 +78,8 @@ class OpenedRun:
         place, own = path.resolve(), self.folder.resolve()
         if place in {own / name for name in FOLDERS}:
             raise TableError(f"{str(path)!r} is a folder of the run itself: choose another name (--output).")
-        if any(
-            place in one.parents for one in (own, *(Path(one).resolve() for one in self.record.input.paths))
-        ):
+        read = [Path(one).resolve() for one in self.record.input.paths if not is_address(one)]
+        if any(place in one.parents for one in (own, *read)):
             raise TableError(f"{str(path)!r} holds the table or the run: choose another name (--output).")
         return path
 
@@ -89,7 +89,9 @@ class OpenedRun:
         if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
             raise TableError(f"{str(path)!r} is a file of the run itself: choose another name (--output).")
         features = self.record.input.features
-        inputs = [Path(one) for one in (*self.record.input.paths, *([] if features is None else [features]))]
+        inputs = [
+            as_place(one) for one in (*self.record.input.paths, *([] if features is None else [features]))
+        ]
         return check_target(path, inputs, force=force)
 
     @property

@@ -10,6 +10,7 @@ import msgspec
 
 from subsvms.app.runs.names import RECORD, REPORT
 from subsvms.app.runs.options import FLAGS, Options
+from subsvms.app.tables.addresses import Address, Place, is_address
 from subsvms.app.tables.files import first_sentence, show
 from subsvms.app.tables.labels import Labels
 from subsvms.exceptions import TableError
@@ -29,7 +30,7 @@ class Input:
     Attributes
     ----------
     paths : list of str
-        Of the table, as seen from the working directory; none if it came from standard input.
+        Of the table, as seen from the working directory, or addresses; none if it came from standard input.
     sha256 : str
         Of the table.
     features, features_sha256 : str or None
@@ -109,7 +110,7 @@ def make_record(
     place: Path,
     files: dict[str, str],
     report: str,
-    base: Path | None = None,
+    base: Place | None = None,
     labels: Labels | None = None,
 ) -> dict[str, Any]:
     """Return what repeats a run, and what it found.
@@ -124,7 +125,7 @@ def make_record(
         SHA-256 of the files that depend on options and input alone, by name.
     report : str
         SHA-256 of the report.
-    base : Path, optional
+    base : Path or Address, optional
         The folder from which partitions are read, if the run was made in parts.
     labels : Labels, optional
         What the values of the label column mean, if it was.
@@ -153,7 +154,7 @@ def make_record(
 
 
 def _relative(path, place):
-    return os.path.relpath(path.resolve(), place.resolve())
+    return str(path) if isinstance(path, Address) else os.path.relpath(path.resolve(), place.resolve())
 
 
 def write_record(record: dict[str, Any], folder: Path) -> None:
@@ -208,5 +209,5 @@ def _build_record(found: dict[str, Any], folder: Path) -> Record:
 
 
 def _seen_from(folder, name):
-    """Return a path that is relative to a folder, as seen from the working directory; None for None."""
-    return None if name is None else os.path.relpath((folder / name).resolve())
+    """Return a path relative to a folder as seen from the working directory; None and addresses stay."""
+    return name if name is None or is_address(name) else os.path.relpath((folder / name).resolve())

@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 
+from subsvms.app.tables.addresses import Place
 from subsvms.exceptions import TableError
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -19,7 +20,7 @@ CHUNK = 1 << 20  # bytes that are decompressed at a time
 CGROUP = Path("/sys/fs/cgroup")  # what a container may use, and what it uses
 
 
-def strip_compression(path: Path) -> tuple[Path, str | None]:
+def strip_compression(path: Place) -> tuple[Place, str | None]:
     """Return a path without the suffix of its compression, and the compression that the suffix names."""
     how = COMPRESSIONS.get(path.suffix.lower())
     return path.with_suffix("") if how else path, how

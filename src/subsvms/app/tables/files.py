@@ -17,10 +17,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from subsvms._atomic import format_system_error, write_whole
 from subsvms._text import is_text
+from subsvms.app.tables.addresses import Address, Place, as_place, find_remote, is_address
 from subsvms.app.tables.compression import decompress, read_limited, strip_compression
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, list_formats
 from subsvms.app.tables.hugging_face import is_data_set, list_data_files
@@ -66,7 +67,7 @@ class Content:
     ----------
     name : str
         Name of the file in messages, in quotes.
-    path : Path or None
+    path : Path, Address or None
         None for standard input.
     data : bytes
     format : str
@@ -76,7 +77,7 @@ class Content:
     """
 
     name: str
-    path: Path | None
+    path: Place | None
     data: bytes
     format: str
     digest: str
@@ -142,8 +143,8 @@ def name_some(names: Sequence[str]) -> str:
     return ", ".join(shown[:fitting]) + more
 
 
-def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[Path]:
-    """Return the files that a path, a pattern such as "part-*.parquet", or a list of them names.
+def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> Sequence[Place]:
+    """Return the files that a path, an address, a pattern such as "part-*.parquet", or a list of them names.
 
     Parameters
     ----------
@@ -166,16 +167,16 @@ def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> list[P
     return files
 
 
-def _find(where: str | os.PathLike) -> list[Path]:
-    path = Path(where)
+def _find(where: str | os.PathLike) -> Sequence[Place]:
+    path = as_place(where)
+    if isinstance(path, Address):
+        return find_remote(path) or _refuse_folder(str(path), f"{path}/*.parquet")
+    where = str(path) if is_address(os.fspath(where)) else where  # of a file://
     if os.fspath(where) == STANDARD_INPUT or path.exists():
         if path.is_dir() and is_data_set(path):
             return list_data_files(path)
         if path.is_dir():
-            raise TableError(
-                f"{str(where)!r} is a folder: give a file in it, or a pattern such as "
-                f"{str(path / '*.parquet')!r}."
-            )
+            _refuse_folder(str(where), str(path / "*.parquet"))
         return [path]
     if glob.has_magic(os.fspath(where)):
         found = sorted(glob.glob(os.fspath(where), recursive=True))
@@ -183,34 +184,21 @@ def _find(where: str | os.PathLike) -> list[Path]:
         if files:
             return files
         raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
-    if is_address(where):
-        kind = str(where).partition(":")[0][:20]  # what follows may hold a password
-        raise TableError(
-            f"An address such as {kind}:// cannot be read here: save the table, or the answer of the "
-            "database, as Parquet or CSV first."
-        )
     others = os.listdir(path.parent) if path.parent.is_dir() else []
     hint = suggest(path.name, others) or ": check its name and folder."
     raise TableError(f"There is no file {str(where)!r}{hint}")
 
 
-def is_address(where: object) -> bool:
-    """Return whether a name is an address, as of a database, and not a file.
-
-    Examples
-    --------
-    >>> is_address("postgresql://host/loans"), is_address("loans.csv")
-    (True, False)
-    """
-    return isinstance(where, str) and re.match(r"[\w+.-]+://", where) is not None and not Path(where).exists()
+def _refuse_folder(name: str, pattern: str) -> NoReturn:
+    raise TableError(f"{name!r} is a folder: give a file in it, or a pattern such as {pattern!r}.")
 
 
-def read_content(path: Path, format: str | None = None) -> Content:
+def read_content(path: Place, format: str | None = None) -> Content:
     """Return the decompressed bytes of a file or of standard input, and their format.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Address
         As `find_files` returns it.
     format : str, optional
         One of `FORMATS`; detected by default.
@@ -225,7 +213,7 @@ def read_content(path: Path, format: str | None = None) -> Content:
             with nullcontext(sys.stdin.buffer) if piped else path.open("rb") as stream:
                 raw = read_limited(stream, name)
     except OSError as error:
-        place = "standard input" if piped else path
+        place = "standard input" if piped else str(path)
         raise TableError(format_system_error(error, place, "read")) from None
     inner, claimed = strip_compression(path)
     suffix = inner.suffix.lower()
@@ -314,7 +302,7 @@ def sniff_format(data: bytes) -> str:
     return "svmlight" if SVMLIGHT_LINE.match(first) else "csv"
 
 
-def digest_file(path: Path) -> str:
+def digest_file(path: Place) -> str:
     """Return the SHA-256 of a file, which may be larger than memory."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -325,7 +313,7 @@ def digest_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def split_suffix(path: Path, format: str) -> tuple[str, str]:
+def split_suffix(path: Place, format: str) -> tuple[str, str]:
     """Return the name of a file and its ending, compression included.
 
     A suffix that is not of this format belongs to the name; the ending is then the format's usual one. It is
@@ -353,7 +341,7 @@ def find_line(data: bytes, position: int) -> int:
     return 1 + len(re.findall(rb"\r\n?|\n", data[:position]))
 
 
-def check_target(path: str | os.PathLike, inputs: Iterable[Path], *, force: bool) -> Path:
+def check_target(path: str | os.PathLike, inputs: Iterable[Place], *, force: bool) -> Path:
     """Return where to write, with links followed; raise an error if that is not possible."""
     target = Path(path).resolve()
     if target.is_dir():
@@ -363,7 +351,8 @@ def check_target(path: str | os.PathLike, inputs: Iterable[Path], *, force: bool
     there = target.exists()
     if there and not target.is_file():  # it would be replaced, which ends a device for all programs
         raise TableError(f"{str(path)!r} is not an ordinary file: choose another name.")
-    if any(one.resolve() == target or (there and one.exists() and one.samefile(target)) for one in inputs):
+    files = [one for one in inputs if isinstance(one, Path)]
+    if any(one.resolve() == target or (there and one.exists() and one.samefile(target)) for one in files):
         raise TableError(
             f"{str(path)!r} is the input table, which is never overwritten: choose another file."
         )

@@ -7,6 +7,8 @@ not a column. Columns that pandas holds as objects of several types become text,
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from narwhals import dependencies as libraries
+
 from subsvms._text import is_text
 from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.files import check_names, first_sentence, show
@@ -30,7 +32,7 @@ def read_frame(
 
     Parameters
     ----------
-    frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or what exports an Arrow stream
+    frame : DataFrame of pandas or polars, LazyFrame, pyarrow.Table, or what exports an Arrow stream
     label : str
         Name of the label column. Names that are not text are compared as text.
     name : str
@@ -77,6 +79,8 @@ def as_arrow(frame: Any) -> Any:
     import pandas as pd
     import pyarrow as pa
 
+    if libraries.is_polars_lazyframe(frame):
+        frame = frame.collect()
     if isinstance(frame, pd.DataFrame):
         arrays = [_read_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
         return _check(pa.Table.from_arrays(arrays, names=[_check_name(name) for name in frame.columns]))

@@ -49,7 +49,7 @@ def open_database(content: Content) -> sqlite3.Connection:
     name, data = content.name, content.data
     if not data.startswith(SQLITE):
         raise TableError(f"{name} is not a SQLite database, or it is protected with a password.")
-    if content.path is not None:
+    if isinstance(content.path, Path):
         check_settled(content.path, name)
     if data[18:20] == b"\x02\x02":  # with a write-ahead log, which memory cannot have
         data = data[:18] + b"\x01\x01" + data[20:]

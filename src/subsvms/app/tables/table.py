@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms.app.tables.addresses import Place, place_result
 from subsvms.app.tables.arrow import put_labels
 from subsvms.app.tables.compression import compress, strip_compression
 from subsvms.app.tables.encodings import Encoding
@@ -54,7 +55,7 @@ class LabelledTable:
         The values of LIBSVM text; column j is the file's index j.
     name : str
         Name of the table in messages.
-    paths : tuple of Path
+    paths : tuple of Path or Address
         The files it was read from; empty for standard input.
     format : str
         One of `FORMATS`.
@@ -80,7 +81,7 @@ class LabelledTable:
     labels: np.ndarray
     matrix: Any
     name: str
-    paths: tuple[Path, ...]
+    paths: tuple[Place, ...]
     format: str
     digest: str
     notes: tuple[str, ...] = ()
@@ -142,8 +143,8 @@ def read_table(
     Parameters
     ----------
     where : path-like or sequence of path-like
-        A file, "-" for standard input, a pattern or list of Parquet or Feather files with one schema, or a
-        folder of Hugging Face's datasets.
+        A file or its address, "-" for standard input, a pattern or list of Parquet or Feather files with one
+        schema, or a folder of Hugging Face's datasets.
     label : str or None
         Name of the label column. None if there is none, as for rows to predict: then nothing is checked and
         all labels are missing. In LIBSVM text the label has no name: use "label".
@@ -371,6 +372,8 @@ def find_output_format(path: str | os.PathLike, read: str | None = None) -> str:
 def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> Path:
     """Return a path next to the table's file: loans.csv.gz becomes loans.corrupted.csv.gz.
 
+    The result of a file at an address goes to the working directory.
+
     Parameters
     ----------
     table : LabelledTable
@@ -390,7 +393,7 @@ def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> 
         raise TableError(f"The table was read from {source}: say with --output where the result should go.")
     (path,) = table.paths
     stem, own = split_suffix(path, table.format)
-    return path.with_name(f"{stem}.{word}{own if ending is None else ending}")
+    return place_result(path, f"{stem}.{word}{own if ending is None else ending}")
 
 
 def free_name(table: LabelledTable, wanted: str) -> str:

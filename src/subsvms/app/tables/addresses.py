@@ -1,0 +1,297 @@
+"""Files that lie elsewhere, at addresses such as s3://bucket/loans.parquet: found, and opened for reading.
+
+pyarrow itself reads s3:// and gs://; other schemes are read by fsspec (`subsvms[remote]`) and by the package
+that it asks for, as huggingface_hub for hf://. Keys and passwords are for these to find, in the environment
+or in their settings. An address that holds one is refused: it would be shown, and kept in run.json.
+"""
+
+import glob
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from subsvms.exceptions import TableError
+
+ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)", re.DOTALL)
+BY_ARROW = ("s3", "gs")  # schemes that need no other package
+BY_FSSPEC = ("abfs", "az", "hf", "http", "https")  # of those that need one, the usual ones
+SECRET = re.compile(r"[^/]*:[^/]*@|.*\?", re.DOTALL)  # a password, or a query, which may be a signature
+
+
+class Size(NamedTuple):
+    """What is known about a file without reading it, under the names that `os.stat_result` has."""
+
+    st_size: int
+    st_mtime_ns: int
+
+
+@dataclass(frozen=True, order=True)
+class Address:
+    """A file or folder that lies elsewhere, with those methods of a `Path` that reading a table takes.
+
+    It holds no connection, and can be sent to other machines.
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def name(self) -> str:
+        """The last part of the address."""
+        return self.text.rpartition("/")[2]
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the name, dot included."""
+        return PurePosixPath(self.name).suffix
+
+    @property
+    def stem(self) -> str:
+        """The name without its suffix."""
+        return PurePosixPath(self.name).stem
+
+    @property
+    def parent(self) -> "Address":
+        """The folder that holds the file."""
+        return Address(self.text.rpartition("/")[0])
+
+    @property
+    def root(self) -> tuple[str, str]:
+        """Scheme and bucket, or what else comes first."""
+        return urlsplit(self.text)[:2]
+
+    def with_suffix(self, suffix: str) -> "Address":
+        """Return the address with another suffix."""
+        return Address(self.text.removesuffix(self.suffix) + suffix)
+
+    def resolve(self) -> "Address":
+        """Return the address: it is the same from everywhere."""
+        return self
+
+    def is_file(self) -> bool:
+        """Return whether there is such a file."""
+        return self._look().is_file
+
+    def is_dir(self) -> bool:
+        """Return whether there is such a folder."""
+        from pyarrow import fs
+
+        return self._look().type == fs.FileType.Directory
+
+    def stat(self) -> Size:
+        """Return size and time of the file, zero where the server does not say."""
+        info = self._look()
+        return Size(info.size or 0, info.mtime_ns or 0)
+
+    def _look(self):
+        system, path = locate(self)
+        with explaining_access(self):
+            return system.get_file_info(path)
+
+    def open(self, mode: str = "rb") -> Any:
+        """Return the file as a pyarrow.NativeFile that can be read at any place."""
+        system, path = locate(self)
+        with explaining_access(self):
+            return system.open_input_file(path)
+
+    def read_bytes(self) -> bytes:
+        """Return all bytes of the file."""
+        with self.open() as file, explaining_access(self):
+            return file.read()
+
+    def list_files(self) -> "list[Address]":
+        """Return the files in the folder and below it, sorted."""
+        from pyarrow import fs
+
+        system, path = locate(self)
+        with explaining_access(self):
+            found = system.get_file_info(fs.FileSelector(path, recursive=True))
+        above = len(path.strip("/"))
+        return sorted(Address(self.text + one.path.lstrip("/")[above:]) for one in found if one.is_file)
+
+
+Place = Path | Address
+
+
+def is_address(where: object) -> bool:
+    """Return whether a name is an address, of files or of a database, and not a file here.
+
+    Examples
+    --------
+    >>> is_address("s3://bucket/loans.csv"), is_address("loans.csv")
+    (True, False)
+    """
+    return isinstance(where, str) and ADDRESS.fullmatch(where) is not None and not os.path.exists(where)
+
+
+def is_database(where: object) -> bool:
+    """Return whether a name is the address of a database: no file system has its scheme.
+
+    Examples
+    --------
+    >>> is_database("postgresql://host/loans"), is_database("s3://bucket/loans.csv")
+    (True, False)
+    """
+    if not isinstance(where, str) or not is_address(where):
+        return False
+    known = {"file", *BY_ARROW, *BY_FSSPEC}
+    if find_spec("fsspec"):
+        from fsspec.registry import known_implementations, registry
+
+        known |= {*known_implementations, *registry}
+    return where.partition(":")[0].lower() not in known
+
+
+def as_place(where: str | os.PathLike) -> Place:
+    """Return a path, or an address that can be read and holds no secret.
+
+    Examples
+    --------
+    >>> as_place("s3://bucket/big/").name, as_place("file:///tmp/loans.csv")
+    ('big', PosixPath('/tmp/loans.csv'))
+    """
+    text = os.fspath(where)
+    found = ADDRESS.fullmatch(text)
+    if found is None or not is_address(text):
+        return Path(text)
+    scheme, rest = found[1].lower(), found[2]
+    if scheme == "file":
+        return Path(url2pathname(urlsplit(text).path))
+    _check_scheme(scheme)
+    if not rest.strip("/"):
+        raise TableError(f"The address {text!r} names no file: name a bucket, a folder or a file in it.")
+    if SECRET.match(rest):
+        raise TableError(
+            f"This address {scheme}:// holds a password or a query, which would be shown and kept: leave it "
+            "out, and set keys in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+        )
+    return Address(f"{scheme}://{rest}".rstrip("/"))
+
+
+def _check_scheme(scheme):
+    """Raise an error if nothing that is installed reads such an address."""
+    if scheme in BY_ARROW:
+        return
+    instead = "save the table, or the answer of the database, as Parquet or CSV first."
+    if is_database(f"{scheme}://"):
+        raise TableError(f"An address such as {scheme[:20]}:// cannot be read here: {instead}")
+    if not find_spec("fsspec"):
+        raise TableError(
+            f"An address such as {scheme}:// needs another package: run pip install 'subsvms[remote]', or "
+            f"{instead}"
+        )
+    import fsspec
+
+    try:
+        fsspec.get_filesystem_class(scheme)
+    except ImportError as error:
+        raise TableError(f"An address such as {scheme}:// needs another package: {error}.") from None
+
+
+def locate(place: Place) -> tuple[Any, str]:
+    """Return the file system that holds a file or folder, as pyarrow has them, and its path there."""
+    from pyarrow import fs
+
+    if isinstance(place, Path):
+        return fs.LocalFileSystem(), os.path.abspath(place)
+    scheme, bucket = place.root
+    with explaining_access(place):
+        if scheme in BY_ARROW:
+            return _open_bucket(f"{scheme}://{bucket}"), place.text.removeprefix(f"{scheme}://")
+        from fsspec.core import url_to_fs
+
+        # What was listed may have changed when it is looked at again.
+        system, path = url_to_fs(place.text, use_listings_cache=False)
+        return fs.PyFileSystem(fs.FSSpecHandler(system)), path
+
+
+@lru_cache(maxsize=8)
+def _open_bucket(address):
+    """Return pyarrow's file system for a bucket; finding its region takes a request."""
+    from pyarrow import fs
+
+    return fs.FileSystem.from_uri(address)[0]
+
+
+@contextmanager
+def explaining_access(address: Address) -> Iterator[None]:
+    """Turn whatever reading an address can raise into one sentence."""
+    try:
+        yield
+    except TableError:
+        raise
+    except FileNotFoundError:
+        raise TableError(f"There is no file {str(address)!r}: check its name and folder.") from None
+    except Exception as error:  # each package has errors of its own
+        raise TableError(format_refusal(repr(str(address)), error)) from None
+
+
+def format_refusal(name: str, error: Exception) -> str:
+    """Return a sentence about an address that cannot be read; `name` is in quotes."""
+    reason = re.split(r"\.\s|\n", str(error) or type(error).__name__)[0].rstrip(".")[:300]
+    return (
+        f"{name} cannot be read ({reason}): check the address, the connection and the keys in the "
+        "environment."
+    )
+
+
+def place_result(beside: Place, name: str) -> Path:
+    """Return where a result goes: next to a file, or to the working directory if the file lies elsewhere."""
+    return beside.with_name(name) if isinstance(beside, Path) else Path(name)
+
+
+def find_remote(where: Address) -> list[Address]:
+    """Return the files that an address or a pattern names; none if it is a folder.
+
+    Examples
+    --------
+    >>> import fsspec
+    >>> for name in "ab":
+    ...     fsspec.filesystem("memory").pipe(f"/find_remote/{name}.csv", b"x,y")
+    >>> [str(one) for one in find_remote(as_place("memory://find_remote/*.csv"))]
+    ['memory://find_remote/a.csv', 'memory://find_remote/b.csv']
+    """
+    if where.is_file():
+        return [where]
+    if where.is_dir():
+        return []
+    if not glob.has_magic(where.text):
+        raise TableError(f"There is no file {str(where)!r}: check its name and folder.")
+    above = find_plain(where)
+    pattern = where.text.removeprefix(above.text).strip("/").split("/")
+    found = []
+    for file in above.list_files() if above.is_dir() else []:
+        if _fits(file.text.removeprefix(above.text).strip("/").split("/"), pattern):
+            found.append(file)
+    if not found:
+        raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
+    return found
+
+
+def find_plain(where: Address) -> Address:
+    """Return the folder above the first part of an address that is a pattern."""
+    while glob.has_magic(where.text):
+        where = where.parent
+    return where
+
+
+def _fits(parts, pattern):
+    """Return whether the parts of a path fit those of a pattern, as in `glob`: ** stands for any folders."""
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_fits(parts[skipped:], pattern[1:]) for skipped in range(len(parts) + 1))
+    if not parts or (parts[0].startswith(".") and not pattern[0].startswith(".")):
+        return False
+    return fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
