@@ -113,7 +113,9 @@ def as_markdown(lines):
         own = [line for line in lines if line["attack"] == name]
         means = [f"{np.mean([line[head] for line in own]):.0f}" for head in heads[2:]]
         body.append("| " + " | ".join([name, "mean", *means]) + " |")
-    return "\n".join(["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads), *body]) + "\n"
+    table = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads), *body]
+    head = ["# The whole tool", "", "`python benchmarks/tool.py`, the Adult data.", ""]
+    return "\n".join([*head, *table]) + "\n"
 
 
 if __name__ == "__main__":

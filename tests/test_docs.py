@@ -1,17 +1,27 @@
-"""The code on the pages in docs/ runs, and their pictures can be drawn again."""
+"""The code on the pages of the site runs, their numbers are those of the results, and nothing is left out."""
 
 import doctest
 import importlib
+import importlib.util
+import inspect
 import json
 import re
 import runpy
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
+import typer
 
-DOCS = Path(__file__).parent.parent / "docs"
-WITH_CODE = [page for page in sorted(DOCS.glob("*.md")) if ">>>" in page.read_text()]
+from benchmarks.ordinary import HARM, METHODS
+from subsvms.app.cli.main import app
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+WITH_CODE = [page for page in PAGES if ">>>" in page.read_text()]
+NAMES = runpy.run_path(str(DOCS / "_ext/reference.py"))["list_public_names"]()
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
@@ -19,6 +29,58 @@ def test_the_code_on_a_page_gives_the_results_shown(page, monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
     found = doctest.testfile(str(page), module_relative=False)
     assert found.attempted > 0 and found.failed == 0
+
+
+def test_no_code_on_a_page_is_left_out():
+    """What doctest does not run is run by the tests of experiments, or needs an engine (see test_scale)."""
+    plain = {page.stem for page in PAGES if re.search(r"```python\n(?!>>> )", page.read_text())}
+    assert plain == {"adding_a_method", "scale"}
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_every_public_name_has_an_example_and_is_in_the_reference(module):
+    listed = re.findall(r"^   (subsvms\S*)$", (DOCS / "reference.rst").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(NAMES)
+    home = importlib.import_module(module)
+    for name in NAMES[module]:
+        thing = getattr(home, name)
+        own = inspect.isclass(thing) or inspect.isfunction(thing)
+        text = inspect.getdoc(thing if own else home)  # a plain value is shown by the module
+        assert re.search(r"^Examples\n--------\n(.*\n)*?>>> ", text, re.MULTILINE), name
+        assert own or name in text
+
+
+def list_commands():
+    return typer.main.get_command(app).commands
+
+
+def test_the_page_of_the_command_line_has_every_command_and_no_option_that_is_not_there():
+    _, *sections = (DOCS / "cli.md").read_text().split("\n## subsvms ")
+    about = {section.split()[0]: section for section in sections}
+    assert set(about) == set(list_commands())
+    for name, section in about.items():
+        assert section.startswith(f"{name}\n\n```{{command}} {name}\n```\n")
+
+
+def find_commands(text):
+    """Return the commands of `subsvms` in blocks of code and between backticks, as (name, the rest)."""
+    blocks = re.findall(r"^```(?:sh)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = "\n".join([*blocks, *re.findall(r"^    (.*)$", text, re.MULTILINE)]).splitlines()
+    lines += re.findall(r"`(subsvms [a-z][^`]*)`", text)
+    found = (re.search(r"(?:^|/)subsvms ([a-z]+)(.*)", line, re.DOTALL) for line in lines)
+    return [match.groups() for match in found if match]
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.stem)
+def test_the_commands_on_a_page_exist_with_their_options(page):
+    text, commands = page.read_text(), list_commands()
+    for name, rest in find_commands(text):
+        words = {word for option in commands[name].params for word in option.opts + option.secondary_opts}
+        assert set(re.findall(r"(?<!\S)--[a-z-]+", rest)) - {"--help"} <= words, (name, rest)
+    for module in re.findall(r"python -m\s((?:benchmarks|experiments)[\w.]*)", text):
+        assert importlib.util.find_spec(module.rstrip(".")), module
+    for script in re.findall(r"python ((?:benchmarks|docs)/\S+\.py)", text):
+        assert (ROOT / script).is_file(), script
 
 
 def test_the_numbers_of_the_rule_are_those_of_the_code():
@@ -32,7 +94,7 @@ def test_the_numbers_of_the_rule_are_those_of_the_code():
 
 
 def test_text_and_dates_take_at_most_twice_the_time_of_numbers():
-    runs = json.loads((DOCS.parent / "benchmarks/results/frames.json").read_text())["runs"]
+    runs = json.loads((ROOT / "benchmarks/results/frames.json").read_text())["runs"]
     kinds = ("all columns", "numbers alone")
     both, alone = (
         np.median([run["CPU seconds"] for run in runs if run["columns"] == kind]) for kind in kinds
@@ -41,8 +103,81 @@ def test_text_and_dates_take_at_most_twice_the_time_of_numbers():
     assert "takes at most twice as long as on their numbers alone" in (DOCS / "data_frames.md").read_text()
 
 
+def test_the_times_beside_svc_are_those_of_the_results():
+    page = (DOCS / "numbers.md").read_text()
+    results = json.loads((ROOT / "benchmarks/results/speed.json").read_text())
+    lines = results["Beside a loop of SVC"]["lines"]
+    assert len(lines) == 4
+    for line in lines:
+        cells = [f"{value:.3g}" for value in line.values() if isinstance(value, float)]
+        assert f"| {line['what']} | {' | '.join(cells)} |" in page
+    (memory,) = (part for part in results["Memory"]["lines"] if part["what"] == "predict")
+    assert f"{memory['MiB beyond the input']:.0f} MiB beyond the input" in page.replace("\n", " ")
+
+
+def test_the_corrections_beside_the_plain_vote_are_those_of_the_results():
+    """The summary is that of the results, and it keeps the promises."""
+    page = (DOCS / "numbers.md").read_text()
+    spec = importlib.util.spec_from_file_location("quality", ROOT / "benchmarks/quality.py")
+    quality = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(quality)
+    cells = quality.summarise(quality.read(ROOT / "benchmarks/results/quality.csv"))
+    cells = [cell for cell in cells if cell["data"] in quality.FEATURES and cell["attack"] != "boundary"]
+    assert {cell["data"] for cell in cells} == set(quality.FEATURES)
+    assert all(cell["n"] >= 5 for cell in cells)
+    lines = quality.summary(cells)
+    left, harmed = (
+        next(line for line in lines if line.startswith(start)) for start in ("| left", "| harmed")
+    )
+    assert left in page and harmed in page
+    changed = re.search(r"at most ([\d.]+%) of the rows changed", "\n".join(lines))[1]
+    assert f"at most {changed} of the rows change" in page.replace("\n", " ")
+    assert sum(quality.is_harmed(cell, "posterior") for cell in cells) <= 1
+    noisy = [cell for cell in cells if cell["attack"] != "clean"]
+    posterior, known = (sum(cell[method] for cell in noisy) for method in ("posterior", "known"))
+    assert posterior <= 1.15 * known
+    assert all(cell["changed"] <= 0.005 for cell in cells if cell["attack"] == "clean")
+    ranks = [sum(cell[key] for cell in noisy) / len(noisy) for key in ("AUC quality", "AUC raw vote")]
+    assert ranks[0] >= ranks[1] - 0.01
+
+
+GROUPS = {"the paper's data": "LIBSVM", "scikit-learn's": "scikit-learn's", "made": "made"}
+GROUPS |= {"real noise": "real noise"}
+
+
+def read_line(page, words):
+    """Return the cells of a line of a table, without what is bold."""
+    line = re.search(rf"^\| {words} \|(.*)\|$", page, re.MULTILINE)[1].replace("*", "")
+    return [cell.strip() for cell in line.split("|")]
+
+
+def test_the_ordinary_tables_are_those_of_the_results():
+    page = (DOCS / "comparison.md").read_text()
+    cells = pandas.read_csv(ROOT / "benchmarks/results/ordinary.csv")
+    cells = cells.groupby(["group", "data", "kind", "method"], as_index=False).mean(numeric_only=True)
+    noisy = cells[cells["kind"] != "clean"]
+    means = noisy.groupby(["group", "method"])[["given", "left", "auc"]].mean()
+    for words, group in GROUPS.items():
+        given = means.loc[group, "subsvms"]["given"]
+        for measure, first in (("left", f"{given:.3f}"), ("AUC", "")):
+            shown = [f"{means.loc[group, method][measure.lower()]:.3f}".lstrip("0") for method in METHODS]
+            assert read_line(page, f"{words}, {measure}") == [first.lstrip("0"), *shown], words
+    harmed = cells["left"] > cells["given"] + HARM
+    counts = harmed.groupby(cells["method"]).sum()
+    assert read_line(page, "all, harmed of .*?") == ["", *(str(counts[method]) for method in METHODS)]
+
+
+def test_the_table_of_the_readme_is_a_part_of_the_whole_one():
+    readme, whole = (path.read_text() for path in (ROOT / "README.md", DOCS / "comparison.md"))
+    lines = re.findall(r"^\| ([^|]*, left|all, harmed[^|]*) \|", readme, re.MULTILINE)
+    assert len(lines) == 5
+    for words in map(re.escape, lines):
+        given, ours, _, *cleanlab = read_line(whole, words)
+        assert read_line(readme, words) == [given, ours, *cleanlab]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("script", sorted(DOCS.glob("*.py")), ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", sorted(DOCS.glob("pictures/*.py")), ids=lambda script: script.stem)
 def test_a_picture_can_be_drawn_again(script, tmp_path):
     target = tmp_path / "picture.png"
     draw = runpy.run_path(str(script))["main"]

@@ -3,7 +3,6 @@
 import ast
 import doctest
 import importlib
-import inspect
 import pkgutil
 import re
 import subprocess
@@ -176,16 +175,6 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
 @pytest.mark.parametrize("module", PUBLIC)
 def test_public_names_are_the_listed_ones(module):
     assert importlib.import_module(module).__all__ == PUBLIC[module].split()
-
-
-@pytest.mark.parametrize("module", PUBLIC)
-def test_every_public_function_and_estimator_has_an_example(module):
-    home = importlib.import_module(module)
-    shown_elsewhere = {"load", "correct_batches", "correct_batch"}  # in the examples of save and fit_batches
-    for name in set(home.__all__) - shown_elsewhere:
-        thing = getattr(home, name)
-        if inspect.isfunction(thing) or hasattr(thing, "fit"):
-            assert ">>>" in thing.__doc__, name
 
 
 @pytest.mark.parametrize(

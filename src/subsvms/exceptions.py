@@ -4,16 +4,59 @@ __all__ = ["DeviceError", "InputError", "LabelNoiseWarning", "TableError"]
 
 
 class InputError(ValueError):
-    """A value or a file that cannot be used."""
+    """A value or a file that cannot be used.
+
+    Examples
+    --------
+    >>> import subsvms
+    >>> try:
+    ...     subsvms.correct_labels([[0.0], [1.0]], ["no", "no"])
+    ... except subsvms.exceptions.InputError as error:
+    ...     print(error)
+    y must hold at least two classes, but holds only one class, 'no': check that y is the label column.
+    """
 
 
 class TableError(InputError):
-    """A table that cannot be used as it is."""
+    """A table that cannot be used as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import subsvms
+    >>> try:
+    ...     subsvms.correct_table(pd.DataFrame({"x": [1, 2], "y": ["no", "yes"]}), label="z")
+    ... except subsvms.exceptions.TableError as error:
+    ...     print(error)
+    'frame' has no column 'z': its columns are 'x', 'y'.
+    """
 
 
 class DeviceError(RuntimeError):
-    """A GPU has too little memory, or stopped answering."""
+    """A GPU has too little memory, or stopped answering.
+
+    Examples
+    --------
+    >>> import subsvms
+    >>> X, y = [[0.0], [0.1], [0.9], [1.0]], ["no", "no", "yes", "yes"]
+    >>> model = subsvms.SubSVMClassifier(n_estimators=20, device="auto", random_state=0)
+    >>> try:
+    ...     model = model.fit(X, y)
+    ... except subsvms.exceptions.DeviceError:  # the result has the same bits
+    ...     model = model.set_params(device="cpu").fit(X, y)
+    >>> model.predict([[0.2], [0.8]])
+    array(['no', 'yes'], dtype='<U3')
+    """
 
 
 class LabelNoiseWarning(UserWarning):
-    """The labels are such that a correction should be reviewed before it is used."""
+    """The labels are such that a correction should be reviewed before it is used.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import subsvms
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", subsvms.exceptions.LabelNoiseWarning)  # stop, and review
+    ...     correction = subsvms.correct_labels([[0.0], [0.1], [0.9], [1.0]] * 10, [0, 0, 1, 1] * 10)
+    """

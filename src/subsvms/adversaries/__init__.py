@@ -13,6 +13,14 @@ rounded down to whole rows. Where an attack takes it, and there are two classes,
 
 A budget that a class cannot meet is an error. `_budget` has the budget, `_greedy` the attack on SVMs
 themselves, and `_attacks` the six others and `attack`, which calls any of them by name.
+
+Examples
+--------
+>>> from subsvms.adversaries import ATTACKS
+>>> sorted(ATTACKS)
+['boundary', 'class-conditional', 'directed', 'greedy', 'region', 'surest', 'uniform']
+>>> ATTACKS["uniform"](["no", "yes"] * 5, error_rate=0.2, random_state=0).flipped.sum()
+np.int64(2)
 """
 
 from subsvms.adversaries._attacks import (

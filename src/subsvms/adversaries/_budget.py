@@ -27,6 +27,14 @@ class Attack(NamedTuple):
         The corrupted labels, of the same type as the clean ones.
     flipped : ndarray of bool of shape (n_samples,)
         Which labels were changed.
+
+    Examples
+    --------
+    >>> from subsvms.adversaries import uniform_flips
+    >>> attack = uniform_flips(["no", "yes"] * 5, error_rate=0.2, random_state=0)
+    >>> attack.labels, attack.flipped.nonzero()[0]
+    (array(['no', 'yes', 'yes', 'yes', 'no', 'yes', 'no', 'yes', 'yes', 'yes'],
+          dtype='<U3'), array([2, 8]))
     """
 
     labels: np.ndarray

@@ -19,6 +19,14 @@ class PassedRing:
         Labels that are changed without being seen.
     at_most_wrong : int or None
         How many of those are wrong at most; None for three classes and more, where this is not known.
+
+    Examples
+    --------
+    >>> from subsvms.audit import Audit, Ranking, run_audit
+    >>> ranking = Ranking.make(["ham"] * 200, ["spam"] * 200, range(200))  # the first rows are suspected most
+    >>> audit = run_audit(Audit(ranking, 30), lambda row: "spam" if row < 100 else "ham")
+    >>> audit.claim.rings[0]
+    PassedRing(n_rows=50, n_checked=13, n_hits=13, n_changed=37, at_most_wrong=11)
     """
 
     n_rows: int
@@ -45,6 +53,19 @@ class Claim:
         With this probability, or more, over the random draws, the claim is true, whatever the noise is.
     finished : bool
         Whether there is nothing more to ask; passed rings stay valid if the audit ends before.
+
+    Examples
+    --------
+    >>> from subsvms.audit import Audit, Ranking, run_audit
+    >>> ranking = Ranking.make(["ham"] * 200, ["spam"] * 200, range(200))  # the first rows are suspected most
+    >>> audit = run_audit(Audit(ranking, 30), lambda row: "spam" if row < 100 else "ham")
+    >>> print(audit.claim)
+    You checked 30 labels, drawn partly at random; 26 of them were wrong. 37 others were changed without
+    being seen. With 95% confidence fewer labels are wrong now than if only your 30 answers had been
+    entered; of the 13 checked at random among such labels, 13 were wrong. With 95% confidence at most 11
+    of the 37 are wrong.
+    >>> len(audit.claim.changed), audit.claim.finished
+    (37, True)
     """
 
     n_answers: int
@@ -80,6 +101,16 @@ class Progress:
         How much of the evidence that the ring needs is there, log E / log(1 / limit), from 0 to 1.
     n_repeats : int
         Answers that wait for a repeat.
+
+    Examples
+    --------
+    >>> from subsvms.audit import Audit, Ranking
+    >>> audit = Audit(Ranking.make(["ham"] * 200, ["spam"] * 200, range(200)), 30)
+    >>> audit.answer(audit.next_row, "ham")
+    >>> audit.progress.stage, audit.progress.asked
+    ('locate', 1)
+    >>> print(audit.progress)
+    Locating wrong labels: 1 of 12
     """
 
     stage: str

@@ -30,6 +30,14 @@ class ErrorRate:
     low, high : float
         Limits of the share; rows about which nobody could tell count as right in the one, wrong in the other.
     confidence : float
+
+    Examples
+    --------
+    >>> from subsvms.audit import Ranking, estimate_error_rate
+    >>> ranking = Ranking.make(["a", "b"] * 500, ["b", "a"] * 500, range(1000))
+    >>> rate = estimate_error_rate(ranking, {row: "a" for row in range(0, 100, 2)} | {101: "a"})
+    >>> rate.n_wrong, round(rate.high, 3)
+    (1, 0.104)
     """
 
     n_answers: int

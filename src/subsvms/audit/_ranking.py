@@ -26,6 +26,13 @@ class Ranking:
         Rows that may be asked about, the most suspicious first: those with a label that nobody verified.
     contradicted : ndarray of bool of shape (n_rows,)
         Whether the vote prefers the suggestion.
+
+    Examples
+    --------
+    >>> from subsvms.audit import Ranking
+    >>> ranking = Ranking.make(["ham", "ham", "spam"], ["spam", "spam", "ham"], quality=[0.9, 0.1, 0.5])
+    >>> ranking.order
+    array([1, 2, 0])
     """
 
     classes: np.ndarray

@@ -62,6 +62,22 @@ class ExactCertificate:
         The training rows whose labels carry the verdict, the strongest first; -1 where there are no more.
     carried : ndarray of float of shape (n_rows, n_carriers)
         The share of the margin that is lost if this label alone is changed; 0 where there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms.certificates import certify
+    >>> from subsvms.ensemble import LinearCommittee
+    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
+    >>> y = np.repeat(["low", "high"], 10)
+    >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
+    >>> certificate = certify(committee, rows=[0, 5, 9], n_carriers=2)
+    >>> committee.classes_[certificate.verdicts], certificate.withstands
+    (array(['low', 'low', 'high'], dtype='<U4'), array([2, 5, 0]))
+    >>> certificate.carriers
+    array([[ 1,  2],
+           [ 6,  4],
+           [10, 11]])
     """
 
     verdicts: np.ndarray
@@ -82,6 +98,18 @@ class LabelFlips:
         Training rows, the most influential first.
     labels : ndarray of shape (n_flips,)
         What each label would become.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms.certificates import find_turning_flips
+    >>> from subsvms.ensemble import LinearCommittee
+    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
+    >>> y = np.repeat(["low", "high"], 10)
+    >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
+    >>> flips = find_turning_flips(committee, 5)
+    >>> flips.rows, flips.labels[:2]
+    (array([ 6,  4,  7,  3, 14, 13]), array(['high', 'high'], dtype='<U4'))
     """
 
     rows: np.ndarray

@@ -61,6 +61,17 @@ class Standing:
         Rows on which the committee's verdict is the suggested label.
     n_standing : int
         At least so many of these keep it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms.certificates import count_standing
+    >>> from subsvms.ensemble import LinearCommittee
+    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
+    >>> y = np.repeat(["low", "high"], 10)
+    >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
+    >>> count_standing(committee, 2)
+    Standing(n_rows=20, n_flips=2, n_agreeing=20, n_standing=17)
     """
 
     n_rows: int

@@ -73,6 +73,13 @@ class CertifiedCurve:
         0, 1, 2, ...
     share : ndarray of float of shape (max_changes + 1,)
         Share of the rows whose verdict withstands this many changes; it never increases.
+
+    Examples
+    --------
+    >>> from subsvms.certificates import certified_curve
+    >>> curve = certified_curve([0, 0, 1, 3])
+    >>> curve.share[curve.n_changes == 1]
+    array([0.5])
     """
 
     n_changes: np.ndarray

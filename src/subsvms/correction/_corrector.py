@@ -103,7 +103,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
         If X has columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         If X had column names.
 
     See Also

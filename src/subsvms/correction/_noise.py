@@ -51,6 +51,23 @@ class NoiseEstimate:
         What the given labels alone say, if people verified some.
     heard : ndarray of bool of shape (n_classes,) or None
         Labels that people looked at, in `FEWEST` rows or more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms import correct_labels
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.repeat(["cat", "dog"], 300)
+    >>> X = rng.normal(0.3 + 0.4 * (clean == "dog")[:, None], 0.12, (600, 4))
+    >>> y = np.where(np.arange(600) < 60, "dog", clean)  # a fifth of the cats
+    >>> correction = correct_labels(X, y, random_state=0)
+    >>> noise = correction.noise
+    >>> noise.classes, noise.rates.round(1)
+    (array(['cat', 'dog'], dtype='<U3'), array([0.2, 0. ]))
+    >>> print(noise)
+    Wrong labels, estimated: 9.7 % (7.6 to 12 %)
+      of true 'cat': 19 % (15 to 24 %)
+      of true 'dog': < 0.1 % (0 to < 0.1 %)
     """
 
     classes: np.ndarray

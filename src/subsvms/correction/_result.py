@@ -94,6 +94,24 @@ class Correction:
         Who judged, in words, if not SVMs.
     origin : Origin or None
         The table, if `correct_table` read one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms import correct_labels
+    >>> rng = np.random.default_rng(0)
+    >>> clean = np.repeat(["cat", "dog"], 300)
+    >>> X = rng.normal(0.3 + 0.4 * (clean == "dog")[:, None], 0.12, (600, 4))
+    >>> y = np.where(np.arange(600) < 60, "dog", clean)  # a fifth of the cats
+    >>> correction = correct_labels(X, y, random_state=0)
+    >>> correction.labels[:3], correction.changed[:3]
+    (array(['cat', 'cat', 'cat'], dtype='<U3'), array([ True,  True,  True]))
+    >>> correction.to_frame()[["given_label", "suggested_label", "action"]].head(2)
+      given_label suggested_label action
+    0         dog             cat    fix
+    1         dog             cat    fix
+    >>> print(correction.explain(0))
+    fix: 100% of 938 SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.969, above 0.5
     """
 
     classes: np.ndarray

@@ -108,7 +108,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     n_iter_ : int
         Largest number of steps that an SVM took.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         If X had column names.
 
     See Also

@@ -69,7 +69,7 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
     members_ : Members
         The members; see `subsvms.ensemble._linear`.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         If X had column names.
 
     See Also

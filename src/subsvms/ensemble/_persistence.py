@@ -95,6 +95,17 @@ def load(path: str | os.PathLike) -> SubSVMClassifier:
     ------
     InputError
         If the file is not such a model, is damaged, or was changed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from subsvms import SubSVMClassifier, load, save
+    >>> model = SubSVMClassifier(n_estimators=20, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, folder + "/model.safetensors")
+    ...     again = load(folder + "/model.safetensors")
+    >>> again.predict([[0.2], [0.8]])
+    array(['no', 'yes'], dtype='<U3')
     """
     state = read_state(path)
     if state.header.get("model") == WHOLE:

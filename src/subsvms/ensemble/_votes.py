@@ -55,6 +55,16 @@ class Votes:
         Sums of the values that the SVMs give each class.
     n_voters : ndarray of int of shape (n_rows,)
         Number of SVMs that voted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms.ensemble import Votes
+    >>> votes = Votes(np.array([[2, 8]]), np.array([[-6.0, 6.0]]), np.array([10]))  # two for 0, eight for 1
+    >>> (votes + votes).counts
+    array([[ 4, 16]])
+    >>> votes.mean_value
+    array([[-0.6,  0.6]])
     """
 
     counts: np.ndarray

@@ -67,6 +67,15 @@ class Plan:
         As given to `plan`.
     guaranteed, estimated, assumed : tuple of str
         Sentences: what holds whatever the data, what was measured on this table, what is taken on trust.
+
+    Examples
+    --------
+    >>> from subsvms.datasets import make_separable_gaussians
+    >>> from subsvms.theory import plan
+    >>> X, y = make_separable_gaussians(200, 2, random_state=0)
+    >>> recommended = plan(X, y, max_error_rate=0.2, random_state=0)
+    >>> print(recommended.assumed[0])
+    At most 20.0% of the given labels are wrong. No table can prove that.
     """
 
     subsample_size: int

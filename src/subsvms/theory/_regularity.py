@@ -61,6 +61,15 @@ class Regularity:
         Share of each class among the given labels, and its probability in a draw.
     delta, threshold, confidence : float
         As given: share of subsets that may do worse, theta that counts as regular, level of the interval.
+
+    Examples
+    --------
+    >>> from subsvms.datasets import make_separable_gaussians
+    >>> from subsvms.theory import estimate_regularity
+    >>> X, y = make_separable_gaussians(200, 2, random_state=0)
+    >>> regularity = estimate_regularity(X, y, sizes=[4, 8, 16], theta=0.1, random_state=0)
+    >>> regularity.sizes, regularity.theta.round(2)
+    (array([ 4,  8, 16]), array([0.5, 0. , 0. ]))
     """
 
     sizes: np.ndarray

@@ -34,6 +34,13 @@ class DrawProbabilities(NamedTuple):
         A row labelled A that belongs to A, and one that belongs to B.
     b_good, b_bad : float
         A row labelled B that belongs to B, and one that belongs to A.
+
+    Examples
+    --------
+    >>> from subsvms.theory import draw_probabilities
+    >>> draw = draw_probabilities(rho=0.75, alpha=1.0, beta=0.25)
+    >>> round(draw.a_good, 3), round(draw.a_bad, 3)
+    (0.286, 0.214)
     """
 
     a_good: float

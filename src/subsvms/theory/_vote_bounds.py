@@ -35,7 +35,7 @@ def generalisation_bound(
 ) -> float:
     """Bound the error rate of a linear function on data like its n training rows (Theorem 3).
 
-    c/n ((R^2 + |xi|^2) / margin^2 log^2 n + log(1/delta)), with probability 1 - delta (Cristianini and
+    `c/n ((R^2 + |xi|^2) / margin^2 log^2 n + log(1/delta))`, with probability 1 - delta (Cristianini and
     Shawe-Taylor, 2000, Theorem 4.22).
 
     Parameters
@@ -51,7 +51,7 @@ def generalisation_bound(
     c : float
         The theorem's constant. Its value has never been stated; 1 is a hopeful guess.
     slack : float, default=0.0
-        |xi|^2: the sum of the squared amounts by which rows miss the margin.
+        `|xi|^2`: the sum of the squared amounts by which rows miss the margin.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def regular_size(theta: float, *, R: float, margin: float, delta: float, c: floa
 def epsilon(s: int, r: int, *, R: float, margin: float, delta: float, c: float) -> float:
     """Bound the error rate of an SVM on draws like its s training rows, r of them clean (Section 3.1).
 
-    Theorem 3 with |xi|^2 = 4 R^2 (s - r): each of the other rows misses the margin by at most 2R. Assumes
+    Theorem 3 with `|xi|^2 = 4 R^2 (s - r)`: each of the other rows misses the margin by at most 2R. Assumes
     that the clean data are separable with this margin.
 
     Parameters

@@ -74,26 +74,10 @@ def commands():
     return typer.main.get_command(app).commands
 
 
-def test_every_command_and_option_is_documented():
-    page = (Path(__file__).parents[3] / "docs/cli.md").read_text()
-    shared, *sections = page.split("\n## subsvms ")
-    about = {section.split()[0]: section for section in sections}
-    assert set(about) == set(commands())
-    for name, command in commands().items():
-        words = (word for parameter in command.params for word in parameter.opts + parameter.secondary_opts)
-        options = {word for word in words if word.startswith("--")}
-        missing = {word for word in options if f"`{word}" not in shared + about[name]} - {"--help"}
-        assert not missing, (name, missing)
-        named = set(re.findall(r"`(--[a-z-]+)", about[name]))
-        elsewhere = {"--save-model"} if name == "predict" else set()
-        assert named - elsewhere <= options, (name, named - options)
-
-
-def test_every_command_has_an_example_in_its_help_and_in_the_documentation():
-    page = (Path(__file__).parents[3] / "docs/cli.md").read_text()
+def test_every_command_has_an_example_in_its_help():
     for name, command in commands().items():
         example = command.epilog.removeprefix("Example: ")
-        assert example.startswith(f"subsvms {name}") and f"`{example}`" in page
+        assert example.startswith(f"subsvms {name}")
         shown = " ".join(run(name, "--help").output.split())
         assert f"Example: {example}" in shown
         used = {word for word in example.split() if word.startswith("--")}

@@ -66,6 +66,17 @@ class BatchCorrector:
         Class numbers that people decided on, by row number.
     device : {"cpu", "cuda", "auto"}
         Where the SVMs vote: it changes no bit.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> import pyarrow as pa
+    >>> from subsvms.scale import correct_batch, fit_batches
+    >>> table = pa.table({"x": [i % 20 / 20 for i in range(400)], "y": ["no", "no", "no", "yes"] * 100})
+    >>> corrector = fit_batches(lambda: [table], "y", n_estimators=50)
+    >>> elsewhere = pickle.loads(pickle.dumps(corrector))
+    >>> correct_batch(elsewhere, table).num_rows
+    400
     """
 
     options: Options

@@ -1,4 +1,4 @@
-"""Draw the picture of what_is_guaranteed.md: python docs/what_is_guaranteed.py."""
+"""Draw the picture of what_is_guaranteed.md: python docs/pictures/what_is_guaranteed.py."""
 
 from pathlib import Path
 

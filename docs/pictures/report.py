@@ -1,7 +1,7 @@
-"""Take the picture of the report for the README: python docs/report.py. Needs subsvms[test] and Chromium.
+"""Take the picture of the report for the README: python docs/pictures/report.py.
 
-The table is scikit-learn's breast cancer data with wrong labels. Sections that a reader of the README does
-not need are left out of the picture.
+It needs subsvms[test] and Chromium. The table is scikit-learn's breast cancer data with wrong labels.
+Sections that a reader of the README does not need are left out of the picture.
 """
 
 import shutil

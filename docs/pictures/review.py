@@ -1,7 +1,8 @@
-"""Take the pictures of the review page: python docs/review.py [FOLDER]. Needs subsvms[test] and Chromium.
+"""Take the pictures of the review page: python docs/pictures/review.py [FOLDER].
 
-The tickets are made by benchmarks/tickets.py. Without a folder the two pictures of the docs are written
-beside this file; with one, pictures of every state of the page go there, to look at.
+It needs subsvms[test] and Chromium. The tickets are made by benchmarks/tickets.py. Without a folder the two
+pictures of the docs are written beside this file; with one, pictures of every state of the page go there,
+to look at.
 """
 
 import shutil
@@ -19,7 +20,7 @@ from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
+sys.path.insert(0, str(HERE.parents[1]))
 from benchmarks.tickets import write_tickets  # noqa: E402
 
 COLOURS = 32  # enough for text and two hues; a smaller file

@@ -1,7 +1,7 @@
-"""Take the picture of the audit page for its docs: python docs/audit.py. Needs subsvms[test] and Chromium.
+"""Take the picture of the audit page for its docs: python docs/pictures/audit.py.
 
-The table is scikit-learn's breast cancer data with wrong labels; a person who knows the truth has answered
-some questions.
+It needs subsvms[test] and Chromium. The table is scikit-learn's breast cancer data with wrong labels; a
+person who knows the truth has answered some questions.
 """
 
 import shutil
