@@ -328,9 +328,9 @@ def as_markdown(found):
             "",
             f"Rows a second while judging, all parts of the work together: {together or 'none'}.",
             "",
-            "Each part by itself, on all cores as threads of one process, which share the interpreter's lock; "
-            "Dask's workers are processes and do not. Votes are of batches of 16,384 rows, copies to and from "
-            "the GPU included.",
+            "Each part by itself, on all cores as threads of one process, which share the interpreter's "
+            "lock; Dask's workers are processes and do not. Votes are of batches of 16,384 rows, copies to "
+            "and from the GPU included.",
             "",
         ]
         if "error" in alone:

@@ -36,7 +36,7 @@ def fit_batches(
         A function is called without arguments, several times; each time it must return a new iterable of the
         same pyarrow.RecordBatch or pyarrow.Table in the same order. A LazyFrame or a relation is likewise
         read several times, in batches. A path or address names Parquet files: one, a folder, or a pattern,
-        such as s3://bucket/big/*.parquet. Rows are numbered in the order in which they are read, from 0.
+        such as `s3://bucket/big/*.parquet`. Rows are numbered in the order in which they are read, from 0.
     label : str
         Name of the label column.
     n_jobs : int, default=1
