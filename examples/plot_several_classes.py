@@ -67,9 +67,8 @@ wrong = given != clean
 print(f"wrong before: {wrong.sum()}, wrong after: {(several.labels != clean).sum()}")
 
 # %%
-# It leaves most of them: among many classes it has to be sure which one a label went to, and here
-# it is not. It changes nothing that is right. The order in which it suspects labels is still good,
-# so this is a case for a review, or for an audit:
+# It leaves most of them, and changes nothing that is right. The order in which it suspects labels is
+# still good, so this is a case for a review, or for an audit:
 
 worst = np.argsort(several.label_quality)[: wrong.sum()]
 print(f"{wrong[worst].sum()} of the {wrong.sum()} least credible labels are wrong")
