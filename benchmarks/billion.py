@@ -231,7 +231,7 @@ def compare_jobs(us, gpu):
 
 def format_time(seconds):
     """Return a time in words."""
-    return f"{seconds / 3600:,.1f} hours" if seconds > 5400 else f"{seconds / 60:,.0f} minutes"
+    return f"{seconds / 3600:,.1f} hours" if seconds > 5400 else f"{seconds / 60:,.1f} minutes"
 
 
 def main():
