@@ -150,8 +150,8 @@ def test_a_run_continues_where_it_stopped(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def made_lines():
-    """Return invented lines: four cells, three seeds, the last line missing."""
+def made_lines(tmp_path):
+    """Return the path of invented lines, and the lines: four cells, three seeds, the last line missing."""
     rng = np.random.default_rng(0)
     cells = [("real noise", name, "real") for name in "ad"] + [("made", name, "uniform") for name in "bc"]
     lines = []
@@ -166,27 +166,29 @@ def made_lines():
     table = pd.DataFrame(lines, columns=list(downstream.COLUMNS))
     nothing = table["method"].isin([downstream.AS_GIVEN, downstream.TRUTH])
     for column in downstream.COLUMNS[7:]:
-        if column.endswith("keep") or nothing.all():
-            table.loc[~nothing, column] = np.nan
-        else:
-            table.loc[nothing, column] = np.nan
+        table.loc[~nothing if column.endswith("keep") else nothing, column] = np.nan
         if column.endswith("audit"):
             table.loc[table["method"] != downstream.OURS, column] = np.nan
-    return table.iloc[:-1]
+    table.iloc[:-1].to_csv(tmp_path / "downstream.csv", index=False)
+    return tmp_path / "downstream.csv", table.iloc[:-1]
 
 
 def test_a_cell_counts_if_every_method_finished_it(made_lines):
-    whole = page.take_whole(made_lines)
-    assert len(whole) == len(made_lines) + 1 - len(downstream.ADVISERS) - 2
+    path, lines = made_lines
+    whole = page.read_whole(path)
+    assert len(whole) == len(lines) + 1 - len(downstream.ADVISERS) - 2
     assert ("c", 2) not in set(zip(whole["data"], whole["seed"], strict=True))
-    short = pd.concat([made_lines, made_lines.iloc[[3]].assign(method="slow")])
-    assert "slow" not in set(page.take_whole(short)["method"])
+    pd.concat([lines, lines.iloc[[3]].assign(method="slow")]).to_csv(path, index=False)
+    assert "slow" not in set(page.read_whole(path)["method"])
+    lines[lines["method"] == downstream.AS_GIVEN].to_csv(path, index=False)  # ours has not begun
+    assert page.read_whole(path).empty and page.read_whole(path.with_name("none.csv")).empty
 
 
 def test_averages_and_their_errors_agree_with_plain_sums(made_lines):
-    values = page.stack_trained(page.take_whole(made_lines))
+    path, lines = made_lines
+    values = page.stack_trained(page.read_whole(path))
     found = page.average(page.take(values, "forest", "subsvms", "drop", "uniform"))
-    own = made_lines[(made_lines["method"] == "subsvms") & (made_lines["kind"] == "uniform")]
+    own = lines[(lines["method"] == "subsvms") & (lines["kind"] == "uniform")]
     b, c = (own[own["data"] == name]["forest drop"].to_numpy() for name in "bc")
     c = c[:2]  # not every method finished the last seed
     assert found[0] == pytest.approx((b.mean() + c.mean()) / 2)
@@ -195,26 +197,23 @@ def test_averages_and_their_errors_agree_with_plain_sums(made_lines):
 
 
 def test_every_average_that_we_lose_is_listed(made_lines):
-    lines = page.take_whole(made_lines)
+    lines = page.read_whole(made_lines[0])
     found = page.find_losses(page.stack_trained(lines))
     listed = set(zip(found["what"], found["noise"], strict=True))
-    cells = (
-        lines.groupby(["kind", "data", "method"]).mean(numeric_only=True).groupby(["kind", "method"]).mean()
-    )
-    for kind in ("real", "uniform"):
-        means = cells.loc[kind]
-        for column, words in {
-            "auc": "ROC AUC of the ranking",
-            "SVC told": "balanced accuracy of an SVC: drop, told how many",
-        }.items():
-            peers = means[column].dropna().drop(["subsvms", "subsvms, the vote alone"])
-            assert ((words, page.NOISE[kind]) in listed) == (peers.max() > means.loc["subsvms", column])
-        peers = [
-            means.loc["as given", "left keep"],
-            *means["left fix"].dropna().drop("subsvms", errors="ignore"),
-        ]
-        lost = min(peers) < means.loc["subsvms", "left fix"]
-        assert (("wrong labels left: fix", page.NOISE[kind]) in listed) == lost
+    cells = lines.groupby(["kind", "data", "method"]).mean(numeric_only=True)
+    means = cells.groupby(["kind", "method"]).mean()
+    words = {"auc": "ROC AUC of the ranking", "SVC told": "balanced accuracy of an SVC: drop, told how many"}
+    for kind, noise in (("real", "real noise"), ("uniform", "10 % at random")):
+        own = means.loc[kind]
+        for column, what in words.items():
+            peers = own[column].dropna().drop(["subsvms", "subsvms, the vote alone"])
+            assert ((what, noise) in listed) == (peers.max() > own.loc["subsvms", column])
+        fixed = own["left fix"].dropna().drop("subsvms, the vote alone")
+        rivals = [own.loc["as given", "left keep"], *fixed.drop("subsvms")]
+        assert (("wrong labels left: fix", noise) in listed) == (min(rivals) < fixed["subsvms"])
+        answers = [*own["forest asked"].dropna(), own.loc["subsvms", "forest fix"]]
+        lost = max(answers) > own.loc["subsvms", "forest audit"]
+        assert (("balanced accuracy of a forest: audit, 50 answers", noise) in listed) == lost
 
 
 def test_the_page_is_what_the_command_makes_of_the_lines_and_begins_with_losses(tmp_path):

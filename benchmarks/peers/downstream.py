@@ -81,7 +81,7 @@ class Cell(NamedTuple):
 class Advice(NamedTuple):
     """What a method says about the given labels."""
 
-    quality: np.ndarray | None  # lower is worse; None for no ranking
+    quality: np.ndarray  # lower is worse
     labels: np.ndarray | None = None  # corrected; None if the method only ranks
     weight: np.ndarray | None = None
     correction: Correction | None = None  # what an audit starts from

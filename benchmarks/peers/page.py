@@ -55,7 +55,7 @@ NEARLY = 0.9  # share of the lines that a method needs to take part
 
 
 def write_page(folder, to):
-    """Write the page; a benchmark without lines is left out.
+    """Write the page; a benchmark without finished cells is left out.
 
     Parameters
     ----------
@@ -64,11 +64,9 @@ def write_page(folder, to):
     to : Path
     """
     lines = {
-        title: take_whole(pd.read_csv(folder / f"{module.rpartition('.')[2]}.csv"))
-        for title, (module, *_) in PARTS.items()
-        if (folder / f"{module.rpartition('.')[2]}.csv").exists()
+        title: read_whole(folder / f"{module.split('.')[-1]}.csv") for title, (module, *_) in PARTS.items()
     }
-    values = {title: PARTS[title][1](part) for title, part in lines.items()}
+    values = {title: PARTS[title][1](part) for title, part in lines.items() if len(part)}
     text = [
         "# How it compares\n",
         "## Where we lose\n",
@@ -86,14 +84,15 @@ def write_page(folder, to):
     to.write_text("\n".join(text), encoding="utf-8")
 
 
-def take_whole(lines):
-    """Return the lines of methods that finished nearly all cells, for cells that all of those finished."""
-    if "method" not in lines:
+def read_whole(path):
+    """Return the lines of a file in cells that all methods finished; methods need nearly all cells."""
+    lines = pd.read_csv(path) if path.exists() else pd.DataFrame()
+    if "method" not in lines:  # no lines, or each has all that was done
         return lines
     counts = lines.groupby("method").size()
-    lines = lines[lines["method"].isin(counts.index[counts > NEARLY * counts.max()])]
-    finished = lines.groupby([*CELL, "seed"])["method"].transform("nunique")
-    return lines[finished == lines["method"].nunique()]
+    methods = {OURS, *counts.index[counts > NEARLY * counts.max()]}
+    lines = lines[lines["method"].isin(methods)]
+    return lines[lines.groupby([*CELL, "seed"])["method"].transform("nunique") == len(methods)]
 
 
 def stack(*parts):
@@ -160,7 +159,10 @@ def format_average(values):
 
 
 def list_rivals(values, measure, action):
-    """Return (method, action) of what ours must beat: peers, or doing nothing; for an audit, the same answers without one."""
+    """Return (method, action) of what ours must beat.
+
+    Beside an audit that is: the same number of answers without one, and our rule without answers.
+    """
     done = values[measure].dropna().reset_index()[["method", "action"]].drop_duplicates()
     pairs = list(done.itertuples(index=False, name=None))
     if action == "audit":
@@ -274,8 +276,8 @@ def by_table(values, measure):
     """Return a table: one line for each table with real noise, one column for each action and method."""
     own = values[measure].dropna().reset_index()
     own = own[own["kind"] == "real"]
-    own["what"] = own["method"] + np.where(own["action"] == RANK, "", ": " + own["action"].map(ACTIONS))
-    return as_markdown(own.groupby(["data", "what"], sort=False)[measure].mean().unstack(), index="table")
+    what = own["method"] + np.where(own["action"] == RANK, "", ": " + own["action"].map(ACTIONS))
+    return as_markdown(own.pivot_table(measure, "data", what, sort=False), index="table")
 
 
 PARTS = {  # benchmark, how its lines become measures, and which are shown
