@@ -223,10 +223,10 @@ def list_losses(values):
     harmed = gains[AS_GIVEN][gains[AS_GIVEN] > MARGIN].rename("more wrong labels").reset_index()
     return [
         *as_markdown(find_losses(values)),
-        f"\nIn {len(lost)} of {len(gains)} cells a rival leaves fewer wrong labels by more than {MARGIN}.",
-        "The ten worst:\n",
+        f"\nCells in which a rival leaves fewer wrong labels, by more than {MARGIN}: {len(lost)} of",
+        f"{len(gains)}. The worst, ten at most:\n",
         *as_markdown(lost.head(10)),
-        f"\nIn {len(harmed)} cells we left more wrong labels than there were, by more than {MARGIN}:\n",
+        f"\nCells in which we left more wrong labels than there were, by more than {MARGIN}: {len(harmed)}.\n",
         *as_markdown(harmed.drop(columns="group").sort_values("more wrong labels", ascending=False)),
         "",
     ]
