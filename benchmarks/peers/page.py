@@ -226,7 +226,7 @@ def list_losses(values):
         f"\nCells in which a rival leaves fewer wrong labels, by more than {MARGIN}: {len(lost)} of",
         f"{len(gains)}. The worst, ten at most:\n",
         *as_markdown(lost.head(10)),
-        f"\nCells in which we left more wrong labels than there were, by more than {MARGIN}: {len(harmed)}.\n",
+        f"\nCells in which we left more wrong labels than were given, by more than {MARGIN}: {len(harmed)}\n",
         *as_markdown(harmed.drop(columns="group").sort_values("more wrong labels", ascending=False)),
         "",
     ]
