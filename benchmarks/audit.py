@@ -15,7 +15,6 @@ was said. Lines are appended to benchmarks/results/audit.csv; the tables go to b
 import os
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,6 +27,7 @@ from benchmarks.ordinary import (
     SKLEARN,
     append_lines,
     find_done,
+    list_real,
     make_parser,
     read,
     read_seeds,
@@ -143,9 +143,7 @@ def measure(ranking, truth, known, setting):
 
 def list_cells(seeds):
     """Return (group, data, kind, seed) of every cell; the largest tables are left out."""
-    folder = os.environ.get("SUBSVMS_REAL_NOISE")
-    real = sorted(path.stem for path in Path(folder).glob("*.npz")) if folder else []
-    cells = [("real noise", name, "real", seeds[0]) for name in real]
+    cells = [("real noise", name, "real", seeds[0]) for name in list_real()]
     made = [name for name in MADE if name not in LARGE]
     sets = sorted(FEATURES) if "SUBSVMS_DATA" in os.environ else []
     groups = {"scikit-learn's": SKLEARN, "made": made, "LIBSVM": sets}

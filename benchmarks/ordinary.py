@@ -154,12 +154,16 @@ def score(clean, given, known, labels, quality):
     return np.mean(wrong), np.mean((labels != clean)[known]), np.mean(labels != given), auc
 
 
+def list_real():
+    """Return the names of the tables with real noise, if there are any."""
+    folder = os.environ.get("SUBSVMS_REAL_NOISE")
+    return sorted(path.stem for path in Path(folder).glob("*.npz")) if folder else []
+
+
 def list_jobs(seeds):
     """Return (group, data, kind, seed, method) of every run, seed after seed."""
     sets = sorted(FEATURES) if "SUBSVMS_DATA" in os.environ else []
-    folder = os.environ.get("SUBSVMS_REAL_NOISE")
-    real = sorted(path.stem for path in Path(folder).glob("*.npz")) if folder else []
-    cells = [("real noise", name, "real", seeds[0]) for name in real]
+    cells = [("real noise", name, "real", seeds[0]) for name in list_real()]
     groups = {"scikit-learn's": SKLEARN, "made": MADE, "LIBSVM": sets}
     for seed in seeds:
         for group, names in groups.items():

@@ -13,13 +13,22 @@ to benchmarks/results/verified.md.
 
 import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from sklearn.utils import check_array
 
-from benchmarks.ordinary import HARM, KINDS, MANY, corrupt, make_parser, read, read_seeds, run_missing
+from benchmarks.ordinary import (
+    HARM,
+    KINDS,
+    MANY,
+    corrupt,
+    list_real,
+    make_parser,
+    read,
+    read_seeds,
+    run_missing,
+)
 from benchmarks.peers.tables import as_markdown
 from subsvms import LabelCorrector
 
@@ -101,9 +110,7 @@ def judge_again(corrector, X, verified):
 
 def list_jobs(seeds):
     """Return (group, data, kind, seed) of every run."""
-    folder = os.environ.get("SUBSVMS_REAL_NOISE")
-    real = sorted(path.stem for path in Path(folder).glob("*.npz")) if folder else []
-    jobs = [("real noise", name, "real", seeds[0]) for name in real]
+    jobs = [("real noise", name, "real", seeds[0]) for name in list_real()]
     for seed in seeds:
         for group, names in TABLES.items():
             if group == "LIBSVM" and "SUBSVMS_DATA" not in os.environ:

@@ -13,6 +13,12 @@ was. `report` writes RESULTS.md and its pictures from these lines. Presets, in `
 quick, repeated (the same with three seeds), standard (hours), full (a day: every data set under every attack
 and budget). `variants.py` runs such cells with other settings of SubSVMs.
 
+    python -m benchmarks.peers.downstream                               # ordinary tables and real noise
+    python -m benchmarks.peers.downstream --report                      # docs/peers.md, losses first
+
+`downstream.py` trains models on what each method leaves (fix, drop, weight, answers, audit), with more
+rankings (`scores.py`); `page.py` puts its lines and those of benchmarks/ordinary.py and audit.py on one page.
+
     data -> cells -> methods -> measures     run.py; child.py gives each method a process of its own
     lines -> tables, losses, plots           report.py puts them on one page
 """

@@ -30,18 +30,24 @@ def measure(table, given, labels, quality):
     clean = table.y
     wrong, changed = given != clean, labels != given
     n_righted = np.sum(changed & (labels == clean))
-    most = np.finfo(float).max
-    doubt = -np.nan_to_num(quality, nan=most, posinf=most, neginf=-most)
     return {
         "given": np.mean(wrong),
         "left": np.mean(labels != clean),
         "changed": np.mean(changed),
         "precision": n_righted / changed.sum() if changed.any() else np.nan,
         "recall": n_righted / wrong.sum() if wrong.any() else np.nan,
-        "auc": roc_auc_score(wrong, doubt) if wrong.any() else np.nan,
-        "ap": average_precision_score(wrong, doubt) if wrong.any() else np.nan,
+        **rank(wrong, quality),
         "bac": retrain(table, labels),
     }
+
+
+def rank(wrong, quality):
+    """Return how well a quality ranks wrong labels first; NaN where none is wrong."""
+    if not wrong.any():
+        return {"auc": np.nan, "ap": np.nan}
+    most = np.finfo(float).max
+    doubt = -np.nan_to_num(quality, nan=most, posinf=most, neginf=-most)
+    return {"auc": roc_auc_score(wrong, doubt), "ap": average_precision_score(wrong, doubt)}
 
 
 def retrain(table, labels):

@@ -85,7 +85,7 @@ def clean(model, X, given, seed):
 def ask_neighbours(X, given, seed):
     nearest = NearestNeighbors(n_neighbors=N_NEIGHBOURS, n_jobs=1).fit(X).kneighbors(return_distance=False)
     votes = np.stack([np.mean(given[nearest] == c, axis=1) for c in range(given.max() + 1)], axis=1)
-    own = votes[np.arange(len(given)), given]
+    own = take_own(votes, given)
     return np.where(own < votes.max(axis=1), votes.argmax(axis=1), given), own
 
 
@@ -94,10 +94,28 @@ def cross_validate_svc(X, given, seed):
     values = cross_val_predict(SVC(), X, given, cv=folds, method="decision_function")
     if values.ndim == 1:
         values = np.stack([-values, values], axis=1)
-    rows = np.arange(len(given))
-    own, others = values[rows, given], values.copy()
-    others[rows, given] = -np.inf
-    return values.argmax(axis=1), own - others.max(axis=1)
+    return values.argmax(axis=1), take_margins(values, given)
+
+
+def take_own(values, given):
+    """Return the value of the given class of each row."""
+    return values[np.arange(len(given)), given]
+
+
+def take_margins(values, given):
+    """Return by how much the value of the given class exceeds the largest other one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_classes), or with one value for two classes
+        As decision functions return them.
+    given : ndarray of int of shape (n_rows,)
+    """
+    if values.size == len(given):
+        return (2 * given - 1) * values.ravel()
+    others = values.copy()
+    others[np.arange(len(given)), given] = -np.inf
+    return take_own(values, given) - others.max(axis=1)
 
 
 def bag_balanced(X, given, seed):
@@ -108,7 +126,7 @@ def bag_balanced(X, given, seed):
         random_state=seed,
     )  # fmt: skip
     votes = model.fit(X, given).predict_proba(X)
-    return votes.argmax(axis=1), votes[np.arange(len(given)), given]
+    return votes.argmax(axis=1), take_own(votes, given)
 
 
 def count_drawn(given):
