@@ -220,4 +220,4 @@ def test_the_page_is_what_the_command_makes_of_the_lines_and_begins_with_losses(
     downstream.main(["--report", "--to", str(tmp_path / "peers.md")])
     text = (tmp_path / "peers.md").read_text()
     assert text == (ROOT / "docs/peers.md").read_text()
-    assert text.startswith("# How it compares\n\n## Where we lose\n") and "nan" not in text
+    assert text.startswith("# Beside others, losses first\n\n## Where we lose\n") and "nan" not in text

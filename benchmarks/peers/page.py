@@ -68,7 +68,7 @@ def write_page(folder, to):
     }
     values = {title: PARTS[title][1](part) for title, part in lines.items() if len(part)}
     text = [
-        "# How it compares\n",
+        "# Beside others, losses first\n",
         "## Where we lose\n",
         "We are `subsvms`, with its defaults. Every average in which somebody else does better, however",
         "little, is listed with the best of them; *as given* means that doing nothing was better. All other",
