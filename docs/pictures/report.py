@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_breast_cancer
 
-from subsvms.adversaries import uniform_flips
+from subsvms.adversaries import directed_flips
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
 
@@ -24,10 +24,10 @@ COLOURS = 32  # enough for text and two hues; a smaller file
 def correct_tumours(folder: Path) -> Path:
     """Correct a table with wrong labels, and return its report."""
     tumours = load_breast_cancer(as_frame=True)
-    given = uniform_flips(tumours.target.to_numpy(), error_rate=0.12, random_state=0).labels
-    frame = tumours.data.assign(tumour=tumours.target_names[given])
+    given = directed_flips(tumours.target.to_numpy(), rho=0.75, alpha=1.0, random_state=0).labels
+    frame = tumours.data.assign(diagnosis=tumours.target_names[given])
     frame.to_csv(folder / "tumours.csv", index=False)
-    do_job(str(folder / "tumours.csv"), Options("tumour"), output=folder / "run")
+    do_job(str(folder / "tumours.csv"), Options("diagnosis"), output=folder / "run")
     return folder / "run" / "report.html"
 
 
