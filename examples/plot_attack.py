@@ -3,8 +3,8 @@ Attack a table, and correct it
 ==============================
 
 :mod:`subsvms.adversaries` has seven ways to make labels wrong, from chance to an attack on SVMs
-themselves. All of them flip as many labels here. Three of them are undone almost completely. In
-the other four cases the rule changes nothing: all flipped labels stay.
+themselves. All of them flip as many labels here. Three of them are mostly undone. In the
+other four cases the rule changes nothing: all flipped labels stay.
 """
 
 import matplotlib.pyplot as plt

@@ -47,15 +47,22 @@ def test_the_bound_is_close_to_that_of_the_linear_program(seed):
         assert int(optimum - 1e-6) <= found <= optimum + 0.02 * n_rows
 
 
-@pytest.mark.parametrize("n_classes, n, n_flips", [(2, 12, 2), (2, 10, 3), (3, 9, 2)])
-def test_at_least_as_many_verdicts_stand_as_is_said(seed, n_classes, n, n_flips):
-    """Every choice of labels, with retraining."""
+@pytest.mark.parametrize("n_classes, n, n_flips", [(2, 12, 2), (2, 12, 1), (3, 12, 1)])
+def test_at_least_as_many_verdicts_stand_as_is_said(n_classes, n, n_flips):
+    """Every choice of labels, with retraining; in most tables some verdicts stand."""
+    n_tables = sum(count_tested(seed, n_classes, n, n_flips) > 0 for seed in range(6))
+    assert n_tables >= 4
+
+
+def count_tested(seed, n_classes, n, n_flips):
+    """Return how many verdicts are said to stand, having tried every choice."""
     X, labels = make_table(seed, n, n_classes)
-    committee = make_committee(X, labels, seed, size=4)
+    committee = make_committee(X, labels, seed, size=5)
     verdicts = certify(committee).verdicts
     standing = count_standing(committee, n_flips)
     for flipped in list_flips(labels, n_classes, n_flips):
         assert still_stands(retrain(committee, X, flipped), verdicts).sum() >= standing.n_standing
+    return standing.n_standing
 
 
 def test_together_at_least_as_many_stand_as_one_by_one(cancer):

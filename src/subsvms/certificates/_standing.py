@@ -91,7 +91,7 @@ def count_standing(
     """Return how many of the committee's verdicts stand whatever `n_flips` labels had been chosen.
 
     Covered are labels, not features or rows, as in `certify`. The number is a lower bound: that it is reached
-    is not claimed. Any number of rows takes the memory of `certify`, and 256 bytes for each label.
+    is not claimed. Any number of rows takes the memory of `certify`, and at most 768 bytes for each label.
 
     Parameters
     ----------

@@ -118,14 +118,14 @@ def solve_members(X: Table, subsets: np.ndarray, kernel: Kernel, ridge: float) -
     diagonal = np.arange(size)
     matrices[:, diagonal, diagonal] += ridge
     try:
+        np.linalg.cholesky(matrices)  # fails where rounding has left no positive definite matrix
         inverses = np.linalg.inv(matrices)
     except np.linalg.LinAlgError:
-        inverses = np.full_like(matrices, np.inf)
-    rounding = _bound_rounding(matrices, inverses)
-    if not rounding < 1:  # weights could be off by all of themselves
         raise InputError(
-            f"ridge must be large enough for the members' systems to be solved; got {ridge!r}: try 0.1."
-        )
+            f"ridge must be large enough for the members' systems to be solved; got {ridge!r}: use a larger "
+            "one, or scale the features to a range of about one."
+        ) from None
+    rounding = _bound_rounding(matrices, inverses)
     n_more = -size % PAD
     inverses = np.pad(inverses, ((0, 0), (0, n_more), (0, n_more)))
     return Members(subsets, places, inverses, rows, kernel, X.shape[0], rounding)

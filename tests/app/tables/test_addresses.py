@@ -118,13 +118,35 @@ def test_an_address_has_the_size_and_digest_of_its_file(folder):
          "of the database, as Parquet or CSV first."),
         ("s3://me:word@data/x.csv", "This address s3:// holds a password or a query, which would be shown "
          "and kept: leave it out, and set keys in the environment, such as AWS_ACCESS_KEY_ID and "
-         "AWS_SECRET_ACCESS_KEY."),
+         "AWS_SECRET_ACCESS_KEY (in a pattern, use * instead of ?)."),
+        ("file://t.csv", "An address of a file must be file:/// and a whole path; got 'file://t.csv'."),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_one_sentence(folder, where, sentence):
     with pytest.raises(TableError) as error:
         read_table(where, "label")
     assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["s3://AKIA:ab/cd+ef@data/x.csv", "zip://x.csv::https://user:word@host/a.zip", "https://token@host/x.csv",
+     "s3://data/x.csv?signature=1"],
+)  # fmt: skip
+def test_an_address_with_a_secret_is_refused_and_not_shown(monkeypatch, where):
+    monkeypatch.setattr("subsvms.app.tables.addresses._check_scheme", lambda scheme: None)
+    with pytest.raises(TableError, match="holds a password or a query") as error:
+        as_place(where)
+    assert where.partition("://")[2] not in str(error.value)
+
+
+def test_addresses_without_a_secret_pass():
+    for where in ("s3://host/user@site/x.csv", "s3://data:9000/x.csv"):
+        assert str(as_place(where)) == where
+    assert (
+        as_place("file:///tmp/a%231.csv") == Path("/tmp/a#1.csv") == as_place("file://localhost/tmp/a#1.csv")
+    )
+    assert as_place("s3://buck[et/x.csv").root == ("s3", "buck[et")
 
 
 def test_files_of_one_table_lie_in_one_place(folder):

@@ -235,7 +235,7 @@ def check_schemas(fragments: Sequence[Any], schema: Any, first: str, addresses: 
     first : str
         The first file, in messages.
     addresses : dict of str to str
-        By path in their file system, if the files lie elsewhere.
+        By path in their file system, if the files are stored elsewhere.
     """
     from pyarrow import dataset
 

@@ -202,10 +202,9 @@ def describe_standing(run: Run, carriers: Carriers | None) -> str:
     what = "changes" if run.options.action == "fix" else "flagged labels"
     chosen = f"{found.n_flips:,} labels" if found.n_flips != 1 else "label"
     return (
-        f"Of the {found.n_rows:,} {what} at least {found.n_standing:,} would stand whatever {chosen} of the "
-        f"table had been chosen to be changed: a second judge, a linear committee, agrees with "
-        f"{found.n_agreeing:,} of them, and no such choice turns more than "
-        f"{found.n_agreeing - found.n_standing:,} of its verdicts."
+        f"Of the {found.n_rows:,} {what} a second judge, a linear committee, confirms {found.n_agreeing:,}, "
+        f"and at least {found.n_standing:,} of these verdicts would stand whatever {chosen} of the table had "
+        "been chosen to be changed."
     )
 
 

@@ -1,4 +1,4 @@
-"""Files that lie elsewhere, at addresses such as s3://bucket/loans.parquet: found, and opened for reading.
+"""Files at addresses such as s3://bucket/loans.parquet: found, and opened for reading.
 
 pyarrow itself reads s3:// and gs://; other schemes are read by fsspec (`subsvms[remote]`) and by the package
 that it asks for, as huggingface_hub for hf://. Keys and passwords are for these to find, in the environment
@@ -16,7 +16,6 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from subsvms.exceptions import TableError
@@ -24,7 +23,8 @@ from subsvms.exceptions import TableError
 ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)", re.DOTALL)
 BY_ARROW = ("s3", "gs")  # schemes that need no other package
 BY_FSSPEC = ("abfs", "az", "hf", "http", "https")  # of those that need one, the usual ones
-SECRET = re.compile(r"[^/]*:[^/]*@|.*\?", re.DOTALL)  # a password, or a query, which may be a signature
+# A password, also one with slashes, as keys have; an address in another; a query, which may be a signature
+SECRET = re.compile(r"[^/]*:(?!\d{1,5}(/|$)).*@|.*(::|\?)", re.DOTALL)
 
 
 class Size(NamedTuple):
@@ -36,7 +36,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, order=True)
 class Address:
-    """A file or folder that lies elsewhere, with those methods of a `Path` that reading a table takes.
+    """A file or folder that is stored elsewhere, with those methods of a `Path` that reading a table takes.
 
     It holds no connection, and can be sent to other machines.
     """
@@ -69,7 +69,8 @@ class Address:
     @property
     def root(self) -> tuple[str, str]:
         """Scheme and bucket, or what else comes first."""
-        return urlsplit(self.text)[:2]
+        scheme, _, rest = self.text.partition("://")
+        return scheme, rest.partition("/")[0]
 
     def with_suffix(self, suffix: str) -> "Address":
         """Return the address with another suffix."""
@@ -167,14 +168,18 @@ def as_place(where: str | os.PathLike) -> Place:
         return Path(text)
     scheme, rest = found[1].lower(), found[2]
     if scheme == "file":
-        return Path(url2pathname(urlsplit(text).path))
+        path = rest.removeprefix("localhost")
+        if not path.startswith("/"):
+            raise TableError(f"An address of a file must be file:/// and a whole path; got {text!r}.")
+        return Path(url2pathname(path))
     _check_scheme(scheme)
     if not rest.strip("/"):
         raise TableError(f"The address {text!r} names no file: name a bucket, a folder or a file in it.")
-    if SECRET.match(rest):
+    if SECRET.match(rest) or (scheme in ("http", "https") and "@" in rest.partition("/")[0]):
         raise TableError(
             f"This address {scheme}:// holds a password or a query, which would be shown and kept: leave it "
-            "out, and set keys in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            "out, and set keys in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (in a "
+            "pattern, use * instead of ?)."
         )
     return Address(f"{scheme}://{rest}".rstrip("/"))
 
@@ -247,7 +252,7 @@ def format_refusal(name: str, error: Exception) -> str:
 
 
 def place_result(beside: Place, name: str) -> Path:
-    """Return where a result goes: next to a file, or to the working directory if the file lies elsewhere."""
+    """Return where a result goes: next to a file, or to the working directory if it is at an address."""
     return beside.with_name(name) if isinstance(beside, Path) else Path(name)
 
 
