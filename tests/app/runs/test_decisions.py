@@ -58,8 +58,8 @@ STEPS = st.lists(st.one_of(DECIDE, BACK), max_size=20)
 @given(steps=STEPS)
 @example(  # what Bob decided between Ann's decision and her undo stands, too
     steps=[
-        ("decide", "Ann", {1: "accept", 2: "accept"}), ("decide", "Bob", {2: "accept"}), ("undo", "Ann", None),
-        ("decide", "Bob", {1: "accept"}), ("redo", "Ann", None),
+        ("decide", "Ann", {1: "accept", 2: "accept"}), ("decide", "Bob", {2: "accept"}),
+        ("undo", "Ann", None), ("decide", "Bob", {1: "accept"}), ("redo", "Ann", None),
     ]
 )  # fmt: skip
 def test_any_history_leads_to_what_a_plain_replay_says(tmp_path_factory, steps):
