@@ -23,7 +23,7 @@ from subsvms.exceptions import DeviceError, InputError
 
 LANES, WARPS = 32, 16  # rows and warps of a block of threads
 MAX_SLOTS = 64  # SVMs whose values a warp keeps in registers, in single precision
-SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most: 16 bits number them
+SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
 BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
 FREE_SHARE = 0.2  # of the free memory that a block may take
@@ -140,9 +140,9 @@ def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
     starts = np.concatenate([[0], np.cumsum(-(-counts // 4))])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     target = starts[place[order]] * 4 + rank
-    weights, places = (np.zeros(4 * (starts[-1] + 1), kind) for kind in (weight.dtype, np.uint16))
+    weights, places = (np.zeros(4 * (starts[-1] + 1), kind) for kind in (weight.dtype, np.int32))
     weights[target], places[target] = weight[order], line[order] % chunk * LANES
-    terms = np.zeros(starts[-1] + 1, dtype=[("weight", weight.dtype, 4), ("place", np.uint16, 4)])
+    terms = np.zeros(starts[-1] + 1, dtype=[("weight", weight.dtype, 4), ("place", np.int32, 4)])
     terms["weight"], terms["place"] = weights.reshape(-1, 4), places.reshape(-1, 4)
     ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
     return Lists(starts[ends].astype(np.int32), terms)

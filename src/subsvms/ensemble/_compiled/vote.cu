@@ -17,9 +17,7 @@
 #endif
 
 struct __align__(4 * sizeof(REAL)) Four { REAL at[4]; };
-// Of an SVM's list; places are those of lines in the chunk. All lanes read the same terms, which takes as long as reading
-// as many bytes for each lane: so they are small.
-struct __align__(8) Terms { REAL weight[4]; unsigned short place[4]; };
+struct __align__(16) Terms { REAL weight[4]; int place[4]; };  // of an SVM's list; places are those of lines in the chunk
 
 __device__ inline float power(float y) {
     y = fmaxf(y, -126.0f);
