@@ -330,7 +330,7 @@ def list_steps(summary: Summary) -> list[str]:
     steps = []
     if summary.n_worst:
         steps.append("Look at the worst rows below, or at all of them: correction.to_frame().")
-        steps.append("To decide on them one by one: correction.review().")
+        steps.append("To decide on the listed labels one by one: correction.review().")
     if summary.notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
     if summary.changed or summary.filled:

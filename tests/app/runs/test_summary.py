@@ -174,7 +174,7 @@ def test_where_nothing_is_changed_it_says_what_is_worth_a_look_and_how(table):
     assert summary.next[:3] == [
         "Look at the worst rows (report.html), or at all of them (issues.csv).",
         f"Worth a look: the first 50 labels in issues.csv; expected wrong: about {expected:.0f}.",
-        "To decide on them one by one: subsvms review 'my loans.subsvms'",
+        "To decide on the listed labels one by one: subsvms review 'my loans.subsvms'",
     ]
 
 

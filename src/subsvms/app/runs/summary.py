@@ -354,7 +354,8 @@ def format_next_steps(summary: Summary, auditable: bool) -> list[str]:
         steps.append(f"{LOOK} (report.html), or at all of them ({listed}).")
         if not changed:
             steps += format_worth_a_look(summary, listed)
-        steps.append(f"To decide on them one by one: subsvms review {shlex.quote(summary.folder)}")
+        review = f"subsvms review {shlex.quote(summary.folder)}"
+        steps.append(f"To decide on the listed labels one by one: {review}")
         if auditable and is_worth_audit(summary):
             steps.append(
                 "The rule changes few of them. To check about fifty labels, and to change others with a "
