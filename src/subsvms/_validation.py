@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
@@ -16,10 +17,12 @@ from sklearn.utils.validation import validate_data
 from subsvms._arrays import take_in
 from subsvms._columns import drop_empty
 from subsvms._text import format_value
+from subsvms._threads import run_pieces
 from subsvms._typing import Table
 from subsvms.exceptions import InputError
 
 FLOATS = (np.float64, np.float32)
+PIECE = 2**16  # rows, or numbers of a sparse table, that a thread adds up at a time
 SAMPLE = 2000  # rows that are enough to see a table's spread
 FAR_APART = 30.0  # exp(-30) is practically zero; with scaled features the exponent is about 1
 MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
@@ -44,7 +47,8 @@ def check_table(estimator: Any, X: Any, *, reset: bool, on_gpu: bool = False) ->
             X, accept_sparse="csr", dtype=FLOATS, order="C", ensure_all_finite=False, estimator=estimator,
             input_name="X",
         )  # fmt: skip
-        check_finite(table, getattr(X, "column_names", getattr(X, "columns", None)))  # the first is Arrow's
+        names = getattr(X, "column_names", getattr(X, "columns", None))  # the first is Arrow's
+        check_finite(table, names, effective_n_jobs(getattr(estimator, "n_jobs", None)))
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
     except (ValueError, OverflowError) as error:
         raise InputError(_one_sentence(X, str(error))) from None
@@ -108,13 +112,18 @@ def _one_sentence(X, message):
     return " ".join(message.split())
 
 
-def check_finite(X: Table, names: Any = None) -> None:
+def check_finite(X: Table, names: Any = None, n_jobs: int = 1) -> None:
     """Raise an error that says where the first NaN or infinity is, if there is one."""
     values = X.data if sparse.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):  # one pass, no copy
-            return
-    for first in range(0, X.shape[0], 4096):
+    suspicious = []
+
+    def add_up(first, last):
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(values[first:last].sum(dtype=np.float64)):  # one pass, no copy
+                suspicious.append(first)
+
+    run_pieces(add_up, len(values), PIECE, n_jobs)
+    for first in range(0, X.shape[0] if suspicious else 0, 4096):
         block = X[first : first + 4096]
         if sparse.issparse(block):
             block = block.tocoo()
