@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,6 +18,21 @@ struct Index { unsigned x, y; };
 thread_local Index threadIdx, blockIdx, blockDim;
 alignas(64) static char on_chip[1 << 18];
 static std::barrier<> *gate;
+static std::vector<std::unique_ptr<std::barrier<>>> warp_gates;
+static double exchanged[1024];
+
+struct double2 { double x, y; };
+inline double2 make_double2(double x, double y) { return {x, y}; }
+
+inline void __syncwarp() { warp_gates[threadIdx.x / 32]->arrive_and_wait(); }
+
+template <class T> T __shfl_sync(unsigned, T x, int lane) {
+    memcpy(exchanged + threadIdx.x, &x, sizeof x);
+    __syncwarp();
+    memcpy(&x, exchanged + threadIdx.x / 32 * 32 + lane, sizeof x);
+    __syncwarp();
+    return x;
+}
 
 inline void __syncthreads() { gate->arrive_and_wait(); }
 inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
@@ -33,6 +49,8 @@ void launch(void (*kernel)(Args...), Index grid, unsigned n_threads, void **args
         for (unsigned x = 0; x < grid.x; x++) {
             std::barrier<> all(n_threads);
             gate = &all;
+            warp_gates.clear();
+            for (unsigned w = 0; w < n_threads; w += 32) warp_gates.push_back(std::make_unique<std::barrier<>>(32));
             std::vector<std::jthread> threads;
             for (unsigned t = 0; t < n_threads; t++) {
                 threads.emplace_back([=] {

@@ -26,7 +26,7 @@ extern "C" void run(const char *name, unsigned x, unsigned y, unsigned n_threads
 class EmulatedGPU:
     """Has the methods of `subsvms.ensemble._device.GPU`."""
 
-    shared_bytes, free_bytes = 2**13, 2**30
+    shared_bytes, free_bytes = 2**14, 2**30
     failures = (RuntimeError, MemoryError)
 
     def __init__(self, folder):
@@ -40,6 +40,9 @@ class EmulatedGPU:
             raise RuntimeError("cudaErrorDeviceUninitialized: invalid device context")
         return nullcontext()
 
+    def computing(self):
+        return nullcontext()
+
     def holds(self, array):
         return np.may_share_memory(array, self.adopted)
 
@@ -48,6 +51,9 @@ class EmulatedGPU:
 
     def zeros(self, shape, dtype):
         return np.zeros(shape, dtype)
+
+    def empty(self, shape, dtype):
+        return np.full(shape, 77, dtype)
 
     def fetch(self, array):
         self.n_fetched += 1

@@ -129,8 +129,11 @@ def test_a_gpu_that_stops_answering_is_one_sentence(gpu, monkeypatch):
     X, y = make_table(0)
     model = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y)
 
-    def fail(*_):
-        raise RuntimeError("cudaErrorLaunchFailure: unspecified launch failure\nand more")
+    def fail(booth, *_):
+        kind = booth.gpu.failures[0]
+        if kind is RuntimeError:
+            raise RuntimeError("cudaErrorLaunchFailure: unspecified launch failure\nand more")
+        raise kind(719)  # CUDA's number for the same
 
     monkeypatch.setattr(GPUBooth, "_vote", fail)
     with pytest.raises(DeviceError, match=r"The GPU failed \(cudaErrorLaunchFailure: unsp[a-z ]*\); d"):

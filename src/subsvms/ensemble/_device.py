@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +19,13 @@ from scipy import sparse
 
 from subsvms._extras import require_extra
 from subsvms._typing import Table
-from subsvms.ensemble._rows import HUGE, LINEAR, LN_2, RBF, Rows
+from subsvms.ensemble._device_lists import LINE_BYTES, SVMS, cut_lists, expand_rows
+from subsvms.ensemble._rows import HUGE, LINEAR, LN_2, RBF
 from subsvms.exceptions import DeviceError, InputError
 
-LANES, WARPS = 32, 16  # rows and warps of a block of threads
-MAX_SLOTS = 64  # SVMs whose values a warp keeps in registers, in single precision
-SHARED_BYTES = 220 * 2**10  # of kernel values on the chip, at most
+WARPS = 16  # of a block of threads
+MAX_SETS = 64 // SVMS  # of a warp, whose values stay in registers
+SHARED_BYTES = 227 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
 BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
 FREE_SHARE = 0.2  # of the free memory that a block may take
@@ -103,60 +105,6 @@ def find_own_gpu(X: Any = None) -> int:
     return number % cupy.cuda.runtime.getDeviceCount()
 
 
-class Lists(NamedTuple):
-    """The lists of all SVMs, by chunk of lines; in a chunk each is padded to whole quadruples.
-
-    Attributes
-    ----------
-    pointer : ndarray of int32 of shape (n_chunks, n_padded + 1)
-        First quadruple of each SVM in a chunk.
-    terms : structured ndarray of shape (n_quadruples,)
-        Four weights, and the places of their lines in the chunk.
-    """
-
-    pointer: np.ndarray
-    terms: np.ndarray
-
-
-def cut_lists(lists: Rows, chunk: int, n_padded: int) -> Lists:
-    """Return lists by chunk; those of SVMs beyond the last one are empty.
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> from subsvms.ensemble._rows import gather_rows
-    >>> lists = gather_rows(sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])), [0, 1])
-    >>> pointer, terms = cut_lists(lists, chunk=2, n_padded=2)
-    >>> pointer.tolist(), terms["weight"][:2].tolist(), terms["place"][0].tolist()
-    ([[0, 1, 1], [1, 1, 2]], [[1.0, 2.0, 0.0, 0.0], [3.0, 0.0, 0.0, 0.0]], [0, 32, 0, 0])
-    """
-    stored = lists.value != 0
-    svm = np.repeat(np.arange(len(lists.pointer) - 1), np.diff(lists.pointer))[stored]
-    line, weight = lists.column[stored], lists.value[stored]
-    n_chunks = -(-max(lists.n_columns, 1) // chunk)
-    place = line // chunk * n_padded + svm
-    order = np.argsort(place, kind="stable")
-    counts = np.bincount(place, minlength=n_chunks * n_padded)
-    starts = np.concatenate([[0], np.cumsum(-(-counts // 4))])
-    rank = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    target = starts[place[order]] * 4 + rank
-    weights, places = (np.zeros(4 * (starts[-1] + 1), kind) for kind in (weight.dtype, np.int32))
-    weights[target], places[target] = weight[order], line[order] % chunk * LANES
-    terms = np.zeros(starts[-1] + 1, dtype=[("weight", weight.dtype, 4), ("place", np.int32, 4)])
-    terms["weight"], terms["place"] = weights.reshape(-1, 4), places.reshape(-1, 4)
-    ends = np.append(np.arange(n_padded), n_padded) + n_padded * np.arange(n_chunks)[:, None]
-    return Lists(starts[ends].astype(np.int32), terms)
-
-
-def expand_rows(rows: Rows, n_vectors: int) -> np.ndarray:
-    """Return training rows as the columns of a matrix with so many columns; the rest are zero."""
-    matrix = np.zeros((rows.n_columns, n_vectors), rows.value.dtype)
-    owner = np.repeat(np.arange(len(rows.norm)), np.diff(rows.pointer))
-    stored = rows.value != 0
-    matrix[rows.column[stored], owner[stored]] = rows.value[stored]
-    return matrix
-
-
 class Ballots(NamedTuple):
     """The votes on a block of rows, in the memory of a GPU."""
 
@@ -184,14 +132,19 @@ class GPUBooth:
             len(voters.order),
         )
         self.n_lines, self.n_terms = (voters.rows or voters.lists).n_columns, voters.lists.n_columns
-        self.slots = min(-(-self.n_svms // WARPS), MAX_SLOTS * 4 // self.real.itemsize)
-        self.n_groups = -(-self.n_svms // (self.slots * WARPS))
-        self.n_padded = self.n_groups * self.slots * WARPS
-        left = gpu.shared_bytes - 4 * (self.slots * WARPS + 1)  # without the ends of lists
-        self.chunk = min(left // (16 * LANES * self.real.itemsize), -(-self.n_terms // 16)) * 16
-        self.n_vectors = -(-self.n_terms // self.chunk) * self.chunk
-        lists = cut_lists(voters.lists, self.chunk, self.n_padded)
-        self.pointer, self.terms = gpu.send(lists.pointer), gpu.send(lists.terms.view(np.uint8))
+        self.block_rows = LINE_BYTES // self.real.itemsize
+        self.slots = min(-(-self.n_svms // (SVMS * WARPS)), MAX_SETS)
+        self.n_groups = -(-self.n_svms // (SVMS * WARPS * self.slots))
+        n_lines = gpu.shared_bytes // LINE_BYTES
+        self.part = min(n_lines // 3 // 16, WARPS) * 16
+        self.n_parts = n_lines // self.part
+        self.n_vectors = -(-self.n_terms // self.part) * self.part
+        lists = cut_lists(voters.lists, self.part, self.n_parts, self.n_groups * WARPS, self.slots)
+        if lists.terms.nbytes >= 2**32:  # vote.cu counts bytes in 32 bits
+            raise DeviceError(
+                "These SVMs are too many for a GPU: use device='cpu', which gives the same result."
+            )
+        self.starts, self.terms = gpu.send(lists.starts), gpu.send(lists.terms.view(np.uint8))
         self.intercept = gpu.send(voters.intercept)
         self.pairs, self.order = (gpu.send(part.astype(np.int32)) for part in (voters.pairs, voters.order))
         self.rate = gpu.send(np.array([-voters.kernel.gamma / LN_2], self.real))
@@ -206,7 +159,8 @@ class GPUBooth:
             names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
             self.kernels[dtype] = self.gpu.compile(
                 REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
-                CHUNK=self.chunk, WARPS=WARPS, SLOTS=self.slots, CLASSES=self.n_classes, LANES=LANES,
+                PART=self.part, PARTS=self.n_parts, WARPS=WARPS, SVMS=SVMS, SLOTS=self.slots,
+                CLASSES=self.n_classes,
             )  # fmt: skip
         return self.kernels[dtype](name)
 
@@ -244,30 +198,35 @@ class GPUBooth:
         self.vote(X, lines, middle, last, bags, votes, oob_votes, start)
 
     def _vote(self, X, lines, first, last, bags, votes, oob_votes, start):
-        values = self.compute_values(X[first:last], lines)
-        ballots = self.make_ballots(last - first, start and start.take(slice(first, last)))
-        self.tally(values, ballots)
         fetch = (lambda part: part) if self.gpu.holds(X) else self.gpu.fetch
-        self.write(ballots, votes, first, last, fetch)
+        rows, lines = self.gpu.send(X[first:last]), self.gpu.send(lines.astype(np.int32))
+        filled = [(self.make_ballots(last - first, start and start.take(slice(first, last))), None, votes)]
         if bags is not None:
-            ballots = self.make_ballots(last - first, None)
-            self.tally(values, ballots, self.mark_out_of_bag(bags, first, last))
-            self.write(ballots, oob_votes, first, last, fetch)
+            counted = self.mark_out_of_bag(bags, first, last)
+            filled.append((self.make_ballots(last - first, None), counted, oob_votes))
+        with self.gpu.computing():
+            values = self.compute_values(rows, lines)
+            for ballots, counted, _ in filled:
+                self.tally(values, ballots, counted)
+        for ballots, _, table in filled:
+            self.write(ballots, table, first, last, fetch)
 
-    def compute_values(self, X: np.ndarray, lines: np.ndarray) -> Any:
-        """Return the decision values of all SVMs on a block of rows, (n_svms, n_rows or a few more)."""
-        kind, n_rows, pitch = np.dtype(X.dtype), np.int32(len(X)), -(-len(X) // LANES) * LANES
-        table, norms = self.gpu.zeros((self.n_lines, pitch), self.real), self.gpu.zeros(pitch, self.real)
-        values = self.gpu.zeros((self.n_svms, pitch), self.real)
-        sent = (self.gpu.send(X), self.gpu.send(lines.astype(np.int32)), np.int32(X.shape[1]), n_rows)
+    def compute_values(self, X: Any, lines: Any) -> Any:
+        """Return the decision values of all SVMs on rows on the GPU, (n_svms, n_rows or a few more)."""
+        kind = np.dtype(X.dtype)
+        pitch, n_lines = -(-len(X) // self.block_rows) * self.block_rows, -(-self.n_lines // 4) * 4
+        table, norms = self.gpu.zeros((n_lines, pitch), self.real), self.gpu.zeros(pitch, self.real)
+        values = self.gpu.empty((self.n_svms, pitch), self.real)
         self.find_kernel("load", kind)(
-            (-(-len(X) // THREADS),), (THREADS,), (*sent, np.int32(pitch), np.float64(HUGE), table, norms)
-        )
+            (-(-len(X) // THREADS),), (THREADS,),
+            (X, lines, np.int32(X.shape[1]), np.int32(len(X)),
+             np.int32(pitch), np.int32(n_lines), np.float64(HUGE), table, norms),
+        )  # fmt: skip
         self.find_kernel("decide", kind)(
-            (pitch // LANES, self.n_groups), (LANES * WARPS,),
-            (table, norms, np.int32(pitch), np.int32(self.n_lines), self.vectors, self.norms, self.rate,
-             np.int32(self.n_vectors), self.pointer, self.terms, self.intercept,
-             np.int32(self.n_svms), np.int32(self.n_padded), values),
+            (pitch // self.block_rows, self.n_groups), (32 * WARPS,),
+            (table, norms, np.int32(pitch), np.int32(n_lines), self.vectors, self.norms, self.rate,
+             np.int32(self.n_vectors), self.starts, self.terms, self.intercept,
+             np.int32(self.n_svms), values),
             shared_mem=self.gpu.shared_bytes,
         )  # fmt: skip
         return values
@@ -326,9 +285,11 @@ class GPU:
         self.cupy, self.device = cupy, cupy.cuda.Device(number)
         self.failures = (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, MemoryError)
         self.streams: SimpleQueue = SimpleQueue()  # memory is used again in the stream that it was taken in
+        self.lock = Lock()
         try:
             self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
             with self.device:
+                self.stream = cupy.cuda.Stream(non_blocking=True)  # in which all blocks are computed
                 for _ in range(2):
                     self.streams.put(cupy.cuda.Stream(non_blocking=True))
         except self.failures as error:
@@ -346,6 +307,20 @@ class GPU:
                     stream.synchronize()
         finally:
             self.streams.put(stream)
+
+    @contextmanager
+    def computing(self) -> Iterator[None]:
+        """Compute after the last block, and wait for the result.
+
+        Side by side, the SVMs of one block would keep the votes on the other from being counted. A thread
+        that asked for a copy of a result before it is there would keep the other from sending rows.
+        """
+        sent = self.cupy.cuda.get_current_stream().record()
+        with self.lock, self.stream:
+            self.stream.wait_event(sent)
+            yield
+            finished = self.stream.record()
+        finished.synchronize()
 
     @property
     def free_bytes(self) -> int:
@@ -368,6 +343,11 @@ class GPU:
         """Return an array of zeros on the GPU."""
         with self.device:
             return self.cupy.zeros(shape, dtype)
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        """Return an array on the GPU that is yet to be filled."""
+        with self.device:
+            return self.cupy.empty(shape, dtype)
 
     def fetch(self, array: Any) -> np.ndarray:
         """Copy an array from the GPU."""

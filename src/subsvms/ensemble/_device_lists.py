@@ -1,0 +1,132 @@
+"""Put the weights and training rows of SVMs into the order in which vote.cu reads them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from subsvms.ensemble._rows import Rows
+
+SVMS = 16  # that a warp adds up side by side: a set
+LINE_BYTES = 128  # of the kernel values of a training row with all rows of a block
+
+
+class Lists(NamedTuple):
+    """The lists of all SVMs in the order in which the warps of vote.cu read them.
+
+    Attributes
+    ----------
+    starts : ndarray of uint32 of shape (n_warps,)
+        Where the terms of each warp begin, in bytes.
+    terms : structured ndarray
+        Two weights of each SVM of a set, and the places of their lines in the ring, in bytes; the lowest bit
+        of a place marks the last terms of a set in a step.
+    """
+
+    starts: np.ndarray
+    terms: np.ndarray
+
+
+def schedule(counts: np.ndarray, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many terms of each list are added in each step, and how many pairs each set is given.
+
+    In step k the lines of the parts k + 2 - n_parts to k can be read. The lists of a set are added up side by
+    side, a pair of terms of each at a time: as often as the one needs that has the most terms in lines about
+    to be replaced, and once at least. Needs of coming steps are spread evenly over the steps before, so
+    that all warps have about as much to do in each step.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n_steps, n_sets, n_lists)
+        Terms of each list in each part.
+    n_parts : int
+        Parts in the ring, at least 3.
+
+    Returns
+    -------
+    taken : ndarray of int of shape (n_steps, n_sets, n_lists)
+    pairs : ndarray of int of shape (n_steps, n_sets)
+
+    Examples
+    --------
+    >>> counts = np.array([[[4, 1]], [[0, 3]], [[0, 0]]])
+    >>> taken, pairs = schedule(counts, n_parts=3)
+    >>> taken[:, 0].tolist(), pairs[:, 0].tolist()
+    ([[2, 1], [2, 2], [0, 1]], [1, 1, 1])
+    """
+    arrived, n_steps = np.cumsum(counts, axis=0), len(counts)
+    slack = min(n_parts - 2, n_steps - 1)
+    due = np.concatenate([np.zeros_like(counts[:slack]), arrived[: n_steps - slack]])
+    due[-1] = arrived[-1]  # what must have been added at the end of a step
+    added = np.zeros_like(counts[0])
+    taken, pairs = np.zeros_like(counts), np.zeros(counts.shape[:2], dtype=counts.dtype)
+    for step in range(n_steps):
+        for ahead, coming in enumerate(due[step : step + n_parts + 1]):
+            needed = (-(-(coming - added) // 2)).max(axis=1)
+            pairs[step] = np.maximum(pairs[step], (2 * needed + ahead) // (2 * ahead + 2))  # rounded
+        there = arrived[step] - added
+        pairs[step] = np.clip(pairs[step], 1, np.maximum((-(-there // 2)).max(axis=1), 1))
+        taken[step] = np.minimum(there, 2 * pairs[step][:, None])
+        added += taken[step]
+    return taken, pairs
+
+
+def cut_lists(lists: Rows, part: int, n_parts: int, n_warps: int, n_slots: int) -> Lists:
+    """Return lists in the order in which they are read; those of SVMs beyond the last one are empty.
+
+    Parameters
+    ----------
+    lists : Rows
+    part : int
+        Lines that are made in a step.
+    n_parts : int
+        Parts in the ring.
+    n_warps : int
+        Of all blocks of threads that vote on a row.
+    n_slots : int
+        Sets of SVMs of a warp.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from subsvms.ensemble._rows import gather_rows
+    >>> lists = gather_rows(sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])), [0, 1])
+    >>> starts, terms = cut_lists(lists, part=2, n_parts=3, n_warps=1, n_slots=1)
+    >>> terms["weight"][:2, :2].tolist(), terms["place"][:2, :2].tolist()
+    ([[[1.0, 2.0], [0.0, 0.0]], [[0.0, 0.0], [3.0, 0.0]]], [[[1, 128], [1, 0]], [[1, 0], [257, 0]]])
+    """
+    stored = lists.value != 0
+    svm = np.repeat(np.arange(len(lists.pointer) - 1), np.diff(lists.pointer))[stored]
+    line, weight = lists.column[stored], lists.value[stored]
+    n_steps, n_sets = -(-max(lists.n_columns, 1) // part), n_warps * n_slots
+    n_lists = n_sets * SVMS
+    counts = np.bincount(line // part * n_lists + svm, minlength=n_steps * n_lists)
+    taken, pairs = schedule(counts.reshape(n_steps, n_sets, SVMS), n_parts)
+    by_warp = pairs.reshape(n_steps, n_warps, n_slots).transpose(1, 0, 2)
+    ends = np.cumsum(by_warp).reshape(by_warp.shape)
+    starts = (ends - by_warp).transpose(1, 0, 2).ravel()
+
+    by_list = taken.reshape(n_steps, n_lists).T.ravel()  # the terms of a list follow each other
+    step = np.repeat(np.tile(np.arange(n_steps), n_lists), by_list)
+    rank = np.arange(len(step)) - np.repeat(np.cumsum(by_list) - by_list, by_list)
+    place = starts[step * n_sets + svm // SVMS] + rank // 2, svm % SVMS, rank % 2
+    kinds = [("weight", weight.dtype, (SVMS, 2)), ("place", np.int32, (SVMS, 2))]
+    terms = np.zeros(ends[-1, -1, -1] + 1, dtype=kinds)  # one more is read
+    terms["weight"][place], terms["place"][place] = weight, line % (n_parts * part) * LINE_BYTES
+    terms["place"][ends.ravel() - 1, :, 0] |= 1
+    return Lists((starts[:n_sets:n_slots] * terms.itemsize).astype(np.uint32), terms)
+
+
+def expand_rows(rows: Rows, n_vectors: int) -> np.ndarray:
+    """Return training rows as the columns of a matrix with so many columns; the rest are zero.
+
+    It has a line for each feature, and lines of zeros up to a multiple of four. Doubles are in the order in
+    which `compute` in vote.cu reads them.
+    """
+    n_lines = -(-rows.n_columns // 4) * 4
+    matrix = np.zeros((n_lines, n_vectors), rows.value.dtype)
+    owner = np.repeat(np.arange(len(rows.norm)), np.diff(rows.pointer))
+    stored = rows.value != 0
+    matrix[rows.column[stored], owner[stored]] = rows.value[stored]
+    if matrix.itemsize == 4:
+        return matrix
+    return matrix.reshape(n_lines // 4, 4, n_vectors // 16, 2, 8).transpose(2, 0, 4, 1, 3)
