@@ -297,11 +297,13 @@ def write(found, folder):
 def as_markdown(found):
     """Return the results as a page."""
     where = "no GPU" if found["gpu"] is None else found["gpu"]
+    engines = " ".join(dict.fromkeys(one["engine"] for one in found["jobs"]))
     lines = [
         "# A whole job on a GPU",
         "",
-        f"Made by `python -m benchmarks.gpu_job`; see there. {found['svms']:,} SVMs, a pool of "
-        f"{found['pool']:,} rows, tables of {N_COLUMNS} numbers (float32), {found['cores']} cores, {where}.",
+        f"Made by `python -m benchmarks.gpu_job --engines {engines}`; see there. {found['svms']:,} SVMs, a "
+        f"pool of {found['pool']:,} rows, tables of {N_COLUMNS} numbers (float32), {found['cores']} cores, "
+        f"{where}.",
         "",
         "| rows | engine | seconds | rows a second | counting, drawing | learning | judging | the rest "
         "| peak MiB | of a worker |",
@@ -335,14 +337,12 @@ def as_markdown(found):
         ]
         if "error" in alone:
             return "\n".join([*lines, alone["error"], ""])
-        lines += [
-            "| part | rows a second alone | seconds of all threads in the job, a million rows |",
-            "|---|---|---|",
-        ]
         local = next((one for one in judged[::-1] if one["engine"] == "local"), None)
+        more = "" if local is None else " seconds of all threads in the job, a million rows |"
+        lines += [f"| part | rows a second alone |{more}", "|---|---|" + "---|" * bool(more)]
         for name in STAGES:
-            spent = "" if local is None else f"{local['threads'][name] / local['rows'] * 1e6:,.2f}"
-            lines.append(f"| {name} | {alone[name]:,.0f} | {spent} |")
+            spent = "" if local is None else f" {local['threads'][name] / local['rows'] * 1e6:,.2f} |"
+            lines.append(f"| {name} | {alone[name]:,.0f} |{spent}")
         lines += ["", f"Votes in {alone['type']}, {alone['terms']:,} terms."]
     return "\n".join([*lines, ""])
 
