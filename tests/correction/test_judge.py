@@ -67,7 +67,7 @@ def test_many_classes_give_one_note_that_names_five():
     scarce, contradicted = gather_notes(Rule(noise, sizes, sizes, Settings()), votes, given)
     assert scarce.startswith("9 classes have fewer than 5 labelled rows, 'c0' (2), ") and "c5" not in scarce
     assert "'c4' (2) and 4 more: " in scarce
-    assert "most rows labelled 'c9' (100%), " in contradicted and "c14" not in contradicted
-    assert "'c13' (100%) and 1 more, and 52% of all labels." in contradicted
+    assert "most rows labelled 'c9' (100 %), " in contradicted and "c14" not in contradicted
+    assert "'c13' (100 %) and 1 more, and 52 % of all labels." in contradicted
     pooled, _ = gather_notes(Rule(noise, np.maximum(sizes, 10), sizes, Settings()), votes, given)
     assert "in the sample" in pooled and "'c4' (2 of 10) and 4 more: " in pooled

@@ -4,7 +4,7 @@ import pytest
 from corrections import attacked, quick
 
 from subsvms.correction._rule import Halt, Settings
-from subsvms.correction._words import KEEPERS, SPARED, format_keeper
+from subsvms.correction._words import KEEPERS, SPARED, format_keeper, format_vote
 
 
 def test_reasons_name_vote_probability_and_threshold(cancer):
@@ -21,6 +21,14 @@ def test_reasons_name_vote_probability_and_threshold(cancer):
     majority = quick(X, given, rule="majority", min_confidence=0.8).to_frame()
     assert majority["reason"].str.contains("most votes").all()
     assert majority["reason"].str.contains("more than 0.8 of them").all()
+
+
+def test_only_a_unanimous_vote_is_shown_as_all_or_none():
+    for n_votes in range(538):
+        said = format_vote(["'cat'"], 537, 0, n_votes)
+        assert said.startswith("100 % of") == (n_votes == 537)
+        assert said.startswith("0 % of") == (n_votes == 0)
+        assert format_vote(["'cat'"], 1, 0, n_votes / 537, "A forest").endswith(" 100 %") == (n_votes == 537)
 
 
 def test_what_kept_a_label_is_named():

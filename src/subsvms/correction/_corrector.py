@@ -432,7 +432,7 @@ random_state, verbose
     >>> bool(correction.changed[:60].mean() > 0.6), bool(correction.changed[60:].any())
     (True, False)
     >>> print(correction.reason[0])  # doctest: +ELLIPSIS
-    fix: 100% of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.9..., above 0.5
+    fix: 100 % of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.9..., above 0.5
 
     Any classifier can judge, and probabilities that you already have, as for cleanlab:
 

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from subsvms._progress import announce, one_stage
+from subsvms._text import format_percent
 from subsvms.correction._noise import FEWEST, estimate_noise, is_solvable, rank_evidence
 from subsvms.correction._overlap import CloserLook, find_overlap
 from subsvms.correction._rule import (
@@ -155,7 +156,7 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None 
         own = against[judged & (given == c)]
         share = np.mean(own) if rule.seen[c] >= FEWEST and len(own) else 0.0
         if share > OF_CLASS:
-            contradicted.append(f"{str(name)!r} ({share:.0%})")
+            contradicted.append(f"{str(name)!r} ({format_percent(share)})")
     whole = against.sum() / max(judged.sum(), 1)
     if contradicted or whole > OF_TABLE:
         notes.append(format_contradicted(contradicted, whole if whole > OF_TABLE else None, judge))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from subsvms._text import format_percent
 from subsvms.correction._noise import FEWEST
 from subsvms.correction._rule import Halt, Settings
 
@@ -149,14 +150,14 @@ def format_contradicted(classes: Sequence[str], share: float | None, judge: str 
     """
     who = "The vote" if judge is None else judge[0].upper() + judge[1:]
     labels = [f"most rows labelled {name_some(classes)}"] if classes else []
-    labels += [] if share is None else [f"{share:.0%} of all labels"]
+    labels += [] if share is None else [f"{format_percent(share)} of all labels"]
     return f"{who} contradicts {', and '.join(labels)}. {BEYOND_HALF}"
 
 
 def format_reversed(share: float, judge: str | None = None) -> str:
     """Return a note on labels along the border between two classes, as a share of the rows."""
     where, them = ("the votes are divided", "them") if judge is None else (f"{judge} is undecided", "it")
-    return f"Where {where}, in {share:.0%} of the rows, labels run against {them}. {REVERSED}"
+    return f"Where {where}, in {format_percent(share)} of the rows, labels run against {them}. {REVERSED}"
 
 
 def format_vote(
@@ -167,15 +168,17 @@ def format_vote(
     Examples
     --------
     >>> format_vote(["'cat'", "'dog'"], 900, 0, 873)
-    "97% of 900 SVMs vote 'cat'"
+    "97 % of 900 SVMs vote 'cat'"
+    >>> format_vote(["'cat'", "'dog'"], 900, 0, 897)
+    "99.7 % of 900 SVMs vote 'cat'"
     >>> format_vote(["'cat'", "'dog'"], 1, 0, 0.97, "RandomForestClassifier")
-    "RandomForestClassifier gives 'cat' 97%"
+    "RandomForestClassifier gives 'cat' 97 %"
     """
     if n_voters == 0:
         return "no SVM can judge it" if judge is None else f"{judge} cannot judge it"
     if judge is not None:
-        return f"{judge} gives {names[winner]} {n_votes:.0%}"
-    return f"{n_votes / n_voters:.0%} of {n_voters} SVMs vote {names[winner]}"
+        return f"{judge} gives {names[winner]} {format_percent(n_votes)}"
+    return f"{format_percent(n_votes / n_voters)} of {n_voters} SVMs vote {names[winner]}"
 
 
 def format_reason(

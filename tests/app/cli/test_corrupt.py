@@ -46,7 +46,7 @@ def test_corrupt_changes_as_many_labels_as_asked_and_nothing_else(loans, name):
     assert changed.sum() == 19  # of 198 labels, never more than a tenth
     pd.testing.assert_frame_equal(old.drop(columns="default"), new.drop(columns="default"))
     assert new["default"].isna().sum() == 2
-    assert "19 of 198 labels (9.6%) are wrong now" in result.output and out.name in result.output
+    assert "19 of 198 labels (9.6 %) are wrong now" in result.output and out.name in result.output
     assert loans.read_bytes() == before
 
 

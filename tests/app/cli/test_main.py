@@ -13,6 +13,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 import subsvms
+from subsvms._text import format_percent
 from subsvms.app.cli.demo import run_demo
 from subsvms.app.cli.main import app
 
@@ -29,7 +30,7 @@ def test_the_demo_shows_more_right_labels_after_than_before():
     result = run("demo", "--wrong", "0.2", "--seed", "3")
     assert result.exit_code == 0
     for labels, share in ((demo.given, before), (demo.proposed, after)):
-        assert f"{np.sum(labels == demo.clean)} ({share:.1%})" in result.output
+        assert f"{np.sum(labels == demo.clean)} ({format_percent(share)})" in result.output
     *_, last = result.output.splitlines()
     assert last == "With a table of your own: subsvms correct loans.csv --label default"
     assert " ".join(demo.example.split()) in " ".join(result.output.split())

@@ -36,7 +36,7 @@ def test_a_code_may_be_missing_in_some_rows():
     code = np.array(["x", "y", "z"], dtype=object)[labels]
     code[0] = None
     found = find_leak(code, labels)
-    assert found == Leak("its values determine 99.8% of the labels", 1 / 400, True)
+    assert found == Leak("its values determine 99.8 % of the labels", 1 / 400, True)
 
 
 @pytest.mark.parametrize(

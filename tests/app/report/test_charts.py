@@ -8,6 +8,7 @@ from web_pages import Page
 
 from subsvms.app.report import charts as module
 from subsvms.app.report.charts import MAX_CLASSES, MAX_NAME, N_MARKS, draw_charts, shorten
+from subsvms.app.report.text import format_percent
 from subsvms.displays._base import COLOURS
 
 NAMES = {
@@ -27,13 +28,21 @@ def rename(correction, names):
 
 def test_charts_show_the_numbers_of_the_correction(charts, correction):
     assert list(charts) == ["noise", "map", "votes", "certified"]
-    written = re.findall(r">([\d.]+)\xa0%<", charts["noise"])
-    assert written == [f"{100 * share:.1f}" for share in correction.noise.matrix.ravel()]
+    written = re.findall(r">([\d.]+\xa0%)<", charts["noise"])
+    assert written == [format_percent(share) for share in correction.noise.matrix.ravel()]
     for label in ("labelled 'no'", "flagged above", "labelled 'yes'", "flagged below", "majority, about 0"):
         assert label in Page(charts["votes"]).text
     n_flagged = sum(int(count) for count in re.findall(r"-?[\d.]+: (\d+) rows</text>", charts["votes"]))
     assert n_flagged == correction.flagged.sum()
     assert f"the most certain one {correction.withstands.max()};" in charts["certified"]
+
+
+def test_a_share_between_none_and_all_is_not_written_as_one_of_them(correction):
+    matrix = np.array([[0.9996, 0.0004], [0.0, 1.0]])
+    rare = replace(correction, noise=replace(correction.noise, matrix=matrix))
+    svg = draw_charts(rare)["noise"].replace("\xa0", " ")
+    assert Page(svg).text.split("\n\n")[-2].splitlines()[:4] == ["> 99.9 %", "< 0.1 %", "0 %", "100 %"]
+    assert "Of true &#39;no&#39;, &gt; 99.9 % keep their label." in svg
 
 
 def test_a_histogram_is_as_high_as_the_shares_of_rows(correction):

@@ -49,7 +49,7 @@ def make_summary(**changes):
     group_line = {"rows": 100, "flagged": 3, "share": 0.03, "low": 0.01, "high": 0.09, "expected_wrong": 3.5}
     row = {
         "row": 17, "given": "no", "suggested": "yes", "confidence": 0.98, "quality": 0.02, "vote_share": 0.97,
-        "withstands": 4, "action": "fix", "reason": "fix: 97% of 947 SVMs vote 'yes'",
+        "withstands": 4, "action": "fix", "reason": "fix: 97 % of 947 SVMs vote 'yes'",
         "values": [["age", "39"], ["job", "cook"]],
         "supporting": [make_witness(5), make_witness(6)], "opposing": [make_witness(7)],
     }  # fmt: skip
@@ -115,7 +115,7 @@ def test_the_page_has_the_order_that_a_reader_needs(charts):
         "Which columns were used, and how", "14 columns became 123 features", "job (5), sex", "Left out",
         "Rows to look at first", "The 12 most suspicious of 812 rows.",
         "about 700 are expected to be wrong. Rows are counted from 1", "Suggestion right",
-        "fix: 97% of 947 SVMs", "Very likely: the", "For the record", "a1b2", "2026-11-15 12:00 UTC",
+        "fix: 97 % of 947 SVMs", "Very likely: the", "For the record", "a1b2", "2026-11-15 12:00 UTC",
     ]  # fmt: skip
     place = 0
     for words in expected:

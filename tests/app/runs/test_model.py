@@ -16,6 +16,7 @@ from scipy import sparse
 import subsvms
 from subsvms import SubSVMClassifier
 from subsvms import _states as states
+from subsvms._text import format_percent
 from subsvms.app.features.make import make_features
 from subsvms.app.runs.model import Model, load_model, predict_file, save_model
 from subsvms.app.runs.options import Options
@@ -301,7 +302,8 @@ def test_what_was_predicted_is_reported(trained, tmp_path):
     assert sum(found.counts.values()) == len(found) == N and list(found.counts) == ["no", "yes"]
     first, no, yes = str(found).split("\n")
     assert first == f"'label' was predicted for 120 rows, in {tmp_path / 'new.predicted.csv'}."
-    assert no == f"  no: {found.counts['no']} ({found.counts['no'] / N:.1%})" and yes.startswith("  yes: ")
+    assert no == f"  no: {found.counts['no']} ({format_percent(found.counts['no'] / N)})"
+    assert yes.startswith("  yes: ")
     assert str(trained[1]) == "A model for 'label' (no, yes), trained on columns."
 
 

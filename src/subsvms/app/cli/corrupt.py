@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._text import format_percent
 from subsvms.adversaries._attacks import ATTACKS, attack
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, find_output_format, place_beside, read_table, write_table
@@ -48,7 +49,7 @@ class Corruption:
     def __str__(self) -> str:
         labelled = int(np.sum(~self.table.missing))
         n = int(self.flipped.sum())
-        lines = [f"{n} of {labelled} labels ({n / labelled:.1%}) are wrong now, in {self.path}."]
+        lines = [f"{n} of {labelled} labels ({format_percent(n / labelled)}) are wrong now, in {self.path}."]
         lines += [f"  {given} -> {new}: {count}" for (given, new), count in self.moves.items()]
         return "\n".join([*lines, *self.notes])
 

@@ -140,7 +140,7 @@ def show_demo(demo: Demo, console: Console | None = None) -> None:
     for name, of_class in [*lines, ("all", np.ones(demo.n_rows, dtype=bool))]:
         cells = [
             f"{np.sum(labels[of_class] == demo.clean[of_class])}"
-            f" ({np.mean(labels[of_class] == demo.clean[of_class]):.1%})"
+            f" ({format_percent(np.mean(labels[of_class] == demo.clean[of_class]))})"
             for labels in (demo.given, demo.proposed)
         ]
         table.add_row(str(name), str(of_class.sum()), *cells)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subsvms._text import format_percent
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
 from subsvms.app.tables.files import show
 
@@ -103,7 +104,8 @@ def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
         return None
     if n_wrong == 0 and n_distinct == n_classes:
         return Leak("each of its values goes with one label, and each label with one value", 0.0, True)
-    return Leak(f"its values determine {1 - n_wrong / n:.1%} of the labels", n_wrong / n_other, bool(is_code))
+    determined = f"its values determine {format_percent(1 - n_wrong / n)} of the labels"
+    return Leak(determined, n_wrong / n_other, bool(is_code))
 
 
 def count_others(labels: np.ndarray) -> int:

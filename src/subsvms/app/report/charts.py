@@ -15,7 +15,7 @@ import numpy as np
 from subsvms._text import is_rate_known
 from subsvms._typing import Table
 from subsvms.app.report.row_map import lay_out_map
-from subsvms.app.report.text import UNPRINTABLE, open_templates
+from subsvms.app.report.text import UNPRINTABLE, format_percent, open_templates
 from subsvms.correction._result import Correction
 from subsvms.displays import find_thresholds
 from subsvms.displays._base import COLOURS
@@ -112,10 +112,10 @@ def lay_out_noise(matrix: np.ndarray, names: list[Any], known: list[bool] | None
     cells = []
     for i, name in enumerate(names):
         is_known = known is None or known[i]
-        kept = f"{matrix[i, i]:.1%} keep" if is_known else "it is not known how many keep"
+        kept = f"{format_percent(matrix[i, i])} keep" if is_known else "it is not known how many keep"
         about.append(f"Of true {name!r}, {kept} their label.")
         for j, share in enumerate(np.clip(matrix[i], 0.0, 1.0).tolist()):
-            text = f"{100 * share:.1f}\xa0%" if is_known else "?"
+            text = format_percent(share) if is_known else "?"
             depth = DEEPEST * share**0.5 if is_known else 0.0
             cells.append(make_cell(i, j, text, depth, colour=int(i != j), bold=i == j))
     return finish_matrix(names, names, cells, about, ylabel="true class", xlabel="label given")
@@ -264,8 +264,8 @@ def lay_out_certified(correction: Correction) -> dict[str, Any]:
     shares = np.bincount(withstood, minlength=last + 1)[::-1].cumsum()[::-1] / len(withstood)
     about = (
         "The share of verdicts that are certain to stand, by the number of further labels that change. "
-        f"{shares[1]:.0%} withstand one change, half of all verdicts at least {int(np.median(withstood))}, "
-        f"the most certain one {last - 1}; {label}."
+        f"{format_percent(shares[1])} withstand one change, half of all verdicts at least "
+        f"{int(np.median(withstood))}, the most certain one {last - 1}; {label}."
     )
     return {
         "name": "certified", "about": about, "top_share": 1.0, "fill": 0.15, "colours": COLOURS,

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from subsvms._atomic import explaining, replace_when_done
 from subsvms._progress import announce
 from subsvms._states import State, distrust, encode_state, join_states, read_state, require, write_state
+from subsvms._text import format_percent
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
 from subsvms.app.runs.run import Run
@@ -231,7 +232,8 @@ class Predictions:
     def __str__(self) -> str:
         rows = "1 row" if len(self) == 1 else f"{len(self)} rows"
         lines = [f"{self.model.label!r} was predicted for {rows}, in {self.path}."]
-        lines += [f"  {label}: {count} ({count / len(self):.1%})" for label, count in self.counts.items()]
+        for label, count in self.counts.items():
+            lines.append(f"  {label}: {count} ({format_percent(count / len(self))})")
         return "\n".join([*lines, *self.notes])
 
 
