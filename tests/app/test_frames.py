@@ -2,6 +2,7 @@
 
 import pickle
 import urllib.request
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -158,11 +159,27 @@ def test_notes_on_the_table_are_warnings_and_name_parameters():
     frame = FRAME.assign(leak=FRAME["default"].str.upper(), annotator=["ann", "bob"] * (len(FRAME) // 2))
     with pytest.warns(LabelNoiseWarning) as caught:
         found = correct_table(frame, "default")
-    assert [str(one.message) for one in caught] == list(found.notes)
-    said = [*found.notes, *found.origin.remarks]
-    assert any("'leak'" in one and "keep='leak'" in one for one in said)
+    warned, said = [str(one.message) for one in caught], found.notes
+    assert warned == list(said[: len(warned)])
+    assert any("'leak' was left out" in one and "keep='leak'" in one for one in warned)
     assert any("'annotator'" in one and "by='annotator'" in one for one in found.notes)
     assert not any("--" in one for one in said)
+
+
+def test_notes_name_columns_that_are_not_used_and_changes_that_were_held_back(tmp_path):
+    frame = FRAME.assign(constant=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = correct_table(frame, "default", max_error_rate=0.01)
+    kept, *unused = found.notes
+    n = int(found.held_back.sum())
+    assert n and f"For {n} more, another label is more probable, but the limit on changes kept" in kept
+    assert unused == [
+        "Not used: the column 'id' never repeats a value, as identifiers do (to use one: keep).",
+        "Not used: the column 'constant' holds only one value or none.",
+    ]
+    page = found.report(tmp_path / "report.html").read_text()
+    assert page.count("the limit on changes kept") == 1  # in its words, and not again as a note
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
 from subsvms._text import format_interval
+from subsvms.correction._rule import Halt
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
 
@@ -105,6 +106,26 @@ def test_printed_it_says_how_many_changes_are_expected_to_be_right(cancer):
     right = by_people + settled.confidence[settled.changed & ~settled.decided].sum()
     assert by_people == correction.changed.sum()
     assert f"{n} changed, about {right:.0f} rightly" in repr(settled)
+
+
+def test_notes_say_that_changes_were_held_back_without_a_warning(cancer):
+    X, y = cancer
+    given = attacked(y, 0)
+    assert not quick(X, given).notes
+    capped = quick(X, given, max_error_rate=0.02, min_confidence=0.9)
+    halts = capped.judgement.halt[capped.held_back]
+    by_limit, by_rule = int(np.sum(halts == Halt.CAPPED)), int(np.sum(halts == Halt.NONE))
+    assert by_limit and by_rule and by_limit + by_rule == len(halts)
+    assert capped.notes == (
+        f"For {len(halts)} more, another label is more probable, but the given one was kept: {by_rule} by a "
+        f"probability of at most 0.9, {by_limit} by the limit on changes.",
+    )
+
+
+def test_what_has_a_note_of_its_own_is_said_once():
+    X, y = np.random.default_rng(0).random((200, 3)), np.tile([0, 1], 100)
+    correction = quietly(X, y)
+    assert set(correction.judgement.halt) == {Halt.UNEXPLAINED} and len(correction.notes) == 1
 
 
 def test_one_row_or_some_can_be_explained(corrected):

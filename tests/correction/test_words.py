@@ -37,3 +37,5 @@ def test_what_kept_a_label_is_named():
     assert named[Halt.CAPPED] == "the limit on changes"
     assert set(SPARED) <= set(KEEPERS)
     assert format_keeper(Halt.NONE, Settings(rule="majority")) == "the plain vote"
+    said = format_keeper(Halt.NONE, Settings(rule="majority"), "LogisticRegression")
+    assert said == "the largest share that LogisticRegression gives"

@@ -130,7 +130,7 @@ def correct_table(
     Warns
     -----
     LabelNoiseWarning
-        About what the user must know before using the result; also in `notes`.
+        About what may be wrong with the table or the result; also in `notes`.
 
     See Also
     --------
@@ -176,7 +176,7 @@ def correct_table(
         )
     origin = FrameRun(replace(run, seconds=clock.laps | run.seconds), features)
     correction = replace(run.correction, style=find_style(frame), origin=origin)
-    for note in correction.notes:
+    for note in correction._cautions:
         warnings.warn(note, LabelNoiseWarning, stacklevel=2)
     return correction
 

@@ -229,7 +229,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
                 if n_rows == 0:
                     raise InputError("X must have rows, but has 0: check which rows were chosen.")
                 self._fit_judged(X, *_number_labels(y, n_rows), verified, find_style(X, y))
-        for note in self.correction_.notes:
+        for note in self.correction_._cautions:
             warnings.warn(note, LabelNoiseWarning, stacklevel=3)
         return self
 

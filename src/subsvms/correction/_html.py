@@ -55,7 +55,7 @@ def collect(correction: Any) -> dict[str, Any]:
     flagged = correction.flagged[rows].any()
     return {
         "words": format_words(correction),
-        "notes": list(correction.notes),
+        "notes": list(correction._cautions),
         "remarks": [] if origin is None else list(origin.remarks),
         "title": "The worst labels" if flagged else "The most doubtful labels, none of them flagged",
         "table": table if len(rows) else {},

@@ -15,6 +15,7 @@ Every row carries an *action*:
 """
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,7 +30,7 @@ from subsvms.correction._html import render_html
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import BY_OVERLAP, Halt, Judgement, Settings
 from subsvms.correction._witnesses import Witnesses
-from subsvms.correction._words import format_reason
+from subsvms.correction._words import NOTED, format_held_back, format_keeper, format_reason
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import InputError
 
@@ -151,8 +152,27 @@ class Correction:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user must know before using the result."""
+        """What to know about the result: what may be wrong, changes held back, columns that were not used.
+
+        What may be wrong with the table or the result is a warning, too; the rest is not.
+        """
+        unused = () if self.origin is None else self.origin.remarks
+        return (*self._cautions, *self._note_held_back(), *unused)
+
+    @property
+    def _cautions(self):
+        """Return the notes that are warnings, too."""
         return self.judgement.notes if self.origin is None else (*self.judgement.notes, *self.origin.notes)
+
+    def _note_held_back(self):
+        """Return a note on labels that were held back by what has no note of its own, if there are any."""
+        halts = Counter(map(Halt, self.judgement.halt[self.held_back].tolist()))
+        kept_by = [
+            (format_keeper(halt, self.settings, self.judge), halts[halt])
+            for halt in Halt
+            if halt not in NOTED and halts[halt]
+        ]
+        return [format_held_back(int(self.flagged.sum()), kept_by)] if kept_by else []
 
     @property
     def flagged(self) -> np.ndarray:

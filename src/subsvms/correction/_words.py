@@ -40,6 +40,7 @@ SPARED = {  # why a whole group of labels was kept
     "label: duplicates were probably dropped with the label included. Nothing can be learned from "
     "such rows, so their labels were kept; drop duplicates by the features alone, or keep all rows.",
 }
+NOTED = (Halt.UNEXPLAINED, Halt.SMALL, *SPARED)  # what has a note of its own
 UNEXPLAINED = (
     "The features do not predict the labels: out-of-bag votes agree with them no better than chance, so no "
     "label was changed. Check that X holds what the labels are based on, and that its features are scaled; "
@@ -80,15 +81,38 @@ def format_spared(n_rows: int, halt: Halt) -> str:
     return f"{n_rows} {words}"
 
 
-def format_keeper(halt: Halt, settings: Settings) -> str:
-    """Return what kept a label although another is more probable, in a few words."""
+def format_keeper(halt: Halt, settings: Settings, judge: str | None = None) -> str:
+    """Return what kept a label although another is more probable, in a few words; `judge` if not SVMs."""
     if halt == Halt.NONE:
-        return (
-            "the plain vote"
-            if settings.rule == "majority"
-            else f"a probability of at most {settings.min_confidence:g}"
-        )
+        if settings.rule == "majority":
+            return "the plain vote" if judge is None else f"the largest share that {judge} gives"
+        return f"a probability of at most {settings.min_confidence:g}"
     return KEEPERS.get(halt, "a safety check")
+
+
+def format_held_back(n_flagged: int, kept_by: Sequence[tuple[str, int]]) -> str:
+    """Return what kept labels although another one is more probable, in a sentence.
+
+    Parameters
+    ----------
+    n_flagged : int
+        Labels that were not kept.
+    kept_by : sequence of (str, int)
+        What kept labels, as `format_keeper` says it, and how many each.
+
+    Examples
+    --------
+    >>> format_held_back(0, [("the limit on changes", 12)])
+    'For 12 rows, another label is more probable, but the limit on changes kept the given one.'
+    """
+    n = sum(count for _, count in kept_by)
+    which = "more" if n_flagged else "row" if n == 1 else "rows"
+    start = f"For {n:,} {which}, another label is more probable"
+    if len(kept_by) == 1:
+        ((what, _),) = kept_by
+        return f"{start}, but {what} kept the given one."
+    kept = ", ".join(f"{count:,} by {what}" for what, count in kept_by)
+    return f"{start}, but the given one was kept: {kept}."
 
 
 def name_some(names: Sequence[str]) -> str:

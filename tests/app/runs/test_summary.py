@@ -12,7 +12,7 @@ from subsvms.app.runs.describe import CHARACTERS_SHOWN, TEXT_SHOWN, bound_wrong,
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.summary import format_held_back, format_listing, format_next_steps, summarise
+from subsvms.app.runs.summary import format_listing, format_next_steps, format_result, summarise
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.correction._rule import Halt
@@ -202,9 +202,8 @@ def test_one_is_not_spoken_of_as_if_it_were_several(table):
     summary = replace(summarise(run, [], 1), n_labels=1, expected_wrong=0.93, kept_by=[["a test", 1]])
     one = replace(summary, flagged=0, held_back=1)
     assert format_listing(one) == "The label listed (held back) is wrong with probability 93 %."
-    assert format_held_back(one) == (
-        "For 1 row, another label is more probable, but a test kept the given one."
-    )
+    held_back = "For 1 row, another label is more probable, but a test kept the given one."
+    assert held_back in format_result(one)
 
 
 def test_names_with_spaces_that_cannot_be_seen_are_quoted(tmp_path):

@@ -26,7 +26,7 @@ from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.frames import FRAME
 from subsvms.correction._rule import Halt
-from subsvms.correction._words import format_keeper, is_distrusted
+from subsvms.correction._words import format_held_back, format_keeper, is_distrusted
 
 UNSEEN = 0.001  # an error rate below this is shown as none
 MANY_WRONG = 10  # labels that are expected to be wrong: enough for an audit to find more of their kind
@@ -204,7 +204,7 @@ def summarise(
         error_rate_interval=[float(limit) for limit in noise.error_rate_interval],
         noise_matrix=noise.matrix.tolist(), expected_precision=expect_precision(run),
         classes=list_classes(run), moves=list_moves(run), groups=list_groups(run),
-        notes=[*(run.correction.notes if label_notes is None else label_notes), *run.table_notes],
+        notes=[*(run.correction.judgement.notes if label_notes is None else label_notes), *run.table_notes],
         remarks=list(run.remarks), worst=worst, n_worst=n_worst, n_labels=n_labels,
         expected_wrong=doubt / UNIT, certified=describe_certified(run), standing=standing,
         ensemble=describe_ensemble(run), parameters=list_parameters(run), digest=run.table.digest,
@@ -268,7 +268,7 @@ def format_result(summary: Summary) -> list[str]:
         ]
     words.append(format_action(summary))
     if summary.held_back:
-        words.append(format_held_back(summary))
+        words.append(format_held_back(summary.flagged, [(what, n) for what, n in summary.kept_by]))
     if summary.listing:
         words.append(summary.listing)
     if summary.verified:
@@ -299,18 +299,6 @@ def format_action(summary: Summary) -> str:
     if one:
         return f"{done}; {what} is right with probability {format_percent(summary.expected_precision)}."
     return f"{done}; about {n * summary.expected_precision:,.0f} of {what}s are expected to be right."
-
-
-def format_held_back(summary: Summary) -> str:
-    """Return what kept labels although another one is more probable, in a sentence."""
-    n = summary.held_back
-    which = "more" if summary.flagged else "row" if n == 1 else "rows"
-    start = f"For {n:,} {which}, another label is more probable"
-    if len(summary.kept_by) == 1:
-        ((what, _),) = summary.kept_by
-        return f"{start}, but {what} kept the given one."
-    kept = ", ".join(f"{count:,} by {what}" for what, count in summary.kept_by)
-    return f"{start}, but the given one was kept: {kept}."
 
 
 def format_listing(summary: Summary) -> str:
