@@ -16,8 +16,8 @@ import subsvms
 
 SOURCE = Path(subsvms.__file__).parent
 GROUND = """
-    exceptions _extras _pages _text _typing _arrays _columns _numbers _labels _validation _intervals _threads
-    _progress _atomic _states _scaling metrics
+    exceptions _callers _extras _pages _text _typing _arrays _columns _numbers _labels _validation _intervals
+    _threads _progress _atomic _states _scaling metrics
 """
 LIBRARY = "ensemble certificates theory correction audit displays adversaries datasets"
 MAY_USE = {  # each room, and the rooms it may import from, besides the ground and itself

@@ -15,6 +15,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
 from subsvms._arrays import take_in
+from subsvms._callers import find_stacklevel
 from subsvms._columns import drop_empty
 from subsvms._text import format_value
 from subsvms._threads import run_pieces
@@ -158,7 +159,7 @@ def warn_unscaled(X: Table, gamma: float) -> None:
             f"The rbf kernel between two rows is about exp(-{exponent:.3g}), so the SVMs cannot distinguish "
             "near from far: scale the features, for example with MinMaxScaler, or use gamma='scale'.",
             UserWarning,
-            stacklevel=7,  # the line that calls fit
+            stacklevel=find_stacklevel(),
         )
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subsvms._callers import find_stacklevel
 from subsvms._labels import check_verified
 from subsvms.app.review.background import Review
 from subsvms.app.runs.describe import choose_columns
@@ -177,7 +178,7 @@ def correct_table(
     origin = FrameRun(replace(run, seconds=clock.laps | run.seconds), features)
     correction = replace(run.correction, style=find_style(frame), origin=origin)
     for note in correction._cautions:
-        warnings.warn(note, LabelNoiseWarning, stacklevel=2)
+        warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
     return correction
 
 

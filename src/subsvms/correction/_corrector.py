@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, get_t
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples, validate_data
 
+from subsvms._callers import find_stacklevel
 from subsvms._labels import check_labels, check_verified, drop_missing, find_missing
 from subsvms._progress import announce
 from subsvms._scaling import ColumnScaler
@@ -230,7 +231,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
                     raise InputError("X must have rows, but has 0: check which rows were chosen.")
                 self._fit_judged(X, *_number_labels(y, n_rows), verified, find_style(X, y))
         for note in self.correction_._cautions:
-            warnings.warn(note, LabelNoiseWarning, stacklevel=3)
+            warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
         return self
 
     def _fit_numbered(

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from subsvms._callers import find_stacklevel
 from subsvms._threads import run_pieces
 from subsvms._typing import OnProgress, Table
 from subsvms._validation import check_square
@@ -406,12 +407,13 @@ def check_endings(ending: np.ndarray, intercept: np.ndarray, tol: float, max_ite
         raise ValueError(
             f"The kernel overflows in {n_lost} of {len(ending)} SVMs: scale the features or lower the degree."
         )
-    words = {
+    reasons = {
         CUT: f"did not reach tol={tol:g}, because of max_iter={max_iter} or of rounding errors: raise "
         "max_iter or tol, lower C, or scale the features",
         NO_KERNEL: "were not solved because the kernel is not positive semi-definite: scale the features, "
         "use coef0 >= 0, or another kernel",
     }
-    for reason, what in words.items():
+    for reason, what in reasons.items():
         if n := int(np.sum(ending == reason)):
-            warnings.warn(f"{n} of {len(ending)} SVMs {what}.", ConvergenceWarning, stacklevel=3)
+            words = f"{n} of {len(ending)} SVMs {what}."
+            warnings.warn(words, ConvergenceWarning, stacklevel=find_stacklevel())
