@@ -1,10 +1,13 @@
 """Data frames come back as frames of the same library."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from corrections import attacked, make_corrector, quick
 
 from subsvms import correct_labels
+from subsvms.correction._frames import FrameStyle, find_style
 from subsvms.exceptions import InputError
 
 pd = pytest.importorskip("pandas")
@@ -28,6 +31,55 @@ def test_a_pandas_user_gets_pandas_with_the_same_index(cancer):
     X_new, y_new = make_corrector(action="drop").fit_resample(table, given)
     assert isinstance(X_new, pd.DataFrame) and isinstance(y_new, pd.Series)
     assert list(X_new.index) == list(y_new.index) and y_new.name == "diagnosis"
+
+
+INDEXES = {
+    "text": [f"patient {i}" for i in range(569)],
+    "numbers": np.arange(569)[::-1],
+    "dates": pd.date_range("2024-01-01", periods=569),
+    "levels": pd.MultiIndex.from_product([["a", "b"], range(300)])[:569],
+}
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+def test_rows_are_explained_by_the_labels_of_their_index(cancer, corrected, kind):
+    frame = pd.DataFrame(cancer[0], index=INDEXES[kind])
+    correction = replace(corrected, style=find_style(frame))
+    reasons = correction.reason
+    for row in (0, 7, 568):
+        assert correction.explain(index=frame.index[row]) == correction.explain(row) == reasons[row]
+    assert correction.explain(index=frame.index[[3, 1]]) == [reasons[3], reasons[1]]
+    assert correction.explain(index=frame.index[[3, 1]].tolist()) == [reasons[3], reasons[1]]
+    flagged = correction.to_frame().query("is_label_issue").index
+    assert correction.explain(index=flagged) == correction.explain(correction.flagged)
+    assert correction.explain(index=[]) == []
+
+
+def test_all_rows_that_share_a_label_are_explained(cancer, corrected):
+    for index in (["twice", "once", *["many"] * 567], ["once", "twice", *["many"] * 566, "twice"]):
+        correction = replace(corrected, style=FrameStyle("pandas", pd.Index(index)))
+        rows = [row for row, label in enumerate(index) if label == "twice"]
+        found = correction.explain(index="twice")
+        assert found == (correction.explain(rows) if len(rows) > 1 else correction.explain(rows[0]))
+        assert correction.explain(index=["twice", "once"]) == correction.explain([*rows, index.index("once")])
+
+
+@pytest.mark.parametrize("label", ["patient 569", 7, ["patient 0", 7], [["patient 0"]], {}, slice(3), True])
+def test_labels_that_the_index_does_not_have_are_refused_in_one_sentence(corrected, label):
+    correction = replace(corrected, style=FrameStyle("pandas", pd.Index(INDEXES["text"])))
+    with pytest.raises(InputError, match=r"^index must be a label of the data frame's index.*not have\.$"):
+        correction.explain(index=label)
+    hint = r"got 'patient 7'; labels of the index are given as explain\(index=\.\.\.\)\.$"
+    with pytest.raises(InputError, match=hint):
+        correction.explain("patient 7")
+
+
+def test_rows_and_labels_of_an_index_are_not_mixed_up(corrected):
+    for wrong in ({}, {"rows": 0, "index": 0}):
+        with pytest.raises(InputError, match="^Give either rows, by number from 0, or index, labels"):
+            corrected.explain(**wrong)
+    with pytest.raises(InputError, match="^There is no index, .*: give rows, by number from 0.$"):
+        corrected.explain(index=0)
 
 
 def test_a_polars_user_gets_polars(cancer):

@@ -136,9 +136,9 @@ def test_one_row_or_some_can_be_explained(corrected):
     assert corrected.explain(corrected.flagged) == [reasons[i] for i in np.flatnonzero(corrected.flagged)]
 
 
-@pytest.mark.parametrize("rows", [569, -1, "a", 1.0, None, [[0]], [0, [1]], True, [True], range(600), {0}])
+@pytest.mark.parametrize("rows", [569, -1, "a", 1.0, [[0]], [0, [1]], True, [True], range(600), {0}])
 def test_rows_that_are_not_there_are_refused_in_one_sentence(corrected, rows):
     with pytest.raises(
-        InputError, match=r"rows must be whole numbers from 0 to 568, or a bool for each row; "
+        InputError, match=r"^rows must be whole numbers from 0 to 568, or a bool for each row; "
     ):
         corrected.explain(rows)

@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 from narwhals import dependencies as libraries
 
+from subsvms._text import format_value
 from subsvms.exceptions import InputError
 
 Library = Literal["pandas", "polars"]
@@ -66,6 +67,49 @@ def naming_correct_table(X: Any) -> Iterator[None]:
 def name_rows(style: FrameStyle, rows: list[int]) -> list:
     """Return what the user calls these rows: index labels, or numbers."""
     return rows if style.index is None else style.index[rows].tolist()
+
+
+def find_rows(style: FrameStyle, labels: Any) -> np.ndarray:
+    """Return the numbers of the rows with a label of the user's index, or with several.
+
+    Parameters
+    ----------
+    style : FrameStyle
+    labels : label, or list, array, index or series of labels
+        As for `loc` in pandas; a tuple is one label, of an index with several levels.
+
+    Returns
+    -------
+    ndarray of int
+        One number without a dimension if exactly one row is meant.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> style = FrameStyle("pandas", pd.Index(["ann", "bob", "bob"]))
+    >>> find_rows(style, "ann"), find_rows(style, "bob"), find_rows(style, ["bob", "ann"])
+    (array(0), array([1, 2]), array([1, 2, 0]))
+    """
+    if style.index is None:
+        raise InputError(
+            "There is no index, which only data frames of pandas have: give rows, by number from 0."
+        )
+    if isinstance(labels, list) or getattr(labels, "ndim", 0) == 1:
+        found = [np.atleast_1d(_find_label(style.index, label)) for label in list(labels)]
+        return np.concatenate([np.zeros(0, dtype=int), *found])
+    return _find_label(style.index, labels)
+
+
+def _find_label(index, label):
+    unfit = libraries.get_pandas().errors.InvalidIndexError
+    try:
+        place = index.get_loc(label)  # a number; a slice or a mask where a label occurs several times
+    except (KeyError, TypeError, ValueError, unfit):
+        raise InputError(
+            f"index must be a label of the data frame's index, or a list of such; got {format_value(label)}, "
+            "which it does not have."
+        ) from None
+    return np.arange(len(index))[place] if isinstance(place, slice | np.ndarray) else np.array(place)
 
 
 def build_frame(columns: dict[str, Any], style: FrameStyle) -> Any:

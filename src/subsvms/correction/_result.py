@@ -25,7 +25,7 @@ from subsvms._pages import FIRST_PORT
 from subsvms._text import format_rate
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
-from subsvms.correction._frames import FrameStyle, build_frame, name_rows
+from subsvms.correction._frames import FrameStyle, build_frame, find_rows, name_rows
 from subsvms.correction._html import render_html
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import BY_OVERLAP, Halt, Judgement, Settings
@@ -298,18 +298,20 @@ class Correction:
         """Why, in words: the vote, the probability and the threshold of each row."""
         return self._explain(np.arange(len(self)))
 
-    def explain(self, rows: Any) -> Any:
+    def explain(self, rows: Any = None, *, index: Any = None) -> Any:
         """Return the reasons for some rows only, in words.
 
         Parameters
         ----------
         rows : int, array-like of int, or array-like of bool of shape (n_rows,)
             Row numbers in the user's order, from 0, whatever the index of a data frame says; or which rows.
+        index : label or list of labels
+            Instead of `rows`: labels of the index of a pandas data frame, as for `loc`.
 
         Returns
         -------
         str or list of str
-            The reason for one row, or a list.
+            The reason for one row; a list for several, also if they share one label of the index.
 
         Examples
         --------
@@ -318,10 +320,29 @@ class Correction:
         >>> correction = correct_labels(X, y, random_state=0)
         >>> correction.explain(0) == correction.explain([0, 1])[0] == correction.reason[0]
         True
+
+        Rows of a data frame also have labels:
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame(X, index=[f"patient {i}" for i in range(300)], columns=["age"])
+        >>> correction = correct_labels(frame, y, random_state=0)
+        >>> correction.explain(index="patient 7") == correction.explain(7)
+        True
         """
-        numbers = check_rows(rows, len(self))
+        if (rows is None) == (index is None):
+            raise InputError("Give either rows, by number from 0, or index, labels of a data frame's index.")
+        numbers = self._check_rows(rows) if index is None else find_rows(self.style, index)
         reasons = self._explain(np.atleast_1d(numbers))
         return reasons if numbers.ndim else reasons[0]
+
+    def _check_rows(self, rows):
+        try:
+            return check_rows(rows, len(self))
+        except InputError as error:
+            if self.style.index is None:
+                raise
+            hint = "labels of the index are given as explain(index=...)"
+            raise InputError(f"{str(error).removesuffix('.')}; {hint}.") from None
 
     def _explain(self, rows):
         names = [repr(name) for name in self.classes.tolist()]
