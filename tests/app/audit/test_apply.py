@@ -225,6 +225,24 @@ def test_after_a_review_the_report_names_the_final_table_too(made, tmp_path):
     assert f"apply {made.folder} --output {tmp_path / 'f.csv'} --force" in shown
 
 
+def test_where_nobody_decided_the_report_does_not_say_that_people_did(made):
+    done = apply_labels(made.folder, undecided="suggestion")
+    shown = find_shown(made.folder)
+    assert done.n_followed and not done.decided and done.words in shown
+    assert (
+        f"nobody has decided on a row. Of the issues, {done.n_followed} follow the suggestion" in done.words
+    )
+    assert "people decided" not in shown and "decide on more rows" not in shown
+    assert f"To decide on rows, and to write it again: subsvms review {made.folder}, then " in shown
+    assert f"subsvms apply {made.folder} --undecided suggestion --force" in shown
+    review = Desk(made.folder)
+    review.decide_many([Act([review.settle(int(review.rows[0]), "keep", None)], "Ann")])
+    review.decisions.close()
+    assert apply_labels(made.folder, undecided="suggestion", force=True).decided
+    shown = find_shown(made.folder)
+    assert shown.count("people decided") == 3 and "To decide on more rows" in shown
+
+
 def test_a_table_that_cannot_be_written_leaves_the_report_alone(made, tmp_path, monkeypatch):
     answer_all(AuditDesk(made.folder), person_of(made.clean), most=15)
 

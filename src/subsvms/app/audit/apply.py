@@ -37,13 +37,14 @@ def apply_labels(
     done = apply_decisions(folder, undecided=undecided, output=output, force=force, find_audited=find)
     for run, result in opened:  # the report follows the table: without it, nothing was applied
         try:
-            write_section(run, result, describe_final(run, done, () if result is None else result.claims))
+            claims = () if result is None else result.claims
+            write_section(run, result, describe_final(run, done, claims, undecided))
         except TableError as error:
             done = replace(done, remarks=(*done.remarks, str(error)))
     return done
 
 
-def describe_final(run: OpenedRun, done: Applied, claims: Sequence[str]) -> dict[str, Any]:
+def describe_final(run: OpenedRun, done: Applied, claims: Sequence[str], undecided: str) -> dict[str, Any]:
     """Return what the report says about the final table: plain values.
 
     Parameters
@@ -52,19 +53,23 @@ def describe_final(run: OpenedRun, done: Applied, claims: Sequence[str]) -> dict
     done : Applied
     claims : sequence of str
         Of the audit, which the report has beside it.
+    undecided : str
+        As in `apply_labels`.
     """
     inside = done.path.resolve().parent == run.folder.resolve()
     folder = str(run.folder)
-    output = [] if inside else ["--output", str(done.path)]
+    options = [] if undecided == "keep" else ["--undecided", undecided]
+    options += [] if inside else ["--output", str(done.path)]
     return {
         "file": done.path.name if inside else str(done.path),
         "title": run.title,
         "before": CORRECTED if run.in_parts else f"{CORRECTED}{get_ending(run.table)}",
         "changed": done.changed,
         "words": done.words,
+        "decided": done.decided,
         "remarks": [remark for remark in done.remarks if remark not in claims],
         "review": shlex.join(["subsvms", "review", folder]),
-        "apply": shlex.join(["subsvms", "apply", folder, *output, "--force"]),
+        "apply": shlex.join(["subsvms", "apply", folder, *options, "--force"]),
     }
 
 

@@ -112,7 +112,7 @@ def place_audit(page: str, audit: Mapping[str, Any] | None) -> str | None:
 
 
 def place_final(page: str, final: Mapping[str, Any] | None) -> str | None:
-    """Return a report that says which table to use after people decided, or without that.
+    """Return a report that says which table to use after `subsvms apply`, or without that.
 
     What the run said about its own table is then marked as such, and its advice is hidden.
 
@@ -121,8 +121,8 @@ def place_final(page: str, final: Mapping[str, Any] | None) -> str | None:
     page : str
         As `render_report` or these functions returned it.
     final : mapping or None
-        "file", "title", "before", "changed", "words", "remarks", "review" and "apply". No text in it is
-        trusted.
+        "file", "title", "before", "changed", "words", "remarks", "review" and "apply"; "decided", whether
+        people decided or answered anything. No text in it is trusted.
 
     Returns
     -------

@@ -79,8 +79,15 @@ class Applied:
     n_dropped: int = 0
 
     @property
+    def decided(self) -> bool:
+        """Whether people decided or answered anything that is in the table."""
+        return bool(self.n_decided or self.n_answered or self.n_unseen or self.n_dropped)
+
+    @property
     def sources(self) -> str:
         """Where the labels come from, as far as people and audits gave them."""
+        if not self.decided:
+            return "nobody has decided on a row"
         parts = []
         if self.n_decided or not (self.n_answered or self.n_unseen):
             parts.append(f"{format_count(self.n_decided, 'row was', 'rows were')} decided by people")
@@ -105,7 +112,8 @@ class Applied:
         rest = " and ".join([followed] * (self.n_followed > 0) + [kept] * (self.n_kept > 0))
         dropped = format_count(self.n_dropped, "row is left out.", "rows are left out.")
         out = f" {dropped}" * (self.n_dropped > 0)
-        return f"{self.changed}: {self.sources}.{rest and f' Of the other issues, {rest}.'}{out}"
+        others = "other issues" if self.decided else "issues"
+        return f"{self.changed}: {self.sources}.{rest and f' Of the {others}, {rest}.'}{out}"
 
     def __str__(self) -> str:
         return " ".join([self.words, f"The table is in {self.path}.", *self.remarks])
