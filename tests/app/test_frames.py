@@ -141,6 +141,42 @@ def test_an_array_of_features_is_what_the_file_of_features_is(tmp_path, kind):
         assert (place / name).read_bytes() == (tmp_path / "again.subsvms" / name).read_bytes()
 
 
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas], ids=["pandas", "polars"])
+def test_the_frame_has_the_carriers_of_the_report(tmp_path, library):
+    table = FRAME.set_axis([f"loan {i}" for i in range(len(FRAME))], axis=0)
+    found = correct_table(library(table), "default")
+    frame = found.to_frame(carriers=True)
+    folder = found.origin.write_folder(found, tmp_path / "loans.subsvms")
+    issues = pd.read_parquet(folder / "issues.parquet").set_index("row")
+    names = list(table.index) if library is pd.DataFrame else list(range(len(table)))
+    flips, carriers, carried = (list(frame[name]) for name in ("flips", "carriers", "carried"))
+    for row in range(len(table)):
+        agreed = row + 1 in issues.index and not np.isnan(issues.loc[row + 1, "flips"])
+        if not agreed:
+            assert np.isnan(flips[row]) and len(carriers[row]) == len(carried[row]) == 0
+            continue
+        listed = issues.loc[row + 1]
+        assert flips[row] == listed["flips"]
+        assert list(carriers[row]) == [names[number - 1] for number in listed["carriers"]]
+        np.testing.assert_allclose(list(carried[row]), listed["carried"], atol=1e-4)
+    assert np.sum(~np.isnan(flips)) > 10 and "carriers" not in found.to_frame()
+
+
+def test_without_a_flagged_label_there_are_no_carriers(correction):
+    none = replace(correction.judgement, flagged=np.zeros(len(FRAME), dtype=bool))
+    frame = replace(correction, judgement=none).to_frame(carriers=True)
+    assert frame["flips"].isna().all() and not frame["carriers"].map(len).any()
+
+
+def test_where_carriers_cannot_be_found_it_is_said(correction, monkeypatch):
+    plain = correct_labels(FRAME[["rooms"]], FRAME["default"], random_state=0)
+    with pytest.raises(InputError, match=r"^There is no table to look for carriers in: correct_table keeps"):
+        plain.to_frame(carriers=True)
+    monkeypatch.setattr("subsvms.app.runs.carriers.MOST_LABELS", 399)
+    with pytest.raises(InputError, match=r"^Carriers are looked for in tables of up to 20,000 labels"):
+        correction.to_frame(carriers=True)
+
+
 def test_missing_and_verified_labels():
     frame = FRAME.copy()
     frame["default"] = (frame["default"] == "yes").astype("Int64")

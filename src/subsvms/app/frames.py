@@ -23,6 +23,7 @@ from scipy import sparse
 from subsvms._callers import find_stacklevel
 from subsvms._labels import check_verified
 from subsvms.app.review.background import Review
+from subsvms.app.runs.carriers import MOST_LABELS, Carriers, find_carriers
 from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
@@ -40,7 +41,7 @@ from subsvms.app.tables.frames import read_frame
 from subsvms.app.tables.labels import as_array
 from subsvms.correction._frames import find_style
 from subsvms.correction._result import Correction
-from subsvms.exceptions import LabelNoiseWarning, TableError
+from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
 
 FOLDER = "frame.subsvms"  # in a temporary folder
 
@@ -227,6 +228,19 @@ class FrameRun:
         """Return the values of some rows as text, column by column."""
         taken = self.run.table.columns.take(rows)
         return {name: list(map(_as_cell, list_values(taken[name]))) for name in choose_columns(self.run)}
+
+    def find_carriers(self, correction: Correction, rows: np.ndarray) -> Carriers:
+        """Return what carries the suggestions for some rows, as the report has it."""
+        found = find_carriers(
+            correction, self.run.features.X, rows, random_state=self.run.options.random_state,
+            n_jobs=self.run.model.n_jobs,
+        )  # fmt: skip
+        if found is None:
+            raise InputError(
+                f"Carriers are looked for in tables of up to {MOST_LABELS:,} labels: use certify of "
+                "subsvms.certificates for a few rows of a larger one."
+            )
+        return found
 
     def write_report(self, correction: Correction, path: str | os.PathLike) -> Path:
         """Write the page of `subsvms correct` about a correction of this frame."""

@@ -49,6 +49,9 @@ class Origin(Protocol):
     def show_rows(self, rows: np.ndarray) -> dict[str, list[str]]:
         """Return the values of some rows as text, column by column."""
 
+    def find_carriers(self, correction: "Correction", rows: np.ndarray) -> Any:
+        """Return what carries the suggestions for some rows: `flips`, `rows` and `weights`."""
+
     def write_report(self, correction: "Correction", path: str | os.PathLike) -> Any:
         """Write report.html."""
 
@@ -361,7 +364,7 @@ class Correction:
         facts = zip(*(column.tolist() for column in columns), strict=True)
         return [format_reason(self.settings, names, self.judge, *row) for row in facts]
 
-    def to_frame(self, *, witnesses: bool = False) -> Any:
+    def to_frame(self, *, witnesses: bool = False, carriers: bool = False) -> Any:
         """Return a data frame with a line for each row: pandas with the user's index, or polars with numbers.
 
         Parameters
@@ -369,6 +372,11 @@ class Correction:
         witnesses : bool, default=False
             Whether to add the columns `supporting` and `opposing`: for a flagged row the nearest unsuspicious
             rows with the suggested label, and with the given one.
+        carriers : bool, default=False
+            Whether to add the columns `flips`, `carriers` and `carried`, after `correct_table`: for a flagged
+            row with whose suggestion a second judge, a linear committee, agrees, how many labels would have
+            to be wrong for its verdict to turn; the five rows whose labels weigh most; and the share of the
+            lead that each of them carries. They are those of the report, and computed for each frame.
 
         Returns
         -------
@@ -396,6 +404,8 @@ class Correction:
             del columns["withstands"]
         if witnesses:
             columns |= self._witness_columns()
+        if carriers:
+            columns |= self._carrier_columns()
         return build_frame(columns, self.style)
 
     def _repr_html_(self) -> str:
@@ -465,3 +475,16 @@ class Correction:
                 lists[row] = name_rows(self.style, found)
             columns[name] = lists
         return columns
+
+    def _carrier_columns(self):
+        flagged = np.flatnonzero(self.flagged)
+        found = self._need_origin("look for carriers in").find_carriers(self, flagged)
+        flips = np.full(len(self), np.nan)
+        flips[flagged] = np.where(found.flips > 0, found.flips, np.nan)
+        carriers: list[list] = [[] for _ in range(len(self))]
+        carried: list[list[float]] = [[] for _ in range(len(self))]
+        for row, rows, weights in zip(flagged, found.rows, found.weights, strict=True):
+            known = rows >= 0
+            carriers[row] = name_rows(self.style, rows[known].tolist())
+            carried[row] = weights[known].tolist()
+        return {"flips": flips, "carriers": carriers, "carried": carried}
