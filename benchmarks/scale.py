@@ -3,15 +3,15 @@
     python benchmarks/scale.py rows                        # ten minutes on two cores, 2 GB of disk
     python benchmarks/scale.py pool --data-dir FOLDER      # about half an hour
     python benchmarks/scale.py cost                        # three minutes
-    python benchmarks/scale.py rows --again --least 10000000 --folder FOLDER   # the largest table once more
+    python benchmarks/scale.py rows --again --least 10000000 --beside PYTHON   # the largest table once more
 
 `rows` makes tables of 20 columns with a tenth of the labels wrong and runs the command line on them, each in
 a new process, whose time, CPU time and peak memory are recorded. CPU time, of the process and of those that
-it starts, says what a run costs while other programs use the machine as well. With `--again` cases that an
-earlier version measured are measured again, and its seconds are kept beside the new ones. `pool` corrects the
-tables of benchmarks/quality.py, and larger synthetic ones, once in memory and once for each size of the pool;
-finished runs are not repeated. `cost` compares the time that votes should take with the time they took, for
-several tables and ensembles.
+it starts, says what a run costs while other programs use the machine as well. With `--again` cases are
+measured again, and with `--beside` also by the Python of an earlier version. `pool` corrects the tables of
+benchmarks/quality.py, and larger synthetic ones, once in memory and once for each size of the pool; finished
+runs are not repeated. `cost` compares the time that votes should take with the time they took, for several
+tables and ensembles.
 Results go to benchmarks/results/scale.json, scale_cost.json, scale_pool.csv and scale.md.
 """
 
@@ -95,13 +95,13 @@ def write_rows(n_rows, path, seed=0, n_columns=N_COLUMNS):
     file.close()
 
 
-def measure(path, place, arguments):
+def measure(path, place, arguments, python=sys.executable):
     """Return seconds, peak memory of the process and its children, and wrong labels, of one run.
 
     A folder that is there already is replaced: a run that was stopped must not be continued, or its time
     would be that of the remainder.
     """
-    command = [sys.executable, "-m", "subsvms", "correct", str(path), "--label", "y", "--exclude", "true",
+    command = [python, "-m", "subsvms", "correct", str(path), "--label", "y", "--exclude", "true",
                "--output", str(place), "--force", "--json", "--quiet", *arguments]  # fmt: skip
     if "--engine" not in arguments:
         command += ["--engine", "local"]
@@ -125,7 +125,7 @@ def measure(path, place, arguments):
     }  # fmt: skip
 
 
-def bench_rows(rows, folder, *, long, again):
+def bench_rows(rows, folder, *, long, again, beside=None):
     """Run the command line on tables of more and more rows; finished runs are not repeated."""
     target = RESULTS / "scale.json"
     found = json.loads(target.read_text()) if target.exists() else {"lines": []}
@@ -134,8 +134,7 @@ def bench_rows(rows, folder, *, long, again):
     for n_rows in rows:
         path = folder / f"{n_rows}.parquet"
         for name in CASES:
-            before = lines.get((n_rows, name))
-            measured = before is not None and ("CPU seconds" in before or not again)
+            measured = (n_rows, name) in lines and not again
             unasked = n_rows != 1_000_000 and name not in EVERYWHERE
             too_long = n_rows == LONG[0] and name in LONG[1] and not long
             if measured or unasked or too_long:
@@ -143,9 +142,10 @@ def bench_rows(rows, folder, *, long, again):
             if not path.exists():
                 write_rows(n_rows, path.with_suffix(".part"))
                 path.with_suffix(".part").rename(path)
-            line = {"rows": n_rows, "case": name} | measure(path, folder / f"{name}.out", name.split())
-            if before is not None:
-                line["seconds before"] = before["seconds"]
+            place, arguments = folder / f"{name}.out", name.split()
+            line = {"rows": n_rows, "case": name} | measure(path, place, arguments)
+            if beside:
+                line["seconds before"] = measure(path, place, arguments, beside)["seconds"]
             print(line, flush=True)
             lines[n_rows, name] = line
             found["lines"] = sorted(
@@ -310,7 +310,7 @@ def write_tables():
             "",
             f"{found['machine']['cores']} cores, 20 columns; by default 1000 SVMs and a pool of 20,000.",
             "Seconds are of the whole process, reading and writing included. Lines with CPU seconds are new;",
-            "`before` has the seconds of the version that measured the other lines.",
+            "the others are of an earlier version, on another machine. `before` has its seconds on this one.",
             "",
             "| rows | | seconds | judging | CPU seconds | before | peak MiB | wrong given | wrong left |",
             "|---|---|---|---|---|---|---|---|---|",
@@ -386,13 +386,14 @@ def main():
     parser.add_argument("--least", type=int, default=ROWS[0], help="rows of the smallest table")
     parser.add_argument("--most", type=int, default=ROWS[-1], help="rows of the largest table")
     parser.add_argument("--long", action="store_true", help="also 1000 SVMs on ten million rows")
-    parser.add_argument("--again", action="store_true", help="also what an earlier version measured")
+    parser.add_argument("--again", action="store_true", help="also what was measured before")
+    parser.add_argument("--beside", help="the Python of an environment with an earlier version")
     parser.add_argument("--folder", type=Path, help="where tables stay, so that a stopped benchmark goes on")
     args = parser.parse_args()
     if args.what == "rows":
         rows = [rows for rows in ROWS if args.least <= rows <= args.most]
         with nullcontext(args.folder) if args.folder else tempfile.TemporaryDirectory() as folder:
-            bench_rows(rows, Path(folder), long=args.long, again=args.again)
+            bench_rows(rows, Path(folder), long=args.long, again=args.again, beside=args.beside)
     elif args.what == "cost":
         bench_cost()
     elif args.what == "pool":
