@@ -3,7 +3,8 @@
 SVMs are trained on a pool of rows with 20 numbers, on subsets as large as a table of a hundred million rows
 asks for. They vote on made rows: on all of them on the GPU, on the first ones on the cores as well. Rows are
 made in blocks, and only the votes are timed, with the check of the rows and the copies to the GPU and back.
-The same SVMs then vote in single precision, where the model chose double, to see whether that was needed.
+The same SVMs then vote in single precision, where the model chose double, to see whether that was needed:
+on as many rows as the cores, with two threads and without the check.
 
     python -m benchmarks.gpu --rows 100000000 --compare 1000000       # an hour on two cores for the second
 """
@@ -143,8 +144,8 @@ def as_markdown(found):
     single = found["single"]
     lines += [
         "",
-        f"Rows on which any vote or value differs in any bit: {found['differing_rows']:,}. No row is "
-        "voted on twice.",
+        f"Rows on which any vote or value differs in any bit: {found['differing_rows']:,}. The CPU "
+        "need not vote again on any row.",
         "",
         f"In single precision the same SVMs would vote on {single['rows_a_second']:,} rows a second; of "
         f"{single['rows']:,} rows {single['rows_with_other_votes']:,} would get other votes, and "

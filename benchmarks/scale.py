@@ -386,7 +386,7 @@ def main():
     parser.add_argument("--least", type=int, default=ROWS[0], help="rows of the smallest table")
     parser.add_argument("--most", type=int, default=ROWS[-1], help="rows of the largest table")
     parser.add_argument("--long", action="store_true", help="also 1000 SVMs on ten million rows")
-    parser.add_argument("--again", action="store_true", help="also what was measured before")
+    parser.add_argument("--again", action="store_true", help="measure finished cases again")
     parser.add_argument("--beside", help="the Python of an environment with an earlier version")
     parser.add_argument("--folder", type=Path, help="where tables stay, so that a stopped benchmark goes on")
     args = parser.parse_args()

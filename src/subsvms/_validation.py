@@ -117,6 +117,8 @@ def check_finite(X: Table, names: Any = None, n_jobs: int = 1) -> None:
     """Raise an error that says where the first NaN or infinity is, if there is one."""
     values = X.data if sparse.issparse(X) else X
     suspicious = []
+    if not isinstance(values, np.ndarray):  # on a GPU, whose current device is another one in other threads
+        n_jobs = 1
 
     def add_up(first, last):
         with np.errstate(over="ignore", invalid="ignore"):

@@ -47,6 +47,7 @@ template <class... Args>
 void launch(void (*kernel)(Args...), Index grid, unsigned n_threads, void **args) {
     for (unsigned y = 0; y < grid.y; y++) {
         for (unsigned x = 0; x < grid.x; x++) {
+            memset(on_chip, 0xff, sizeof on_chip);  // not numbers
             std::barrier<> all(n_threads);
             gate = &all;
             warp_gates.clear();

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from subsvms.ensemble import _device
-from subsvms.ensemble._device import SOURCE
+from subsvms.ensemble._gpu import SOURCE
 
 COMPILER = shutil.which("g++")
 RUN = """
@@ -26,7 +26,7 @@ extern "C" void run(const char *name, unsigned x, unsigned y, unsigned n_threads
 class EmulatedGPU:
     """Has the methods of `subsvms.ensemble._device.GPU`."""
 
-    shared_bytes, free_bytes = 2**14, 2**30
+    shared_bytes, free_bytes = 48 * 128, 2**30  # a ring of three parts of 16 lines
     failures = (RuntimeError, MemoryError)
 
     def __init__(self, folder):
@@ -43,6 +43,9 @@ class EmulatedGPU:
     def computing(self):
         return nullcontext()
 
+    def wait(self):
+        pass
+
     def holds(self, array):
         return np.may_share_memory(array, self.adopted)
 
@@ -53,7 +56,7 @@ class EmulatedGPU:
         return np.zeros(shape, dtype)
 
     def empty(self, shape, dtype):
-        return np.full(shape, 77, dtype)
+        return np.full(shape, np.nan, dtype)
 
     def fetch(self, array):
         self.n_fetched += 1
@@ -91,7 +94,7 @@ class EmulatedGPU:
 def emulate(monkeypatch, gpu):
     """Let SVMs vote on an emulated GPU where "cuda" is asked for."""
     replaced = {
-        "GPU": lambda _: gpu, "WARPS": 2, "find_own_gpu": lambda _: 0, "has_gpu": lambda: True,
+        "GPU": lambda _: gpu, "WARPS": 5, "find_own_gpu": lambda _: 0, "has_gpu": lambda: True,
         "require_extra": lambda *_: None,
     }  # fmt: skip
     for name, value in replaced.items():

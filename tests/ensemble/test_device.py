@@ -51,7 +51,9 @@ def assert_same(votes, others):
         {"n_classes": 4},
         {"C": 1e9, "shift": 3.0},  # votes in double precision
         {"subsample_size": 30, "n_features": 11},
-        {"n_features": 70},  # more than fit in registers
+        {"n_features": 70},
+        {"kernel": "linear", "C": 1e9, "shift": 3.0},
+        {"n_estimators": 350, "subsample_size": 10},  # more SVMs than one block of threads takes
     ],
 )
 def test_training_and_new_rows_get_the_bits_of_the_cpu(gpu, options, seed):
@@ -60,7 +62,7 @@ def test_training_and_new_rows_get_the_bits_of_the_cpu(gpu, options, seed):
     X, new = (options.get("shift", 0.0) + rows for rows in (X, make_table(seed + 1000, **shape)[0]))
     own = {name: value for name, value in options.items() if name not in {*shape, "shift"}}
     cpu, gpu = (
-        SubSVMClassifier(n_estimators=7, random_state=seed, device=device, **own).fit(X, y)
+        SubSVMClassifier(random_state=seed, device=device, **{"n_estimators": 7} | own).fit(X, y)
         for device in ("cpu", "cuda")
     )
     assert_same(cpu.oob_votes_, gpu.oob_votes_)
@@ -192,3 +194,15 @@ def test_kernels_and_tables_that_a_gpu_does_not_vote_on_are_named():
     voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
     assert explain_refusal(voters, sparse.csr_array(X)) == "a sparse table is voted on by the CPU"
     assert find_device("auto", voters, sparse.csr_array(X)) is None
+
+
+def test_too_many_svms_stay_on_the_cpu(monkeypatch):
+    X, y = make_table(0)
+    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    assert explain_refusal(voters, X) is None
+    monkeypatch.setattr(device_module, "MOST_BYTES", 2**6)
+    monkeypatch.setattr(device_module, "has_gpu", lambda: True)
+    monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
+    assert find_device("auto", voters, X) is None
+    with pytest.raises(InputError, match="too many SVMs for a GPU; device='cpu' gives the same result"):
+        find_device("cuda", voters, X)

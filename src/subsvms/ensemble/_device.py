@@ -7,11 +7,6 @@ block is as large as the memory of the GPU allows; if that turns out to be too m
 import re
 import sys
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from queue import SimpleQueue
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,16 +15,16 @@ from scipy import sparse
 from subsvms._extras import require_extra
 from subsvms._typing import Table
 from subsvms.ensemble._device_lists import LINE_BYTES, SVMS, cut_lists, expand_rows
+from subsvms.ensemble._gpu import GPU, explain_failure
 from subsvms.ensemble._rows import HUGE, LINEAR, LN_2, RBF
 from subsvms.exceptions import DeviceError, InputError
 
 WARPS = 16  # of a block of threads
 MAX_SETS = 64 // SVMS  # of a warp, whose values stay in registers
-SHARED_BYTES = 227 * 2**10  # of kernel values on the chip, at most
 THREADS = 128  # of a block in the kernels with a thread for each row
 BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
+MOST_BYTES = 2**31  # of the lists of SVMs, as far as they can be counted: vote.cu has 32 bits for twice that
 FREE_SHARE = 0.2  # of the free memory that a block may take
-SOURCE = Path(__file__).parent / "_compiled" / "vote.cu"
 
 
 def find_device(device: str, voters: Any, X: Table) -> int | None:
@@ -72,6 +67,11 @@ def explain_refusal(voters: Any, X: Table) -> str | None:
     """Return why SVMs cannot vote on a table on a GPU; None if they can."""
     if voters.kernel.kind not in (RBF, LINEAR):
         return "on a GPU the kernel must be 'rbf' or 'linear'"
+    lists, itemsize = voters.lists, voters.intercept.itemsize
+    n_sets, n_steps = -(-len(voters.intercept) // SVMS), -(-lists.n_columns // (16 * WARPS))
+    padding = n_sets * n_steps * SVMS * (2 * itemsize + 8)
+    if padding + len(lists.value) * (itemsize + 4) >= MOST_BYTES:
+        return "there are too many SVMs for a GPU"
     return "a sparse table is voted on by the CPU" if sparse.issparse(X) else None
 
 
@@ -132,18 +132,14 @@ class GPUBooth:
             len(voters.order),
         )
         self.n_lines, self.n_terms = (voters.rows or voters.lists).n_columns, voters.lists.n_columns
-        self.block_rows = LINE_BYTES // self.real.itemsize
-        self.slots = min(-(-self.n_svms // (SVMS * WARPS)), MAX_SETS)
-        self.n_groups = -(-self.n_svms // (SVMS * WARPS * self.slots))
-        n_lines = gpu.shared_bytes // LINE_BYTES
-        self.part = min(n_lines // 3 // 16, WARPS) * 16
-        self.n_parts = n_lines // self.part
+        self.tile_rows = LINE_BYTES // self.real.itemsize
+        self.n_sets = min(-(-self.n_svms // (SVMS * WARPS)), MAX_SETS)
+        self.n_blocks = -(-self.n_svms // (SVMS * WARPS * self.n_sets))
+        ring_lines = gpu.shared_bytes // LINE_BYTES
+        self.part = min(ring_lines // 3 // 16, WARPS) * 16
+        self.n_parts = ring_lines // self.part
         self.n_vectors = -(-self.n_terms // self.part) * self.part
-        lists = cut_lists(voters.lists, self.part, self.n_parts, self.n_groups * WARPS, self.slots)
-        if lists.terms.nbytes >= 2**32:  # vote.cu counts bytes in 32 bits
-            raise DeviceError(
-                "These SVMs are too many for a GPU: use device='cpu', which gives the same result."
-            )
+        lists = cut_lists(voters.lists, self.part, self.n_parts, self.n_blocks * WARPS, self.n_sets)
         self.starts, self.terms = gpu.send(lists.starts), gpu.send(lists.terms.view(np.uint8))
         self.intercept = gpu.send(voters.intercept)
         self.pairs, self.order = (gpu.send(part.astype(np.int32)) for part in (voters.pairs, voters.order))
@@ -152,6 +148,7 @@ class GPUBooth:
         if voters.rows is not None:
             self.vectors = gpu.send(expand_rows(voters.rows, self.n_vectors))
             self.norms = gpu.send(np.pad(voters.rows.norm, (0, self.n_vectors - self.n_terms)))
+        gpu.wait()
 
     def find_kernel(self, name: str, dtype: np.dtype) -> Any:
         """Return a compiled function, for rows of this type."""
@@ -159,7 +156,7 @@ class GPUBooth:
             names = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
             self.kernels[dtype] = self.gpu.compile(
                 REAL=names[self.real], INPUT=names[dtype], IS_RBF=int(self.kernel.kind == RBF),
-                PART=self.part, PARTS=self.n_parts, WARPS=WARPS, SVMS=SVMS, SLOTS=self.slots,
+                PART=self.part, PARTS=self.n_parts, WARPS=WARPS, SVMS=SVMS, SETS=self.n_sets,
                 CLASSES=self.n_classes,
             )  # fmt: skip
         return self.kernels[dtype](name)
@@ -214,7 +211,7 @@ class GPUBooth:
     def compute_values(self, X: Any, lines: Any) -> Any:
         """Return the decision values of all SVMs on rows on the GPU, (n_svms, n_rows or a few more)."""
         kind = np.dtype(X.dtype)
-        pitch, n_lines = -(-len(X) // self.block_rows) * self.block_rows, -(-self.n_lines // 4) * 4
+        pitch, n_lines = -(-len(X) // self.tile_rows) * self.tile_rows, -(-self.n_lines // 4) * 4
         table, norms = self.gpu.zeros((n_lines, pitch), self.real), self.gpu.zeros(pitch, self.real)
         values = self.gpu.empty((self.n_svms, pitch), self.real)
         self.find_kernel("load", kind)(
@@ -223,7 +220,7 @@ class GPUBooth:
              np.int32(pitch), np.int32(n_lines), np.float64(HUGE), table, norms),
         )  # fmt: skip
         self.find_kernel("decide", kind)(
-            (pitch // self.block_rows, self.n_groups), (32 * WARPS,),
+            (pitch // self.tile_rows, self.n_blocks), (32 * WARPS,),
             (table, norms, np.int32(pitch), np.int32(n_lines), self.vectors, self.norms, self.rate,
              np.int32(self.n_vectors), self.starts, self.terms, self.intercept,
              np.int32(self.n_svms), values),
@@ -261,114 +258,6 @@ class GPUBooth:
         """Copy a block's ballots to their place in the table of votes."""
         for part, whole in zip(ballots, votes.arrays.values(), strict=True):
             whole[first:last] = fetch(part).T
-
-
-def explain_failure(error: Exception) -> DeviceError:
-    """Return what CUDA says, as one sentence."""
-    reason = str(error).strip().split("\n")[0]
-    return DeviceError(f"The GPU failed ({reason}); device='cpu' gives the same result.")
-
-
-class GPU:
-    """A GPU, through CuPy.
-
-    Two threads at most have a block on it: one is copied while the other is voted on.
-
-    Parameters
-    ----------
-    number : int
-    """
-
-    def __init__(self, number: int):
-        import cupy
-
-        self.cupy, self.device = cupy, cupy.cuda.Device(number)
-        self.failures = (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError, MemoryError)
-        self.streams: SimpleQueue = SimpleQueue()  # memory is used again in the stream that it was taken in
-        self.lock = Lock()
-        try:
-            self.shared_bytes = min(self.device.attributes["MaxSharedMemoryPerBlockOptin"], SHARED_BYTES)
-            with self.device:
-                self.stream = cupy.cuda.Stream(non_blocking=True)  # in which all blocks are computed
-                for _ in range(2):
-                    self.streams.put(cupy.cuda.Stream(non_blocking=True))
-        except self.failures as error:
-            raise explain_failure(error) from error
-
-    @contextmanager
-    def working(self) -> Iterator[None]:
-        """Make it the current one, with a stream for this thread alone; wait for one."""
-        stream = self.streams.get()
-        try:
-            with self.device:
-                self.cupy.cuda.get_current_stream().synchronize()  # it fills what is there already
-                with stream:
-                    yield
-                    stream.synchronize()
-        finally:
-            self.streams.put(stream)
-
-    @contextmanager
-    def computing(self) -> Iterator[None]:
-        """Compute after the last block, and wait for the result.
-
-        Side by side, the SVMs of one block would keep the votes on the other from being counted. A thread
-        that asked for a copy of a result before it is there would keep the other from sending rows.
-        """
-        sent = self.cupy.cuda.get_current_stream().record()
-        with self.lock, self.stream:
-            self.stream.wait_event(sent)
-            yield
-            finished = self.stream.record()
-        finished.synchronize()
-
-    @property
-    def free_bytes(self) -> int:
-        """Free memory, with what CuPy keeps for later."""
-        with self.device:
-            return self.device.mem_info[0] + self.cupy.get_default_memory_pool().free_bytes()
-
-    def holds(self, array: Any) -> bool:
-        """Return whether an array is in the memory of a GPU."""
-        return isinstance(array, self.cupy.ndarray)
-
-    def send(self, array: Any) -> Any:
-        """Copy an array to the GPU, if it is not there."""
-        with self.device:
-            if self.holds(array):
-                return self.cupy.ascontiguousarray(array)
-            return self.cupy.asarray(np.ascontiguousarray(array))
-
-    def zeros(self, shape: Any, dtype: Any) -> Any:
-        """Return an array of zeros on the GPU."""
-        with self.device:
-            return self.cupy.zeros(shape, dtype)
-
-    def empty(self, shape: Any, dtype: Any) -> Any:
-        """Return an array on the GPU that is yet to be filled."""
-        with self.device:
-            return self.cupy.empty(shape, dtype)
-
-    def fetch(self, array: Any) -> np.ndarray:
-        """Copy an array from the GPU."""
-        return self.cupy.asnumpy(array)
-
-    def compile(self, **numbers: Any) -> Any:
-        """Return a function that finds a compiled kernel by name, for these definitions."""
-        options = ("--fmad=false", *(f"-D{name}={value}" for name, value in numbers.items()))
-        module = self.cupy.RawModule(code=SOURCE.read_text(encoding="utf-8"), options=options)
-        decide = module.get_function("decide")
-        decide.max_dynamic_shared_size_bytes = self.shared_bytes
-        return lambda name: decide if name == "decide" else module.get_function(name)
-
-    def is_out_of_memory(self, error: Exception) -> bool:
-        """Return whether it failed for want of memory."""
-        return isinstance(error, MemoryError) or "MemoryAllocation" in str(error)
-
-    def forget(self) -> None:
-        """Give back the memory that CuPy keeps for later."""
-        with self.device:
-            self.cupy.get_default_memory_pool().free_all_blocks()
 
 
 _booths: dict[tuple[int, int], GPUBooth] = {}  # by the identity of the weights, as long as they exist

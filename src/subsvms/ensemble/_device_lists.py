@@ -27,12 +27,12 @@ class Lists(NamedTuple):
 
 
 def schedule(counts: np.ndarray, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return how many terms of each list are added in each step, and how many pairs each set is given.
+    """Return how many terms of each list are added in each step, and how many rounds each set is given.
 
     In step k the lines of the parts k + 2 - n_parts to k can be read. The lists of a set are added up side by
-    side, a pair of terms of each at a time: as often as the one needs that has the most terms in lines about
-    to be replaced, and once at least. Needs of coming steps are spread evenly over the steps before, so
-    that all warps have about as much to do in each step.
+    side, in rounds, two terms of each in a round. The list with the most terms in lines about to be replaced
+    decides how many rounds the set is given in a step, at least one. Needs of coming steps are spread evenly
+    over the steps before, so that all warps have about as much to do in each step.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ def schedule(counts: np.ndarray, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     taken : ndarray of int of shape (n_steps, n_sets, n_lists)
-    pairs : ndarray of int of shape (n_steps, n_sets)
+    rounds : ndarray of int of shape (n_steps, n_sets)
 
     Examples
     --------
     >>> counts = np.array([[[4, 1]], [[0, 3]], [[0, 0]]])
-    >>> taken, pairs = schedule(counts, n_parts=3)
-    >>> taken[:, 0].tolist(), pairs[:, 0].tolist()
+    >>> taken, rounds = schedule(counts, n_parts=3)
+    >>> taken[:, 0].tolist(), rounds[:, 0].tolist()
     ([[2, 1], [2, 2], [0, 1]], [1, 1, 1])
     """
     arrived, n_steps = np.cumsum(counts, axis=0), len(counts)
@@ -58,19 +58,19 @@ def schedule(counts: np.ndarray, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
     due = np.concatenate([np.zeros_like(counts[:slack]), arrived[: n_steps - slack]])
     due[-1] = arrived[-1]  # what must have been added at the end of a step
     added = np.zeros_like(counts[0])
-    taken, pairs = np.zeros_like(counts), np.zeros(counts.shape[:2], dtype=counts.dtype)
+    taken, rounds = np.zeros_like(counts), np.zeros(counts.shape[:2], dtype=counts.dtype)
     for step in range(n_steps):
         for ahead, coming in enumerate(due[step : step + n_parts + 1]):
             needed = (-(-(coming - added) // 2)).max(axis=1)
-            pairs[step] = np.maximum(pairs[step], (2 * needed + ahead) // (2 * ahead + 2))  # rounded
+            rounds[step] = np.maximum(rounds[step], (2 * needed + ahead) // (2 * ahead + 2))  # to the nearest
         there = arrived[step] - added
-        pairs[step] = np.clip(pairs[step], 1, np.maximum((-(-there // 2)).max(axis=1), 1))
-        taken[step] = np.minimum(there, 2 * pairs[step][:, None])
+        rounds[step] = np.clip(rounds[step], 1, np.maximum((-(-there // 2)).max(axis=1), 1))
+        taken[step] = np.minimum(there, 2 * rounds[step][:, None])
         added += taken[step]
-    return taken, pairs
+    return taken, rounds
 
 
-def cut_lists(lists: Rows, part: int, n_parts: int, n_warps: int, n_slots: int) -> Lists:
+def cut_lists(lists: Rows, part: int, n_parts: int, n_warps: int, n_sets: int) -> Lists:
     """Return lists in the order in which they are read; those of SVMs beyond the last one are empty.
 
     Parameters
@@ -82,38 +82,41 @@ def cut_lists(lists: Rows, part: int, n_parts: int, n_warps: int, n_slots: int) 
         Parts in the ring.
     n_warps : int
         Of all blocks of threads that vote on a row.
-    n_slots : int
-        Sets of SVMs of a warp.
+    n_sets : int
+        Of a warp.
 
     Examples
     --------
     >>> from scipy import sparse
     >>> from subsvms.ensemble._rows import gather_rows
     >>> lists = gather_rows(sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])), [0, 1])
-    >>> starts, terms = cut_lists(lists, part=2, n_parts=3, n_warps=1, n_slots=1)
+    >>> starts, terms = cut_lists(lists, part=2, n_parts=3, n_warps=1, n_sets=1)
     >>> terms["weight"][:2, :2].tolist(), terms["place"][:2, :2].tolist()
-    ([[[1.0, 2.0], [0.0, 0.0]], [[0.0, 0.0], [3.0, 0.0]]], [[[1, 128], [1, 0]], [[1, 0], [257, 0]]])
+    ([[[1.0, 2.0], [0.0, 0.0]], [[0.0, 0.0], [3.0, 0.0]]], [[[1, 128], [1, 0]], [[257, 256], [257, 256]]])
     """
     stored = lists.value != 0
     svm = np.repeat(np.arange(len(lists.pointer) - 1), np.diff(lists.pointer))[stored]
     line, weight = lists.column[stored], lists.value[stored]
-    n_steps, n_sets = -(-max(lists.n_columns, 1) // part), n_warps * n_slots
-    n_lists = n_sets * SVMS
+    n_steps, n_all = -(-max(lists.n_columns, 1) // part), n_warps * n_sets  # of all warps
+    n_lists = n_all * SVMS
     counts = np.bincount(line // part * n_lists + svm, minlength=n_steps * n_lists)
-    taken, pairs = schedule(counts.reshape(n_steps, n_sets, SVMS), n_parts)
-    by_warp = pairs.reshape(n_steps, n_warps, n_slots).transpose(1, 0, 2)
+    taken, rounds = schedule(counts.reshape(n_steps, n_all, SVMS), n_parts)
+    by_warp = rounds.reshape(n_steps, n_warps, n_sets).transpose(1, 0, 2)
     ends = np.cumsum(by_warp).reshape(by_warp.shape)
     starts = (ends - by_warp).transpose(1, 0, 2).ravel()
 
     by_list = taken.reshape(n_steps, n_lists).T.ravel()  # the terms of a list follow each other
     step = np.repeat(np.tile(np.arange(n_steps), n_lists), by_list)
     rank = np.arange(len(step)) - np.repeat(np.cumsum(by_list) - by_list, by_list)
-    place = starts[step * n_sets + svm // SVMS] + rank // 2, svm % SVMS, rank % 2
+    target = starts[step * n_all + svm // SVMS] + rank // 2, svm % SVMS, rank % 2
     kinds = [("weight", weight.dtype, (SVMS, 2)), ("place", np.int32, (SVMS, 2))]
     terms = np.zeros(ends[-1, -1, -1] + 1, dtype=kinds)  # one more is read
-    terms["weight"][place], terms["place"][place] = weight, line % (n_parts * part) * LINE_BYTES
+    newest = np.broadcast_to(np.arange(n_steps)[:, None] % n_parts * part, by_warp.shape)
+    padding = np.repeat(newest.ravel(), by_warp.ravel())  # reads a line that nobody replaces
+    terms["place"][:-1] = padding[:, None, None] * LINE_BYTES
+    terms["weight"][target], terms["place"][target] = weight, line % (n_parts * part) * LINE_BYTES
     terms["place"][ends.ravel() - 1, :, 0] |= 1
-    return Lists((starts[:n_sets:n_slots] * terms.itemsize).astype(np.uint32), terms)
+    return Lists((starts[:n_all:n_sets] * terms.itemsize).astype(np.uint32), terms)
 
 
 def expand_rows(rows: Rows, n_vectors: int) -> np.ndarray:

@@ -10,28 +10,28 @@
 //
 // Shared memory holds the newest PARTS parts, in a ring. In step k some warps compute part k + 1, in place of the oldest,
 // while others add terms of the parts k + 2 - PARTS to k; then they change places. The caller has decided which terms are
-// added in which step (_device.schedule).
+// added in which step (_device_lists.schedule).
 //
 // What limits it is reading shared memory, so it is read 16 bytes at a time, and each number of a list serves many rows:
 // 32 / SVMS lanes of a warp hold ROWS rows, and its groups of lanes add up SVMS different SVMs side by side. Their lists are
 // stored together, and padded with zero weights, which change no sum.
 //
 // Defined by the caller: REAL and INPUT (float or double), IS_RBF, PART (training rows, a multiple of 16), PARTS, WARPS, SVMS
-// (8, 16 or 32), SLOTS (SVMs of a group of lanes), CLASSES.
+// (8, 16 or 32: a set), SETS (of a warp), CLASSES.
 
-#define OWN (16 / (int)sizeof(REAL))  // rows in 16 bytes
-#define ROWS (8 * OWN)
+#define PER_PIECE (16 / (int)sizeof(REAL))  // rows in 16 bytes
+#define ROWS (8 * PER_PIECE)
 #define PIECES (SVMS / 4)  // pieces of 16 bytes that a lane holds of the 8 of a line
-#define IN_FRAGMENTS (IS_RBF && sizeof(REAL) == 8)
+#define IN_FRAGMENTS (IS_RBF && sizeof(REAL) == 8)  // doubles are stored in the order of a tensor core's operands
 
 #ifndef SHARED
-#define SHARED(type, name) extern __shared__ type name[]
+#define SHARED(type, name) extern __shared__ __align__(16) type name[]
 #endif
 
 struct __align__(16) Four { float at[4]; };
-struct __align__(16) Piece { REAL at[OWN]; };
+struct __align__(16) Piece { REAL at[PER_PIECE]; };
 struct __align__(2 * sizeof(REAL)) Weights { REAL at[2]; };
-struct __align__(8) Places { unsigned at[2]; };  // of lines in the ring, in bytes; the lowest bit marks the end of a list
+struct __align__(8) Places { unsigned at[2]; };  // of lines in the ring, in bytes; bit 0 of the first: last of a set in a step
 
 // Two terms of each of SVMS SVMs, in the order in which a warp reads them.
 struct Terms {
@@ -64,7 +64,7 @@ __device__ inline float fused(float a, float b, float c) { return fmaf(a, b, c);
 __device__ inline double fused(double a, double b, double c) { return fma(a, b, c); }
 
 // Where a number of a row stands in the table: in a line for each feature, or in the order in which `compute` reads doubles.
-__device__ inline long long find_place(int line, int row, int pitch, int n_lines) {
+__device__ inline long long table_index(int line, int row, int pitch, int n_lines) {
     if (!IN_FRAGMENTS) return (long long)line * pitch + row;
     return (((long long)row / 16 * n_lines + line / 4 * 4) * 8 + row % 8 * 4 + line % 4) * 2 + row % 16 / 8;
 }
@@ -78,14 +78,14 @@ extern "C" __global__ void load(const INPUT *X, const int *line, int n_features,
     for (int f = 0; f < n_features; f++) {
         double x = fmin(fmax((double)X[(long long)row * n_features + f], -huge), huge);
         total = fma(x, x, total);
-        if (line[f] >= 0) table[find_place(line[f], row, pitch, n_lines)] = (REAL)x;
+        if (line[f] >= 0) table[table_index(line[f], row, pitch, n_lines)] = (REAL)x;
     }
     norms[row] = (REAL)total;
 }
 
 // Add the products of an 8 x 4 and a 4 x 8 matrix to an 8 x 8 matrix. A lane holds a = A[lane / 4, lane % 4],
 // b = B[lane % 4, lane / 4] and two neighbours in row lane / 4 of the sum. A tensor core adds up doubles as a chain of
-// fused multiply-adds does, in the order of the terms.
+// fused multiply-adds does, in the order of the terms: measured on an H200, and tested wherever there is a GPU.
 __device__ inline void multiply(double (&sum)[2], double a, double b) {
 #if __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
@@ -99,9 +99,9 @@ __device__ inline void multiply(double (&sum)[2], double a, double b) {
 #endif
 }
 
-// Compute a part: its line p is the kernel of training row p with the rows of the block, 16 lines of a warp. `vectors` and
-// `table` have n_lines lines, one for each feature, and of zeros up to a multiple of four; those of doubles are stored as
-// pairs a[0], a[1] of each lane, one multiplication after another.
+// Compute a part: its line p is the kernel of training row p with the rows of the block; each warp computes 16 of them. `vectors`
+// and `table` have a line for each feature, padded with lines of zeros to n_lines, a multiple of four; those of doubles are stored
+// as two operands of each lane, one multiplication after another.
 __device__ inline void compute(double *part, const double *vectors, const double *lengths, int, const double *table,
                                const double *norms, int, int n_lines, double slope, int warp, int lane) {
     int line = 16 * warp + lane / 4, column = lane % 4 * 2;
@@ -120,8 +120,8 @@ __device__ inline void compute(double *part, const double *vectors, const double
         int p = line + i / 2 * 8, row = i % 2 * 8 + column;
         double2 norm = *(const double2 *)(norms + row);
         double *sum = product[i / 2][i % 2], length = lengths[p];
-        double y = slope * fma(-2.0, sum[0], length + norm.x), z = slope * fma(-2.0, sum[1], length + norm.y);
-        *(double2 *)(part + p * 16 + row) = make_double2(power(y), power(z));
+        double first = slope * fma(-2.0, sum[0], length + norm.x), second = slope * fma(-2.0, sum[1], length + norm.y);
+        *(double2 *)(part + p * 16 + row) = make_double2(power(first), power(second));
     }
 }
 
@@ -156,8 +156,8 @@ __device__ inline void copy(REAL *part, const REAL *table, int pitch, int n_line
 }
 
 // Fill values[j, row] with the decision value of SVM j. The table has `pitch` columns, a multiple of ROWS, and `vectors`
-// n_vectors, a multiple of PART. `starts` is where the terms of each warp begin, in bytes; they end with a mark for each step
-// and slot, and one more is read.
+// n_vectors, a multiple of PART. `starts` is where the terms of each warp begin, in bytes: those of its sets in step 0, in step 1,
+// and so on, the last of each set and step with a mark. One more is read.
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     decide(const REAL *table, const REAL *norms, int pitch, int n_lines, const REAL *vectors, const REAL *lengths,
            const REAL *rate, int n_vectors, const unsigned *starts, const char *terms, const REAL *intercept, int n_svms,
@@ -166,16 +166,16 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane * SVMS / 32;
     // Eight lanes read at a time: they read different pieces, of different lines
     unsigned piece = (lane % (32 / SVMS) * PIECES + group % PIECES) * 16;
-    REAL total[SLOTS][PIECES][OWN] = {};
+    REAL total[SETS][PIECES][PER_PIECE] = {};
     unsigned at_weight = starts[blockIdx.y * WARPS + warp] + group * sizeof(Weights);
     unsigned at_place = starts[blockIdx.y * WARPS + warp] + SVMS * sizeof(Weights) + group * sizeof(Places);
     Weights weight = *(const Weights *)(terms + at_weight);
     Places place = *(const Places *)(terms + at_place);
-    for (int step = -1; step < n_vectors / PART; step++) {
+    for (int step = -1; step < n_vectors / PART; step++) {  // step -1 only computes part 0
         __syncthreads();
 #pragma unroll 1
         for (int half = 0; half < 2; half++) {
-            if ((warp / 4 + half) % 2) {
+            if ((warp / 4 + half) % 2) {  // of the warps that share a scheduler, w and w + 4, one computes and one adds
                 int begin = (step + 1) * PART;
                 if (begin == n_vectors || 16 * warp >= PART) continue;
                 REAL *part = ring + (step + 1) % PARTS * PART * ROWS;
@@ -190,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
             }
             if (step < 0) continue;
 #pragma unroll
-            for (int a = 0; a < SLOTS; a++) {
+            for (int a = 0; a < SETS; a++) {
                 bool is_last;
 #pragma unroll 1
                 do {
@@ -207,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
                         for (int h = 0; h < PIECES; h++) {
                             Piece k = *(const Piece *)((const char *)ring + (first ^ h * 16));
 #pragma unroll
-                            for (int r = 0; r < OWN; r++) total[a][h][r] = fused(w.at[i], k.at[r], total[a][h][r]);
+                            for (int r = 0; r < PER_PIECE; r++) total[a][h][r] = fused(w.at[i], k.at[r], total[a][h][r]);
                         }
                     }
                 } while (!is_last);
@@ -215,15 +215,15 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         }
     }
 #pragma unroll
-    for (int a = 0; a < SLOTS; a++) {
-        int j = ((blockIdx.y * WARPS + warp) * SLOTS + a) * SVMS + group;
+    for (int a = 0; a < SETS; a++) {
+        int j = ((blockIdx.y * WARPS + warp) * SETS + a) * SVMS + group;
         if (j >= n_svms) continue;
         char *rows = (char *)(values + (long long)j * pitch + blockIdx.x * ROWS);
 #pragma unroll
         for (int h = 0; h < PIECES; h++) {
             Piece out;
 #pragma unroll
-            for (int r = 0; r < OWN; r++) out.at[r] = total[a][h][r] + intercept[j];
+            for (int r = 0; r < PER_PIECE; r++) out.at[r] = total[a][h][r] + intercept[j];
             *(Piece *)(rows + (piece ^ h * 16)) = out;
         }
     }
