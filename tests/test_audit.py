@@ -208,6 +208,21 @@ def test_each_row_is_asked_once_and_repeats_come_on_top(seed, n_answers, repeat)
     assert len(set(rows)) == n_answers and len(rows) == n_answers + repeat * n_wrong
 
 
+def test_a_repr_has_the_numbers_and_no_rows(seed):
+    ranking, truth = make_suspicious(seed)
+    begun = Audit(ranking)
+    assert repr(begun) == "Audit(0 of 50 answers, 0 overturned, 0 others changed unseen)"
+    assert repr(begun.claim) == "Claim(0 answers, 0 overturned, 0 others changed unseen)"
+    audit = audited(ranking, truth)
+    claim = audit.claim
+    found = (
+        f"{claim.n_overturned} overturned, {len(claim.changed)} others changed unseen, at most "
+        f"{claim.at_most_wrong} of these wrongly with 95% confidence)"
+    )
+    assert str(audit) == f"Audit(50 of 50 answers, {found}" and repr(claim) == f"Claim(50 answers, {found}"
+    assert str(claim).startswith("You checked 50 labels")
+
+
 def test_clean_labels_stay(seed):
     ranking, _ = make_suspicious(seed)
     audit = audited(ranking, ranking.given)

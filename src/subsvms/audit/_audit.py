@@ -24,7 +24,7 @@ import numpy as np
 
 from subsvms._numbers import check_count, check_range
 from subsvms._text import format_value
-from subsvms.audit._claim import Claim, PassedRing, Progress
+from subsvms.audit._claim import Claim, PassedRing, Progress, count_found
 from subsvms.audit._locate import count_pilot, draw_pilot
 from subsvms.audit._model import Features, fit_hits
 from subsvms.audit._ranking import Ranking, as_ranking
@@ -96,6 +96,8 @@ class Audit:
     You checked 50 labels, drawn partly at random; ... of them were wrong. ... others were changed without
     being seen. With 95% confidence fewer labels are wrong now than if only your 50 answers had been
     entered; ...
+    >>> audit
+    Audit(50 of 50 answers, ... overturned, ... others changed unseen, at most ... with 95% confidence)
     """
 
     def __init__(
@@ -130,6 +132,10 @@ class Audit:
         n_pilot = count_pilot(self.n_answers)
         self._queue = draw_pilot(self.ranking, n_pilot, self._rng(0)).tolist()  # rows of this stage
         self._asked = 0  # how many of them have an answer
+
+    def __repr__(self) -> str:
+        claim = self.claim
+        return f"Audit({claim.n_answers} of {self.n_answers} answers, {count_found(claim)})"
 
     # Questions and answers
 

@@ -64,6 +64,9 @@ class Claim:
     being seen. With 95% confidence fewer labels are wrong now than if only your 30 answers had been
     entered; of the 13 checked at random among such labels, 13 were wrong. With 95% confidence at most 11
     of the 37 are wrong.
+    >>> audit.claim
+    Claim(30 answers, 26 overturned, 37 others changed unseen, at most 11 of these wrongly with 95%
+    confidence)
     >>> len(audit.claim.changed), audit.claim.finished
     (37, True)
     """
@@ -81,6 +84,10 @@ class Claim:
         if not self.rings or any(ring.at_most_wrong is None for ring in self.rings):
             return None
         return sum(ring.at_most_wrong or 0 for ring in self.rings)
+
+    def __repr__(self) -> str:
+        answers = "answer" if self.n_answers == 1 else "answers"
+        return f"Claim({self.n_answers} {answers}, {count_found(self)})"
 
     def __str__(self) -> str:
         return format_claim(self)
@@ -142,7 +149,7 @@ def format_claim(claim: Claim) -> str:
     of the 20 checked at random among such labels, 17 were wrong. With 95% confidence at most 31 of the 130
     are wrong.
     """
-    n, sure = claim.n_answers, f"With {100 * claim.confidence:.6g}% confidence"
+    n, sure = claim.n_answers, f"With {_format_sure(claim)}"
     checked = (
         f"You checked {n} {'label' if n == 1 else 'labels'}, drawn partly at random; {claim.n_overturned} of "
         f"them {_was(claim.n_overturned)} wrong."
@@ -161,6 +168,24 @@ def format_claim(claim: Claim) -> str:
         f"labels, {hits} {'had the suggested label' if several else f'{_was(hits)} wrong'}."
     )
     return text if several else f"{text} {sure} at most {claim.at_most_wrong} of the {n_changed} are wrong."
+
+
+def count_found(claim: Claim) -> str:
+    """Return what the answers led to, in numbers.
+
+    Examples
+    --------
+    >>> count_found(Claim(20, 1, (), np.arange(0), 0.95, True))
+    '1 overturned, 0 others changed unseen'
+    """
+    n_changed, most = len(claim.changed), claim.at_most_wrong
+    bound = "" if most is None else f", at most {most} of these wrongly with {_format_sure(claim)}"
+    others = "other" if n_changed == 1 else "others"
+    return f"{claim.n_overturned} overturned, {n_changed} {others} changed unseen{bound}"
+
+
+def _format_sure(claim):
+    return f"{100 * claim.confidence:.6g}% confidence"
 
 
 def _was(n):
