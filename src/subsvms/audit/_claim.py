@@ -118,6 +118,8 @@ class Progress:
     ('locate', 1)
     >>> print(audit.progress)
     Locating wrong labels: 1 of 12
+    >>> print(Progress("confirm", 0, 30, n_rows=150))
+    Checking a set of 150 labels: nobody has answered about it yet
     """
 
     stage: str
@@ -132,6 +134,8 @@ class Progress:
         if self.stage == "locate":
             return f"Locating wrong labels: {self.asked} of {self.of}"
         if self.stage == "confirm":
+            if not self.asked:
+                return f"Checking a set of {self.n_rows:,} labels: nobody has answered about it yet"
             return f"Checking a set of {self.n_rows:,} labels: {self.hits} of {self.asked} wrong so far"
         return (
             f"The most suspicious of the rest: {self.asked} of {self.of}" if self.stage == "rest" else "Done"

@@ -73,14 +73,15 @@ def test_only_without_repeats_progress_tells_how_many_were_wrong(made, repeat):
     while (question := desk.question("Ann")) is not None:
         desk.answer("Ann", question["row"], made.clean[question["row"] - 1], question["id"])
         now, inside = desk.progress(), desk.work.audit.progress
-        if now["stage"] == "confirm" and now["asked"]:
+        if now["stage"] == "confirm":
             found.append(now)
             n, asked, of = f"{inside.n_rows:,}", inside.asked, inside.of
-            end = f"{asked} of {of}" if repeat else f"{inside.hits} of {asked} wrong so far"
+            told = f"{inside.hits} of {asked} wrong so far" if asked else "nobody has answered about it yet"
+            end = f"{asked} of {of}" if repeat else told
             assert now["sentence"] == f"Checking a set of {n} labels: {end}"
             assert now["share"] == (asked / of if repeat else inside.share)
         assert now["is_proof"] is (now["stage"] == "confirm" and not repeat)
-    assert found
+    assert found[0]["asked"] == 0 < found[-1]["asked"]
 
 
 def test_without_repeats_an_answer_is_compared_with_the_label(made):
