@@ -202,11 +202,12 @@ def test_apply_without_decisions_writes_nothing(tmp_path):
     rows, _ = make_rows(200)
     correct(write(tmp_path / "loans.csv", rows))
     folder = tmp_path / "loans.subsvms"
+    before = sorted(folder.iterdir())
     said = call("apply", folder, code=2).output
     assert said == (
         f"subsvms: Nothing has been decided in {str(folder)!r}, so nothing was written: decide with subsvms "
         f"review {folder}, or follow the suggestions with --undecided suggestion.\n"
     )
-    assert not (folder / "final.csv").exists()
+    assert sorted(folder.iterdir()) == before
     call("apply", folder, "--undecided", "suggestion")
-    assert (folder / "final.csv").exists()
+    assert set(folder.iterdir()) == {*before, folder / "final.csv"}

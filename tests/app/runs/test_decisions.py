@@ -287,6 +287,21 @@ def open_book(run, **options):
     return Decisions(run.with_name("decisions.sqlite"), run, **options)
 
 
+def test_who_only_reads_makes_no_file_and_cannot_decide(run):
+    book = open_book(run, create=False)
+    assert not book.current and not book.history()
+    with pytest.raises(BrokenFile, match="so nothing was stored"):
+        book.decide([(7, "accept", "yes")], who="Ann")
+    book.close()
+    assert list(run.parent.iterdir()) == [run]
+    made = open_book(run)
+    made.decide([(7, "accept", "yes")], who="Ann")
+    made.close()
+    book = open_book(run, create=False)
+    assert book.current[7].label == "yes"
+    book.close()
+
+
 def remove(folder):
     for path in folder.glob("decisions.sqlite*"):
         path.unlink()

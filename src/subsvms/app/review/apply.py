@@ -148,7 +148,7 @@ def apply_decisions(
     """
     if undecided not in UNDECIDED:
         raise TableError(f"--undecided must be keep or suggestion; got {show(undecided)}.")
-    desk = Desk(folder)
+    desk = Desk(folder, create=False)
     try:
         path = choose_output(desk, output, force=force)
         audited = find_audited(desk) or Audited({}, {}, (), complete=False)

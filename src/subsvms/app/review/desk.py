@@ -42,13 +42,15 @@ class Desk(OpenedRun):
     ----------
     folder : path-like
         Made by `subsvms correct`.
+    create : bool
+        Whether to create the file of decisions if there is none; who only reads needs none.
     """
 
-    def __init__(self, folder: str | Path):
+    def __init__(self, folder: str | Path, *, create: bool = True):
         super().__init__(folder)
         self._read_issues()
         self.decisions = Decisions(
-            self.folder / DECISIONS, self.folder / RECORD, rows=self.place, labels=self.labels
+            self.folder / DECISIONS, self.folder / RECORD, rows=self.place, labels=self.labels, create=create
         )
         self.lock = threading.Lock()
         self._by_column: dict[str, list[str]] = {}

@@ -93,7 +93,7 @@ def export_issues(
     """
     if format not in FORMATS:
         raise TableError(f"--to must be one of {', '.join(FORMATS)}; got {show(format)}.")
-    desk = Desk(folder)
+    desk = Desk(folder, create=False)
     try:
         path = output or desk.folder / f"issues{FORMATS[format]}"
         target = desk.check_output(path, force=force)

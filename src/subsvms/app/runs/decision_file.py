@@ -102,12 +102,13 @@ class DecisionFile:
     Parameters
     ----------
     path : Path
-        It is created if it does not exist.
     run : Path or None
         The run's run.json. A file that belongs to another run is refused; without this, it is not checked.
+    create : bool
+        Whether to create the file if it does not exist; otherwise nothing is read, and nothing can be added.
     """
 
-    def __init__(self, path: Path, run: Path | None):
+    def __init__(self, path: Path, run: Path | None, *, create: bool = True):
         self.path, self.run = path, run
         self.last = 0  # act up to which everything was read
         self.sums = Sums()  # of all that was read
@@ -118,15 +119,23 @@ class DecisionFile:
                     f"{str(path)!r} is empty or missing, but {path.name + '-wal'!r} beside it still holds "
                     "decisions: restore the file; nothing was changed."
                 )
-            with suppress(FileExistsError):
-                path.touch(exist_ok=False)
+            stored = create or os.path.lexists(path)
+            if stored:
+                with suppress(FileExistsError):
+                    path.touch(exist_ok=False)
             before = self._look()[0]
-            with path.open("rb") as file:
-                if file.read(len(SQLITE)) not in (b"", SQLITE):  # SQLite takes a short file for empty
-                    raise self.damaged("not a SQLite database")
-            self.connection = sqlite3.connect(path, timeout=30, check_same_thread=False, isolation_level=None)
+            if stored:
+                with path.open("rb") as file:
+                    if file.read(len(SQLITE)) not in (b"", SQLITE):  # SQLite takes a short file for empty
+                        raise self.damaged("not a SQLite database")
+            place = path if stored else ":memory:"
+            self.connection = sqlite3.connect(
+                place, timeout=30, check_same_thread=False, isolation_level=None
+            )
             on_failure.callback(self.connection.close)
             self._set_up()
+            if not stored:
+                self.connection.execute("PRAGMA query_only = ON")  # what is added would be lost
             self.places, self.stamps = self._look()
             if self.places[0] != before[0]:
                 raise self.moved()

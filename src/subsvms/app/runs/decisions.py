@@ -45,13 +45,15 @@ class Decisions:
     Parameters
     ----------
     path : Path
-        The SQLite file; it is created if it does not exist.
+        The SQLite file.
     run : Path, optional
         The run's run.json: a file of decisions about another run is refused.
     rows : container of int, optional
         Rows that can be decided: a file with others is refused.
     labels : iterable, optional
         Labels that a row may have got: a file with others is refused.
+    create : bool
+        Whether to create the file if it does not exist; otherwise nothing is decided, and nothing can be.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class Decisions:
         *,
         rows: Container[int] | None = None,
         labels: Iterable | None = None,
+        create: bool = True,
     ):
         self.rows = rows
         self.labels = None if labels is None else {json.dumps(label): label for label in (*labels, None)}
@@ -86,7 +89,7 @@ class Decisions:
         self.done: dict[str, list[int]] = defaultdict(list)  # by person, acts that hold, oldest first
         self.undone: dict[str, list[int]] = defaultdict(list)  # by person, undos that can be taken back
         self.order: list[int] = []  # numbers of the acts, ascending
-        self.file = DecisionFile(Path(path), run)
+        self.file = DecisionFile(Path(path), run, create=create)
         try:
             self.refresh()
         except BaseException:
