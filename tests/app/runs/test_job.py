@@ -400,6 +400,16 @@ def test_force_leaves_a_note_in_the_folder_of_a_run_alone(folder):
     assert (folder / "note.txt").read_text() == "precious" and read_bytes(folder) == before
 
 
+def test_force_leaves_the_table_that_apply_wrote_and_says_where_it_is_from(folder):
+    call("apply", folder, "--undecided", "suggestion")
+    before = read_bytes(folder)
+    result = call("correct", folder.with_name("loans.csv"), *QUICK, "--force", code=2)
+    said = " ".join(result.output.split())
+    assert "holds 'final.csv', which subsvms apply writes, and which may hold what people decided" in said
+    assert "choose another folder (--output), or move or delete this one first" in said
+    assert read_bytes(folder) == before
+
+
 @pytest.mark.slow
 def test_a_refused_table_never_aborts_the_process(tmp_path):
     """Threads of Arrow once dropped memory of Python's while Python ended: 5 of 40 runs were aborted."""

@@ -29,6 +29,7 @@ from subsvms.app.runs.names import (
     AUDIT_FILES,
     DECISION_FILES,
     DECISIONS,
+    FINAL,
     FINAL_PARTS,
     FOLDERS,
     PLAN,
@@ -146,8 +147,14 @@ def _check_ours(folder: Path) -> Record:
         raise TableError(f"{shown} cannot be replaced, choose another folder (--output): {error}") from None
     _, foreign = _sort_out(folder, _names_of(record, folder))
     if foreign:
+        name = foreign[0]
+        if name.partition(".")[0] == FINAL:
+            raise TableError(
+                f"{shown} holds {show(name)}, which subsvms apply writes, and which may hold what people "
+                "decided: choose another folder (--output), or move or delete this one first."
+            )
         raise TableError(
-            f"{shown} holds {show(foreign[0])}, which the run did not write: move it elsewhere, or choose "
+            f"{shown} holds {show(name)}, which the run did not write: move it elsewhere, or choose "
             "another folder (--output)."
         )
     return record
