@@ -2,7 +2,7 @@
 Attack a table, and correct it
 ==============================
 
-:mod:`subsvms.adversaries` has seven ways to make labels wrong, from chance to an attack on SVMs
+`subsvms.adversaries` has seven ways to make labels wrong, from chance to an attack on SVMs
 themselves. All of them flip as many labels here. Three of them are mostly undone. In the
 other four cases the rule changes nothing: all flipped labels stay.
 """

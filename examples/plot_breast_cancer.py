@@ -29,7 +29,7 @@ print(f"{(given != clean).sum()} of {len(given)} labels are wrong")
 # %%
 # One call
 # --------
-# :func:`subsvms.correct_labels` sees only ``X`` and the labels as they are given. It estimates how
+# `subsvms.correct_labels` sees only ``X`` and the labels as they are given. It estimates how
 # noisy each class is, and it says in a sentence which small SVMs it has chosen to vote.
 
 correction = correct_labels(X, given, random_state=0)

@@ -26,7 +26,7 @@ X = minmax_scale(X)
 # each row. It assumes nothing about the data. The fewer rows each SVM sees, the fewer SVMs one
 # wrong label can reach, so SVMs of log n rows withstand more than those of log-squared n rows.
 #
-# :class:`~subsvms.ensemble.LinearCommittee` was made to be certified. Its verdict is a weighted sum
+# `subsvms.ensemble.LinearCommittee` was made to be certified. Its verdict is a weighted sum
 # of the labels, so the worst choice of labels is known exactly, and there is no confidence level.
 # It judges a little worse than the vote: decide with the vote, certify with the committee.
 

@@ -3,7 +3,7 @@ Find wrong labels in a data frame
 =================================
 
 A help desk sorts its tickets by team. Some were sorted wrongly. The table has text, numbers, dates,
-categories and missing values, and :func:`subsvms.correct_table` takes it as it is.
+categories and missing values, and `subsvms.correct_table` takes it as it is.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 A step in a pipeline, tuned by grid search
 ==========================================
 
-:class:`subsvms.LabelCorrector` is a step for imbalanced-learn's pipeline: it corrects the labels
+`subsvms.LabelCorrector` is a step for imbalanced-learn's pipeline: it corrects the labels
 that a model is trained on, and leaves alone those that it is tested on. ``GridSearchCV`` decides
 whether that helps, and how.
 """

@@ -54,7 +54,7 @@ for row in np.argsort(by_words.label_quality)[:4]:
 # Embeddings as features
 # ----------------------
 # Embeddings place texts with similar words, or similar meanings, side by side. Here they are the
-# simplest kind, made from the same words by :class:`~sklearn.decomposition.TruncatedSVD`; those of
+# simplest kind, made from the same words by ``TruncatedSVD``; those of
 # a language model are an array in the same way.
 
 embeddings = TruncatedSVD(50, random_state=0).fit_transform(X)

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,12 @@ def test_the_gallery_has_a_header_and_more_than_ten_examples():
 def test_an_example_begins_with_a_title_and_a_paragraph(path):
     title, line, empty, *paragraph = ast.get_docstring(ast.parse(path.read_text())).splitlines()
     assert set(line) == {"="} and len(line) == len(title) and empty == "" and paragraph
+
+
+@each_example
+def test_an_example_has_no_roles_which_notebooks_would_show(path):
+    """Names between single backquotes are links on the page, and code in the notebook."""
+    assert not re.search(r":[a-z:]+:`", path.read_text())
 
 
 @each_example
