@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
@@ -118,19 +119,38 @@ def build_frame(columns: dict[str, Any], style: FrameStyle) -> Any:
     Parameters
     ----------
     columns : dict of str to array or list
+        Masked arrays hold whole numbers that may be missing.
     style : FrameStyle
+
+    Examples
+    --------
+    >>> flips = np.ma.masked_equal([3, 0], 0)
+    >>> build_frame({"flips": flips}, FrameStyle("pandas"))["flips"].tolist()
+    [3, <NA>]
+    >>> build_frame({"flips": flips}, FrameStyle("polars"))["flips"].to_list()
+    [3, None]
     """
     installed = [name for name in get_args(Library) if find_spec(name)]
     library = style.library or (installed[0] if installed else None)
     if library is None:
         raise ImportError("to_frame needs pandas or polars: pip install pandas, or pip install polars.")
-    plain = {name: _as_plain(column) for name, column in columns.items()}
+    plain = {name: _as_column(column, library) for name, column in columns.items()}
     if library == "polars":  # which has no index: a line keeps its number when lines are chosen or sorted
         plain = {"index": np.arange(len(next(iter(columns.values())))), **plain}
     frame = nw.from_dict(plain, backend=library).to_native()
     if style.index is not None:
         frame.index = style.index
     return frame
+
+
+def _as_column(column, library):
+    """Return masked numbers as the library's own column with nulls, and others plain."""
+    if not isinstance(column, np.ma.MaskedArray):
+        return _as_plain(column)
+    module, values = import_module(library), column.tolist()
+    if library == "polars":
+        return module.Series(values, dtype=module.Int64)
+    return module.array(values, dtype="Int64")
 
 
 def _as_plain(column):

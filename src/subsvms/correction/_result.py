@@ -479,8 +479,9 @@ class Correction:
     def _carrier_columns(self):
         flagged = np.flatnonzero(self.flagged)
         found = self._need_origin("look for carriers in").find_carriers(self, flagged)
-        flips = np.full(len(self), np.nan)
-        flips[flagged] = np.where(found.flips > 0, found.flips, np.nan)
+        numbers = np.zeros(len(self), dtype=np.int64)
+        numbers[flagged] = found.flips  # 0 where nothing is known
+        flips = np.ma.masked_equal(numbers, 0)
         carriers: list[list] = [[] for _ in range(len(self))]
         carried: list[list[float]] = [[] for _ in range(len(self))]
         for row, rows, weights in zip(flagged, found.rows, found.weights, strict=True):
