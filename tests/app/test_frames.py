@@ -16,6 +16,7 @@ from scipy import sparse
 from subsvms import correct_labels, correct_table
 from subsvms.app.frames import FrameRun
 from subsvms.app.runs.acts import Act
+from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.parameters import name_parameters
 from subsvms.app.runs.record import read_record
@@ -103,6 +104,17 @@ def test_labels_are_an_array_and_the_frame_has_the_index_even_if_it_repeats(corr
     assert list(found.to_frame().index) == list(frame.index)
     assert found.to_frame(witnesses=True)["supporting"].map(len).sum() > 0
     pd.testing.assert_frame_equal(frame, before)
+
+
+def test_witnesses_of_the_frame_are_those_of_the_report_and_not_suspicious():
+    found = correct_table(FRAME, "default", max_error_rate=0.04, n_estimators=100, n_jobs=1)
+    issues = find_issues(found, found.origin.run.features.X)
+    frame, n = found.to_frame(witnesses=True), int(found.flagged.sum())
+    assert n > 5 and found.held_back.sum() > 5 and found.flagged[issues.rows[:n]].all()
+    for side in ("supporting", "opposing"):
+        listed = list(frame[side].iloc[issues.rows[:n]])
+        assert listed == getattr(issues.witnesses, side)[:n]
+        assert not np.isin(np.concatenate(listed), issues.rows).any()
 
 
 def test_options_are_those_of_the_command_line(tmp_path):

@@ -1,6 +1,7 @@
 """The estimator that corrects labels, and the function that does it in one call."""
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -30,9 +31,10 @@ from subsvms.correction._other_judges import (
 )
 from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
-from subsvms.correction._rule import Judgement, Settings
+from subsvms.correction._rule import Settings
+from subsvms.correction._suspicious import list_suspicious
 from subsvms.correction._trained import collect_votes, train_model
-from subsvms.correction._witnesses import Witnesses, find_witnesses
+from subsvms.correction._witnesses import find_witnesses
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
 from subsvms.ensemble._pool import draw_rows
 from subsvms.exceptions import InputError, LabelNoiseWarning
@@ -270,10 +272,9 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         return self._conclude(
             classes, given, verdict, judgement, votes=votes,
             withstands=self._certify(votes, np.where(in_pool, given, -1), model, drawing.capped),
-            witnesses=self._find_witnesses(table, given, judgement, model.kernel == "precomputed"),
             style=style or FrameStyle(), verified=None if verified is None else decided,
             choice=trained.choice,
-        )  # fmt: skip
+        )._add_witnesses(table, model.kernel == "precomputed")  # fmt: skip
 
     def _fit_judged(self, X, classes, given, verified, style):
         """Judge labels by probabilities: those in X, or those of classifiers that take X as it is."""
@@ -296,11 +297,13 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             verified=decided,
         )  # fmt: skip
         judgement = verdict.judgement
-        return self._conclude(
+        self._conclude(
             classes, given, verdict, judgement, votes=votes, withstands=None, style=style, judge=judge,
-            witnesses=None if numbers is None else self._find_scaled_witnesses(numbers, given, judgement),
             verified=None if verified is None else decided,
         )  # fmt: skip
+        if numbers is None:
+            return self
+        return self._add_witnesses(ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers)
 
     def _conclude(self, classes, given, verdict, judgement, **more):
         """Keep what was found."""
@@ -340,23 +343,20 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             confidence=self.certainty, pooled=pooled,
         )  # fmt: skip
 
-    def _find_scaled_witnesses(self, table, given, judgement):
-        if self.scale:
-            table = ColumnScaler.fit(table).transform(table)
-        return self._find_witnesses(table, given, judgement)
-
-    def _find_witnesses(
-        self, table: Table, given: np.ndarray, judgement: Judgement, precomputed: bool = False
-    ) -> Witnesses | None:
+    def _add_witnesses(self, table: Table, precomputed: bool = False) -> "LabelCorrector":
+        """Find witnesses for the flagged rows, among the rows that are not suspicious."""
         if self.n_witnesses == 0:
-            return None
+            return self
         announce("finding witnesses")
-        flagged = np.flatnonzero(judgement.flagged)
-        worst = flagged[np.argsort(judgement.quality[flagged], kind="stable")]
-        return find_witnesses(
-            table, given, worst, judgement.suggested[worst], n_witnesses=self.n_witnesses,
-            precomputed=precomputed,
+        correction = self.correction_
+        suspicious = list_suspicious(correction)
+        flagged = suspicious[correction.flagged[suspicious]]
+        witnesses = find_witnesses(
+            table, correction.given, flagged, correction.compared[flagged], suspicious=suspicious,
+            n_witnesses=self.n_witnesses, precomputed=precomputed,
         )  # fmt: skip
+        self.correction_ = replace(correction, witnesses=witnesses)
+        return self
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Judge the labels and return the corrected table: a step for imbalanced-learn's Pipeline.

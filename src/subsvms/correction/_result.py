@@ -85,7 +85,8 @@ class Correction:
     settings : Settings
         What the user asked for.
     witnesses : Witnesses or None
-        Rows to compare the flagged rows with; None if X does not hold finite numbers.
+        Unsuspicious rows to compare the flagged rows with, as in the report; None if X does not hold finite
+        numbers.
     verified : ndarray of int of shape (n_rows,) or None
         Class numbers that people decided; -1 elsewhere.
     audited : ndarray of bool of shape (n_rows,) or None

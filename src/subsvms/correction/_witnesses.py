@@ -42,6 +42,7 @@ def find_witnesses(
     rows: np.ndarray,
     suggested: np.ndarray,
     *,
+    suspicious: np.ndarray | None = None,
     n_witnesses: int = 3,
     precomputed: bool = False,
 ) -> Witnesses:
@@ -54,9 +55,11 @@ def find_witnesses(
     given : ndarray of int of shape (n_rows,)
         Class numbers, -1 for a row without a label.
     rows : ndarray of int of shape (n_suspicious,)
-        Suspicious rows, worst first.
+        Suspicious rows to find witnesses for, worst first.
     suggested : ndarray of int of shape (n_suspicious,)
         The class suggested for each.
+    suspicious : ndarray of int, optional
+        All suspicious rows, none of which is a witness; by default `rows`.
     n_witnesses : int, default=3
     precomputed : bool, default=False
         Whether X is a kernel matrix.
@@ -72,7 +75,7 @@ def find_witnesses(
     if sparse.issparse(X):
         X, _ = drop_empty(X)
     trusted = given >= 0
-    trusted[rows] = False
+    trusted[rows if suspicious is None else suspicious] = False
     asked = rows[:LARGEST_LIST]
     supporting: list[list[int]] = [[] for _ in rows]
     opposing: list[list[int]] = [[] for _ in rows]

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subsvms.app.runs.issues import LEAST
 from subsvms.correction._rule import BY_OVERLAP, Judgement, Rule, apply_rule
+from subsvms.correction._suspicious import LEAST
 from subsvms.ensemble._votes import Voters, Votes, count_votes, take_voters
 
 # Shares of the SVMs after which rows may leave; the first plan asks all SVMs at once.

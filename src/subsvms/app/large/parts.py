@@ -19,13 +19,14 @@ import numpy as np
 
 from subsvms.app.large.batches import BatchCorrector
 from subsvms.app.large.sources import Source, Unit, release_memory
-from subsvms.app.runs.issues import DIGITS, LEAST, tabulate
+from subsvms.app.runs.issues import DIGITS, tabulate
 from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS, TOKEN, VOTES
 from subsvms.app.runs.tally import Tally
 from subsvms.app.tables.arrow import as_type
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import number_name
 from subsvms.correction._result import Correction
+from subsvms.correction._suspicious import LEAST
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import TableError
 

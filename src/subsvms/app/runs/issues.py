@@ -22,9 +22,8 @@ from subsvms.app.runs.issue_file import (
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.tables.text import TableText
 from subsvms.correction._result import Correction
+from subsvms.correction._suspicious import list_suspicious
 from subsvms.correction._witnesses import Witnesses, find_witnesses
-
-LEAST = 50  # with fewer flagged or held back, the most doubtful of the others are listed, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +93,7 @@ def find_issues(correction: Correction, X: Table) -> Issues:
     >>> int(issues.rows[0]) % 7, len(issues) > 40
     (0, True)
     """
-    held_back, decided = correction.held_back, correction.decided
-    plain = (
-        ~correction.missing & ~correction.flagged & ~held_back & ~decided & (correction.votes.n_voters > 0)
-    )
-    kinds = (correction.flagged, held_back, plain, correction.missing & ~decided)
-    parts = [np.flatnonzero(which) for which in kinds]
-    parts = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in parts]
-    n_more = max(0, LEAST - len(parts[0]) - len(parts[1])) if correction.noise.explained else 0
-    parts[2] = parts[2][:n_more]
-    rows = np.concatenate(parts)
+    rows = list_suspicious(correction)
     return Issues(correction, find_witnesses(X, correction.given, rows, correction.compared[rows]))
 
 
