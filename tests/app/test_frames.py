@@ -1,6 +1,8 @@
 """A data frame is corrected as a file with the same columns is, and shows, reports and reviews itself."""
 
+import html
 import pickle
+import re
 import urllib.request
 import warnings
 from dataclasses import replace
@@ -17,12 +19,15 @@ from subsvms import correct_labels, correct_table
 from subsvms.app.frames import FrameRun
 from subsvms.app.runs.acts import Act
 from subsvms.app.runs.issues import find_issues
+from subsvms.app.runs.job import describe_run
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.parameters import name_parameters
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import correct_table as judge_table
+from subsvms.app.runs.run import recount
 from subsvms.app.tables.frames import read_frame
 from subsvms.app.tables.table import read_table
+from subsvms.audit import Audit, SimulatedAnnotator, run_audit
 from subsvms.correction._html import collect
 from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
 
@@ -115,6 +120,52 @@ def test_witnesses_of_the_frame_are_those_of_the_report_and_not_suspicious():
         listed = list(frame[side].iloc[issues.rows[:n]])
         assert listed == getattr(issues.witnesses, side)[:n]
         assert not np.isin(np.concatenate(listed), issues.rows).any()
+
+
+@pytest.fixture(scope="module")
+def audited():
+    """Return a correction after an audit that changed labels unseen and did not confirm others."""
+    rng = np.random.default_rng(0)
+    high = rng.random(600) < 0.5
+    X, given = rng.normal(high[:, None], 0.6, (600, 3)), high ^ (rng.random(600) < 0.25)
+    frame = pd.DataFrame(X, columns=list("abc")).assign(size=np.where(given, "high", "low"))
+    found = correct_table(frame, "size", n_estimators=200, n_jobs=1)
+    audit = run_audit(Audit(found, 40, random_state=2), SimulatedAnnotator(np.where(high, "high", "low")))
+    return audit, audit.apply(found)
+
+
+def test_the_report_after_an_audit_says_what_the_audit_did(tmp_path, audited):
+    audit, found = audited
+    page = html.unescape(found.report(tmp_path / "page.html").read_text())
+    n, unseen = int(found.changed.sum()), int(found.audited.sum())
+    assert 0 < unseen < n and found.held_back.any()
+    assert '<h2 id="audit-head">Audit</h2>' in page and str(audit.claim) in page
+    assert f"{n} of 600 labels were changed after an audit." in page
+    right = re.search(r"changed, about (\d+) rightly", repr(found))[1]
+    assert (
+        f"{n} were changed, {n - unseen} by people and {unseen} by the audit unseen; about {right} of" in page
+    )
+    assert f"{unseen} were changed" not in page.replace(f"{unseen} were changed without", "")
+    assert "These estimates are from before the audit" in page and "estimates from before the audit" in repr(
+        found
+    )
+    assert "an audit that did not confirm a change kept the given one" in page
+    assert "a safety check" not in page + " ".join(found.notes)
+    _, summary = describe_run(recount(found.origin.run, replace(found, origin=None)), tmp_path)
+    assert sum(line["changed"] for line in summary.classes) == summary.changed == n
+    assert f"{n} were changed, {n - unseen} by people" in found._repr_html_()
+
+
+def test_later_answers_do_not_change_what_a_correction_says_about_its_audit(audited):
+    audit, _ = audited
+    early = Audit(audit.ranking, 40, random_state=2)
+    for row, number in audit.state["answers"][:20]:
+        early.answer(row, audit.ranking.classes[number])
+    outcome = early.outcome
+    said = str(outcome.claim)
+    for row, number in audit.state["answers"][20:]:
+        early.answer(row, audit.ranking.classes[number])
+    assert str(outcome.claim) == said != str(early.outcome.claim) == str(audit.claim)
 
 
 def test_options_are_those_of_the_command_line(tmp_path):

@@ -29,7 +29,7 @@ from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
 from subsvms.app.runs.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.outputs import as_storable, render_page
+from subsvms.app.runs.outputs import add_audit, as_storable, render_page
 from subsvms.app.runs.parameters import name_parameters, naming_parameters
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import Clock, Run, recount
@@ -253,7 +253,7 @@ class FrameRun:
         summary = replace(
             summary, folder=None, files=[], notes=notes, remarks=remarks, next=list_steps(summary)
         )
-        write_content(target, render_page(summary, run).encode())
+        write_content(target, add_audit(render_page(summary, run), run).encode())
         return target
 
     def open_review(

@@ -24,7 +24,7 @@ import numpy as np
 
 from subsvms._numbers import check_count, check_range
 from subsvms._text import format_value
-from subsvms.audit._claim import Claim, PassedRing, Progress, count_found
+from subsvms.audit._claim import Claim, Outcome, PassedRing, Progress, count_found
 from subsvms.audit._locate import count_pilot, draw_pilot
 from subsvms.audit._model import Features, fit_hits
 from subsvms.audit._ranking import Ranking, as_ranking
@@ -295,6 +295,11 @@ class Audit:
             finished=self._stage == "done",
         )
 
+    @property
+    def outcome(self) -> Outcome:
+        """The claim, and how the audit was made: further answers do not change it."""
+        return Outcome(self.claim, self.n_answers, self.repeat, self.random_state)
+
     def _passed(self):
         """Yield what passed; ring r spends delta / 2^r on the bound of its wrong labels."""
         for r, (ring, verdict) in enumerate(zip(self.rings, self._verdicts, strict=False), start=1):
@@ -343,7 +348,7 @@ class Audit:
         verified = np.full(len(correction), -1) if correction.verified is None else correction.verified.copy()
         for row, number in self.decided.items():
             verified[row] = number
-        return apply_audited(correction, verified, self._changed)
+        return apply_audited(correction, verified, self._changed.copy(), self.outcome)
 
     # Save and load
 

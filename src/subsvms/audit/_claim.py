@@ -93,6 +93,26 @@ class Claim:
         return format_claim(self)
 
 
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an audit found, and how it was made: what a correction keeps of it.
+
+    Attributes
+    ----------
+    claim : Claim
+    n_answers : int
+        How many answers were planned.
+    repeat : bool
+        Whether overturned labels were asked again.
+    random_state : int
+    """
+
+    claim: Claim
+    n_answers: int
+    repeat: bool
+    random_state: int
+
+
 @dataclass(frozen=True)
 class Progress:
     """Where an audit stands, for people who answer.

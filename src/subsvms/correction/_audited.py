@@ -1,6 +1,7 @@
 """Put what an audit found into a correction: answers, and labels that changed without being seen."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,9 @@ from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt, keep_labels
 
 
-def apply_audited(correction: Correction, verified: np.ndarray, audited: np.ndarray) -> Correction:
+def apply_audited(
+    correction: Correction, verified: np.ndarray, audited: np.ndarray, outcome: Any
+) -> Correction:
     """Return the correction with the changes of an audit in place of those of the rule.
 
     Parameters
@@ -18,6 +21,8 @@ def apply_audited(correction: Correction, verified: np.ndarray, audited: np.ndar
         Class numbers that people decided; -1 elsewhere.
     audited : ndarray of bool of shape (n_rows,)
         Rows that get the best other class.
+    outcome : Outcome
+        Of the audit.
     """
     decided = verified >= 0
     judgement = keep_labels(correction.judgement, correction.given, ~audited & ~decided, Halt.UNAUDITED)
@@ -30,4 +35,4 @@ def apply_audited(correction: Correction, verified: np.ndarray, audited: np.ndar
         halt=np.where(audited, np.int8(Halt.NONE), judgement.halt),
         quality=np.where(known, verified == correction.given, judgement.quality),
     )
-    return replace(correction, judgement=judgement, verified=verified, audited=audited)
+    return replace(correction, judgement=judgement, verified=verified, audited=audited, audit=outcome)

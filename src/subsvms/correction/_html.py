@@ -12,6 +12,7 @@ import numpy as np
 
 from subsvms._text import format_percent, format_rate
 from subsvms.correction._frames import name_rows
+from subsvms.correction._words import ESTIMATED_BEFORE, format_audited
 
 ROWS_SHOWN, COLUMNS_SHOWN, NOTES_SHOWN = 10, 8, 5
 CHARACTERS = 60  # of a cell
@@ -76,7 +77,11 @@ def format_words(correction: Any) -> list[str]:
     flagged, n = int(correction.flagged.sum()), int(np.sum(correction.given >= 0))
     noise, settings = correction.noise, correction.settings
     rate = format_rate(noise.error_rate, *noise.error_rate_interval)
-    if flagged == 0:
+    if correction.audit is not None:
+        changed, unseen = int(correction.changed.sum()), int(correction.audited.sum())
+        right = None if settings.rule == "majority" else correction._expect_right()
+        first = f"Of {n:,} labels, {format_audited(changed, unseen, right)}"
+    elif flagged == 0:
         first = f"None of {n:,} labels looks wrong enough to change."
     else:
         done = DONE[settings.action].format(n=f"{flagged:,}")
@@ -86,6 +91,8 @@ def format_words(correction: Any) -> list[str]:
             sure = f", with a mean probability of {format_percent(share)} for the suggested label"
         first = f"{flagged:,} of {n:,} labels look{'s' * (flagged == 1)} wrong, {done}{sure}."
     words = [first, f"Estimated share of wrong labels: {rate}."]
+    if correction.audit is not None:
+        words.append(ESTIMATED_BEFORE)
     for which, what in (
         (correction.held_back, "Labels kept although another is more probable"),
         (correction.decided, "Labels that people verified"),

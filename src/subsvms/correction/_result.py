@@ -91,6 +91,8 @@ class Correction:
         Class numbers that people decided; -1 elsewhere.
     audited : ndarray of bool of shape (n_rows,) or None
         Labels that an audit changed, whatever the action for other rows is.
+    audit : Outcome or None
+        Of that audit; `print(correction.audit.claim)` says what may be said after it.
     style : FrameStyle
         The data frame library of the user's table.
     choice : Choice or None
@@ -130,6 +132,7 @@ class Correction:
     witnesses: Witnesses | None = None
     verified: np.ndarray | None = None
     audited: np.ndarray | None = None
+    audit: Any = None
     style: FrameStyle = FrameStyle()
     choice: Choice | None = None
     judge: str | None = None
@@ -144,7 +147,8 @@ class Correction:
         right = f", about {self._expect_right():.0f} rightly" if changed and not self._is_plain_vote else ""
         rate = format_rate(self.noise.error_rate, *self.noise.error_rate_interval)
         found = f"{flagged} of {n} labels flagged, {changed} changed{right}"
-        return f"Correction({found}, estimated error rate {rate})"
+        before = "" if self.audit is None else "; estimates from before the audit"
+        return f"Correction({found}, estimated error rate {rate}{before})"
 
     @property
     def _is_plain_vote(self):

@@ -29,6 +29,7 @@ KEEPERS = {  # the same, in a list of what kept how many labels; where nothing h
     Halt.UNTESTED: "changes too few to be checked",
     Halt.DUPLICATE: "an equal row with another label",
     Halt.REFUSED: "answers of people",
+    Halt.UNAUDITED: "an audit that did not confirm a change",
 }
 SPARED = {  # why a whole group of labels was kept
     Halt.TOLD_APART: "labels that look wrong were kept: the features distinguish their rows from those they "
@@ -60,6 +61,7 @@ BEYOND_HALF = (
     "If more than half of the labels are wrong, whatever learns from them sides with the wrong ones, and "
     "nothing in the table can show it: look at some of these rows before you use the result."
 )
+ESTIMATED_BEFORE = "These estimates are from before the audit; only its claim rests on the answers."
 DISTRUSTED = (BEYOND_HALF, UNCHECKED)  # ends of notes that say not to use a result as it is
 REVERSED = (
     "Either labels were changed along the border between the classes, or the border is more intricate than "
@@ -113,6 +115,32 @@ def format_held_back(n_flagged: int, kept_by: Sequence[tuple[str, int]]) -> str:
         return f"{start}, but {what} kept the given one."
     kept = ", ".join(f"{count:,} by {what}" for what, count in kept_by)
     return f"{start}, but the given one was kept: {kept}."
+
+
+def format_audited(n_changed: int, n_unseen: int, n_right: float | None) -> str:
+    """Return how many labels were changed after an audit, and how, in a sentence.
+
+    Parameters
+    ----------
+    n_changed, n_unseen : int
+        All of them, and those that nobody has seen.
+    n_right : float or None
+        How many of the new labels are expected to be right; None if this is not known.
+
+    Examples
+    --------
+    >>> format_audited(127, 97, 112.3)
+    '127 were changed, 30 by people and 97 by the audit unseen; about 112 of the new labels are expected to be
+    right.'
+    """
+    if n_changed == 0:
+        return "None was changed: the audit confirmed no change."
+    was = "was" if n_changed == 1 else "were"
+    by_people = f"{n_changed - n_unseen:,} by people"
+    done = f"{n_changed:,} {was} changed, {by_people} and {n_unseen:,} by the audit unseen"
+    if n_right is None:
+        return f"{done}."
+    return f"{done}; about {n_right:,.0f} of the new labels are expected to be right."
 
 
 def name_some(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from subsvms.app.audit.store import AuditFile, Book
 from subsvms.app.audit.turns import Sample, Turns, begin_sample, begin_turns, check_state, take
 from subsvms.app.report import place_audit, place_final
 from subsvms.app.runs.decisions import Decisions, holds_decisions
+from subsvms.app.runs.describe import describe_audit
 from subsvms.app.runs.names import AUDIT, DECISIONS, RECORD, REPORT, SCORES
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.scores import Scores, read_scores
@@ -166,22 +167,6 @@ def describe_result(result: Result) -> dict[str, Any]:
         "rings": [],
     }
     if result.turns is not None:
-        audit = result.turns.audit
-        claim = result.turns.claim
-        found["finished"] = claim.finished
-        found["rings"] = [
-            {
-                "rows": ring.n_rows, "checked": ring.n_checked, "hits": ring.n_hits,
-                "changed": ring.n_changed, "at_most_wrong": ring.at_most_wrong,
-            }
-            for ring in claim.rings
-        ]  # fmt: skip
-        found["figures"] = [
-            ["Labels checked", f"{claim.n_answers} of {audit.n_answers}"],
-            ["Of them wrong", str(claim.n_overturned)],
-            ["Changed without being seen", str(len(result.unseen))],
-            ["Confidence", f"{100 * claim.confidence:.6g}%"],
-            ["Overturned labels asked again", "yes" if audit.repeat else "no"],
-            ["Seed", str(audit.random_state)],
-        ]
+        outcome = replace(result.turns.audit.outcome, claim=result.turns.claim)
+        found |= describe_audit(outcome, len(result.unseen))
     return found

@@ -225,6 +225,10 @@ def format_verdict(summary: Mapping[str, Any]) -> str:
     flagged, labelled = read_number(summary.get("flagged")), read_number(summary.get("labelled"))
     if flagged is None or labelled is None:
         return ""
+    if summary.get("audited") is not None:
+        changed = read_number(summary.get("changed")) or 0
+        was = "was" if changed == 1 else "were"
+        return f"{changed:,.0f} of {labelled:,.0f} labels {was} changed after an audit."
     if not flagged:
         if summary.get("explained") is False:
             return "The columns do not explain the labels, so none was changed."

@@ -11,6 +11,7 @@ from subsvms.app.runs.carriers import MOST_LABELS, Carriers
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.tables.arrow import list_values
+from subsvms.audit._claim import Outcome
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.ensemble import subset_size
 
@@ -199,7 +200,8 @@ def describe_standing(run: Run, carriers: Carriers | None) -> str:
     found = carriers.standing
     if found is None or found.n_rows < 2:  # what there is to say is beside the row
         return ""
-    what = "changes" if run.options.action == "fix" else "flagged labels"
+    fixed = run.options.action == "fix" and run.correction.audit is None  # else people changed more
+    what = "changes" if fixed else "flagged labels"
     chosen = f"{found.n_flips:,} labels" if found.n_flips != 1 else "label"
     return (
         f"Of the {found.n_rows:,} {what} a second judge, a linear committee, confirms {found.n_agreeing:,}, "
@@ -254,6 +256,36 @@ def describe_ensemble(run: Run) -> dict[str, Any]:
             for one in choice.candidates
         ],
     }
+
+
+def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
+    """Return what the report says about an audit besides its claim: plain values for `place_audit`.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    n_unseen : int
+        Labels that changed without anybody having seen them.
+    """
+    claim = outcome.claim
+    return {
+        "finished": claim.finished,
+        "rings": [
+            {
+                "rows": ring.n_rows, "checked": ring.n_checked, "hits": ring.n_hits,
+                "changed": ring.n_changed, "at_most_wrong": ring.at_most_wrong,
+            }
+            for ring in claim.rings
+        ],
+        "figures": [
+            ["Labels checked", f"{claim.n_answers} of {outcome.n_answers}"],
+            ["Of them wrong", str(claim.n_overturned)],
+            ["Changed without being seen", str(n_unseen)],
+            ["Confidence", f"{100 * claim.confidence:.6g}%"],
+            ["Overturned labels asked again", "yes" if outcome.repeat else "no"],
+            ["Seed", str(outcome.random_state)],
+        ],
+    }  # fmt: skip
 
 
 def describe_certified(run: Run) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.report import draw_charts, render_report
+from subsvms.app.report import draw_charts, place_audit, render_report
+from subsvms.app.runs.describe import describe_audit
 from subsvms.app.runs.issue_file import CARRIERS, SIDES
 from subsvms.app.runs.issues import DIGITS, Issues
 from subsvms.app.runs.names import ISSUES, LISTED, REPORT
@@ -130,6 +131,15 @@ def render_page(summary: Summary, run: Run) -> str:
     charts = draw_charts(run.correction, moves=run.tally.moves, features=run.features.X)
     steps = [step for step in summary.next if not step.startswith(LOOK)]  # they are on this page
     return render_report(asdict(replace(summary, next=steps)), charts)
+
+
+def add_audit(page: str, run: Run) -> str:
+    """Return the page with a section on the audit that the run's correction came from, if there was one."""
+    outcome, audited = run.correction.audit, run.correction.audited
+    if outcome is None or audited is None:
+        return page
+    told = describe_audit(outcome, int(audited.sum()))
+    return place_audit(page, {"claims": [str(outcome.claim)], **told}) or page
 
 
 def write_report(summary: Summary, run: Run, folder: Path) -> str:

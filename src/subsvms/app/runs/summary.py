@@ -26,7 +26,13 @@ from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.frames import FRAME
 from subsvms.correction._rule import Halt
-from subsvms.correction._words import format_held_back, format_keeper, is_distrusted
+from subsvms.correction._words import (
+    ESTIMATED_BEFORE,
+    format_audited,
+    format_held_back,
+    format_keeper,
+    is_distrusted,
+)
 
 UNSEEN = 0.001  # an error rate below this is shown as none
 MANY_WRONG = 10  # labels that are expected to be wrong: enough for an audit to find more of their kind
@@ -57,6 +63,8 @@ class Summary:
     flagged, changed, dropped, verified, held_back : int
         Labels that are probably wrong; labels that were changed; rows that were left out; labels that people
         verified; labels that were kept although another one is more probable.
+    audited : int or None
+        Labels that an audit changed unseen; None without an audit.
     kept_by : list of [str, int]
         What kept the labels that were held back, in words, and how many.
     explained : bool
@@ -124,6 +132,7 @@ class Summary:
     dropped: int
     verified: int
     held_back: int
+    audited: int | None
     kept_by: list[list[Any]]
     explained: bool
     error_rate: float | None
@@ -199,7 +208,7 @@ def summarise(
         sample=None if run.options.pool_size is None else len(run.correction),
         rule=run.options.rule, action=run.options.action,
         flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
-        held_back=tally.held_back, kept_by=kept_by, explained=noise.explained,
+        held_back=tally.held_back, audited=count_audited(run), kept_by=kept_by, explained=noise.explained,
         error_rate=name_rate(noise.error_rate, noise.error_rate_interval),
         error_rate_interval=[float(limit) for limit in noise.error_rate_interval],
         noise_matrix=noise.matrix.tolist(), expected_precision=expect_precision(run),
@@ -215,6 +224,12 @@ def summarise(
     auditable = run.options.pool_size is None
     summary = replace(summary, listing=format_listing(summary))
     return replace(summary, words=format_result(summary), next=format_next_steps(summary, auditable))
+
+
+def count_audited(run: Run) -> int | None:
+    """Return how many labels an audit changed unseen; None without an audit."""
+    audited = run.correction.audited
+    return None if run.correction.audit is None or audited is None else int(audited.sum())
 
 
 def expect_precision(run: Run) -> float | None:
@@ -266,7 +281,11 @@ def format_result(summary: Summary) -> list[str]:
         words = [
             f"About {rate} of the {labelled} labels are estimated to be wrong ({format_interval(low, high)})."
         ]
-    words.append(format_action(summary))
+    if summary.audited is None:
+        words.append(format_action(summary))
+    else:
+        words.append(format_audited(summary.changed, summary.audited, expect_right(summary)))
+        words += [ESTIMATED_BEFORE] * summary.explained
     if summary.held_back:
         words.append(format_held_back(summary.flagged, [(what, n) for what, n in summary.kept_by]))
     if summary.listing:
@@ -278,6 +297,14 @@ def format_result(summary: Summary) -> list[str]:
     elif summary.missing:
         words.append(f"Rows without a label, which stay without one: {summary.missing:,} of {rows}.")
     return words
+
+
+def expect_right(summary: Summary) -> float | None:
+    """Return how many labels changed after an audit are expected to be right; those by people are."""
+    if summary.rule == "majority":
+        return None
+    unseen = summary.flagged * (summary.expected_precision or 0.0)
+    return summary.changed - summary.flagged + unseen
 
 
 def format_action(summary: Summary) -> str:
