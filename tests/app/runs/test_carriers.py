@@ -107,8 +107,8 @@ def test_the_claim_of_a_run_is_never_wrong(seed):
 
 
 def test_the_sentence_is_about_all_changes():
-    def say(*numbers, action="fix"):
-        run = SimpleNamespace(options=SimpleNamespace(action=action))
+    def say(*numbers, action="fix", audit=None):
+        run = SimpleNamespace(options=SimpleNamespace(action=action), correction=SimpleNamespace(audit=audit))
         found = Standing(*numbers) if numbers else None
         return describe_standing(run, Carriers(np.zeros(0), np.zeros(0), np.zeros(0), found))
 
@@ -117,6 +117,8 @@ def test_the_sentence_is_about_all_changes():
         "these verdicts would stand whatever 50 labels of the table had been chosen to be changed."
     )
     assert say(900, 1, 150, 140, action="review").startswith("Of the 900 flagged labels a second judge")
+    audited = say(900, 1, 150, 140, audit="people changed some more")
+    assert audited.startswith("Of the 900 flagged labels a second judge")
     assert "whatever label of the table had" in say(900, 1, 150, 140)
     assert say(1, 5, 1, 1) == say() == ""
     large = SimpleNamespace(tally=SimpleNamespace(n_flagged=7))
