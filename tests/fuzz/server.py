@@ -7,7 +7,8 @@ started no threads by then: a forked process has none of them, and waits forever
 import os
 
 os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # the others start a thread, and hide small overruns
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # the others hide small overruns
+os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"  # it is started even where it is not used
 
 import contextlib  # noqa: E402
 import gc  # noqa: E402
