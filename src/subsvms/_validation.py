@@ -117,15 +117,14 @@ def check_finite(X: Table, names: Any = None, n_jobs: int = 1) -> None:
     """Raise an error that says where the first NaN or infinity is, if there is one."""
     values = X.data if sparse.issparse(X) else X
     suspicious = []
-    if not isinstance(values, np.ndarray):  # on a GPU, whose current device is another one in other threads
-        n_jobs = 1
+    on_gpu = not isinstance(values, np.ndarray)  # other threads have other devices: one sum, here
 
     def add_up(first, last):
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(values[first:last].sum(dtype=np.float64)):  # one pass, no copy
                 suspicious.append(first)
 
-    run_pieces(add_up, len(values), PIECE, n_jobs)
+    run_pieces(add_up, len(values), max(len(values), 1) if on_gpu else PIECE, n_jobs)
     for first in range(0, X.shape[0] if suspicious else 0, 4096):
         block = X[first : first + 4096]
         if sparse.issparse(block):
