@@ -25,12 +25,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from pyarrow import parquet
 from scale import N_COLUMNS, write_rows
 
 # Not public: the stages of a run are measured one by one
 from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.parts import PartWork, apply_correction, do_part, list_issues, rank_rows
+from subsvms.app.large.parts import PartWork, apply_correction, do_part, list_issues, open_parquet, rank_rows
 from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS
@@ -145,7 +144,7 @@ def time_stages(source, corrector, folder, n_voted):
             clock.end("judge")
             for kind, table in zip("ab", tables, strict=True):
                 if kind not in files:
-                    files[kind] = parquet.ParquetWriter(folder / f"{unit.number}{kind}.out", table.schema)
+                    files[kind] = open_parquet(folder / f"{unit.number}{kind}.out", table)
                 files[kind].write_table(table)
             clock.end("write")
         for file in files.values():
