@@ -16,6 +16,12 @@ def test_few_items_are_processed_one_by_one_with_all_threads(n_items, threads):
     assert engine.threads == threads and engine.n_workers * threads == 4
 
 
+@pytest.mark.parametrize(("n_jobs", "n_workers", "threads"), [(1, 1, 1), (2, 2, 1), (16, 4, 4), (6, 4, 1)])
+def test_a_few_threads_feed_a_gpu_however_few_items_there_are(n_jobs, n_workers, threads):
+    engine = LocalEngine(n_jobs, 3, gpu=True)
+    assert (engine.n_workers, engine.threads) == (n_workers, threads)
+
+
 def test_results_arrive_as_they_are_ready():
     ready = threading.Event()
 

@@ -24,6 +24,7 @@ from subsvms.app.tables.files import first_sentence
 from subsvms.exceptions import TableError
 
 TIMEOUT = 10.0  # seconds to wait for a scheduler to answer, and for its first worker
+BESIDE_GPU = 4  # threads that feed a GPU: more of them wait for each other in Python, and judge fewer rows
 ADDRESS = r"(\w+://)?[^\s/]+:\d+(/\S*)?"
 
 Work = Callable[[Any, Any], Any]
@@ -46,6 +47,8 @@ class LocalEngine:
     n_jobs : int
     n_items : int
         Number of items to expect. A few items are processed one by one, each with all threads.
+    gpu : bool
+        Whether SVMs vote on a GPU: then items are processed side by side, however few there are.
 
     Examples
     --------
@@ -53,9 +56,10 @@ class LocalEngine:
     [100, 101, 102]
     """
 
-    def __init__(self, n_jobs: int, n_items: int):
-        self.n_workers = n_jobs if n_items >= 2 * n_jobs else 1
-        self.threads = 1 if self.n_workers == n_jobs else n_jobs
+    def __init__(self, n_jobs: int, n_items: int, *, gpu: bool = False):
+        many = n_items >= 2 * n_jobs
+        self.n_workers = min(n_jobs, BESIDE_GPU) if gpu else n_jobs if many else 1
+        self.threads = n_jobs // self.n_workers
 
     def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield work(shared, item) for each item, in any order."""
@@ -127,7 +131,7 @@ def check_engine(name: str, scheduler: str | None = None) -> None:
 
 @contextmanager
 def open_engine(
-    name: str, *, n_jobs: int, n_items: int, folder: Path, scheduler: str | None = None
+    name: str, *, n_jobs: int, n_items: int, folder: Path, scheduler: str | None = None, gpu: bool = False
 ) -> Iterator[Engine]:
     """Provide an engine that `check_engine` has let pass, and shut it down at the end.
 
@@ -142,9 +146,11 @@ def open_engine(
         A folder that all workers can read and write.
     scheduler : str, optional
         Address of a Dask scheduler; without it, a cluster is started on this machine.
+    gpu : bool
+        As in `LocalEngine`.
     """
     if name == "local":
-        yield LocalEngine(n_jobs, n_items)
+        yield LocalEngine(n_jobs, n_items, gpu=gpu)
         return
     with _silence_loggers(), _open_client(n_jobs, scheduler) as client, _explain_failures(scheduler):
         yield DaskEngine(client, folder)
