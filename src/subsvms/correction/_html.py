@@ -79,8 +79,7 @@ def format_words(correction: Any) -> list[str]:
     rate = format_rate(noise.error_rate, *noise.error_rate_interval)
     if correction.audit is not None:
         changed, unseen = int(correction.changed.sum()), int(correction.audited.sum())
-        right = None if settings.rule == "majority" else correction._expect_right()
-        first = f"Of {n:,} labels, {format_audited(changed, unseen, right)}"
+        first = f"Of {n:,} labels, {format_audited(changed, unseen)}"
     elif flagged == 0:
         first = f"None of {n:,} labels looks wrong enough to change."
     else:

@@ -143,20 +143,18 @@ class Correction:
 
     def __repr__(self) -> str:
         flagged, n, changed = self.flagged.sum(), np.sum(self.given >= 0), self.changed.sum()
-        # A plain vote gives no probabilities to add up.
-        right = f", about {self._expect_right():.0f} rightly" if changed and not self._is_plain_vote else ""
+        right = ""
+        if changed and not self._is_plain_vote and self.audit is None:  # else no probabilities to add up
+            sure = np.where(self.decided, 1.0, self.confidence)  # people are taken to be right
+            right = f", about {sure[self.changed].sum():.0f} rightly"
         rate = format_rate(self.noise.error_rate, *self.noise.error_rate_interval)
         found = f"{flagged} of {n} labels flagged, {changed} changed{right}"
-        before = "" if self.audit is None else "; estimates from before the audit"
+        before = "" if self.audit is None else " before the audit"
         return f"Correction({found}, estimated error rate {rate}{before})"
 
     @property
     def _is_plain_vote(self):
         return self.settings.rule == "majority"
-
-    def _expect_right(self):
-        """Return how many changes are expected to be right; those that people decided are."""
-        return float(np.where(self.decided, 1.0, self.confidence)[self.changed].sum())
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ BEYOND_HALF = (
     "If more than half of the labels are wrong, whatever learns from them sides with the wrong ones, and "
     "nothing in the table can show it: look at some of these rows before you use the result."
 )
-ESTIMATED_BEFORE = "These estimates are from before the audit; only its claim rests on the answers."
+ESTIMATED_BEFORE = "This estimate is from before the audit; the claim of the audit rests on the answers."
 DISTRUSTED = (BEYOND_HALF, UNCHECKED)  # ends of notes that say not to use a result as it is
 REVERSED = (
     "Either labels were changed along the border between the classes, or the border is more intricate than "
@@ -117,30 +117,21 @@ def format_held_back(n_flagged: int, kept_by: Sequence[tuple[str, int]]) -> str:
     return f"{start}, but the given one was kept: {kept}."
 
 
-def format_audited(n_changed: int, n_unseen: int, n_right: float | None) -> str:
-    """Return how many labels were changed after an audit, and how, in a sentence.
+def format_audited(n_changed: int, n_unseen: int) -> str:
+    """Return in a sentence how many labels were changed after an audit, and how many of them unseen.
 
-    Parameters
-    ----------
-    n_changed, n_unseen : int
-        All of them, and those that nobody has seen.
-    n_right : float or None
-        How many of the new labels are expected to be right; None if this is not known.
+    How many are right is what the claim of the audit says: the probabilities know nothing of its answers.
 
     Examples
     --------
-    >>> format_audited(127, 97, 112.3)
-    '127 were changed, 30 by people and 97 by the audit unseen; about 112 of the new labels are expected to be
-    right.'
+    >>> format_audited(127, 97)
+    '127 were changed, 30 by people and 97 by the audit unseen.'
     """
     if n_changed == 0:
         return "None was changed: the audit confirmed no change."
     was = "was" if n_changed == 1 else "were"
     by_people = f"{n_changed - n_unseen:,} by people"
-    done = f"{n_changed:,} {was} changed, {by_people} and {n_unseen:,} by the audit unseen"
-    if n_right is None:
-        return f"{done}."
-    return f"{done}; about {n_right:,.0f} of the new labels are expected to be right."
+    return f"{n_changed:,} {was} changed, {by_people} and {n_unseen:,} by the audit unseen."
 
 
 def name_some(names: Sequence[str]) -> str:

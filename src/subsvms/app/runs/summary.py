@@ -284,7 +284,7 @@ def format_result(summary: Summary) -> list[str]:
     if summary.audited is None:
         words.append(format_action(summary))
     else:
-        words.append(format_audited(summary.changed, summary.audited, expect_right(summary)))
+        words.append(format_audited(summary.changed, summary.audited))
         words += [ESTIMATED_BEFORE] * summary.explained
     if summary.held_back:
         words.append(format_held_back(summary.flagged, [(what, n) for what, n in summary.kept_by]))
@@ -297,14 +297,6 @@ def format_result(summary: Summary) -> list[str]:
     elif summary.missing:
         words.append(f"Rows without a label, which stay without one: {summary.missing:,} of {rows}.")
     return words
-
-
-def expect_right(summary: Summary) -> float | None:
-    """Return how many labels changed after an audit are expected to be right; those by people are."""
-    if summary.rule == "majority":
-        return None
-    unseen = summary.flagged * (summary.expected_precision or 0.0)
-    return summary.changed - summary.flagged + unseen
 
 
 def format_action(summary: Summary) -> str:
