@@ -213,3 +213,25 @@ def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, fo
         ann.see("#counts", "1 of ")
         ann.context.close()
     assert set(stored(folder)) == {first} and len(read_acts(folder)) == 1
+
+
+def test_a_link_that_is_followed_while_the_page_loads_is_shown_and_stays(review):
+    ann, held = review(), []
+    ann.page.route("**/api/issues?*", lambda route: held.append(route), times=1)
+    ann.page.reload()
+    wait(ann.page, lambda: held)  # the first list is on its way
+    ann.page.evaluate("location.hash = '#row=21'")
+    ann.see("#issue", "Row 21:")
+    held[0].continue_()
+    ann.page.wait_for_timeout(500)
+    ann.see("#issue", "Row 21:")
+    assert ann.page.url.endswith("#row=21")
+
+
+def test_an_address_is_not_overwritten_before_the_page_has_seen_it(review):
+    ann = review()
+    line = ann.page.locator("[data-row]").nth(1)
+    ann.page.wait_for_timeout(500)  # the page may write its address at once
+    # The event of another address comes after all that was clicked in the same moment.
+    line.evaluate("line => { location.hash = '#row=21'; line.click(); }")
+    ann.see("#issue", "Row 21:")

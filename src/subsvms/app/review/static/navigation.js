@@ -11,6 +11,7 @@ import { isForeignAddress, isSmall, lastPage, readAddress, state } from "./state
 const FAR = 20; // pages to search for the next open issue
 const FEW = 10; // rows left in the list from which on more are loaded
 let isTurning = false; // another page of the list is being loaded
+let followed = 0; // addresses, of which only the last is shown
 
 /** @param {number} by */
 export async function step(by) {
@@ -90,10 +91,12 @@ export async function narrow(/** @type {Partial<import("./types.js").Filter>} */
 /** Show the filter and row that the address names. */
 export async function follow() {
   if (!isForeignAddress()) return;
+  const own = ++followed;
   const row = readAddress();
   drawFilter();
   await offerValues();
   await showList();
+  if (own !== followed) return;
   try {
     if (row !== null) return await choose(row);
   } catch (error) {

@@ -47,15 +47,16 @@ export function askedFilter(/** @type {Partial<Filter>} */ filter = state.filter
 
 // The address
 
-let written = /** @type {string | null} */ (null); // by this page
+let known = /** @type {string | null} */ (null); // the address that this page wrote or read last
 let pause = 0;
 
+/** Write the address now and then; one that somebody else changed is read first. */
 export function keepAddress() {
-  if (pause) return;
+  if (pause || isForeignAddress()) return;
   writeAddress();
   pause = setTimeout(() => {
     pause = 0;
-    writeAddress();
+    if (!isForeignAddress()) writeAddress();
   }, PAUSE);
 }
 
@@ -64,17 +65,18 @@ export function writeAddress() {
   for (const name of NAMES) if (state.filter[name] !== EVERYTHING[name]) words.set(name, state.filter[name]);
   if (state.page) words.set("page", String(state.page + 1));
   if (state.row !== null) words.set("row", String(state.row));
-  if (`#${words}` === written && location.hash === written) return;
-  written = `#${words}`;
-  history.replaceState(history.state, "", written);
+  if (`#${words}` === known && location.hash === known) return;
+  history.replaceState(history.state, "", `#${words}`);
+  known = location.hash;
 }
 
 /** Whether somebody else changed the address: a link was followed, or it was typed. */
-export const isForeignAddress = () => location.hash !== written;
+export const isForeignAddress = () => location.hash !== known;
 
 /** Take filter and page from the address, and return the row that it names. */
 export function readAddress() {
-  const words = new URLSearchParams(location.hash.slice(1));
+  known = location.hash;
+  const words = new URLSearchParams(known.slice(1));
   for (const name of NAMES) state.filter[name] = words.get(name) ?? EVERYTHING[name];
   state.page = Math.max(0, (Number.parseInt(words.get("page") ?? "", 10) || 1) - 1);
   const row = Number.parseInt(words.get("row") ?? "", 10);
