@@ -1,4 +1,4 @@
-"""A GPU in software: vote.cu compiled by the C++ compiler, with a thread for each thread."""
+"""A GPU in software: vote.cu compiled by the C++ compiler."""
 
 import ctypes
 import shutil
@@ -12,6 +12,7 @@ from subsvms.ensemble import _device
 from subsvms.ensemble._gpu import SOURCE
 
 COMPILER = shutil.which("g++")
+FLAGS = "-std=c++20 -O1 -ffp-contract=off -w -shared -fPIC -U_FORTIFY_SOURCE"
 RUN = """
 #include "emulated_gpu.hpp"
 #include "vote.cu"
@@ -72,16 +73,7 @@ class EmulatedGPU:
         options = tuple(f"-D{name}={value}" for name, value in numbers.items())
         if options not in self.compiled:
             path = self.folder / f"vote{len(self.compiled)}.so"
-            command = [
-                COMPILER,
-                "-std=c++20",
-                "-O1",
-                "-ffp-contract=off",
-                "-w",
-                "-shared",
-                "-fPIC",
-                "-pthread",
-            ]
+            command = [COMPILER, *FLAGS.split()]
             places = [f"-I{Path(__file__).parent}", f"-I{SOURCE.parent}"]
             subprocess.run(
                 [*command, *places, *options, "-x", "c++", "-", "-o", path], input=RUN, text=True, check=True
