@@ -33,7 +33,7 @@ class EmulatedGPU:
     def __init__(self, folder):
         self.folder, self.compiled = Path(folder), {}
         self.adopted = np.zeros(0)  # a table that is in its memory
-        self.n_fetched = 0
+        self.most_fetched = 0  # rows in one copy
         self.lost = False
 
     def working(self):
@@ -60,7 +60,7 @@ class EmulatedGPU:
         return np.full(shape, np.nan, dtype)
 
     def fetch(self, array):
-        self.n_fetched += 1
+        self.most_fetched = max(self.most_fetched, len(array))
         return array
 
     def is_out_of_memory(self, error):

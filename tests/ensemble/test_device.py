@@ -142,6 +142,23 @@ def test_a_gpu_that_stops_answering_is_one_sentence(gpu, monkeypatch):
         model.set_params(device="cuda").predict(X)
 
 
+@needs_gpu
+@pytest.mark.slow
+def test_a_gpu_whose_votes_have_another_bit_is_refused(gpu, monkeypatch):
+    X, y = make_table(0)
+    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    write = GPUBooth.write
+
+    def write_other_bits(booth, ballots, votes, first, *more):
+        write(booth, ballots, votes, first, *more)
+        votes.sums[first] = np.nextafter(votes.sums[first], 9.0)
+
+    monkeypatch.setattr(GPUBooth, "write", write_other_bits)
+    for _ in range(2):
+        with pytest.raises(DeviceError, match="differ from those of the CPU: use device='cpu'"):
+            count_votes(voters, X, device="cuda")
+
+
 def test_without_a_gpu_cuda_is_refused_and_auto_takes_the_cpu(monkeypatch):
     X, y = make_table(0)
     voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_

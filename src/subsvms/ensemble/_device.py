@@ -25,6 +25,7 @@ THREADS = 128  # of a block in the kernels with a thread for each row
 BLOCK_ROWS, LEAST_ROWS = 2**18, 2**10  # rows in a block: at most, and when a GPU counts as too small
 MOST_BYTES = 2**31  # of the lists of SVMs, as far as they can be counted: vote.cu has 32 bits for twice that
 FREE_SHARE = 0.2  # of the free memory that a block may take
+CHECKED = 16  # rows on which the CPU votes as well
 
 
 def find_device(device: str, voters: Any, X: Table) -> int | None:
@@ -123,7 +124,7 @@ class GPUBooth:
     """
 
     def __init__(self, voters: Any, gpu: Any):
-        self.gpu = gpu
+        self.gpu, self.is_checked = gpu, False
         self.kernels: dict[np.dtype, Any] = {}  # by the type of the rows
         self.kernel, self.real = voters.kernel, voters.intercept.dtype
         self.n_svms, self.n_pairs, self.n_classes = (
@@ -227,6 +228,35 @@ class GPUBooth:
             shared_mem=self.gpu.shared_bytes,
         )  # fmt: skip
         return values
+
+    def check_bits(self, count_votes: Any, X: Any, votes: Any) -> None:
+        """Raise an error if these SVMs got other votes than on the CPU: once, and for a few rows.
+
+        The same order of operations gives the same bits, but that tensor cores keep to it is measured and
+        not documented.
+
+        Parameters
+        ----------
+        count_votes : callable
+            Returns the votes of the CPU on some rows.
+        X : ndarray, or an array on the GPU
+        votes : Votes
+            Of the GPU on its rows.
+        """
+        if self.is_checked:
+            return
+        few, fetch = slice(0, CHECKED), self.gpu.fetch if self.gpu.holds(X) else np.asarray
+        try:
+            rows, *found = (fetch(part[few]) for part in (X, *votes.arrays.values()))
+        except self.gpu.failures as error:
+            raise explain_failure(error) from error
+        expected = count_votes(rows).arrays.values()
+        if not all(map(np.array_equal, found, expected)):
+            raise DeviceError(
+                "The votes of this GPU differ from those of the CPU: use device='cpu', and report the GPU's "
+                "name, since they should have the same bits."
+            )
+        self.is_checked = True
 
     def make_ballots(self, n_rows: int, start: Any) -> Ballots:
         """Return the votes of no SVM, or those of earlier ones, in the memory of the GPU."""

@@ -328,6 +328,8 @@ def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, device, on_progress, 
             booth.vote(X, lines, begin, min(begin + lanes, last), bags, votes, oob_votes, start)
 
     run_pieces(work, n_rows, lanes * (1 if shared else BLOCKS_PER_PIECE), n_jobs, on_progress)
+    if shared and start is None:
+        shared.check_bits(lambda rows: count_votes(voters, rows), X, votes)
     return votes, oob_votes
 
 

@@ -85,7 +85,7 @@ extern "C" __global__ void load(const INPUT *X, const int *line, int n_features,
 
 // Add the products of an 8 x 4 and a 4 x 8 matrix to an 8 x 8 matrix. A lane holds a = A[lane / 4, lane % 4],
 // b = B[lane % 4, lane / 4] and two neighbours in row lane / 4 of the sum. A tensor core adds up doubles as a chain of
-// fused multiply-adds does, in the order of the terms: measured on an H200, and tested wherever there is a GPU.
+// fused multiply-adds does, in the order of the terms: measured on an H200, and checked wherever it votes (check_bits).
 __device__ inline void multiply(double (&sum)[2], double a, double b) {
 #if __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
