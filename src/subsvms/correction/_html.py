@@ -90,7 +90,7 @@ def format_words(correction: Any) -> list[str]:
             sure = f", with a mean probability of {format_percent(share)} for the suggested label"
         first = f"{flagged:,} of {n:,} labels look{'s' * (flagged == 1)} wrong, {done}{sure}."
     words = [first, f"Estimated share of wrong labels: {rate}."]
-    if correction.audit is not None:
+    if correction.audit is not None and noise.error_rate is not None:
         words.append(ESTIMATED_BEFORE)
     for which, what in (
         (correction.held_back, "Labels kept although another is more probable"),

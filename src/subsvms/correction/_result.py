@@ -144,7 +144,8 @@ class Correction:
     def __repr__(self) -> str:
         flagged, n, changed = self.flagged.sum(), np.sum(self.given >= 0), self.changed.sum()
         right = ""
-        if changed and not self._is_plain_vote and self.audit is None:  # else no probabilities to add up
+        # A plain vote gives no probabilities, and those from before an audit know nothing of its answers.
+        if changed and not self._is_plain_vote and self.audit is None:
             sure = np.where(self.decided, 1.0, self.confidence)  # people are taken to be right
             right = f", about {sure[self.changed].sum():.0f} rightly"
         rate = format_rate(self.noise.error_rate, *self.noise.error_rate_interval)

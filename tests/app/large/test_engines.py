@@ -16,10 +16,13 @@ def test_few_items_are_processed_one_by_one_with_all_threads(n_items, threads):
     assert engine.threads == threads and engine.n_workers * threads == 4
 
 
-@pytest.mark.parametrize(("n_jobs", "n_workers", "threads"), [(1, 1, 1), (2, 2, 1), (16, 4, 4), (6, 4, 1)])
-def test_a_few_threads_feed_a_gpu_however_few_items_there_are(n_jobs, n_workers, threads):
-    engine = LocalEngine(n_jobs, 3, gpu=True)
-    assert (engine.n_workers, engine.threads) == (n_workers, threads)
+@pytest.mark.parametrize(
+    ("n_jobs", "n_items", "expected"),
+    [(1, 9, (1, 1)), (2, 9, (2, 1)), (16, 9, (4, 4)), (6, 9, (4, 2)), (16, 3, (3, 6)), (16, 1, (1, 16))],
+)
+def test_a_few_threads_feed_a_gpu_however_few_items_there_are(n_jobs, n_items, expected):
+    engine = LocalEngine(n_jobs, n_items, gpu=True)
+    assert (engine.n_workers, engine.threads) == expected
 
 
 def test_results_arrive_as_they_are_ready():

@@ -298,6 +298,20 @@ def test_a_run_that_failed_continues_where_it_stopped(finished, folder, tmp_path
     assert read_files(tmp_path / "x") == read_files(finished)
 
 
+@pytest.mark.parametrize(("device", "expected"), [("cpu", False), ("auto", True)])
+def test_threads_are_those_that_feed_a_gpu_if_there_is_one(folder, monkeypatch, device, expected):
+    open_engine, asked = job_in_parts.open_engine, []
+
+    def note(*words, gpu, **more):
+        asked.append(gpu)
+        return open_engine(*words, gpu=gpu, **more)
+
+    monkeypatch.setattr(job_in_parts, "has_gpu", lambda: True)
+    monkeypatch.setattr(job_in_parts, "open_engine", note)
+    do_job_in_parts(str(folder), OPTIONS, engine="local", device=device, dry_run=True)
+    assert asked == [expected]
+
+
 @pytest.mark.skipif(COMPILER is None, reason="needs g++")
 @pytest.mark.slow
 def test_a_run_whose_gpu_is_lost_continues_where_it_stopped(finished, folder, tmp_path, monkeypatch):

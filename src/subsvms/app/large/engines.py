@@ -24,7 +24,7 @@ from subsvms.app.tables.files import first_sentence
 from subsvms.exceptions import TableError
 
 TIMEOUT = 10.0  # seconds to wait for a scheduler to answer, and for its first worker
-BESIDE_GPU = 4  # threads that feed a GPU: more of them wait for each other in Python, and judge fewer rows
+BESIDE_GPU = 4  # threads that feed a GPU: more wait for each other in Python, and only take more memory
 ADDRESS = r"(\w+://)?[^\s/]+:\d+(/\S*)?"
 
 Work = Callable[[Any, Any], Any]
@@ -48,7 +48,7 @@ class LocalEngine:
     n_items : int
         Number of items to expect. A few items are processed one by one, each with all threads.
     gpu : bool
-        Whether SVMs vote on a GPU: then items are processed side by side, however few there are.
+        Whether SVMs may vote on a GPU: then items are processed side by side, however few there are.
 
     Examples
     --------
@@ -57,9 +57,11 @@ class LocalEngine:
     """
 
     def __init__(self, n_jobs: int, n_items: int, *, gpu: bool = False):
-        many = n_items >= 2 * n_jobs
-        self.n_workers = min(n_jobs, BESIDE_GPU) if gpu else n_jobs if many else 1
-        self.threads = n_jobs // self.n_workers
+        if gpu:
+            self.n_workers = min(n_jobs, BESIDE_GPU, n_items)
+        else:
+            self.n_workers = n_jobs if n_items >= 2 * n_jobs else 1
+        self.threads = -(-n_jobs // self.n_workers)  # a GPU needs none of them, but may refuse these SVMs
 
     def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield work(shared, item) for each item, in any order."""

@@ -284,8 +284,8 @@ def format_result(summary: Summary) -> list[str]:
     if summary.audited is None:
         words.append(format_action(summary))
     else:
+        words += [ESTIMATED_BEFORE] * (summary.explained and summary.error_rate is not None)
         words.append(format_audited(summary.changed, summary.audited))
-        words += [ESTIMATED_BEFORE] * summary.explained
     if summary.held_back:
         words.append(format_held_back(summary.flagged, [(what, n) for what, n in summary.kept_by]))
     if summary.listing:
@@ -332,6 +332,8 @@ def format_listing(summary: Summary) -> str:
         "most doubtful of the others" if others < n else "most doubtful, none of them flagged": others,
     }
     which = ", ".join(f"{count:,} {what}" for what, count in kinds.items() if count)
+    if summary.audited is not None:  # its answers say more than the probabilities from before it
+        return f"Labels listed: {n:,} ({which})."
     # Beside the number of right changes among the same labels, or the limit of the estimate for the whole
     # table, another number would look like a mistake.
     same = summary.flagged == n and summary.expected_precision is not None

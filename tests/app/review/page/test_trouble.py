@@ -215,8 +215,9 @@ def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, fo
     assert set(stored(folder)) == {first} and len(read_acts(folder)) == 1
 
 
-def test_a_link_that_is_followed_while_the_page_loads_is_shown_and_stays(review):
-    ann, held = review(), []
+@pytest.mark.parametrize("width", [1200, 390])
+def test_a_link_that_is_followed_while_the_page_loads_is_shown_and_stays(review, width):
+    ann, held = review(width=width), []
     ann.page.route("**/api/issues?*", lambda route: held.append(route), times=1)
     ann.page.reload()
     wait(ann.page, lambda: held)  # the first list is on its way
@@ -228,10 +229,38 @@ def test_a_link_that_is_followed_while_the_page_loads_is_shown_and_stays(review)
     assert ann.page.url.endswith("#row=21")
 
 
-def test_an_address_is_not_overwritten_before_the_page_has_seen_it(review):
-    ann = review()
+@pytest.mark.parametrize("width", [1200, 390])
+def test_an_address_is_not_overwritten_before_the_page_has_seen_it(review, width):
+    ann = review(width=width)
     line = ann.page.locator("[data-row]").nth(1)
     ann.page.wait_for_timeout(500)  # the page may write its address at once
     # The event of another address comes after all that was clicked in the same moment.
     line.evaluate("line => { location.hash = '#row=21'; line.click(); }")
     ann.see("#issue", "Row 21:")
+
+
+@pytest.mark.parametrize("first, held_back", [("#row=99999", "issues/99999*"), ("#column=id", "values?*")])
+def test_a_link_whose_answer_comes_late_does_not_replace_the_next(review, first, held_back):
+    ann, held = review(), []
+    ann.page.route(f"**/api/{held_back}", lambda route: held.append(route), times=1)
+    ann.page.evaluate("words => location.hash = words", first)
+    wait(ann.page, lambda: held)
+    ann.page.evaluate("location.hash = '#row=21'")
+    ann.see("#issue", "Row 21:")
+    held[0].continue_()
+    ann.page.wait_for_timeout(500)
+    ann.see("#issue", "Row 21:")
+    assert ann.page.url.endswith("#row=21")
+    ann.faults.clear()  # the browser notes that there is no such row
+
+
+def test_a_link_is_followed_once_the_server_is_back(review):
+    ann = review()
+    ann.page.route("**/api/issues?*", lambda route: route.abort())
+    ann.page.goto(f"{ann.address}#row=21")
+    ann.page.reload()
+    ann.see("#lost:not([hidden])", "The server is not responding")
+    ann.page.unroute("**/api/issues?*")
+    ann.see("#issue", "Row 21:")
+    assert ann.page.url.endswith("#row=21")
+    ann.forget("ERR_FAILED")

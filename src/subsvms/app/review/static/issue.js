@@ -65,10 +65,17 @@ export function showSide(/** @type {"list" | "detail"} */ side) {
   document.body.dataset.view = side;
   if (!isSmall.matches) return;
   if (side === "detail" && history.state?.side !== "detail") history.pushState({ side }, "", location.href);
-  writeAddress();
+  keepAddress();
   if (side === "detail") return readFromTop();
   window.scrollTo(0, 0);
   $("lines").querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
+}
+
+/** Show a page of the history: the list, or the row that is chosen now and not the one that was. */
+export function showEntry(/** @type {"list" | "detail"} */ side) {
+  if (document.body.dataset.view === side) return;
+  showSide(side);
+  writeAddress();
 }
 
 /** Go back to the list, as the browser's back button does. */

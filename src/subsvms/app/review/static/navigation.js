@@ -6,7 +6,7 @@ import { choose } from "./issue.js";
 import { drawFilter, offerValues, passOn, showList } from "./list.js";
 import { isWaiting } from "./queue.js";
 import { Lost } from "./server.js";
-import { isForeignAddress, isSmall, lastPage, readAddress, state } from "./state.js";
+import { forgetAddress, isForeignAddress, isSmall, lastPage, readAddress, state } from "./state.js";
 
 const FAR = 20; // pages to search for the next open issue
 const FEW = 10; // rows left in the list from which on more are loaded
@@ -94,13 +94,23 @@ export async function follow() {
   const own = ++followed;
   const row = readAddress();
   drawFilter();
-  await offerValues();
-  await showList();
-  if (own !== followed) return;
+  try {
+    await offerValues();
+    if (own === followed) await showList();
+    if (own === followed) await chooseOrFirst(row);
+  } catch (error) {
+    if (state.row === null) forgetAddress();
+    throw error;
+  }
+}
+
+/** Choose a row, or the first of the list if this row is not an issue. */
+async function chooseOrFirst(/** @type {number | null} */ row) {
   try {
     if (row !== null) return await choose(row);
   } catch (error) {
-    if (error instanceof Lost) throw error; // otherwise this row is not an issue
+    if (error instanceof Lost) throw error;
+    if (state.row !== row) return; // another was chosen meanwhile
   }
   await choose(isSmall.matches ? null : (state.issues[0]?.row ?? null));
 }

@@ -5,7 +5,7 @@ import { attempt, hideLost, hurry, isLost, poll, say, watch } from "./connection
 import { listen } from "./controls.js";
 import { changeName, decide, decideAll, decideGroup, drawName, giveLabel, giveOtherLabel, redo, undo } from "./decisions.js";
 import { $, all, fillSelect } from "./elements.js";
-import { choose, goBack, renewIssue, scrollRow, showSide } from "./issue.js";
+import { choose, goBack, renewIssue, scrollRow, showEntry, showSide } from "./issue.js";
 import { listenToKeys, openHelp } from "./keys.js";
 import { drawCounts, offerPeople, showList } from "./list.js";
 import { follow, goToPage, narrow, step } from "./navigation.js";
@@ -39,6 +39,7 @@ async function returnToServer() {
   hideLost();
   if (!countWaiting()) say("The server is responding again.");
   forget();
+  await follow();
   await showList();
   await renewIssue();
 }
@@ -109,7 +110,7 @@ async function start() {
   whenLengthChanges(drawWaiting);
   window.addEventListener("beforeunload", (event) => countWaiting() && event.preventDefault());
   window.addEventListener("hashchange", () => attempt(follow));
-  window.addEventListener("popstate", ({ state: kept }) => isSmall.matches && showSide(kept?.side ?? "list"));
+  window.addEventListener("popstate", ({ state: kept }) => isSmall.matches && kept && showEntry(kept.side));
   document.addEventListener("visibilitychange", () => document.hidden || hurry());
   await follow();
 }

@@ -65,10 +65,14 @@ export function writeAddress() {
   for (const name of NAMES) if (state.filter[name] !== EVERYTHING[name]) words.set(name, state.filter[name]);
   if (state.page) words.set("page", String(state.page + 1));
   if (state.row !== null) words.set("row", String(state.row));
-  if (`#${words}` === known && location.hash === known) return;
-  history.replaceState(history.state, "", `#${words}`);
+  const address = String(words) && `#${words}`;
+  if (address === known && location.hash === known && history.state) return;
+  history.replaceState(history.state ?? { side: "list" }, "", address); // an entry without a state is a link
   known = location.hash;
 }
+
+/** Read the address again when the server is back. */
+export const forgetAddress = () => void (known = null);
 
 /** Whether somebody else changed the address: a link was followed, or it was typed. */
 export const isForeignAddress = () => location.hash !== known;
