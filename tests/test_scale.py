@@ -74,10 +74,32 @@ def test_a_table_a_record_batch_and_no_rows_at_all_get_the_same_columns(correcto
     assert correct_batch(corrector, table)["label_given"].equals(table["label"])  # without row numbers
 
 
+def test_a_number_of_another_row_does_not_bring_its_votes(corrector, table):
+    added = ["label", "label_quality", "suggested_label"]
+    right, unnumbered = (correct_batch(corrector, table, name).select(added) for name in ("number", None))
+    place = table.column_names.index("number")
+    shifted = table.set_column(place, "number", [np.arange(1, 1501)])
+    assert correct_batch(corrector, shifted, "number").select(added).equals(unnumbered)
+    assert not right.equals(unnumbered)  # those that SVMs were trained on
+    numbers = np.where(np.arange(1500) < 700, np.arange(1500), -5)
+    mixed = correct_batch(corrector, table.set_column(place, "number", [numbers]), "number").select(added)
+    assert mixed.slice(0, 700).equals(right.slice(0, 700))
+    assert mixed.slice(700).equals(unnumbered.slice(700))
+
+
+def test_one_column_is_excluded_by_its_name(corrector, table):
+    table = table.drop_columns([name for name in OPTIONS.exclude if name in table.column_names])
+    options = {"n_estimators": 40, "pool_size": 200}
+    found, others = (fit_batches(lambda: [table], "label", exclude=exclude, **options)
+                     for exclude in ("number", ["number"]))  # fmt: skip
+    assert found.features.recipes == others.features.recipes
+
+
 @pytest.mark.parametrize(
     ("batches", "options", "message"),
     [
         (lambda table: table.to_batches(), {}, "must be a function"),
+        (lambda table: pl.from_arrow(table), {}, "got DataFrame: write .*, or frame.lazy()"),
         (lambda table: lambda: table, {}, "put a single table into a list"),
         (lambda table: lambda: [1], {}, "its first item is int"),
         (lambda table: lambda: [], {}, "at least one batch"),
@@ -103,6 +125,11 @@ def test_batches_that_cannot_be_corrected_are_refused(corrector, table):
         correct_batch(corrector, table, "nr")
     with pytest.raises(InputError, match="pyarrow Table or RecordBatch; got DataFrame"):
         correct_batch(corrector, table.to_pandas())
+    for values, message in ((["a"] * 1500, "of type string"), ([0.5] * 1500, "of type double")):
+        with pytest.raises(InputError, match=f"number of each row in the table, from 0; it is {message}"):
+            correct_batch(corrector, table.set_column(table.num_columns - 1, "number", [values]), "number")
+    with pytest.raises(InputError, match="'x0' holds text without a number, but the corrector learned"):
+        correct_batch(corrector, table.set_column(0, "x0", [["a", None] * 750]))
     numbers = pa.array([None, *range(1499)])
     with pytest.raises(InputError, match="some are missing"):
         correct_batch(corrector, table.set_column(table.num_columns - 1, "number", numbers), "number")

@@ -3,14 +3,19 @@
 from importlib.util import find_spec
 
 
+class MissingExtraError(ImportError):
+    """Something needs more than what is installed."""
+
+
 def require_extra(what: str, extra: str, *modules: str) -> None:
-    """Raise an ImportError that names the extra to install, unless all these modules are installed.
+    """Raise an error that names the extra to install, unless all these modules are installed.
 
     Examples
     --------
-    >>> require_extra("Flying", "wings", "numpy", "feathers")
+    >>> require_extra("It", "all", "numpy", "feathers")
     Traceback (most recent call last):
-    ImportError: Flying needs more than the library alone: run pip install 'subsvms[wings]'.
+    subsvms._extras.MissingExtraError: It needs more than the library alone: run pip install 'subsvms[all]'.
     """
     if not all(map(find_spec, modules)):
-        raise ImportError(f"{what} needs more than the library alone: run pip install 'subsvms[{extra}]'.")
+        needed = f"run pip install 'subsvms[{extra}]'"
+        raise MissingExtraError(f"{what} needs more than the library alone: {needed}.")

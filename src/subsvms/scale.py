@@ -22,6 +22,8 @@ from subsvms.app.tables.lazy import is_lazy, read_lazy
 from subsvms.app.tables.table import number_name
 from subsvms.exceptions import InputError
 
+NAMES = ("exclude", "only", "keep", "by")  # options that take one column or several
+
 __all__ = ["BatchCorrector", "correct_batch", "correct_batches", "fit_batches"]
 
 
@@ -69,7 +71,8 @@ def fit_batches(
     np.True_
     """
     with naming_parameters():
-        settings = Options(label, **options)
+        names = {name: (options[name],) for name in NAMES if isinstance(options.get(name), str)}
+        settings = Options(label, **(options | names))
         if settings.max_error_rate is not None:
             raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
         source = _open_table(batches, label)
@@ -107,7 +110,10 @@ def _check_callable(batches):
 
     expected = "batches must be a function that returns a new iterable of record batches at each call"
     if not callable(batches):
-        raise InputError(f"{expected}; got {type(batches).__name__}: write lambda: dataset.to_batches().")
+        raise InputError(
+            f"{expected}, a LazyFrame of polars, a relation of DuckDB, or a path; got "
+            f"{type(batches).__name__}: write lambda: dataset.to_batches(), or frame.lazy()."
+        )
     once = batches()
     if not isinstance(once, Iterable) or isinstance(once, pa.Table | pa.RecordBatch):
         raise InputError(f"{expected}; it returns {type(once).__name__}: put a single table into a list.")
@@ -159,8 +165,8 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
         From `fit_batches`.
     batch : pyarrow.Table or pyarrow.RecordBatch
     row_column : str, optional
-        Column with the number of each row in the table, from 0. Without it training rows cannot be
-        recognised, and are also judged by the SVMs that were trained on them.
+        Column with the number of each row in the table, from 0. A row with the number and the features of a
+        training row is judged by the SVMs that were not trained on it; any other by all of them.
 
     Returns
     -------
@@ -186,12 +192,15 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
     for name in (corrector.labels.column, row_column):
         if name is not None and name not in batch.column_names:
             raise InputError(f"There is no column {name!r} in this batch, only {batch.column_names}.")
-    rows = None if row_column is None else batch[row_column].to_numpy()
-    if rows is not None and batch[row_column].null_count:
-        raise InputError(f"Column {row_column!r} must hold the number of each row; some are missing.")
+    for recipe in corrector.features.recipes:
+        if recipe.name in batch.column_names and recipe.is_unreadable(batch[recipe.name]):
+            kind = recipe.meaning.kind
+            found = f"Column {recipe.name!r} holds text without a {kind}"
+            raise InputError(f"{found}, but the corrector learned from {kind}s: convert it.")
     if len(batch) == 0:
         one = pa.Table.from_pylist([{}], batch.schema)  # a row of nulls has the same columns as any other
         return correct_batch(corrector, one).slice(0, 0)
+    rows = None if row_column is None else _read_numbers(corrector, batch, row_column)
     correction = corrector.judge(batch, rows)
     table = apply_correction(corrector, batch, correction)
     names = pa.array(corrector.labels.classes)
@@ -204,3 +213,16 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
     for name, column in added.items():
         table = table.append_column(number_name(name, table.column_names), column)
     return table
+
+
+def _read_numbers(corrector, batch, row_column):
+    """Return the number of each row; -1 for those that belong to other rows."""
+    import pyarrow as pa
+
+    column = batch[row_column]
+    expected = f"Column {row_column!r} must hold the number of each row in the table, from 0"
+    if not pa.types.is_integer(column.type):
+        raise InputError(f"{expected}; it is of type {column.type}.")
+    if column.null_count:
+        raise InputError(f"{expected}; some are missing.")
+    return corrector.check_numbers(batch, column.to_numpy())

@@ -126,6 +126,21 @@ def test_dates_that_python_does_not_have_do_not_stop_a_run(tmp_path):
     assert done.exit_code == 0, done.output
 
 
+@pytest.mark.parametrize("engine", ["memory", "local", "dask"])
+@pytest.mark.parametrize(("device", "sentence"), [
+    ("cuda", "Voting on a GPU needs more than the library alone: run pip install 'subsvms[gpu]'."),
+    ("tpu", "device must be 'cpu', 'cuda' or 'auto'; got 'tpu'."),
+])  # fmt: skip
+def test_a_device_that_is_not_there_is_one_sentence_before_any_work(
+    tmp_path, monkeypatch, engine, device, sentence
+):
+    monkeypatch.setattr("subsvms._extras.find_spec", lambda name: None if name == "cupy" else name)
+    (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n2,b\n" * 30)
+    words = ["correct", str(tmp_path / "t.csv"), "--label", "y", "--engine", engine, "--device", device]
+    done = run(*words)
+    assert done.exit_code == 2 and done.output.strip() == f"subsvms: {sentence}"
+
+
 @pytest.mark.parametrize(
     "words", ["correct no.csv --label y", "predict m no.csv", "corrupt 'no-*.csv' --label y"]
 )

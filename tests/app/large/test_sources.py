@@ -9,6 +9,7 @@ from pyarrow import parquet
 
 from subsvms.app.large.listing import find_format, list_files
 from subsvms.app.large.sources import UNIT_ROWS, open_source
+from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
 
 
@@ -78,6 +79,20 @@ def test_a_file_that_does_not_fit_is_named(tmp_path, message):
     MISFITS[message](folder / "1.parquet")
     with pytest.raises(TableError, match=f"1.parquet'.*{message}"):
         open_source(folder, "label")
+
+
+def test_a_page_that_does_not_match_its_checksum_is_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    columns = {"x": np.random.default_rng(0).random(4000), "y": ["a", "b"] * 2000}
+    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    parquet.write_table(pa.table(columns), path, **options)
+    content = bytearray(path.read_bytes())
+    content[9000] ^= 1  # among the numbers
+    path.write_bytes(content)
+    with pytest.raises(TableError, match="CRC checksum verification failed"):
+        read_all(open_source(path, "y"))
+    with pytest.raises(TableError, match="CRC checksum verification failed"):
+        read_table(path, "y")
 
 
 def test_a_row_group_that_cannot_be_read_is_named(tmp_path):

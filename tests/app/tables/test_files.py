@@ -55,7 +55,8 @@ def test_a_missing_file_is_reported_with_the_nearest_name(tmp_path, monkeypatch)
         "x.csv": "There is no file 'x.csv': check its name and folder.",
         "none/x.csv": "There is no file 'none/x.csv': check its name and folder.",
         "*.parquet": "No file matches the pattern '*.parquet': check its name and folder.",
-        "folder": "'folder' is a folder: give a file in it, or a pattern such as 'folder/*.parquet'.",
+        "folder": "'folder' is a folder: use --engine local, or give a file in it or, unless it is a Delta "
+        "table, a pattern such as 'folder/*.parquet'.",
         (): "No file was given: give the name of at least one.",
     }.items():
         assert assert_refused(message, read_table, where, "label") == message

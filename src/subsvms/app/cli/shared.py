@@ -123,7 +123,7 @@ Threads = Annotated[
 Device = Annotated[
     str,
     typer.Option(
-        help="Where the SVMs vote: cpu, cuda (a GPU, with subsvms[gpu]), or auto for a GPU if there is one. "
+        help="Where the SVMs vote: cpu, cuda (a GPU, with the extra gpu), or auto for a GPU if there is one. "
         "Does not change the result.",
         rich_help_panel=LARGE,
     ),
@@ -235,6 +235,7 @@ def silence(stream: IO[str] | None) -> None:
 @contextmanager
 def errors_as_sentences() -> Iterator[None]:
     """Report in one sentence what a user can do something about, with exit code 2, and Ctrl-C with 130."""
+    from subsvms._extras import MissingExtraError
     from subsvms.exceptions import DeviceError, InputError
 
     try:
@@ -244,7 +245,7 @@ def errors_as_sentences() -> Iterator[None]:
     except KeyboardInterrupt as stop:
         print_error(f"stopped; {stop}." if str(stop) else "stopped.")
         raise typer.Exit(130) from None
-    except (DeviceError, InputError, MemoryError, OSError) as error:  # anything else is a bug and shows
+    except (DeviceError, InputError, MissingExtraError, MemoryError, OSError) as error:  # others are bugs
         silence(sys.stdout)  # if it is full
         if isinstance(error, BrokenPipeError):  # the reader closed the pipe
             raise typer.Exit(1) from None

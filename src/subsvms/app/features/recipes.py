@@ -95,6 +95,16 @@ class Recipe:
                 f"{meaning.kind}: convert it first."
             ) from None
 
+    def is_unreadable(self, column: Any) -> bool:
+        """Return whether numbers or dates were learned, and this column is text that holds none of them."""
+        import pyarrow as pa
+
+        meaning, kind = self.meaning, column.type
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        if meaning.kind == "text" or meaning.pattern or meaning.format or not is_text:
+            return False
+        return column.null_count < len(column) and bool(find_missing_values(self.read(column)).all())
+
     def find_fault(self, values: np.ndarray) -> str | None:
         """Return a sentence if the model can use none of a column's values."""
         if isinstance(self.coder, Categories):

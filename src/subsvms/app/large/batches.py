@@ -19,7 +19,7 @@ from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.certificates import CONFIDENCE, count_withstood
 from subsvms.correction._choice import Choice
-from subsvms.correction._duplicates import find_contradictory
+from subsvms.correction._duplicates import find_contradictory, read_contents
 from subsvms.correction._judge import judge_labels
 from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
@@ -46,6 +46,8 @@ class BatchCorrector:
     rule : Rule
     pool_rows : ndarray of int of shape (n_pool,)
         Numbers of the rows that SVMs were trained on, sorted.
+    pool_contents : tuple of bytes
+        Digests of their features.
     pool_votes : Votes
         On these rows, of the SVMs that were not trained on them.
     contradictory : ndarray of bool of shape (n_pool,)
@@ -86,6 +88,7 @@ class BatchCorrector:
     voters: Voters
     rule: Rule
     pool_rows: np.ndarray
+    pool_contents: tuple[bytes, ...]
     pool_votes: Votes
     contradictory: np.ndarray
     pool_sizes: np.ndarray
@@ -150,6 +153,18 @@ class BatchCorrector:
         places = np.minimum(np.searchsorted(self.pool_rows, rows), len(self.pool_rows) - 1)
         found = np.flatnonzero(self.pool_rows[places] == rows)
         return places[found], found
+
+    def check_numbers(self, batch: Any, rows: np.ndarray) -> np.ndarray:
+        """Return row numbers, with -1 for those that belong to other rows of the pool, by their features.
+
+        A wrong number would else give a row the votes on another.
+        """
+        places, found = self.find_in_pool(rows)
+        contents = read_contents(self.features.transform(self.as_table(batch.take(found))))
+        own = [content == self.pool_contents[place] for content, place in zip(contents, places, strict=True)]
+        checked = rows.astype(np.int64)  # a copy
+        checked[found[~np.array(own, dtype=bool)]] = -1
+        return checked
 
     def apply_rule(self, votes: Votes, given: np.ndarray, rows: np.ndarray | None) -> Judgement:
         """Judge labels without the limit on changes; parameters as in `count_votes`."""
@@ -299,7 +314,8 @@ def learn(
     )  # fmt: skip
     batches = BatchCorrector(
         options=options, labels=labels, features=made.transformer, decimal_comma=decimal_comma,
-        voters=model.voters_, rule=verdict.rule, pool_rows=rows[pool], pool_votes=pool_votes,
+        voters=model.voters_, rule=verdict.rule, pool_rows=rows[pool],
+        pool_contents=tuple(read_contents(X[pool])), pool_votes=pool_votes,
         contradictory=contradictory[pool], pool_sizes=model.class_sizes_, subset_size=model.subsets_.shape[1],
         choice=choice, capped=drawing.capped, groupings=groupings, verified=verified or {}, device=device,
     )  # fmt: skip

@@ -110,7 +110,8 @@ class Source:
         from pyarrow import dataset
 
         system, path = locate(as_place(unit.path))
-        fragment = dataset.ParquetFileFormat().make_fragment(
+        checked = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+        fragment = dataset.ParquetFileFormat(default_fragment_scan_options=checked).make_fragment(
             path, system, self.partitions.get(unit.path), list(unit.row_groups)
         )
         yield from map(check_values, fragment.to_batches(
@@ -286,7 +287,7 @@ class Batches:
 
     get_batches: Callable[[], Iterable[Any]]  # a new iterable of the same batches at each call
     schema: Any
-    name: str = "The table"
+    name: str = "the table"
     paths: tuple[Place, ...] = ()
     format: str = "parquet"
     separator: str | None = None

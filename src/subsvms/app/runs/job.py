@@ -46,6 +46,7 @@ from subsvms.app.tables.arrow import render_arrow
 from subsvms.app.tables.database import read_database
 from subsvms.app.tables.files import check_target, digest_file, show
 from subsvms.app.tables.table import LabelledTable, read_table
+from subsvms.ensemble._device import check_device
 from subsvms.exceptions import TableError
 
 DESCRIPTIONS = {
@@ -93,6 +94,7 @@ def do_job(
     -------
     Summary
     """
+    check_device(device)
     clock = Clock()
     announce("reading the table")
     table, options, inputs = read_input(where, options)

@@ -32,6 +32,7 @@ from subsvms.app.tables.table import (
     write_table,
 )
 from subsvms.ensemble._classifier import SubSVMClassifier
+from subsvms.ensemble._device import check_device
 from subsvms.ensemble._persistence import MODELS, WHOLE, build_classifier, classifier_to_state
 from subsvms.exceptions import TableError
 
@@ -297,6 +298,7 @@ def predict_file(
     <BLANKLINE>
     >>> folder.cleanup()
     """
+    check_device(device)
     model = load_model(model_path)
     announce("reading the table")
     table = read_table(where, None, **(reading or {}))

@@ -29,7 +29,7 @@ def read_arrow(content: Content) -> Any:
         )
     try:
         if content.format == "parquet":
-            with parquet.ParquetFile(source) as file:
+            with parquet.ParquetFile(source, page_checksum_verification=True) as file:
                 if _measure_claims(file) > measure_free_memory():
                     raise MemoryError
                 table = file.read()

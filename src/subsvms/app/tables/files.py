@@ -190,7 +190,10 @@ def _find(where: str | os.PathLike) -> Sequence[Place]:
 
 
 def _refuse_folder(name: str, pattern: str) -> NoReturn:
-    raise TableError(f"{name!r} is a folder: give a file in it, or a pattern such as {pattern!r}.")
+    raise TableError(
+        f"{name!r} is a folder: use --engine local, or give a file in it or, unless it is a Delta table, a "
+        f"pattern such as {pattern!r}."
+    )
 
 
 def read_content(path: Place, format: str | None = None) -> Content:
