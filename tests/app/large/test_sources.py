@@ -37,6 +37,15 @@ def test_large_row_groups_are_units_of_their_own(tmp_path):
     assert [unit.row_groups for unit in open_source(tmp_path / "t.parquet", "y").units] == [(0,), (1,), (2,)]
 
 
+@pytest.mark.parametrize("order", [(None, 1.5, None), (1.5, None, 2.5), (None, None, None)])
+def test_a_column_without_a_value_in_one_file_has_the_type_of_the_others(tmp_path, order):
+    for i, n in enumerate(order):
+        parquet.write_table(pa.table({"y": ["a", "b"], "n": [n, n]}), tmp_path / f"{i}.parquet")
+    read = read_all(open_source(tmp_path, "y"))["n"]
+    assert read.to_pylist() == [n for n in order for _ in range(2)]
+    assert read.type == (pa.float64() if any(order) else pa.null())
+
+
 def test_names_of_folders_are_columns(tmp_path):
     columns = make_columns(300).append_column("year", pa.array(np.arange(300) % 3 + 2020))
     parquet.write_to_dataset(columns, tmp_path / "big", partition_cols=["year"])

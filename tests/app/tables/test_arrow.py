@@ -87,6 +87,17 @@ def test_several_files_must_have_one_schema(tmp_path):
     assert_refused("it has 1 columns, not 2", read_table, [first, second], "label")
 
 
+def test_a_column_without_a_value_in_one_file_has_the_type_of_the_others(tmp_path):
+    files = [tmp_path / f"{i}.parquet" for i in range(3)]
+    for path, n in zip(files, (None, 1.5, None), strict=True):
+        parquet.write_table(pa.table({"label": ["a", "b"], "n": [n, n], "m": [1, 2]}), path)
+    read = read_table(files, "label").columns
+    assert read["n"].to_pylist() == [None, None, 1.5, 1.5, None, None] and read["n"].type == pa.float64()
+    parquet.write_table(pa.table({"label": ["a"], "n": [None], "m": ["x"]}), files[0])
+    message = "column 3 is 'm' of int64, not 'm' of string; write both with one schema"
+    assert_refused(message, read_table, files, "label")
+
+
 @pytest.mark.parametrize("name, how", FORGED)
 def test_a_forged_file_is_refused(tmp_path, name, how):
     """Arrow itself ends the process when such labels are used."""

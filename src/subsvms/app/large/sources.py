@@ -15,7 +15,7 @@ from typing import Any
 from subsvms.app.large.delta import find_layout
 from subsvms.app.large.listing import list_files, name_files
 from subsvms.app.tables.addresses import Place, as_place, format_refusal, is_address, locate
-from subsvms.app.tables.arrow import check_values
+from subsvms.app.tables.arrow import check_values, fill_types
 from subsvms.app.tables.files import check_names, first_sentence, show, suggest
 from subsvms.exceptions import TableError
 
@@ -199,15 +199,16 @@ def open_source(
         names = found.schema.names  # which Python decodes
     check_names(names, name, label)
     shown = dict(zip(inner, [str(path) for path in paths], strict=True)) if is_address(str(paths[0])) else {}
+    schema = found.schema
     if "schema" not in layout:
-        check_schemas(fragments, found.schema, str(paths[0]), shown)
+        schema = check_schemas(fragments, schema, str(paths[0]), shown)
     cut = [unit for file in fragments for unit in cut_file(file, shown.get(file.path, file.path))]
     if not cut:
         raise TableError(f"{name} has no rows: a table needs at least one row of each class.")
     partitions = {shown.get(one.path, one.path): one.partition_expression for one in fragments}
     firsts = itertools.accumulate((unit.n_rows for unit in cut[:-1]), initial=0)
     units = (replace(unit, number=i, first=at) for i, (unit, at) in enumerate(zip(cut, firsts, strict=True)))
-    return Source(name, tuple(paths), "parquet", found.schema, tuple(units), partitions)
+    return Source(name, tuple(paths), "parquet", schema, tuple(units), partitions)
 
 
 @contextmanager
@@ -225,34 +226,46 @@ def _explaining_damage(name: str) -> Iterator[None]:
         ) from None
 
 
-def check_schemas(fragments: Sequence[Any], schema: Any, first: str, addresses: dict[str, str]) -> None:
-    """Raise an error unless all files of a table have the same columns.
+def check_schemas(fragments: Sequence[Any], schema: Any, first: str, addresses: dict[str, str]) -> Any:
+    """Return the schema of a table, or raise an error unless all its files have the same columns.
 
     Parameters
     ----------
     fragments : sequence of pyarrow.dataset.ParquetFileFragment
     schema : pyarrow.Schema
-        Of the whole table, with the columns that folders are named after.
+        Of the first file, with the columns that folders are named after.
     first : str
         The first file, in messages.
     addresses : dict of str to str
         By path in their file system, if the files are stored elsewhere.
-    """
-    from pyarrow import dataset
 
+    Returns
+    -------
+    pyarrow.Schema
+        A column without a value in the first file has the type that it has in the others.
+    """
+    from pyarrow import dataset, types
+
+    schemas = []
     for fragment in fragments:
-        path = addresses.get(fragment.path, fragment.path)
-        with _explaining_damage(repr(path)):
-            own = {field.name: field.type for field in fragment.physical_schema}
+        with _explaining_damage(repr(addresses.get(fragment.path, fragment.path))):
+            schemas.append(fragment.physical_schema)
+    schema = fill_types(schema, schemas)
+    for fragment, physical in zip(fragments, schemas, strict=True):
+        own = {field.name: field.type for field in physical}
         folders = set(dataset.get_partition_keys(fragment.partition_expression)) - own.keys()
         wanted = {field.name: field.type for field in schema if field.name not in folders}
         for name in (*wanted, *own):
+            if name in own and name in wanted and types.is_null(own[name]):
+                continue
             if own.get(name) != wanted.get(name):
+                path = addresses.get(fragment.path, fragment.path)
                 here, there = (f"of type {one[name]}" if name in one else "missing" for one in (own, wanted))
                 raise TableError(
                     f"{path!r} does not match {first!r}: column {show(name)} is {here} here, but {there} "
                     "there; write all files with the same schema."
                 )
+    return schema
 
 
 def cut_file(fragment: Any, path: str) -> list[Unit]:

@@ -186,17 +186,49 @@ def list_values(column: Any, written: str | None = None) -> list:
     return values
 
 
-def check_schemas(parts: Sequence[Any], names: Sequence[str]) -> None:
-    """Raise an error unless all tables have the columns of the first one, with the same types."""
-    first = parts[0].schema
-    for part, name in zip(parts[1:], names[1:], strict=True):
-        if not part.schema.equals(first):
+def fill_types(schema: Any, others: Sequence[Any]) -> Any:
+    """Return a schema (pyarrow) in which columns without a value have the types of other files.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> fill_types(pa.schema({"a": pa.null()}), [pa.schema({"a": pa.float32()})]).field("a").type
+    DataType(float)
+    """
+    import pyarrow as pa
+
+    fields = [field for other in reversed(others) for field in other if not pa.types.is_null(field.type)]
+    kinds = {field.name: field.type for field in fields}
+    filled = [
+        field.with_type(kinds.get(field.name, field.type)) if pa.types.is_null(field.type) else field
+        for field in schema
+    ]
+    return pa.schema(filled, schema.metadata)
+
+
+def join_parts(parts: Sequence[Any], names: Sequence[str]) -> Any:
+    """Return the rows of all tables (pyarrow); raise an error unless they have the same columns and types.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> parts = [pa.table({"a": [None]}), pa.table({"a": [1.5]})]
+    >>> join_parts(parts, ["'a.parquet'", "'b.parquet'"])["a"].to_pylist()
+    [None, 1.5]
+    """
+    import pyarrow as pa
+
+    first = fill_types(parts[0].schema, [part.schema for part in parts])
+    for part, name in zip(parts, names, strict=True):
+        schema = fill_types(part.schema, [first])
+        if not schema.equals(first):
             differing = [
                 f"column {i} is {show(ours.name)} of {ours.type}, not {show(theirs.name)} of {theirs.type}"
-                for i, (ours, theirs) in enumerate(zip(part.schema, first, strict=False), start=1)
+                for i, (ours, theirs) in enumerate(zip(schema, first, strict=False), start=1)
                 if not ours.equals(theirs)
             ] or [f"it has {len(part.schema)} columns, not {len(first)}"]
             raise TableError(f"{name} does not match {names[0]}: {differing[0]}; write both with one schema.")
+    return pa.concat_tables([part.cast(first) for part in parts])
 
 
 def put_labels(
