@@ -74,7 +74,7 @@ help(subsvms)
     ],
 )
 def test_what_needs_the_app_says_so(code, what):
-    assert run_without_app(code).stderr.endswith(f"ImportError: {what} {SENTENCE}")
+    assert run_without_app(code).stderr.endswith(f"MissingExtraError: {what} {SENTENCE}")
 
 
 @pytest.mark.parametrize("words", [[], ["demo"], ["--help"]], ids=str)

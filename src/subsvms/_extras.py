@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 
 class MissingExtraError(ImportError):
-    """Something needs more than what is installed."""
+    """An ImportError that names the extra to install, which the command shows as one sentence."""
 
 
 def require_extra(what: str, extra: str, *modules: str) -> None:
