@@ -7,7 +7,7 @@ from ensemble.emulated_gpu import COMPILER, EmulatedGPU, emulate
 
 import subsvms._arrays as arrays
 from subsvms import SubSVMClassifier, correct_labels
-from subsvms.ensemble._device import CHECKED, has_gpu
+from subsvms.ensemble._device import CHECKED, count_gpus
 from subsvms.exceptions import InputError
 
 METHODS = ("predict", "predict_proba", "decision_function")
@@ -107,7 +107,7 @@ def test_a_table_on_the_gpu_that_votes_stays_there(strict, dispatching, monkeypa
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_tensors_of_torch(dispatching, where, device):
     torch = pytest.importorskip("torch")
-    if "cuda" in (where, device) and not has_gpu():
+    if "cuda" in (where, device) and not count_gpus():
         pytest.skip("needs a GPU")
     X, y = make_table(3)
     model, expected = fit(X, y, device=device), fit(X, y)
@@ -118,7 +118,7 @@ def test_tensors_of_torch(dispatching, where, device):
         assert_as_numpy(found.cpu(), getattr(expected, name)(X))
 
 
-@pytest.mark.skipif(not has_gpu(), reason="needs a GPU")
+@pytest.mark.skipif(not count_gpus(), reason="needs a GPU")
 @pytest.mark.parametrize("device", ["cpu", "cuda", "auto"])
 def test_arrays_of_cupy(dispatching, device):
     cupy = pytest.importorskip("cupy")

@@ -1,6 +1,8 @@
 """The vote on a GPU has the bits of the CPU; without a GPU, a C++ compiler builds the same code."""
 
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,11 +12,11 @@ from scipy import sparse
 
 import subsvms.ensemble._device as device_module
 from subsvms import SubSVMClassifier, correct_labels
-from subsvms.ensemble._device import GPUBooth, explain_refusal, find_device, find_own_gpu, has_gpu
+from subsvms.ensemble._device import GPUBooth, count_gpus, explain_refusal, find_device, find_own_gpu
 from subsvms.ensemble._votes import count_votes, take_voters
 from subsvms.exceptions import DeviceError, InputError
 
-needs_gpu = pytest.mark.skipif(not has_gpu() and COMPILER is None, reason="needs a GPU, or g++")
+needs_gpu = pytest.mark.skipif(not count_gpus() and COMPILER is None, reason="needs a GPU, or g++")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def emulated(tmp_path_factory):
 @pytest.fixture
 def gpu(monkeypatch, emulated):
     """Vote on a GPU where "cuda" is asked for, real or emulated."""
-    if not has_gpu():
+    if not count_gpus():
         emulate(monkeypatch, emulated)
 
 
@@ -162,13 +164,13 @@ def test_a_gpu_whose_votes_have_another_bit_is_refused(gpu, monkeypatch):
 def test_without_a_gpu_cuda_is_refused_and_auto_takes_the_cpu(monkeypatch):
     X, y = make_table(0)
     voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
-    monkeypatch.setattr(device_module, "has_gpu", lambda: False)
+    monkeypatch.setattr(device_module, "count_gpus", lambda: 0)
     monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
     assert find_device("auto", voters, X) is None
     assert find_device("cpu", voters, X) is None
     with pytest.raises(InputError, match="there is no GPU with CUDA here; device='cpu' gives the same"):
         find_device("cuda", voters, X)
-    with pytest.raises(InputError, match="device must be 'cpu', 'cuda' or 'auto'; got 'gpu'"):
+    with pytest.raises(InputError, match="device must be 'cpu', .* or 'auto'; got 'gpu'"):
         find_device("gpu", voters, X)
 
 
@@ -176,7 +178,37 @@ class CountingCuPy:
     """What `find_own_gpu` needs of CuPy, with so many GPUs."""
 
     def __init__(self, n_gpus):
-        self.cuda = SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=lambda: n_gpus))
+        runtime = SimpleNamespace(getDeviceCount=lambda: n_gpus)
+        self.cuda = SimpleNamespace(runtime=runtime, is_available=lambda: n_gpus > 0)
+
+
+def test_a_gpu_by_number_must_exist_and_leaves_a_table_where_it_is(monkeypatch):
+    X, y = make_table(0)
+    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    monkeypatch.setitem(sys.modules, "cupy", CountingCuPy(2))
+    monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
+    assert find_device("cuda:1", voters, X) == 1
+    with pytest.raises(InputError, match="'cuda:2' is not possible: the last GPU here is 'cuda:1'; device"):
+        find_device("cuda:2", voters, X)
+    held = SimpleNamespace(device=SimpleNamespace(id=1))
+    assert find_device("cuda:0", voters, held) == find_device("auto", voters, held) == 1
+
+
+def test_threads_send_svms_to_a_gpu_once(monkeypatch):
+    X, y = make_table(0)
+    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    sent = []
+
+    def send(*_):
+        time.sleep(0.05)  # a thread that did not wait would send them too
+        sent.append(1)
+
+    monkeypatch.setattr(device_module, "GPU", lambda _: SimpleNamespace(failures=()))
+    monkeypatch.setattr(device_module, "GPUBooth", send)
+    monkeypatch.setattr(device_module, "_booths", {})
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: device_module.find_booth(voters, 0), range(4)))
+    assert sent == [1]
 
 
 @pytest.mark.slow
@@ -218,7 +250,7 @@ def test_too_many_svms_stay_on_the_cpu(monkeypatch):
     voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
     assert explain_refusal(voters, X) is None
     monkeypatch.setattr(device_module, "MOST_BYTES", 2**6)
-    monkeypatch.setattr(device_module, "has_gpu", lambda: True)
+    monkeypatch.setattr(device_module, "count_gpus", lambda: 1)
     monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
     assert find_device("auto", voters, X) is None
     with pytest.raises(InputError, match="too many SVMs for a GPU; device='cpu' gives the same result"):

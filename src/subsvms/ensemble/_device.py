@@ -7,6 +7,7 @@ block is as large as the memory of the GPU allows; if that turns out to be too m
 import re
 import sys
 import weakref
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,31 +38,45 @@ def find_device(device: str, voters: Any, X: Table) -> int | None:
         "auto" takes a GPU if there is one that can do it. "cuda:1" names one of several.
     voters : Voters
     X : ndarray or CSR matrix
-        Or an array of CuPy: then it is the GPU that holds it.
+        Or an array of CuPy: then it is the GPU that holds it, whichever is named.
     """
     if device == "cpu":
         return None
     reason = explain_refusal(voters, X)
     if device == "auto":
-        return None if reason or not has_gpu() else find_own_gpu(X)
+        return None if reason or not count_gpus() else find_own_gpu(X)
     check_device(device)
     if reason:
         raise InputError(f"device={device!r} is not possible: {reason}; device='cpu' gives the same result.")
-    return find_own_gpu(X) if device == "cuda" else int(device.removeprefix("cuda:"))
+    named = read_number(device)
+    return find_own_gpu(X) if named is None or find_holder(X) is not None else named
+
+
+def read_number(device: str) -> int | None:
+    """Return the number of the GPU that a device names; None if it names none.
+
+    Examples
+    --------
+    >>> read_number("cuda:1"), read_number("cuda")
+    (1, None)
+    """
+    number = device.partition(":")[2]
+    return int(number) if number else None
 
 
 def check_device(device: str) -> None:
     """Raise an error if a device does not exist, as far as that is known without a table."""
     if not re.fullmatch("cpu|auto|cuda(:[0-9]+)?", device):
-        raise InputError(f"device must be 'cpu', 'cuda' or 'auto'; got {device!r}.")
+        raise InputError(
+            f"device must be 'cpu', 'cuda', one of several as 'cuda:1', or 'auto'; got {device!r}."
+        )
     if device in ("cpu", "auto"):
         return
     require_extra("Voting on a GPU", "gpu", "cupy")
-    if not has_gpu():
-        raise InputError(
-            f"device={device!r} is not possible: there is no GPU with CUDA here; device='cpu' gives the same "
-            "result."
-        )
+    n_gpus = count_gpus()
+    if (read_number(device) or 0) >= n_gpus:
+        there = f"the last GPU here is 'cuda:{n_gpus - 1}'" if n_gpus else "there is no GPU with CUDA here"
+        raise InputError(f"device={device!r} is not possible: {there}; device='cpu' gives the same result.")
 
 
 def explain_refusal(voters: Any, X: Table) -> str | None:
@@ -76,13 +91,18 @@ def explain_refusal(voters: Any, X: Table) -> str | None:
     return "a sparse table is voted on by the CPU" if sparse.issparse(X) else None
 
 
-def has_gpu() -> bool:
-    """Return whether CuPy is installed and sees a GPU."""
+def count_gpus() -> int:
+    """Return how many GPUs CuPy sees; 0 if it is not installed."""
     try:
         import cupy
     except ImportError:
-        return False
-    return bool(cupy.cuda.is_available())
+        return 0
+    return cupy.cuda.runtime.getDeviceCount() if cupy.cuda.is_available() else 0
+
+
+def find_holder(X: Any) -> int | None:
+    """Return the number of the GPU whose memory holds a table; None if it is elsewhere."""
+    return getattr(getattr(X, "device", None), "id", None)
 
 
 def find_own_gpu(X: Any = None) -> int:
@@ -90,9 +110,7 @@ def find_own_gpu(X: Any = None) -> int:
 
     They count the GPUs that they see (``CUDA_VISIBLE_DEVICES``); any other process takes the first of them.
     """
-    import cupy
-
-    held = getattr(getattr(X, "device", None), "id", None)
+    held = find_holder(X)
     if held is not None:
         return held
     number = 0
@@ -103,7 +121,7 @@ def find_own_gpu(X: Any = None) -> int:
             number = int(get_worker().name)
         except ValueError:  # not in a worker, or in one with another name than its number
             pass
-    return number % cupy.cuda.runtime.getDeviceCount()
+    return number % count_gpus()
 
 
 class Ballots(NamedTuple):
@@ -291,17 +309,19 @@ class GPUBooth:
 
 
 _booths: dict[tuple[int, int], GPUBooth] = {}  # by the identity of the weights, as long as they exist
+_sending = Lock()  # several threads may ask for the same SVMs at once
 
 
 def find_booth(voters: Any, number: int) -> GPUBooth:
     """Return the SVMs in the memory of a GPU; they are copied there once."""
     weights = voters.lists.value
     key = (id(weights), number)
-    if key not in _booths:
-        gpu = GPU(number)
-        try:
-            _booths[key] = GPUBooth(voters, gpu)
-        except gpu.failures as error:
-            raise explain_failure(error) from error
-        weakref.finalize(weights, _booths.pop, key, None)
-    return _booths[key]
+    with _sending:
+        if key not in _booths:
+            gpu = GPU(number)
+            try:
+                _booths[key] = GPUBooth(voters, gpu)
+            except gpu.failures as error:
+                raise explain_failure(error) from error
+            weakref.finalize(weights, _booths.pop, key, None)
+        return _booths[key]

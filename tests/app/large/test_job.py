@@ -306,7 +306,7 @@ def test_threads_are_those_that_feed_a_gpu_if_there_is_one(folder, monkeypatch, 
         asked.append(gpu)
         return open_engine(*words, gpu=gpu, **more)
 
-    monkeypatch.setattr(job_in_parts, "has_gpu", lambda: True)
+    monkeypatch.setattr(job_in_parts, "count_gpus", lambda: 1)
     monkeypatch.setattr(job_in_parts, "open_engine", note)
     do_job_in_parts(str(folder), OPTIONS, engine="local", device=device, dry_run=True)
     assert asked == [expected]
@@ -332,11 +332,11 @@ def test_a_run_whose_gpu_is_lost_continues_where_it_stopped(finished, folder, tm
     assert "The GPU failed (cudaErrorDeviceUninitialized" in message
     assert f"kept in {str(unfinished)!r}, and the same command continues from there" in message
     assert done == [0] and (unfinished / "corrected/part-000000.parquet").is_file()
-    monkeypatch.setattr(_device, "has_gpu", lambda: False)
+    monkeypatch.setattr(_device, "count_gpus", lambda: 0)
     refused = run(*arguments, "cuda")
     assert refused.exit_code == 2 and "there is no GPU with CUDA here" in refused.output
     assert (unfinished / "corrected/part-000000.parquet").is_file()
-    monkeypatch.setattr(_device, "has_gpu", lambda: True)
+    monkeypatch.setattr(_device, "count_gpus", lambda: 1)
     gpu.lost = failing = False
     continued = run(*arguments, "cuda")
     assert continued.exit_code == 0 and sorted(done) == [0, 1, 2]

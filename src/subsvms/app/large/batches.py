@@ -26,6 +26,7 @@ from subsvms.correction._result import Correction
 from subsvms.correction._rule import Cutoff, Halt, Judgement, Rule, Settings, apply_rule, keep_labels
 from subsvms.correction._trained import collect_votes, train_model
 from subsvms.correction._verified import apply_verified
+from subsvms.ensemble._device import find_device
 from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._votes import Voters, Votes, count_votes
 
@@ -320,7 +321,8 @@ def learn(
         choice=choice, capped=drawing.capped, groupings=groupings, verified=verified or {}, device=device,
     )  # fmt: skip
     every = options.action == "weight" or options.by  # these need the votes on every row
-    pays = device == "cpu" or options.early_exit is not None  # exact exits save nothing on a GPU
+    on_gpu = find_device(device, model.voters_, X) is not None
+    pays = not on_gpu or options.early_exit is not None  # exact exits save nothing on a GPU
     if choice is None and not every and pays:
         exits = plan_exits(
             model.voters_, verdict.rule, X[sample], given[sample], verdict.judgement,

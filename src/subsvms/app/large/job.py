@@ -50,7 +50,7 @@ from subsvms.app.tables.hugging_face import find_class_names, is_data_set
 from subsvms.app.tables.labels import Labels
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
-from subsvms.ensemble._device import check_device, has_gpu
+from subsvms.ensemble._device import check_device, count_gpus
 from subsvms.exceptions import DeviceError, InputError, TableError
 
 COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
@@ -147,7 +147,7 @@ def do_job_in_parts(
         clock.lap("reading")
         with open_engine(
             engine, n_jobs=n_jobs, n_items=len(source.units), folder=folder, scheduler=scheduler,
-            gpu=device != "cpu" and has_gpu(),
+            gpu=device != "cpu" and count_gpus() > 0,
         ) as workers:  # fmt: skip
             with _discard_on_mistake(folder):
                 learned = learn_from(
