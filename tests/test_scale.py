@@ -87,6 +87,44 @@ def test_a_number_of_another_row_does_not_bring_its_votes(corrector, table):
     assert mixed.slice(700).equals(unnumbered.slice(700))
 
 
+def test_batches_of_views_and_without_values_are_those_of_plain_columns(corrector, table):
+    """Chunks of a CSV file have a column without a type where all its cells are empty."""
+    options = {"exclude": (*OPTIONS.exclude, "number"), "n_estimators": 40, "pool_size": 200}
+    place = table.column_names.index("label")
+    views = table.set_column(place, "label", table["label"].cast(pa.string_view()))
+    found = fit_batches(lambda: views.to_batches(max_chunksize=300), "label", **options)
+    assert (found.pool_votes.counts == corrector.pool_votes.counts).all()
+    assert (
+        correct_batch(found, views, "number").to_pydict()
+        == correct_batch(corrector, table, "number").to_pydict()
+    )
+    some = pa.array(np.where(np.arange(1500) < 300, np.nan, np.arange(1500)), from_pandas=True)
+    whole, batches = table.append_column("some", some), []
+    for batch in whole.to_batches(max_chunksize=300):
+        empty = batch["some"].null_count == 300
+        batches.append(batch.set_column(batch.num_columns - 1, "some", pa.nulls(300)) if empty else batch)
+    ours, theirs = (
+        fit_batches(lambda parts=parts: parts, "label", **options) for parts in (batches, [whole])
+    )
+    assert (ours.pool_votes.counts == theirs.pool_votes.counts).all()
+
+
+def test_labels_of_categories_keep_their_entries(table):
+    codes = pa.array(np.where(np.array(table["label"].to_pylist()) == "yes", 7, 3))
+    entries = pa.array([3, 7, 9])
+    labels = pa.DictionaryArray.from_arrays(np.searchsorted([3, 7], codes).astype(np.int8), entries)
+    place = table.column_names.index("label")
+    options = {"exclude": (*OPTIONS.exclude, "number"), "n_estimators": 40, "pool_size": 200}
+    coded, plain = (table.set_column(place, "label", one) for one in (labels, codes))
+    found, expected = (
+        correct_batch(fit_batches(lambda part=part: [part], "label", **options), part, "number")
+        for part in (coded, plain)
+    )
+    assert found["label"].type == labels.type and found.to_pydict() == expected.to_pydict()
+    assert found["label"].to_pylist() != codes.to_pylist()
+    assert found["label"].chunk(0).dictionary.equals(entries)
+
+
 def test_one_column_is_excluded_by_its_name(corrector, table):
     table = table.drop_columns([name for name in OPTIONS.exclude if name in table.column_names])
     options = {"n_estimators": 40, "pool_size": 200}
@@ -103,6 +141,11 @@ def test_one_column_is_excluded_by_its_name(corrector, table):
         (lambda table: lambda: table, {}, "put a single table into a list"),
         (lambda table: lambda: [1], {}, "its first item is int"),
         (lambda table: lambda: [], {}, "at least one batch"),
+        (
+            lambda table: lambda: [table, table.set_column(0, "x0", table["x0"].cast(pa.string()))],
+            {},
+            "A batch of the table does not match the first: column 1 is 'x0' of string, not 'x0' of double;",
+        ),
         (lambda table: lambda: [table], {"label": "lable"}, "no column 'lable'"),
         (lambda table: lambda: [table], {"max_error_rate": 0.1}, "needs all rows at once"),
         (lambda table: lambda: [table], {"min_confidence": 2.0}, "^min_confidence must be at least 0"),

@@ -17,6 +17,7 @@ from subsvms.app.large.sources import Batches, Source, open_source
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.parameters import naming_parameters
+from subsvms.app.tables.arrow import use_plain_columns, use_plain_types
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.lazy import is_lazy, read_lazy
 from subsvms.app.tables.table import number_name
@@ -101,7 +102,7 @@ def _open_table(batches: Any, label: str) -> Source | Batches:
     if first is None:
         raise InputError("batches must return at least one batch of rows; it returned none.")
     check_names(first.schema.names, Batches.name, label)
-    return Batches(read, first.schema)
+    return Batches(read, use_plain_types(first.schema))
 
 
 def _check_callable(batches):
@@ -189,6 +190,7 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
         batch = pa.Table.from_batches([batch])
     if not isinstance(batch, pa.Table):
         raise InputError(f"batch must be a pyarrow Table or RecordBatch; got {type(batch).__name__}.")
+    batch = use_plain_columns(batch)
     for name in (corrector.labels.column, row_column):
         if name is not None and name not in batch.column_names:
             raise InputError(f"There is no column {name!r} in this batch, only {batch.column_names}.")

@@ -63,6 +63,13 @@ def test_columns_that_came_later_are_missing_before(folder):
     assert len(z) - z.null_count == 50 and z.null_count > 500
 
 
+def test_a_pattern_of_its_files_is_refused(folder):
+    """It would also read the files of earlier versions."""
+    for pattern in ("big/*/*.parquet", "big/code=007/*.parquet", str(folder / "**" / "*.parquet")):
+        with pytest.raises(TableError, match="whose log tells which files count: give its folder, '.*big'"):
+            list_files(pattern)
+
+
 def change_log(folder, change):
     """Change each entry of the first commit."""
     path = folder / "_delta_log" / f"{0:020d}.json"

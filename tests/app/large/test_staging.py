@@ -9,6 +9,7 @@ from large_tables import make_columns
 from pyarrow import feather, parquet
 
 from subsvms.app.large.listing import find_format
+from subsvms.app.large.sources import open_source
 from subsvms.app.large.staging import stage_files
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
@@ -71,6 +72,14 @@ def test_a_separator_is_one_plain_character(tmp_path, staged):
     (tmp_path / "t.csv").write_text("a,label\n1,x\n")
     with pytest.raises(TableError, match="The separator must be one character"):
         stage_files([tmp_path / "t.csv"], "csv", staged, label="label", separator="\n")
+
+
+def test_a_column_without_a_value_in_one_file_fits_those_of_the_others(tmp_path, staged):
+    paths = [tmp_path / f"{i}.feather" for i in range(2)]
+    for path, values in zip(paths, ([None, None], [1.5, 2.5]), strict=True):
+        feather.write_feather(pa.table({"label": ["a", "b"], "n": values}), path)
+    stage_files(paths, "feather", staged, label="label")
+    assert open_source(staged, "label").schema.field("n").type == pa.float64()
 
 
 def test_what_does_not_fit_is_refused(tmp_path, staged):

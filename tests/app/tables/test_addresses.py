@@ -10,10 +10,11 @@ from large_tables import make_columns, write_files
 from loans import call
 from pyarrow import csv, parquet
 
+from subsvms.app.large import job
 from subsvms.app.large.listing import list_files
 from subsvms.app.large.sources import open_source
 from subsvms.app.tables import addresses
-from subsvms.app.tables.addresses import Address, as_place
+from subsvms.app.tables.addresses import Address, as_place, read_version
 from subsvms.app.tables.files import digest_file, find_files
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
@@ -70,6 +71,38 @@ def test_a_table_at_an_address_that_changed_is_not_repeated(folder, memory):
     memory.pipe("/t.csv", memory.cat("/t.csv") + b"1,1,1,1,red,x,no,no\n")
     said = call("correct", "--from", "t.subsvms", "--output", "again", code=2).output
     assert "The table has changed since that run" in " ".join(said.split())
+
+
+def test_a_server_that_stops_answering_at_the_end_costs_no_part(folder, memory, monkeypatch):
+    correct_units, info = job.correct_units, MemoryFileSystem.info
+
+    def stop_answering(*given, **more):
+        found = correct_units(*given, **more)
+        monkeypatch.setattr(MemoryFileSystem, "info", refuse)
+        return found
+
+    def refuse(*_, **more):
+        raise ConnectionError("timed out")
+
+    monkeypatch.setattr(job, "correct_units", stop_answering)
+    said = call("correct", "memory://big", *COMMON, code=2).output
+    assert "cannot be read (timed out): check the address, the connection" in " ".join(said.split())
+    parts = sorted(Path("big.subsvms.unfinished/corrected").iterdir())
+    assert len(parts) == 3
+    monkeypatch.setattr(MemoryFileSystem, "info", info)
+    monkeypatch.setattr(job, "correct_units", correct_units)
+    written = [part.stat().st_mtime_ns for part in parts]
+    call("correct", "memory://big", *COMMON)
+    parts = sorted(Path("big.subsvms/corrected").iterdir())
+    assert [part.stat().st_mtime_ns for part in parts] == written
+
+
+def test_another_file_of_the_same_size_is_noticed(folder, memory):
+    place = as_place("memory://t.csv")
+    before = read_version(place)
+    assert read_version(place) == before
+    memory.pipe("/t.csv", memory.cat("/t.csv")[::-1])
+    assert place.stat().st_size == len(memory.cat("/t.csv")) and read_version(place) != before
 
 
 def test_files_are_found_as_local_ones_are(folder, memory):
@@ -130,7 +163,8 @@ def test_what_cannot_be_read_is_one_sentence(folder, where, sentence):
 
 @pytest.mark.parametrize(
     "where",
-    ["s3://AKIA:ab/cd+ef@data/x.csv", "zip://x.csv::https://user:word@host/a.zip", "https://token@host/x.csv",
+    ["s3://AKIA:ab/cd+ef@data/x.csv", "s3://AKIA:123/cd@data/x.csv",
+     "zip://x.csv::https://user:word@host/a.zip", "https://token@host/x.csv",
      "s3://data/x.csv?signature=1"],
 )  # fmt: skip
 def test_an_address_with_a_secret_is_refused_and_not_shown(monkeypatch, where):

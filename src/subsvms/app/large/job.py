@@ -42,7 +42,7 @@ from subsvms.app.runs.outputs import write_report
 from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, get_version, summarise
-from subsvms.app.tables.addresses import Place, as_place, is_database, place_result
+from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
 from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
 from subsvms.app.tables.files import digest_file, show, split_suffix
 from subsvms.app.tables.formats import FORMATS
@@ -233,7 +233,7 @@ def choose_place(
 
 def make_plan(options: Options, paths: Sequence[Place], base: Place) -> dict[str, Any]:
     """Return what the parts of a run depend on: only a run with the same plan continues with them."""
-    files = [[str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] for path in paths]
+    files = [[str(path.resolve()), *read_version(path)] for path in paths]
     names = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "skrub")
     versions = {name: get_version(name) for name in names}
     return {"versions": versions, "options": asdict(options), "base": str(base.resolve()), "files": files}
@@ -271,6 +271,8 @@ def _discard_on_mistake(folder: Path) -> Iterator[None]:
     """Leave nothing to continue with after an error that the same command would meet again."""
     try:
         yield
+    except AccessError:  # the server may answer the next time
+        raise
     except InputError:
         for path in _list_notes(folder):
             path.unlink(missing_ok=True)

@@ -47,7 +47,10 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
         return _find_root(remote, local), remote
     if base is not None:
         plain = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), base.parts))
-        return plain.parent if plain in local else plain, local
+        if plain in local:
+            return plain.parent, local
+        _refuse_pattern_of_delta(where, plain)
+        return plain, local
     return Path(os.path.commonpath([file.parent for file in local])), local
 
 
@@ -56,7 +59,10 @@ def _list_remote(where: Address) -> tuple[Address, Sequence[Place]]:
     files = find_remote(where)
     if files:
         plain = find_plain(where)
-        return plain.parent if plain in files else plain, files
+        if plain in files:
+            return plain.parent, files
+        _refuse_pattern_of_delta(where, plain)
+        return plain, files
     if is_delta(where):
         return where, list_delta_files(where)
     start = len(where.text)
@@ -65,6 +71,17 @@ def _list_remote(where: Address) -> tuple[Address, Sequence[Place]]:
         raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
     _refuse_iceberg(where, files)
     return where, files
+
+
+def _refuse_pattern_of_delta(pattern: object, folder: Place) -> None:
+    """Raise an error if a pattern is about files of a Delta table: some of them may no longer count."""
+    while "=" in folder.name:  # a value of a column
+        folder = folder.parent
+    if is_delta(folder):
+        raise TableError(
+            f"{str(pattern)!r} is a pattern of files in a Delta table, whose log tells which files count: "
+            f"give its folder, {str(folder)!r}."
+        )
 
 
 def _refuse_iceberg(folder: Place, files: Sequence[Place]) -> None:

@@ -22,7 +22,7 @@ from subsvms.app.large.sources import Source, Unit, release_memory
 from subsvms.app.runs.issues import DIGITS, tabulate
 from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS, TOKEN, VOTES
 from subsvms.app.runs.tally import Tally
-from subsvms.app.tables.arrow import as_type
+from subsvms.app.tables.arrow import as_type, encode_like
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import number_name
 from subsvms.correction._result import Correction
@@ -237,10 +237,11 @@ def replace_labels(
         new = new | (given >= 0)
         beside = compute.if_else(pa.array(given < 0), None, column.cast(names.type).combine_chunks())
     if new.any():
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        coded = pa.types.is_dictionary(field.type)
+        kind = field.type.value_type if coded else field.type
         plain = column.cast(kind).combine_chunks()
         changed = compute.replace_with_mask(plain, pa.array(new), as_type(labels[new].tolist(), kind))
-        batch = batch.set_column(place, field, changed.cast(field.type))
+        batch = batch.set_column(place, field, encode_like(changed, column) if coded else changed)
     return batch.add_column(place + 1, number_name(f"{meaning.column}_given", batch.column_names), beside)
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from subsvms.app.large.delta import find_layout
 from subsvms.app.large.listing import list_files, name_files
-from subsvms.app.tables.addresses import Place, as_place, format_refusal, is_address, locate
-from subsvms.app.tables.arrow import check_values, fill_types
+from subsvms.app.tables.addresses import AccessError, Place, as_place, format_refusal, is_address, locate
+from subsvms.app.tables.arrow import check_values, fill_types, find_difference, use_plain_columns
 from subsvms.app.tables.files import check_names, first_sentence, show, suggest
 from subsvms.exceptions import TableError
 
@@ -94,7 +94,7 @@ class Source:
         except (pa.ArrowException, OSError, ValueError) as error:
             if is_address(unit.path):
                 refusal = format_refusal(repr(unit.path), error)
-                raise TableError(f"{refusal} The same command continues where this one stopped.") from None
+                raise AccessError(f"{refusal} The same command continues where this one stopped.") from None
             raise TableError(
                 f"{self._find_bad(unit, columns)} cannot be read ({first_sentence(error)}): replace the file "
                 "and start again."
@@ -220,7 +220,7 @@ def _explaining_damage(name: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, ValueError) as error:
         if is_address(name[1:]) and isinstance(error, OSError):  # more likely the server than the file
-            raise TableError(format_refusal(name, error)) from None
+            raise AccessError(format_refusal(name, error)) from None
         raise TableError(
             f"{name} is damaged or not a Parquet file ({first_sentence(error)}): write it again."
         ) from None
@@ -250,6 +250,7 @@ def check_schemas(fragments: Sequence[Any], schema: Any, first: str, addresses: 
     for fragment in fragments:
         with _explaining_damage(repr(addresses.get(fragment.path, fragment.path))):
             schemas.append(fragment.physical_schema)
+            str(schemas[-1].names)  # which Python decodes
     schema = fill_types(schema, schemas)
     for fragment, physical in zip(fragments, schemas, strict=True):
         own = {field.name: field.type for field in physical}
@@ -315,6 +316,14 @@ class Batches:
         at = unit.first
         for batch in self.get_batches():
             table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+            table = use_plain_columns(table)
+            own = fill_types(self.schema, [table.schema])  # a column without a value has any type
+            difference = find_difference(fill_types(table.schema, [own]), own)
+            if difference is not None:
+                raise TableError(
+                    f"A batch of {self.name} does not match the first: {difference}; cast all of them to one "
+                    "schema."
+                )
             if len(table):
                 yield at, table if columns is None else table.select(list(columns))
                 at += len(table)

@@ -11,7 +11,7 @@ from typing import Any
 from subsvms._progress import announce
 from subsvms.app.large.sources import UNIT_ROWS
 from subsvms.app.tables.addresses import Place
-from subsvms.app.tables.arrow import check_values, use_plain_types
+from subsvms.app.tables.arrow import check_values, fill_types, use_plain_types
 from subsvms.app.tables.compression import COMPRESSIONS
 from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options
 from subsvms.app.tables.encodings import BYTE_ORDER_MARKS, check_encoding
@@ -62,11 +62,11 @@ def stage_files(
                 separator, batches = _open_text(path, name, format, label, encoding, separator)
         tables = _explain_each(name, batches)
         schema = next(tables)
-        if first is not None and not schema.equals(first):
+        first = fill_types(schema if first is None else first, [schema])
+        if not fill_types(schema, [first]).equals(first):
             raise TableError(
                 f"{name} has other columns than {str(paths[0])!r}: give all files the same columns."
             )
-        first = schema
         with (
             _explain_reading(name, pa.ArrowException),  # of types that Parquet does not have
             parquet.ParquetWriter(folder / f"{number:06d}.parquet", schema, compression="zstd") as file,

@@ -70,7 +70,7 @@ def fetch_unit(shared: tuple, unit: Unit) -> Any:
         wanted = drawing.in_sample(rows) | drawing.in_pool(rows, labels.read(batch))
         chosen = np.flatnonzero(wanted)
         found.append(batch.take(chosen).append_column(name, pa.array(rows[chosen])))
-    joined = pa.concat_tables(found).combine_chunks()
+    joined = pa.concat_tables(found, promote_options="default").combine_chunks()
     release_memory()
     return joined
 

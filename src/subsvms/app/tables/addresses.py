@@ -23,15 +23,19 @@ from subsvms.exceptions import TableError
 ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)", re.DOTALL)
 BY_ARROW = ("s3", "gs")  # schemes that need no other package
 BY_FSSPEC = ("abfs", "az", "hf", "http", "https")  # of those that need one, the usual ones
+VERSION = re.compile("size|etag|md5|digest|sha|blob_id|modif|mtime|created", re.IGNORECASE)  # of what is said
 # A password, also one with slashes, as keys have; an address in another; a query, which may be a signature
 SECRET = re.compile(r"[^/]*:(?!\d{1,5}(/|$)).*@|.*(::|\?)", re.DOTALL)
 
 
+class AccessError(TableError):
+    """An address that cannot be read, perhaps only now: what was done with it before is not wrong."""
+
+
 class Size(NamedTuple):
-    """What is known about a file without reading it, under the names that `os.stat_result` has."""
+    """What is known about a file without reading it, under the name that `os.stat_result` has."""
 
     st_size: int
-    st_mtime_ns: int
 
 
 @dataclass(frozen=True, order=True)
@@ -91,9 +95,20 @@ class Address:
         return self._look().type == fs.FileType.Directory
 
     def stat(self) -> Size:
-        """Return size and time of the file, zero where the server does not say."""
-        info = self._look()
-        return Size(info.size or 0, info.mtime_ns or 0)
+        """Return the size of the file, zero if the server does not say it."""
+        return Size(self._look().size or 0)
+
+    def read_version(self) -> list[int | str]:
+        """Return what changes with the file, as far as the server says it."""
+        from pyarrow import fs
+
+        system, path = locate(self)
+        with explaining_access(self):
+            if isinstance(system, fs.PyFileSystem):  # pyarrow takes little of what fsspec says
+                said = system.handler.fs.info(path)
+                return [f"{name} {said[name]}" for name in sorted(said) if VERSION.search(name)]
+            info = system.get_file_info(path)
+            return [info.size or 0, info.mtime_ns or 0]
 
     def _look(self):
         system, path = locate(self)
@@ -123,6 +138,14 @@ class Address:
 
 
 Place = Path | Address
+
+
+def read_version(place: Place) -> list[int | str]:
+    """Return what changes with a file: its size and time, or what the server has instead."""
+    if isinstance(place, Address):
+        return place.read_version()
+    found = place.stat()
+    return [found.st_size, found.st_mtime_ns]
 
 
 def is_address(where: object) -> bool:
@@ -175,7 +198,10 @@ def as_place(where: str | os.PathLike) -> Place:
     _check_scheme(scheme)
     if not rest.strip("/"):
         raise TableError(f"The address {text!r} names no file: name a bucket, a folder or a file in it.")
-    if SECRET.match(rest) or (scheme in ("http", "https") and "@" in rest.partition("/")[0]):
+    host = rest.partition("/")[0]
+    has_user = scheme in ("http", "https") and "@" in host
+    has_key = scheme in BY_ARROW and ":" in host and "@" in rest  # also one of digits, like a port
+    if SECRET.match(rest) or has_user or has_key:
         raise TableError(
             f"This address {scheme}:// holds a password or a query, which would be shown and kept: leave it "
             "out, and set keys in the environment, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (in a "
@@ -216,8 +242,8 @@ def locate(place: Place) -> tuple[Any, str]:
             return _open_bucket(f"{scheme}://{bucket}"), place.text.removeprefix(f"{scheme}://")
         from fsspec.core import url_to_fs
 
-        # What was listed may have changed when it is looked at again.
-        system, path = url_to_fs(place.text, use_listings_cache=False)
+        system, path = url_to_fs(place.text)
+        system.invalidate_cache()  # what was listed may have changed since
         return fs.PyFileSystem(fs.FSSpecHandler(system)), path
 
 
@@ -239,7 +265,7 @@ def explaining_access(address: Address) -> Iterator[None]:
     except FileNotFoundError:
         raise TableError(f"There is no file {str(address)!r}: check its name and folder.") from None
     except Exception as error:  # each package has errors of its own
-        raise TableError(format_refusal(repr(str(address)), error)) from None
+        raise AccessError(format_refusal(repr(str(address)), error)) from None
 
 
 def format_refusal(name: str, error: Exception) -> str:

@@ -80,7 +80,13 @@ def check_values(data: Any) -> Any:
                 f"its column {show(field.name)} holds views of lists, which cannot be checked"
             )
     data.validate(full=True)
-    str(data.schema.names)  # which Python decodes
+    return use_plain_columns(data)
+
+
+def use_plain_columns(data: Any) -> Any:
+    """Return a table or batch in the types of `use_plain_types`."""
+    import pyarrow as pa
+
     plain = use_plain_types(data.schema)
     if plain.equals(data.schema):
         return data
@@ -102,6 +108,7 @@ def use_plain_types(schema: Any) -> Any:
     """
     import pyarrow as pa
 
+    str(schema.names)  # which Python decodes
     return pa.schema([field.with_type(_find_plain(field.type)) for field in schema], schema.metadata)
 
 
@@ -206,6 +213,23 @@ def fill_types(schema: Any, others: Sequence[Any]) -> Any:
     return pa.schema(filled, schema.metadata)
 
 
+def find_difference(schema: Any, other: Any) -> str | None:
+    """Return in which column a schema (pyarrow) differs from another one; None if it does not.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> find_difference(pa.schema({"a": pa.int64()}), pa.schema({"a": pa.float64()}))
+    "column 1 is 'a' of int64, not 'a' of double"
+    """
+    if schema.equals(other):
+        return None
+    for i, (ours, theirs) in enumerate(zip(schema, other, strict=False), start=1):
+        if not ours.equals(theirs):
+            return f"column {i} is {show(ours.name)} of {ours.type}, not {show(theirs.name)} of {theirs.type}"
+    return f"it has {len(schema)} columns, not {len(other)}"
+
+
 def join_parts(parts: Sequence[Any], names: Sequence[str]) -> Any:
     """Return the rows of all tables (pyarrow); raise an error unless they have the same columns and types.
 
@@ -220,14 +244,9 @@ def join_parts(parts: Sequence[Any], names: Sequence[str]) -> Any:
 
     first = fill_types(parts[0].schema, [part.schema for part in parts])
     for part, name in zip(parts, names, strict=True):
-        schema = fill_types(part.schema, [first])
-        if not schema.equals(first):
-            differing = [
-                f"column {i} is {show(ours.name)} of {ours.type}, not {show(theirs.name)} of {theirs.type}"
-                for i, (ours, theirs) in enumerate(zip(schema, first, strict=False), start=1)
-                if not ours.equals(theirs)
-            ] or [f"it has {len(part.schema)} columns, not {len(first)}"]
-            raise TableError(f"{name} does not match {names[0]}: {differing[0]}; write both with one schema.")
+        difference = find_difference(fill_types(part.schema, [first]), first)
+        if difference is not None:
+            raise TableError(f"{name} does not match {names[0]}: {difference}; write both with one schema.")
     return pa.concat_tables([part.cast(first) for part in parts])
 
 
@@ -276,23 +295,38 @@ def put_labels(
 def _cast_labels(labels, column, label):
     """Return labels with the type of a column; a dictionary keeps its entries and their order."""
     import pyarrow as pa
-    from pyarrow import compute
 
     kind = column.type
     try:
         if not pa.types.is_dictionary(kind):
             return pa.chunked_array([as_type(labels, kind)])
-        values = as_type(labels, kind.value_type)
-        entries = column.unify_dictionaries().combine_chunks()
-        entries = entries.chunk(0).dictionary if isinstance(entries, pa.ChunkedArray) else entries.dictionary
-        new = [value for value in dict.fromkeys(labels) if value not in [None, *entries.to_pylist()]]
-        entries = pa.concat_arrays([entries, as_type(new, kind.value_type)])
-        places = compute.index_in(values, entries).cast(kind.index_type)
-        return pa.chunked_array([pa.DictionaryArray.from_arrays(places, entries, ordered=kind.ordered)])
+        return pa.chunked_array([encode_like(as_type(labels, kind.value_type), column)])
     except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
         raise TableError(
             f"The new labels do not fit the column {show(label)} of type {kind} ({error})."
         ) from None
+
+
+def encode_like(values: Any, column: Any) -> Any:
+    """Return an array with the type of a dictionary column, whose entries come first and in their order.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> column = pa.chunked_array([pa.array([7, 3]).dictionary_encode()])
+    >>> encode_like(pa.array([3, 5]), column).dictionary.to_pylist()
+    [7, 3, 5]
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = column.type
+    entries = column.unify_dictionaries().combine_chunks()
+    entries = entries.chunk(0).dictionary if isinstance(entries, pa.ChunkedArray) else entries.dictionary
+    new = values.unique().drop_null()
+    entries = pa.concat_arrays([entries, new.filter(compute.invert(compute.is_in(new, entries)))])
+    places = compute.index_in(values, entries).cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(places, entries, ordered=kind.ordered)
 
 
 def as_type(values: Sequence, kind: Any) -> Any:

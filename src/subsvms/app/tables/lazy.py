@@ -1,8 +1,8 @@
 """Tables that another program reads when asked: a LazyFrame of polars, or a relation of DuckDB.
 
-They are read in batches, as often as needed, so that the whole table is never in memory (of polars
-before 1.34 it is). Each time the rows
-must come in the same order; both programs keep the order of what they read, unless the query changes it.
+They are read in batches, as often as needed, so that the whole table is never in memory (with polars before
+1.34 it is). Each time the rows must come in the same order; both programs keep the order of what they read,
+unless the query changes it.
 """
 
 from collections.abc import Iterator
