@@ -9,9 +9,9 @@
 a new process, whose time, CPU time and peak memory are recorded. CPU time, of the process and of those that
 it starts, says what a run costs while other programs use the machine as well. With `--again` cases are
 measured again, and with `--beside` also by the Python of an earlier version. `pool` corrects the tables of
-benchmarks/quality.py, and larger synthetic ones, once in memory and once for each size of the pool; finished
-runs are not repeated. `cost` compares the time that votes should take with the time they took, for several
-tables and ensembles.
+benchmarks/quality.py, and larger synthetic ones, once with all rows and once for each size of the pool;
+finished runs are not repeated. `cost` compares the time that votes should take with the time they took, for
+several tables and ensembles.
 Results go to benchmarks/results/scale.json, scale_cost.json, scale_pool.csv and scale.md.
 """
 
@@ -45,13 +45,12 @@ from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
 from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.run import correct_table
-from subsvms.app.tables.table import read_table
 
 RESULTS = Path(__file__).parent / "results"
 N_COLUMNS, BLOCK = 20, 100_000
 ROWS = (100_000, 1_000_000, 10_000_000)
 POOLS = (1000, 2500, 5000, 10_000, 20_000)
+NO_POOL = 1_000_000  # takes every row of the tables here
 LARGE = {
     "large: linear": dict(n_informative=6, class_sep=0.8, n_clusters_per_class=1),
     "large: clusters": dict(n_informative=8, class_sep=1.2, n_clusters_per_class=4),
@@ -129,7 +128,6 @@ def bench_rows(rows, folder, *, long, again, beside=None):
     """Run the command line on tables of more and more rows; finished runs are not repeated."""
     target = RESULTS / "scale.json"
     found = json.loads(target.read_text()) if target.exists() else {"lines": []}
-    found["machine"] = {"cores": os.cpu_count(), "processor": platform.processor() or platform.machine()}
     lines = {(line["rows"], line["case"]): line for line in found["lines"]}
     for n_rows in rows:
         path = folder / f"{n_rows}.parquet"
@@ -143,7 +141,8 @@ def bench_rows(rows, folder, *, long, again, beside=None):
                 write_rows(n_rows, path.with_suffix(".part"))
                 path.with_suffix(".part").rename(path)
             place, arguments = folder / f"{name}.out", name.split()
-            line = {"rows": n_rows, "case": name} | measure(path, place, arguments)
+            machine = f"{os.cpu_count()} cores, {platform.machine()}"
+            line = {"rows": n_rows, "case": name, "machine": machine} | measure(path, place, arguments)
             if beside:
                 line["seconds before"] = measure(path, place, arguments, beside)["seconds"]
             print(line, flush=True)
@@ -155,9 +154,11 @@ def bench_rows(rows, folder, *, long, again, beside=None):
 
 
 def fit_slope(lines, case):
-    """Return the power of the number of rows with which the time for judging grows."""
-    own = [(line["rows"], line["stages"]["judging"]) for line in lines if line["case"] == case]
-    return np.polyfit(*np.log(own).T, 1)[0] if len(own) > 1 else np.nan
+    """Return the power of the number of rows with which the time for judging grows, on one machine."""
+    own = [line for line in lines if line["case"] == case]
+    alike = [line for line in own if line["machine"] == own[0]["machine"]]
+    points = [(line["rows"], line["stages"]["judging"]) for line in alike]
+    return np.polyfit(*np.log(points).T, 1)[0] if len(points) > 1 else np.nan
 
 
 def make_place(folder):
@@ -251,14 +252,12 @@ def list_cases(clean):
 
 
 def correct(path, pool_size, folder):
-    """Return the labels after a run in memory, or in parts with a pool."""
+    """Return the labels after a run in parts, with a pool or without."""
     options = Options("y", exclude=())
-    if pool_size is None:
-        return correct_table(read_table(path, "y"), options, n_jobs=2).correction.labels
     source = open_source(path, "y")
     engine = LocalEngine(2, len(source.units))
     make_place(folder)
-    learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=2)
+    learned = learn_from(source, options, engine, pool_size=pool_size or NO_POOL, n_jobs=2)
     correct_units(source, learned.corrector, engine, folder=folder)
     return np.array(parquet.read_table(folder / CORRECTED)["y"].to_pylist())
 
@@ -308,17 +307,17 @@ def write_tables():
         text += [
             "## Time and memory",
             "",
-            f"{found['machine']['cores']} cores, 20 columns; by default the SVMs are chosen from the data.",
-            "Seconds are of the whole process, with reading and writing; `before`: of an earlier version.",
+            "20 columns; by default the SVMs are chosen from the data. Seconds are of the whole process,",
+            "with reading and writing; `before`: of an earlier version. `given`, `left`: wrong labels.",
             "",
-            "| rows | | seconds | judging | CPU seconds | before | peak MiB | wrong given | wrong left |",
-            "|---|---|---|---|---|---|---|---|---|",
+            "| rows | | seconds | judging | CPU seconds | before | peak MiB | given | left | on |",
+            "|---|---|---|---|---|---|---|---|---|---|",
         ]
         text += [
             f"| {line['rows']:,} | {line['case'] or 'default'} | {line['seconds']} | "
-            f"{line['stages']['judging']} | {line.get('CPU seconds', '')} | "
+            f"{line['stages']['judging']} | {line['CPU seconds']} | "
             f"{line.get('seconds before', '')} | {line['peak MiB']} | {line['wrong given']:.4f} | "
-            f"{line['wrong left']:.4f} |"
+            f"{line['wrong left']:.4f} | {line['machine']} |"
             for line in found["lines"]
         ]
         fitted = {case or "default": fit_slope(found["lines"], case) for case in EVERYWHERE}
