@@ -88,7 +88,7 @@ class EmulatedGPU:
 def emulate(monkeypatch, gpu):
     """Let SVMs vote on an emulated GPU where "cuda" is asked for."""
     replaced = {
-        "GPU": lambda _: gpu, "WARPS": 5, "find_own_gpu": lambda _: 0, "count_gpus": lambda: 1,
+        "GPU": lambda _: gpu, "WARPS": 5, "find_own_gpu": lambda: 0, "count_gpus": lambda: 1,
         "require_extra": lambda *_: None,
     }  # fmt: skip
     for name, value in replaced.items():

@@ -44,12 +44,18 @@ def find_device(device: str, voters: Any, X: Table) -> int | None:
         return None
     reason = explain_refusal(voters, X)
     if device == "auto":
-        return None if reason or not count_gpus() else find_own_gpu(X)
-    check_device(device)
-    if reason:
-        raise InputError(f"device={device!r} is not possible: {reason}; device='cpu' gives the same result.")
-    named = read_number(device)
-    return find_own_gpu(X) if named is None or find_holder(X) is not None else named
+        if reason or not count_gpus():
+            return None
+    else:
+        check_device(device)
+        if reason:
+            raise InputError(
+                f"device={device!r} is not possible: {reason}; device='cpu' gives the same result."
+            )
+    held, named = getattr(getattr(X, "device", None), "id", None), read_number(device)
+    if held is not None:
+        return held
+    return find_own_gpu() if named is None else named
 
 
 def read_number(device: str) -> int | None:
@@ -100,19 +106,11 @@ def count_gpus() -> int:
     return cupy.cuda.runtime.getDeviceCount() if cupy.cuda.is_available() else 0
 
 
-def find_holder(X: Any) -> int | None:
-    """Return the number of the GPU whose memory holds a table; None if it is elsewhere."""
-    return getattr(getattr(X, "device", None), "id", None)
-
-
-def find_own_gpu(X: Any = None) -> int:
-    """Return the GPU that holds a table, or that of this process: workers of Dask on one machine take turns.
+def find_own_gpu() -> int:
+    """Return the GPU of this process: workers of Dask on one machine take turns.
 
     They count the GPUs that they see (``CUDA_VISIBLE_DEVICES``); any other process takes the first of them.
     """
-    held = find_holder(X)
-    if held is not None:
-        return held
     number = 0
     if "distributed" in sys.modules:
         from distributed import get_worker

@@ -47,22 +47,15 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
         return _find_root(remote, local), remote
     if base is not None:
         plain = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), base.parts))
-        if plain in local:
-            return plain.parent, local
-        _refuse_pattern_of_delta(where, plain)
-        return plain, local
+        return _find_base(base, plain, local), local
     return Path(os.path.commonpath([file.parent for file in local])), local
 
 
-def _list_remote(where: Address) -> tuple[Address, Sequence[Place]]:
+def _list_remote(where: Address) -> tuple[Place, Sequence[Place]]:
     """Return what `list_files` does, for an address."""
     files = find_remote(where)
     if files:
-        plain = find_plain(where)
-        if plain in files:
-            return plain.parent, files
-        _refuse_pattern_of_delta(where, plain)
-        return plain, files
+        return _find_base(where, find_plain(where), files), files
     if is_delta(where):
         return where, list_delta_files(where)
     start = len(where.text)
@@ -73,8 +66,14 @@ def _list_remote(where: Address) -> tuple[Address, Sequence[Place]]:
     return where, files
 
 
-def _refuse_pattern_of_delta(pattern: object, folder: Place) -> None:
-    """Raise an error if a pattern is about files of a Delta table: some of them may no longer count."""
+def _find_base(pattern: Place, plain: Place, files: Sequence[Place]) -> Place:
+    """Return the folder of a file, or the one before the first * of a pattern.
+
+    A pattern in a Delta table is refused: some of the files may no longer count.
+    """
+    if plain in files:
+        return plain.parent
+    folder = plain
     while "=" in folder.name:  # a value of a column
         folder = folder.parent
     if is_delta(folder):
@@ -82,6 +81,7 @@ def _refuse_pattern_of_delta(pattern: object, folder: Place) -> None:
             f"{str(pattern)!r} is a pattern of files in a Delta table, whose log tells which files count: "
             f"give its folder, {str(folder)!r}."
         )
+    return plain
 
 
 def _refuse_iceberg(folder: Place, files: Sequence[Place]) -> None:

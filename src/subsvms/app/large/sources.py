@@ -15,7 +15,7 @@ from typing import Any
 from subsvms.app.large.delta import find_layout
 from subsvms.app.large.listing import list_files, name_files
 from subsvms.app.tables.addresses import AccessError, Place, as_place, format_refusal, is_address, locate
-from subsvms.app.tables.arrow import check_values, fill_types, find_difference, use_plain_columns
+from subsvms.app.tables.arrow import are_alike, check_values, find_difference, use_plain_columns
 from subsvms.app.tables.files import check_names, first_sentence, show, suggest
 from subsvms.exceptions import TableError
 
@@ -244,28 +244,24 @@ def check_schemas(fragments: Sequence[Any], schema: Any, first: str, addresses: 
     pyarrow.Schema
         A column without a value in the first file has the type that it has in the others.
     """
-    from pyarrow import dataset, types
+    import pyarrow as pa
+    from pyarrow import dataset
 
-    schemas = []
     for fragment in fragments:
-        with _explaining_damage(repr(addresses.get(fragment.path, fragment.path))):
-            schemas.append(fragment.physical_schema)
-            str(schemas[-1].names)  # which Python decodes
-    schema = fill_types(schema, schemas)
-    for fragment, physical in zip(fragments, schemas, strict=True):
-        own = {field.name: field.type for field in physical}
+        path = addresses.get(fragment.path, fragment.path)
+        with _explaining_damage(repr(path)):
+            physical = fragment.physical_schema
+            own = {field.name: field.type for field in physical}
         folders = set(dataset.get_partition_keys(fragment.partition_expression)) - own.keys()
         wanted = {field.name: field.type for field in schema if field.name not in folders}
         for name in (*wanted, *own):
-            if name in own and name in wanted and types.is_null(own[name]):
-                continue
-            if own.get(name) != wanted.get(name):
-                path = addresses.get(fragment.path, fragment.path)
+            if not (name in own and name in wanted and are_alike(own[name], wanted[name])):
                 here, there = (f"of type {one[name]}" if name in one else "missing" for one in (own, wanted))
                 raise TableError(
                     f"{path!r} does not match {first!r}: column {show(name)} is {here} here, but {there} "
                     "there; write all files with the same schema."
                 )
+        schema = pa.unify_schemas([schema, physical])
     return schema
 
 
@@ -313,17 +309,17 @@ class Batches:
         """Yield (number of the first row, pyarrow.Table) for one batch after the other."""
         import pyarrow as pa
 
-        at = unit.first
+        at, known = unit.first, self.schema
         for batch in self.get_batches():
             table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
             table = use_plain_columns(table)
-            own = fill_types(self.schema, [table.schema])  # a column without a value has any type
-            difference = find_difference(fill_types(table.schema, [own]), own)
+            difference = find_difference(table.schema, known)
             if difference is not None:
                 raise TableError(
                     f"A batch of {self.name} does not match the first: {difference}; cast all of them to one "
                     "schema."
                 )
+            known = pa.unify_schemas([known, table.schema])
             if len(table):
                 yield at, table if columns is None else table.select(list(columns))
                 at += len(table)

@@ -11,7 +11,7 @@ from typing import Any
 from subsvms._progress import announce
 from subsvms.app.large.sources import UNIT_ROWS
 from subsvms.app.tables.addresses import Place
-from subsvms.app.tables.arrow import check_values, fill_types, use_plain_types
+from subsvms.app.tables.arrow import check_values, find_difference, use_plain_types
 from subsvms.app.tables.compression import COMPRESSIONS
 from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options
 from subsvms.app.tables.encodings import BYTE_ORDER_MARKS, check_encoding
@@ -52,7 +52,7 @@ def stage_files(
     from pyarrow import parquet
 
     total = sum(path.stat().st_size for path in paths)
-    done, first = 0, None
+    done, known = 0, None
     for number, path in enumerate(paths):
         name = repr(str(path))
         with _explain_reading(name):  # and not while its copy is written: the disk may be full
@@ -62,11 +62,13 @@ def stage_files(
                 separator, batches = _open_text(path, name, format, label, encoding, separator)
         tables = _explain_each(name, batches)
         schema = next(tables)
-        first = fill_types(schema if first is None else first, [schema])
-        if not fill_types(schema, [first]).equals(first):
+        difference = find_difference(schema, known or schema)
+        if difference is not None:
             raise TableError(
-                f"{name} has other columns than {str(paths[0])!r}: give all files the same columns."
+                f"{name} has other columns than {str(paths[0])!r} ({difference}): give all files the same "
+                "columns."
             )
+        known = pa.unify_schemas([known or schema, schema])
         with (
             _explain_reading(name, pa.ArrowException),  # of types that Parquet does not have
             parquet.ParquetWriter(folder / f"{number:06d}.parquet", schema, compression="zstd") as file,

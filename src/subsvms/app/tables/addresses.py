@@ -98,18 +98,6 @@ class Address:
         """Return the size of the file, zero if the server does not say it."""
         return Size(self._look().size or 0)
 
-    def read_version(self) -> list[int | str]:
-        """Return what changes with the file, as far as the server says it."""
-        from pyarrow import fs
-
-        system, path = locate(self)
-        with explaining_access(self):
-            if isinstance(system, fs.PyFileSystem):  # pyarrow takes little of what fsspec says
-                said = system.handler.fs.info(path)
-                return [f"{name} {said[name]}" for name in sorted(said) if VERSION.search(name)]
-            info = system.get_file_info(path)
-            return [info.size or 0, info.mtime_ns or 0]
-
     def _look(self):
         system, path = locate(self)
         with explaining_access(self):
@@ -138,14 +126,6 @@ class Address:
 
 
 Place = Path | Address
-
-
-def read_version(place: Place) -> list[int | str]:
-    """Return what changes with a file: its size and time, or what the server has instead."""
-    if isinstance(place, Address):
-        return place.read_version()
-    found = place.stat()
-    return [found.st_size, found.st_mtime_ns]
 
 
 def is_address(where: object) -> bool:
@@ -245,6 +225,22 @@ def locate(place: Place) -> tuple[Any, str]:
         system, path = url_to_fs(place.text)
         system.invalidate_cache()  # what was listed may have changed since
         return fs.PyFileSystem(fs.FSSpecHandler(system)), path
+
+
+def read_version(place: Place) -> list[int | str]:
+    """Return what changes with a file: its size and time, or what the server has instead."""
+    from pyarrow import fs
+
+    if isinstance(place, Path):
+        found = place.stat()
+        return [found.st_size, found.st_mtime_ns]
+    system, path = locate(place)
+    with explaining_access(place):
+        if isinstance(system, fs.PyFileSystem):  # pyarrow takes little of what fsspec says
+            said = system.handler.fs.info(path)
+            return [f"{name} {said[name]}" for name in sorted(said) if VERSION.search(name)]
+        info = system.get_file_info(path)
+        return [info.size or 0, info.mtime_ns or 0]
 
 
 @lru_cache(maxsize=8)

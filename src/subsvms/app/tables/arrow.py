@@ -108,7 +108,7 @@ def use_plain_types(schema: Any) -> Any:
     """
     import pyarrow as pa
 
-    str(schema.names)  # which Python decodes
+    str(schema.names)  # an error, if one is not UTF-8
     return pa.schema([field.with_type(_find_plain(field.type)) for field in schema], schema.metadata)
 
 
@@ -193,28 +193,22 @@ def list_values(column: Any, written: str | None = None) -> list:
     return values
 
 
-def fill_types(schema: Any, others: Sequence[Any]) -> Any:
-    """Return a schema (pyarrow) in which columns without a value have the types of other files.
+def are_alike(kind: Any, other: Any) -> bool:
+    """Return whether columns of two types can be joined: one without a value fits any.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> fill_types(pa.schema({"a": pa.null()}), [pa.schema({"a": pa.float32()})]).field("a").type
-    DataType(float)
+    >>> are_alike(pa.null(), pa.int64()), are_alike(pa.float64(), pa.int64())
+    (True, False)
     """
     import pyarrow as pa
 
-    fields = [field for other in reversed(others) for field in other if not pa.types.is_null(field.type)]
-    kinds = {field.name: field.type for field in fields}
-    filled = [
-        field.with_type(kinds.get(field.name, field.type)) if pa.types.is_null(field.type) else field
-        for field in schema
-    ]
-    return pa.schema(filled, schema.metadata)
+    return kind == other or pa.types.is_null(kind) or pa.types.is_null(other)
 
 
 def find_difference(schema: Any, other: Any) -> str | None:
-    """Return in which column a schema (pyarrow) differs from another one; None if it does not.
+    """Return in which column a schema (pyarrow) differs from another one; None if both can be joined.
 
     Examples
     --------
@@ -222,32 +216,31 @@ def find_difference(schema: Any, other: Any) -> str | None:
     >>> find_difference(pa.schema({"a": pa.int64()}), pa.schema({"a": pa.float64()}))
     "column 1 is 'a' of int64, not 'a' of double"
     """
-    if schema.equals(other):
-        return None
     for i, (ours, theirs) in enumerate(zip(schema, other, strict=False), start=1):
-        if not ours.equals(theirs):
+        if ours.name != theirs.name or not are_alike(ours.type, theirs.type):
             return f"column {i} is {show(ours.name)} of {ours.type}, not {show(theirs.name)} of {theirs.type}"
-    return f"it has {len(schema)} columns, not {len(other)}"
+    return None if len(schema) == len(other) else f"it has {len(schema)} columns, not {len(other)}"
 
 
-def join_parts(parts: Sequence[Any], names: Sequence[str]) -> Any:
+def join_tables(tables: Sequence[Any], names: Sequence[str]) -> Any:
     """Return the rows of all tables (pyarrow); raise an error unless they have the same columns and types.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> parts = [pa.table({"a": [None]}), pa.table({"a": [1.5]})]
-    >>> join_parts(parts, ["'a.parquet'", "'b.parquet'"])["a"].to_pylist()
+    >>> tables = [pa.table({"a": [None]}), pa.table({"a": [1.5]})]
+    >>> join_tables(tables, ["'a.parquet'", "'b.parquet'"])["a"].to_pylist()
     [None, 1.5]
     """
     import pyarrow as pa
 
-    first = fill_types(parts[0].schema, [part.schema for part in parts])
-    for part, name in zip(parts, names, strict=True):
-        difference = find_difference(fill_types(part.schema, [first]), first)
+    known = tables[0].schema
+    for table, name in zip(tables, names, strict=True):
+        difference = find_difference(table.schema, known)
         if difference is not None:
             raise TableError(f"{name} does not match {names[0]}: {difference}; write both with one schema.")
-    return pa.concat_tables([part.cast(first) for part in parts])
+        known = pa.unify_schemas([known, table.schema])
+    return pa.concat_tables(tables, promote_options="default")
 
 
 def put_labels(

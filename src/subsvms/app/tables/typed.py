@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from subsvms.app.tables.arrow import join_parts, read_arrow, render_arrow
+from subsvms.app.tables.arrow import join_tables, read_arrow, render_arrow
 from subsvms.app.tables.coded import name_labels
 from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
@@ -18,8 +18,8 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
 
 def read_all(contents: Sequence[Content], label: str | None) -> tuple[Any, dict[str, Any]]:
     """Return the rows of all files, one below the other, and further fields of the table."""
-    parts = [read_arrow(content) for content in contents]
-    columns = join_parts(parts, [content.name for content in contents])
+    tables = [read_arrow(content) for content in contents]
+    columns = join_tables(tables, [content.name for content in contents])
     names = find_class_names(columns.schema, label)
     if not names:
         return columns, {}
