@@ -46,6 +46,14 @@ def test_a_column_without_a_value_in_one_file_has_the_type_of_the_others(tmp_pat
     assert read.type == (pa.float64() if any(order) else pa.null())
 
 
+def test_columns_need_unique_names_in_every_file(tmp_path):
+    columns = pa.table({"y": ["a", "b"], "n": [1, 2]})
+    parquet.write_table(columns, tmp_path / "0.parquet")
+    parquet.write_table(columns.append_column("n", [[3, 4]]), tmp_path / "1.parquet")
+    with pytest.raises(TableError, match="1.parquet' has several columns named 'n'"):
+        open_source(tmp_path, "y")
+
+
 def test_names_of_folders_are_columns(tmp_path):
     columns = make_columns(300).append_column("year", pa.array(np.arange(300) % 3 + 2020))
     parquet.write_to_dataset(columns, tmp_path / "big", partition_cols=["year"])

@@ -78,6 +78,8 @@ def test_a_column_without_a_value_in_one_file_fits_those_of_the_others(tmp_path,
     paths = [tmp_path / f"{i}.feather" for i in range(2)]
     for path, values in zip(paths, ([None, None], [1.5, 2.5]), strict=True):
         feather.write_feather(pa.table({"label": ["a", "b"], "n": values}), path)
+    with pytest.raises(TableError, match="0.feather' has no column 'lable'"):
+        stage_files(paths, "feather", staged, label="lable")
     stage_files(paths, "feather", staged, label="label")
     assert open_source(staged, "label").schema.field("n").type == pa.float64()
 

@@ -57,6 +57,10 @@ def test_columns_need_unique_names_and_several_files_one_typed_format(tmp_path):
     path, twice = tmp_path / "1.parquet", pa.table([pa.array(["a", "b"])] * 2, names=["label", "label"])
     parquet.write_table(twice, path)
     assert_refused("several columns named 'label' (columns 1, 2)", read_table, path, "label")
+    parquet.write_table(twice.select([0]), tmp_path / "0.parquet")
+    assert_refused(
+        "1.parquet' has several columns named", read_table, [tmp_path / "0.parquet", path], "label"
+    )
     text, other = write(tmp_path, GOOD), write(tmp_path, GOOD, "u.csv")
     message = "these 2 files are csv and parquet: combine them into one file first"
     assert_refused(message, read_table, [path, text], "label")

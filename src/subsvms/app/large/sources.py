@@ -252,6 +252,7 @@ def check_schemas(fragments: Sequence[Any], schema: Any, first: str, addresses: 
         with _explaining_damage(repr(path)):
             physical = fragment.physical_schema
             own = {field.name: field.type for field in physical}
+        check_names(physical.names, repr(path), None)
         folders = set(dataset.get_partition_keys(fragment.partition_expression)) - own.keys()
         wanted = {field.name: field.type for field in schema if field.name not in folders}
         for name in (*wanted, *own):

@@ -62,6 +62,7 @@ def stage_files(
                 separator, batches = _open_text(path, name, format, label, encoding, separator)
         tables = _explain_each(name, batches)
         schema = next(tables)
+        check_names(schema.names, name, label)
         difference = find_difference(schema, known or schema)
         if difference is not None:
             raise TableError(
@@ -164,7 +165,6 @@ def _open_text(path, name, format, label, encoding, separator) -> tuple[str, Ite
     names, _, body = read_header(head, separator)
     if names is None or body >= HEADER_BYTES:
         raise TableError(f"{name} has a first line that never ends, or a quote that is never closed.")
-    check_names(names, name, label)
     return separator, _read_text(path, mark, known, body, names, separator)
 
 

@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 from subsvms.app.tables.compression import measure_free_memory
-from subsvms.app.tables.files import Content, first_sentence, open_for_arrow, show
+from subsvms.app.tables.files import Content, check_names, first_sentence, open_for_arrow, show
 from subsvms.exceptions import TableError
 
 
@@ -236,6 +236,7 @@ def join_tables(tables: Sequence[Any], names: Sequence[str]) -> Any:
 
     known = tables[0].schema
     for table, name in zip(tables, names, strict=True):
+        check_names(table.schema.names, name, None)
         difference = find_difference(table.schema, known)
         if difference is not None:
             raise TableError(f"{name} does not match {names[0]}: {difference}; write both with one schema.")
