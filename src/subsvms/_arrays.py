@@ -23,15 +23,7 @@ def lies_on_gpu(X: Any) -> bool:
 
 
 def take_in(X: Any, *, on_gpu: bool = False) -> Any:
-    """Return a foreign array as one of NumPy, or of CuPy if it lies on a GPU and may stay there.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or data frame
-        Anything but a foreign array is returned as it is.
-    on_gpu : bool
-        Whether it may stay on a GPU.
-    """
+    """Return a foreign array as one of NumPy, or of CuPy if it lies on a GPU and may stay there."""
     if not is_foreign(X):
         return X
     if on_gpu and lies_on_gpu(X):
@@ -49,14 +41,7 @@ def adopt(X: Any) -> Any:
 
 
 def give_back(result: Any, X: Any) -> Any:
-    """Return a result as an array of the library and on the device of X; text stays an array of NumPy.
-
-    Parameters
-    ----------
-    result : ndarray, or array of CuPy
-    X : array-like, sparse matrix or data frame
-        What the result is about.
-    """
+    """Return a result as an array of the library and on the device of X; text stays an array of NumPy."""
     if not is_foreign(X) or result.dtype.kind not in "biuf":
         return result
     xp = get_namespace(X)[0]
@@ -64,13 +49,7 @@ def give_back(result: Any, X: Any) -> Any:
 
 
 def name_classes(classes: np.ndarray, numbers: Any) -> Any:
-    """Return the labels of class numbers: where the numbers are, but text is never on a GPU.
-
-    Examples
-    --------
-    >>> name_classes(np.array([3, 7]), np.array([1, 0]))
-    array([7, 3])
-    """
+    """Return the labels of class numbers: where the numbers are, but text is never on a GPU."""
     if isinstance(numbers, np.ndarray):
         return classes[numbers]
     if classes.dtype.kind in "biuf":

@@ -30,21 +30,7 @@ ADVICE = {  # what to do about errors of the system
 
 
 def format_system_error(error: OSError, place: str | os.PathLike | None = None, done: str = "used") -> str:
-    """Return a sentence about an error of the system: the place, the reason, and what to do.
-
-    Parameters
-    ----------
-    error : OSError
-    place : path-like, optional
-        By default the file that the error names.
-    done : str
-        What could not be done with the place.
-
-    Examples
-    --------
-    >>> format_system_error(OSError(errno.ENOSPC, "No space left on device"), "a.csv", "written")
-    "'a.csv' could not be written (No space left on device): free some space, or choose another place."
-    """
+    """Return a sentence about an error of the system: the place, the reason, and what to do."""
     if error.errno is None:
         return str(error)
     advice = next((words for words, codes in ADVICE.items() if error.errno in codes), "try again")
@@ -58,15 +44,7 @@ def format_system_error(error: OSError, place: str | os.PathLike | None = None, 
 
 @contextmanager
 def explaining(place: Path, work: Path | None = None) -> Iterator[None]:
-    """Turn an error of the system while a place is written into a sentence that names the place.
-
-    Parameters
-    ----------
-    place : Path
-    work : Path, optional
-        A folder whose files stand for the place. An error about a file that is neither in it nor in the place
-        is reported about that file; one about no file is blamed on the place only if it must be.
-    """
+    """Turn an error of the system while a place is written into a sentence that names the place."""
     try:
         yield
     except OSError as error:
@@ -87,14 +65,6 @@ def replace_when_done(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary file in the same folder; it takes the path's place if the block raises no error.
 
     What a killed process left of such a file is removed: nobody holds a lock on it any more.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replace_when_done(Path(folder) / "a.txt") as file:
-    ...         _ = file.write(b"all of it")
-    ...     os.listdir(folder)
-    ['a.txt']
     """
     _clear_away(path)
     name, file = _open_locked(path)
@@ -114,15 +84,7 @@ def replace_when_done(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write to a temporary file in the same folder, and rename it when it is on disk.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "a.txt", b"all of it")
-    ...     (Path(folder) / "a.txt").read_bytes(), os.listdir(folder)
-    (b'all of it', ['a.txt'])
-    """
+    """Write to a temporary file in the same folder, and rename it when it is on disk."""
     with replace_when_done(path) as file:
         file.write(data)
 

@@ -6,13 +6,7 @@ BETWEEN = ("subsvms", "sklearn", "imblearn", "joblib")  # packages that may lie 
 
 
 def find_stacklevel() -> int:
-    """Return the `stacklevel` with which a warning names the first line outside these packages.
-
-    Examples
-    --------
-    >>> eval("find()", {"find": find_stacklevel, "__name__": "my_own_script"})
-    1
-    """
+    """Return the `stacklevel` with which a warning names the first line outside these packages."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
         frame, level = frame.f_back, level + 1

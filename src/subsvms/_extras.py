@@ -8,14 +8,7 @@ class MissingExtraError(ImportError):
 
 
 def require_extra(what: str, extra: str, *modules: str) -> None:
-    """Raise an error that names the extra to install, unless all these modules are installed.
-
-    Examples
-    --------
-    >>> require_extra("It", "all", "numpy", "feathers")
-    Traceback (most recent call last):
-    subsvms._extras.MissingExtraError: It needs more than the library alone: run pip install 'subsvms[all]'.
-    """
+    """Raise an error that names the extra to install, unless all these modules are installed."""
     if not all(map(find_spec, modules)):
         needed = f"run pip install 'subsvms[{extra}]'"
         raise MissingExtraError(f"{what} needs more than the library alone: {needed}.")

@@ -5,13 +5,7 @@ from numpy.typing import ArrayLike
 
 
 def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
-    """Return a lower limit of a share, from k of n draws: too high with probability <= 1 - confidence.
-
-    Examples
-    --------
-    >>> lower_limit([0, 9, 10], 10, 0.9).round(2)
-    array([0.  , 0.66, 0.79])
-    """
+    """Return a lower limit of a share, from k of n draws: too high with probability <= 1 - confidence."""
     from scipy.special import betaincinv  # a quarter of a second, for which the review page need not wait
 
     k, n = np.asarray(k), np.asarray(n)
@@ -19,11 +13,5 @@ def lower_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
 
 
 def upper_limit(k: ArrayLike, n: ArrayLike, confidence: float) -> np.ndarray:
-    """Return an upper limit of a share, from k of n draws: too low with probability <= 1 - confidence.
-
-    Examples
-    --------
-    >>> float(upper_limit(9, 10, 0.9).round(2))
-    0.99
-    """
+    """Return an upper limit of a share, from k of n draws: too low with probability <= 1 - confidence."""
     return 1.0 - lower_limit(np.asarray(n) - np.asarray(k), n, confidence)

@@ -18,21 +18,7 @@ from subsvms.exceptions import InputError
 
 
 def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (classes, class numbers) of a column of labels.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Strings, whole numbers or booleans.
-    n_samples : int
-        Rows of X.
-
-    Examples
-    --------
-    >>> classes, numbers = check_labels(["ham", "spam", "ham"], 3)
-    >>> [str(name) for name in classes], numbers
-    (['ham', 'spam'], array([0, 1, 0]))
-    """
+    """Return (classes, class numbers) of a column of labels."""
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
     y = take_in(y)
@@ -113,13 +99,7 @@ def check_entries(y: Any) -> None:
 
 
 def find_missing(y: Any) -> np.ndarray:
-    """Return which labels are missing.
-
-    Examples
-    --------
-    >>> find_missing(["a", None, float("nan"), "b"])
-    array([False,  True,  True, False])
-    """
+    """Return which labels are missing."""
     dtype = getattr(y, "dtype", None)
     complete = isinstance(dtype, np.dtype) and dtype.kind in "iubUS" and not np.ma.is_masked(y)
     if not _is_column(y):  # a mistake that `check_labels` reports
@@ -142,13 +122,7 @@ def _is_column(values):
 
 
 def as_list(values: Any) -> list:
-    """Return a column as a list, None where an Arrow or masked array has no value.
-
-    Examples
-    --------
-    >>> as_list(np.ma.masked_array([1, 2], mask=[True, False]))
-    [None, 2]
-    """
+    """Return a column as a list, None where an Arrow or masked array has no value."""
     for name in ("to_pylist", "tolist"):
         if hasattr(values, name):
             return list(getattr(values, name)())
@@ -173,15 +147,7 @@ def _is_infinite(label):
 
 
 def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the weight of each class as an array.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-        Classes that a dict leaves out have weight 1.
-    classes, numbers : ndarray
-        As `check_labels` returns them.
-    """
+    """Return the weight of each class as an array."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):  # "balanced"
@@ -198,14 +164,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarr
 
 
 def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return the class number of each verified label, -1 where no label was verified.
-
-    Parameters
-    ----------
-    verified : array-like of shape (n_rows,) or None
-    classes : ndarray of shape (n_classes,)
-    n_rows : int
-    """
+    """Return the class number of each verified label, -1 where no label was verified."""
     numbers = np.full(n_rows, -1)
     if verified is None:
         return numbers

@@ -7,14 +7,7 @@ from subsvms.exceptions import InputError
 
 
 def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:
-    """Raise an error unless value lies between low and high; `ends` says which of the two are included.
-
-    Examples
-    --------
-    >>> check_range("rho", 1.0, 0, 1, "[)")
-    Traceback (most recent call last):
-    subsvms.exceptions.InputError: rho must be at least 0 and less than 1; got 1.0.
-    """
+    """Raise an error unless value lies between low and high; `ends` says which of the two are included."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number; got {value!r}.")
     above = value >= low if ends[0] == "[" else value > low
@@ -29,14 +22,7 @@ def check_range(name: str, value: float, low: float, high: float, ends: str = "[
 
 
 def check_count(name: str, value: int, least: int = 1) -> None:
-    """Raise an error unless value is a whole number, and at least `least`.
-
-    Examples
-    --------
-    >>> check_count("J", 0)
-    Traceback (most recent call last):
-    subsvms.exceptions.InputError: J must be a whole number, at least 1; got 0.
-    """
+    """Raise an error unless value is a whole number, and at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}.")
 

@@ -28,14 +28,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Call listener(stage, done, total) as the work in this context progresses.
-
-    Examples
-    --------
-    >>> with listening(print):
-    ...     announce("reading")
-    reading 0 1
-    """
+    """Call listener(stage, done, total) as the work in this context progresses."""
     token = _listener.set(listener)
     try:
         yield
@@ -64,13 +57,8 @@ def one_stage(name: str, done: int = 0, total: int = 1) -> Iterator[None]:
 class Progress:
     """The progress of one fit, stage after stage.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its callbacks are called; its `verbose` is 0 for silence, 1 for a line per stage, 2 for more.
-    n_stages : int
-    X, y
-        Passed on to the callbacks.
+    estimator: its callbacks are called; its `verbose` is 0 for silence, 1 for a line per stage, 2 for more.
+    X, y: passed on to the callbacks.
     """
 
     def __init__(self, estimator: Any, n_stages: int, X: Any = None, y: Any = None):

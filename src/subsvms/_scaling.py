@@ -19,27 +19,10 @@ FAR = 2.0  # spans from the median at which values are cut
 
 @dataclass(frozen=True, eq=False)
 class ColumnScaler:
-    """Scales each column by its span.
+    """Scales each column by its span."""
 
-    Attributes
-    ----------
-    center : ndarray of shape (n_features,)
-        Medians; zeros for sparse input.
-    scale : ndarray of shape (n_features,)
-        Factors.
-
-    Examples
-    --------
-    >>> X = np.array([[20.0, 10_000], [30, 20_000], [40, 30_000], [50, 9_000_000]])
-    >>> ColumnScaler.fit(X).transform(X).round(1)
-    array([[-0.6, -0. ],
-           [-0.2, -0. ],
-           [ 0.2,  0. ],
-           [ 0.6,  1.2]])
-    """
-
-    center: np.ndarray
-    scale: np.ndarray
+    center: np.ndarray  # (n_features,): medians; zeros for sparse input
+    scale: np.ndarray  # (n_features,): factors
 
     @classmethod
     def fit(cls, X: Table) -> "ColumnScaler":

@@ -46,31 +46,13 @@ class State(NamedTuple):
 
 
 def join_states(header: dict[str, Any], **parts: State) -> State:
-    """Return one state that holds several.
-
-    Examples
-    --------
-    >>> whole = join_states({"label": "y"}, scaler=State({"factor": 2.0}, {"kept": np.arange(3)}))
-    >>> whole.header, list(whole.arrays)
-    ({'label': 'y', 'scaler': {'factor': 2.0}}, ['scaler.kept'])
-    >>> whole.part("scaler")
-    State(header={'factor': 2.0}, arrays={'kept': array([0, 1, 2])})
-    """
+    """Return one state that holds several."""
     arrays = {f"{name}.{key}": array for name, part in parts.items() for key, array in part.arrays.items()}
     return State(header | {name: part.header for name, part in parts.items()}, arrays)
 
 
 def write_state(state: State, path: str | os.PathLike) -> None:
-    """Write a state to a file, completely or not at all; the same state gives the same bytes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_state(State({"factor": 2.0}, {"kept": np.arange(3)}), folder + "/s")
-    ...     read_state(folder + "/s")
-    State(header={'factor': 2.0}, arrays={'kept': array([0, 1, 2])})
-    """
+    """Write a state to a file, completely or not at all; the same state gives the same bytes."""
     path = Path(path).resolve()  # a link remains a link to the file
     if path.exists() and not path.is_file():
         raise OSError(f"{str(path)!r} is a folder or a device: give the name of an ordinary file.")
@@ -160,13 +142,7 @@ def require(condition: Any, part: str) -> None:
 
 
 def is_array(array: np.ndarray, kind: str, shape: tuple[int | None, ...]) -> bool:
-    """Return whether an array has this kind of numbers, all finite, and this shape (None stands for any).
-
-    Examples
-    --------
-    >>> is_array(np.zeros((2, 3)), "f", (2, None)), is_array(np.zeros(2), "f4", (2,))
-    (True, False)
-    """
+    """Return whether an array has this kind of numbers, all finite, and this shape (None stands for any)."""
     fits = array.ndim == len(shape) and all(
         wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
     )
@@ -179,13 +155,7 @@ def is_within(array: np.ndarray, low: int, end: int) -> bool:
 
 
 def is_choice(array: np.ndarray, n_columns: int) -> bool:
-    """Return whether an array holds numbers of some of `n_columns` columns, in increasing order.
-
-    Examples
-    --------
-    >>> is_choice(np.array([0, 3]), 4), is_choice(np.array([3, 0]), 4), is_choice(np.array([4]), 4)
-    (True, False, False)
-    """
+    """Return whether an array holds numbers of some of `n_columns` columns, in increasing order."""
     sound = is_array(array, "i8", (None,)) and len(array) > 0 and is_within(array, 0, n_columns)
     return sound and bool(np.all(np.diff(array) > 0))
 

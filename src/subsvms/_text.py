@@ -9,24 +9,12 @@ WHOLE = 100_000  # characters of a value for people who decide or answer: all of
 
 
 def cut(text: str, most: int = CHARACTERS_SHOWN) -> str:
-    """Return text that is short enough to be shown.
-
-    Examples
-    --------
-    >>> cut("a long story", 6)
-    'a long…'
-    """
+    """Return text that is short enough to be shown."""
     return text if len(text) <= most else text[:most] + "…"
 
 
 def is_text(value: str) -> bool:
-    r"""Return whether text can be written as UTF-8: it cannot if it contains an unpaired surrogate.
-
-    Examples
-    --------
-    >>> is_text("é"), is_text("\ud800")
-    (True, False)
-    """
+    """Return whether text can be written as UTF-8: it cannot if it contains an unpaired surrogate."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -35,24 +23,12 @@ def is_text(value: str) -> bool:
 
 
 def format_value(value: object) -> str:
-    """Return a value for a message, cut short, in one line.
-
-    Examples
-    --------
-    >>> format_value(list(range(100)))
-    '[0, 1, 2, 3, 4, 5, ...]'
-    """
+    """Return a value for a message, cut short, in one line."""
     return " ".join(reprlib.repr(value).split())
 
 
 def quote_spaces(name: str) -> str:
-    """Return the name of a class; in quotes if it has spaces that cannot be seen, or several in a row.
-
-    Examples
-    --------
-    >>> quote_spaces("not spam"), quote_spaces("no "), quote_spaces("a  b")
-    ('not spam', "'no '", "'a  b'")
-    """
+    """Return the name of a class; in quotes if it has spaces that cannot be seen, or several in a row."""
     return name if name == " ".join(name.split()) else repr(name)
 
 
@@ -63,23 +39,12 @@ def is_rate_known(low: float, high: float) -> bool:
     """Return whether an estimated rate may be named: only if its interval is not too wide.
 
     Where nothing can be estimated the interval goes from 0 to 1. Terminal, report and library ask here.
-
-    Examples
-    --------
-    >>> is_rate_known(0.02, 0.05), is_rate_known(0.0, 0.5)
-    (True, False)
     """
     return high - low <= WIDE
 
 
 def format_percent(share: float) -> str:
-    """Return a share in per cent, with a decimal where it matters; only 0 and 1 become 0 % and 100 %.
-
-    Examples
-    --------
-    >>> [format_percent(share) for share in (0, 0.0001, 0.031, 0.93, 0.9999, 1)]
-    ['0 %', '< 0.1 %', '3.1 %', '93 %', '> 99.9 %', '100 %']
-    """
+    """Return a share in per cent, with a decimal where it matters; only 0 and 1 become 0 % and 100 %."""
     if share <= 0 or share >= 1:
         return f"{100 * share:.0f} %"
     if share < 0.001 or share > 0.999:
@@ -89,24 +54,12 @@ def format_percent(share: float) -> str:
 
 
 def format_interval(low: float, high: float) -> str:
-    """Return an interval of shares.
-
-    Examples
-    --------
-    >>> format_interval(0.02, 0.05)
-    '2.0 to 5.0 %'
-    """
+    """Return an interval of shares."""
     return f"{format_percent(low).removesuffix(' %')} to {format_percent(high)}"
 
 
 def format_rate(rate: float, low: float, high: float) -> str:
-    """Return an estimated rate and its interval; the rate only if it is known.
-
-    Examples
-    --------
-    >>> format_rate(0.031, 0.02, 0.05), format_rate(0.0, 0.0, 0.5), format_rate(0.0, 0.0, 1.0)
-    ('3.1 % (2.0 to 5.0 %)', 'not known (0 to 50 %)', 'not known')
-    """
+    """Return an estimated rate and its interval; the rate only if it is known."""
     if high - low >= 1:
         return UNKNOWN
     return f"{format_percent(rate) if is_rate_known(low, high) else UNKNOWN} ({format_interval(low, high)})"

@@ -17,19 +17,7 @@ def run_pieces(
     n_jobs: int,
     on_progress: OnProgress | None = None,
 ) -> None:
-    """Call work(first, last) for consecutive pieces of range(n_items).
-
-    Parameters
-    ----------
-    work : callable
-    n_items : int
-    piece : int
-        Items in a piece.
-    n_jobs : int
-        Threads.
-    on_progress : callable, optional
-        Called as on_progress(done, n_items) in the caller's thread after each piece.
-    """
+    """Call work(first, last) for consecutive pieces of range(n_items)."""
     pieces = [(first, min(first + piece, n_items)) for first in range(0, n_items, piece)]
     done = 0
     if n_jobs == 1 or len(pieces) <= 1:

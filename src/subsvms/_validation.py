@@ -32,14 +32,7 @@ MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8
 def check_table(estimator: Any, X: Any, *, reset: bool, on_gpu: bool = False) -> Table:
     """Return X as a finite C-ordered float array or CSR matrix; the estimator keeps its column names.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-    reset : bool
-        Whether this is a fit; otherwise the features must be those of the fit.
-    on_gpu : bool
-        Whether an array of another library that lies on a GPU stays there, as an array of CuPy.
+    Shapes: X (n_samples, n_features).
     """
     X = take_in(X, on_gpu=on_gpu)
     check_kind(X)
@@ -195,16 +188,7 @@ def check_cost(n_estimators: int, n_classes: int, size: int) -> None:
 
 
 def check_rows(rows: Any, n_rows: int) -> np.ndarray:
-    """Return row numbers, one or a list, as an array; a list of bools says which rows.
-
-    Examples
-    --------
-    >>> check_rows([True, False, True], 3), check_rows(2, 3)
-    (array([0, 2]), array(2))
-    >>> check_rows(3, 3)
-    Traceback (most recent call last):
-    subsvms.exceptions.InputError: rows must be whole numbers from 0 to 2, or a bool for each row; got 3.
-    """
+    """Return row numbers, one or a list, as an array; a list of bools says which rows."""
     expected = f"rows must be whole numbers from 0 to {n_rows - 1}, or a bool for each row"
     try:
         numbers = np.asarray(rows)

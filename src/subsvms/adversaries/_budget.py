@@ -70,25 +70,12 @@ class Budget(NamedTuple):
 
 
 def count_flips(share: float, whole: int) -> int:
-    """Return a share of some rows in whole rows, rounded down, so that no budget is exceeded.
-
-    Examples
-    --------
-    >>> count_flips(0.75, 1089), count_flips(0.29, 100)
-    (816, 29)
-    """
+    """Return a share of some rows in whole rows, rounded down, so that no budget is exceeded."""
     return int(np.floor(share * whole + 1e-9))  # 0.29 * 100 is 28.999999999999996
 
 
 def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: Share = None) -> Budget:
-    """Return the budget of an attack: how many rows to flip, and of which classes.
-
-    Examples
-    --------
-    >>> budget = set_budget("some_flips", ["a"] * 20 + ["b"] * 80, error_rate=None, rho=0.5, alpha=0.2)
-    >>> budget.n_flips, [n for _, n in budget.groups]  # first those of the larger class
-    (10, [2, 8])
-    """
+    """Return the budget of an attack: how many rows to flip, and of which classes."""
     clean, classes, numbers, sizes = _number_labels(attack, y)
     if error_rate is not None and rho is not None:
         raise InputError(f"Give error_rate or rho, not both; got {error_rate!r} and {rho!r}.")
@@ -149,11 +136,5 @@ def check_features(X: Any, n_samples: int) -> Any:
 
 
 def take_highest(score: np.ndarray, groups: Groups) -> np.ndarray:
-    """Return the rows of each group that have the highest scores, ties broken by table order.
-
-    Examples
-    --------
-    >>> take_highest(np.array([1.0, 3.0, 2.0, 2.0]), [(np.array([0, 1]), 1), (np.array([2, 3]), 1)])
-    array([1, 2])
-    """
+    """Return the rows of each group that have the highest scores, ties broken by table order."""
     return np.concatenate([rows[np.argsort(-score[rows], kind="stable")[:n]] for rows, n in groups])

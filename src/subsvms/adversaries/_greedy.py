@@ -121,26 +121,7 @@ def greedy_flips(
 def choose_flips(
     X: Any, clean: np.ndarray, groups: Groups, *, C: float, gamma: float, n_rounds: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to flip and their new class numbers.
-
-    Parameters
-    ----------
-    X, C, gamma, n_rounds
-        As in `greedy_flips`, checked.
-    clean : ndarray of int of shape (n_samples,)
-        Class numbers.
-    groups : sequence of (ndarray of int, int)
-        Rows and how many of them to flip. The flips of a single group may also come from one class alone.
-
-    Examples
-    --------
-    >>> X, clean = np.linspace(0, 1, 40)[:, None], np.repeat([0, 1], 20)
-    >>> rows, new = choose_flips(X, clean, [(np.arange(40), 10)], C=100.0, gamma=1.0, n_rounds=30)
-    >>> given = clean.copy()
-    >>> given[rows] = new
-    >>> len(rows), judge(X, given, clean, C=100.0).n_wrong > 15  # more rows than were flipped
-    (10, True)
-    """
+    """Return the rows to flip and their new class numbers."""
     start = judge(X, clean, clean, C=C, gamma=gamma)
     n_flips = sum(n for _, n in groups)
     of_class = [np.flatnonzero(clean == number) for number in np.unique(clean)]
@@ -222,20 +203,7 @@ def _trade(flipped, score, groups, size):
 def judge(X: Any, given: np.ndarray, clean: np.ndarray, *, C: float, gamma: float | str = "auto") -> Verdict:
     """Train an SVM on the given labels and ask it about the clean ones.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-    given, clean : ndarray of int of shape (n_samples,)
-        Class numbers. If a class is missing from the given ones, its rows have the margin -1.
-    C : float
-    gamma : float, "auto" or "scale"
-
-    Examples
-    --------
-    >>> X, clean = np.linspace(0, 1, 6)[:, None], np.array([0, 0, 0, 1, 1, 1])
-    >>> verdict = judge(X, np.array([0, 0, 0, 0, 1, 1]), clean, C=100.0)
-    >>> verdict.n_wrong, verdict.rival, bool(verdict.margin[3] < 0 < verdict.margin[4])
-    (1, array([1, 1, 1, 0, 0, 0]), True)
+    Shapes: X (n_samples, n_features); given, clean (n_samples,).
     """
     present = np.unique(given)
     if len(present) == 1:  # nothing to train: this class wins everywhere

@@ -202,11 +202,7 @@ def _list_verified(verified, table):
 class FrameRun:
     """The run that a correction of a data frame came from.
 
-    Parameters
-    ----------
-    run : Run
-    features : array-like, sparse matrix or None
-        What was used instead of the columns.
+    features: what was used instead of the columns.
     """
 
     def __init__(self, run: Run, features: Any = None):
@@ -270,14 +266,7 @@ class FrameRun:
         return Review.open(place, port=port, browser=browser, block=block)
 
     def write_folder(self, correction: Correction, folder: str | os.PathLike | None = None) -> Path:
-        """Write the folder of a run, with the frame in it, unless it is there.
-
-        Parameters
-        ----------
-        correction : Correction
-        folder : path-like, optional
-            By default the one of an earlier review of this frame, or a new temporary one.
-        """
+        """Write the folder of a run, with the frame in it, unless it is there."""
         run, inputs = recount(self.run, replace(correction, origin=None)), self._store()
         known = self.temporary if folder is None else Path(folder)
         if known is not None and (known / RECORD).is_file():

@@ -95,21 +95,11 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What an audit found, and how it was made: what a correction keeps of it.
-
-    Attributes
-    ----------
-    claim : Claim
-    n_answers : int
-        How many answers were planned.
-    repeat : bool
-        Whether overturned labels were asked again.
-    random_state : int
-    """
+    """What an audit found, and how it was made: what a correction keeps of it."""
 
     claim: Claim
-    n_answers: int
-    repeat: bool
+    n_answers: int  # how many answers were planned
+    repeat: bool  # whether overturned labels were asked again
     random_state: int
 
 
@@ -163,16 +153,7 @@ class Progress:
 
 
 def format_claim(claim: Claim) -> str:
-    """Return the claim in plain words.
-
-    Examples
-    --------
-    >>> print(format_claim(Claim(50, 22, (PassedRing(150, 20, 17, 130, 31),), np.arange(130), 0.95, True)))
-    You checked 50 labels, drawn partly at random; 22 of them were wrong. 130 others were changed without
-    being seen. With 95% confidence fewer labels are wrong now than if only your 50 answers had been entered;
-    of the 20 checked at random among such labels, 17 were wrong. With 95% confidence at most 31 of the 130
-    are wrong.
-    """
+    """Return the claim in plain words."""
     n, sure = claim.n_answers, f"With {_format_sure(claim)}"
     checked = (
         f"You checked {n} {'label' if n == 1 else 'labels'}, drawn partly at random; {claim.n_overturned} of "
@@ -195,13 +176,7 @@ def format_claim(claim: Claim) -> str:
 
 
 def count_found(claim: Claim) -> str:
-    """Return what the answers led to, in numbers.
-
-    Examples
-    --------
-    >>> count_found(Claim(20, 1, (), np.arange(0), 0.95, True))
-    '1 overturned, 0 others changed unseen'
-    """
+    """Return what the answers led to, in numbers."""
     n_changed, most = len(claim.changed), claim.at_most_wrong
     bound = "" if most is None else f", at most {most} of these wrongly with {_format_sure(claim)}"
     others = "other" if n_changed == 1 else "others"

@@ -42,13 +42,7 @@ MOST_LOST = 0.99  # of what is there, by one answer: E stays positive
 
 
 def log_chance(N, W, n, h):
-    """Return log P_W of a sequence of n answers with h hits; -inf where it is impossible.
-
-    Examples
-    --------
-    >>> float(np.exp(log_chance(4, 2, 2, 2)).round(4))  # 2/4 times 1/3
-    0.1667
-    """
+    """Return log P_W of a sequence of n answers with h hits; -inf where it is impossible."""
     N, W, n, h = np.broadcast_arrays(N, W, n, h)
     possible = (W >= h) & (W - h <= N - n)
     taken = np.where(possible, W - h, 0)
@@ -61,37 +55,12 @@ def _log_choose(n, k):
 
 
 def count_null(N, n, h):
-    """Return W0, the most hits in a ring whose unseen rows should not be changed.
-
-    Examples
-    --------
-    >>> count_null(20, 5, 4)
-    11
-    """
+    """Return W0, the most hits in a ring whose unseen rows should not be changed."""
     return h + (N - n) // 2
 
 
 def log_evidence(N, n, h, alternatives, weights):
-    """Return log E for two classes.
-
-    Parameters
-    ----------
-    N : int
-    n, h : int or ndarray of int
-        Answers and hits.
-    alternatives : ndarray of int of shape (n_alternatives,)
-        The W_j.
-    weights : ndarray of shape (n_alternatives,)
-
-    Returns
-    -------
-    float or ndarray
-
-    Examples
-    --------
-    >>> float(np.exp(log_evidence(100, 10, 10, np.array([90]), np.array([1.0]))).round())
-    196.0
-    """
+    """Return log E for two classes."""
     n, h = np.asarray(n)[..., None], np.asarray(h)[..., None]
     null = count_null(N, n, h)
     ratios = log_chance(N, alternatives, n, h) - log_chance(N, null, n, h)
@@ -99,36 +68,14 @@ def log_evidence(N, n, h, alternatives, weights):
 
 
 def exceeds_half(N, n, h, level):
-    """Return whether L > W0 at this level: most unseen rows are hits, for an n fixed beforehand.
-
-    Examples
-    --------
-    >>> bool(exceeds_half(100, 10, 9, 0.05)), bool(exceeds_half(100, 10, 8, 0.05))
-    (True, False)
-    """
+    """Return whether L > W0 at this level: most unseen rows are hits, for an n fixed beforehand."""
     return hypergeom.sf(h - 1, N, count_null(N, n, h), n) <= level
 
 
 def find_fewest(N, n, h, level, passed=None):
     """Return L, the fewest hits of the ring that n answers with h hits allow.
 
-    Parameters
-    ----------
-    N, n, h : int
-    level : float
-    passed : ndarray of bool of shape (n + 1, n + 1), default=None
-        After how many answers (row) with how many hits (column) one would have stopped; None if n was fixed.
-
-    Notes
-    -----
-    The search halves the range, on the condition that `chance_as_extreme` does not fall in W. For a fixed n
-    this is so; with early stops it is where more hits never undo a stop, that is, where each row of `passed`
-    is True from some number of hits on.
-
-    Examples
-    --------
-    >>> find_fewest(100, 10, 9, 0.05)
-    62
+    Shapes: passed (n + 1, n + 1).
     """
     low, high = h, h + N - n  # what is as extreme as h hits becomes more probable with W
     while low < high:
@@ -141,15 +88,7 @@ def find_fewest(N, n, h, level, passed=None):
 
 
 def chance_as_extreme(N, W, n, h, passed=None):
-    """Return the probability to stop before n answers, or to have h hits or more then.
-
-    Examples
-    --------
-    >>> float(chance_as_extreme(10, 6, 4, 3).round(3))
-    0.452
-    >>> round(chance_as_extreme(10, 6, 4, 3, np.eye(5) > 0), 3)  # .6, or a miss and then 3 hits
-    0.695
-    """
+    """Return the probability to stop before n answers, or to have h hits or more then."""
     if passed is None:
         return hypergeom.sf(h - 1, N, W, n)
     going, stopped = np.zeros(n + 1), 0.0  # by hits so far
@@ -164,22 +103,7 @@ def chance_as_extreme(N, W, n, h, passed=None):
 
 
 def log_evidence_several(N, scores, bets, weights):
-    """Return log E for three classes and more.
-
-    Parameters
-    ----------
-    N : int
-    scores : ndarray of int of shape (n_answers,)
-        1, 0 or -1, in the order of the draws.
-    bets : ndarray of shape (n_bets,)
-        The l_j, from 0 to 1.
-    weights : ndarray of shape (n_bets,)
-
-    Examples
-    --------
-    >>> round(log_evidence_several(100, np.ones(10, dtype=int), np.array([0.8]), np.array([1.0])), 2)
-    5.62
-    """
+    """Return log E for three classes and more."""
     if len(scores) == 0:
         return 0.0
     before = np.cumsum(scores) - scores

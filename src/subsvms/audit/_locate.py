@@ -18,13 +18,7 @@ FLATTEN = 10  # ranks; the first ten are about as suspicious as each other
 
 
 def count_pilot(n_answers: int) -> int:
-    """Return m1, how many answers locate wrong labels.
-
-    Examples
-    --------
-    >>> count_pilot(10), count_pilot(50)
-    (6, 20)
-    """
+    """Return m1, how many answers locate wrong labels."""
     return min(max(FEWEST, round(SHARE * n_answers)), n_answers)
 
 
@@ -38,13 +32,7 @@ def draw_pilot(ranking: Ranking, n_pilot: int, rng: np.random.Generator) -> np.n
 
 
 def weigh_ranks(strata: np.ndarray) -> np.ndarray:
-    """Return p_i of each row, worst first; `strata` are classes that are ranked on their own.
-
-    Examples
-    --------
-    >>> weigh_ranks(np.array([0, 0, 1])).round(3)
-    array([0.314, 0.296, 0.39 ])
-    """
+    """Return p_i of each row, worst first; `strata` are classes that are ranked on their own."""
     q = np.zeros(len(strata))
     for d in np.unique(strata):
         own = np.flatnonzero(strata == d)
@@ -54,13 +42,7 @@ def weigh_ranks(strata: np.ndarray) -> np.ndarray:
 
 
 def include(p: np.ndarray, n: int) -> np.ndarray:
-    """Return the probability that each row is in a sample of n: n p_i, at most one, and n in sum.
-
-    Examples
-    --------
-    >>> include(np.array([0.6, 0.2, 0.2]), 2)
-    array([1. , 0.5, 0.5])
-    """
+    """Return the probability that each row is in a sample of n: n p_i, at most one, and n in sum."""
     certain = np.zeros(len(p), dtype=bool)
     while True:
         chances = np.where(certain, 1.0, p * (n - certain.sum()) / max(p[~certain].sum(), 1e-300))
@@ -71,13 +53,7 @@ def include(p: np.ndarray, n: int) -> np.ndarray:
 
 
 def sample_systematically(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return positions, each with its chance: one random start, then steps of one through their sums.
-
-    Examples
-    --------
-    >>> sample_systematically(np.full(10, 0.3), np.random.default_rng(0))
-    array([2, 5, 8])
-    """
+    """Return positions, each with its chance: one random start, then steps of one through their sums."""
     ends = np.cumsum(chances)
     n = round(ends[-1])
     ends *= n / ends[-1]  # rounding errors would lose a row

@@ -25,21 +25,12 @@ STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What the model sees of each row of a table.
+    """What the model sees of each row of a table."""
 
-    Attributes
-    ----------
-    numbers : ndarray of shape (n_rows, n_numbers)
-    given, suggested : ndarray of int of shape (n_rows,)
-        Class numbers, for the offsets.
-    n_offsets : int
-        Classes with offsets; 0 for two classes.
-    """
-
-    numbers: np.ndarray
-    given: np.ndarray
+    numbers: np.ndarray  # (n_rows, n_numbers)
+    given: np.ndarray  # (n_rows,): class numbers, for the offsets
     suggested: np.ndarray
-    n_offsets: int
+    n_offsets: int  # classes with offsets; 0 for two classes
 
     @classmethod
     def of(cls, ranking: Ranking) -> "Features":
@@ -78,17 +69,10 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What answers say about the coefficients.
+    """What answers say about the coefficients."""
 
-    Attributes
-    ----------
-    mode : ndarray of shape (n_coefficients,)
-    root : ndarray of shape (n_coefficients, n_coefficients)
-        Lower Cholesky factor of the curvature at the mode.
-    """
-
-    mode: np.ndarray
-    root: np.ndarray
+    mode: np.ndarray  # (n_coefficients,)
+    root: np.ndarray  # (n_coefficients, n_coefficients): lower Cholesky factor of the curvature at the mode
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Return coefficients drawn at random: shape (N_DRAWS, n_coefficients)."""
@@ -99,18 +83,7 @@ class Posterior:
 def fit_hits(design: np.ndarray, hits: np.ndarray, priors: np.ndarray) -> Posterior:
     """Return what answers say about the coefficients.
 
-    Parameters
-    ----------
-    design : ndarray of shape (n_answers, n_coefficients)
-    hits : ndarray of bool of shape (n_answers,)
-    priors : ndarray of shape (2, n_coefficients)
-
-    Examples
-    --------
-    >>> x = np.column_stack([np.ones(40), np.arange(40) % 2])
-    >>> posterior = fit_hits(x, np.arange(40) % 2 > 0, np.array([[0.0, 0.0], [3.0, 3.0]]))
-    >>> expit(x[:2] @ posterior.mode).round(2)
-    array([0.05, 0.97])
+    Shapes: design (n_answers, n_coefficients); hits (n_answers,); priors (2, n_coefficients).
     """
     mean, precision = priors[0], 1.0 / priors[1] ** 2
 

@@ -41,25 +41,12 @@ Verdict = Literal["open", "all", "half", "none"]
 
 @dataclass(frozen=True, eq=False)
 class Ring:
-    """A set of rows, and the order in which some of them are asked about; all fixed before the first answer.
+    """A set of rows, and the order in which some are asked about; all fixed before the first answer."""
 
-    Attributes
-    ----------
-    rows : ndarray of int of shape (N,)
-        Row numbers, the most probable hits first.
-    draws : ndarray of int of shape (n2,)
-        Positions in `rows`, drawn at random without replacement.
-    shares : ndarray of shape (7,)
-        Shares of hits to bet on.
-    several : bool
-        Whether there are more than two classes.
-    delta : float
-    """
-
-    rows: np.ndarray
-    draws: np.ndarray
-    shares: np.ndarray
-    several: bool
+    rows: np.ndarray  # (N,): row numbers, the most probable hits first
+    draws: np.ndarray  # (n2,): positions in `rows`, drawn at random without replacement
+    shares: np.ndarray  # (7,): shares of hits to bet on
+    several: bool  # whether there are more than two classes
     delta: float
 
     def __len__(self) -> int:
@@ -94,20 +81,7 @@ def weigh(N: int, scores: np.ndarray, ring: Ring) -> float:
 
 
 def judge_ring(ring: Ring, scores: np.ndarray) -> Verdict:
-    """Return which unseen rows of a ring may change: none yet, all, those of its first half, or none.
-
-    Parameters
-    ----------
-    ring : Ring
-    scores : ndarray of int of shape (n_answers,)
-        1 for a hit, -1 for a miss, 0 for neither label, in the order of the draws.
-
-    Examples
-    --------
-    >>> ring = Ring(np.arange(100), np.arange(20), np.full(7, 0.8), False, 0.05)
-    >>> judge_ring(ring, np.ones(5)), judge_ring(ring, np.ones(12)), judge_ring(ring, -np.ones(20))
-    ('open', 'all', 'none')
-    """
+    """Return which unseen rows of a ring may change: none yet, all, those of its first half, or none."""
     if passes_early(ring, scores):
         return "all"
     if len(scores) < len(ring.draws):
@@ -134,14 +108,7 @@ def judge_finally(ring: Ring, scores: np.ndarray) -> Verdict:
 
 
 def bound_wrong(ring: Ring, scores: np.ndarray, verdict: Verdict, delta: float) -> int:
-    """Return how many of the labels that were changed unseen are wrong at most, for two classes.
-
-    Examples
-    --------
-    >>> ring = Ring(np.arange(100), np.arange(20), np.full(7, 0.8), False, 0.05)
-    >>> bound_wrong(ring, np.ones(10), "all", 0.025)
-    30
-    """
+    """Return how many of the labels that were changed unseen are wrong at most, for two classes."""
     N, n, h = len(ring), len(scores), int(np.sum(scores == 1))
     if verdict == "half":
         scores, N = scores[ring.draws[:n] < N // 2], N // 2
@@ -164,26 +131,14 @@ def list_passes(ring: Ring, n: int) -> np.ndarray:
 
 
 def list_sizes(n_rows: int) -> np.ndarray:
-    """Return the sizes of rings to compare: 8, 10, 13, ... up to the number of rows.
-
-    Examples
-    --------
-    >>> list_sizes(40)
-    array([ 8, 10, 13, 17, 22, 29, 38])
-    """
+    """Return the sizes of rings to compare: 8, 10, 13, ... up to the number of rows."""
     steps = max(int(np.log(max(n_rows, 1) / SMALLEST) / np.log(GROWTH)) + 2, 0)
     sizes = (SMALLEST * GROWTH ** np.arange(steps)).astype(int)
     return sizes[sizes <= n_rows]
 
 
 def chance_to_pass(N: int, shares: np.ndarray, n2: int, delta: float) -> np.ndarray:
-    """Return the probability that n2 answers pass the final bound, if this share of the ring are hits.
-
-    Examples
-    --------
-    >>> chance_to_pass(100, np.array([0.5, 0.9]), 20, 0.05).round(2)
-    array([0.  , 0.97])
-    """
+    """Return the probability that n2 answers pass the final bound, if this share of the ring are hits."""
     h = np.arange(n2 + 1)
     enough = evidence.exceeds_half(N, n2, h, FINAL * delta)
     if not enough.any():
@@ -194,19 +149,7 @@ def chance_to_pass(N: int, shares: np.ndarray, n2: int, delta: float) -> np.ndar
 def choose_size(beliefs: np.ndarray, sizes: np.ndarray, n2: int, delta: float) -> int | None:
     """Return which size to check: the one with the largest expected gain in labels nobody looks at.
 
-    Parameters
-    ----------
-    beliefs : ndarray of shape (n_draws, n_sizes)
-        Share of hits in each ring, by draws from the model.
-    sizes : ndarray of int of shape (n_sizes,)
-    n2 : int
-        Answers that are left.
-    delta : float
-
-    Returns
-    -------
-    int or None
-        Position in `sizes`; None if nothing is gained.
+    Shapes: beliefs (n_draws, n_sizes); sizes (n_sizes,).
     """
     gains = np.zeros(len(sizes))
     for i, N in enumerate(sizes):
@@ -218,13 +161,7 @@ def choose_size(beliefs: np.ndarray, sizes: np.ndarray, n2: int, delta: float) -
 
 
 def list_shares(believed: np.ndarray) -> np.ndarray:
-    """Return the shares of hits to bet on, from draws of the share in the chosen ring.
-
-    Examples
-    --------
-    >>> list_shares(np.array([0.4, 0.6, 0.7, 0.8])).round(2)
-    array([0.62, 0.66, 0.7 , 0.74, 0.78, 0.65, 0.85])
-    """
+    """Return the shares of hits to bet on, from draws of the share in the chosen ring."""
     high = believed[believed > 0.5]
     shares = [*np.quantile(high, QUANTILES), *FIXED] if len(high) else [*([0.75] * len(QUANTILES)), *FIXED]
     return np.clip(shares, LEAST_SHARE, MOST_SHARE)

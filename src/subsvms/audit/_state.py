@@ -10,14 +10,7 @@ PARAMETERS = ("n_answers", "confidence", "repeat", "random_state")
 
 
 def check_state(state: Any, version: int) -> dict[str, Any]:
-    """Return the parameters in a state; raise an error if a part of it is missing or of the wrong kind.
-
-    Examples
-    --------
-    >>> check_state({"format": 1, "made_from": "ab", "n_answers": "50"}, 1)
-    Traceback (most recent call last):
-    subsvms.exceptions.InputError: The state of the audit has no valid 'n_answers'; got '50'.
-    """
+    """Return the parameters in a state; raise an error if a part of it is missing or of the wrong kind."""
     if not isinstance(state, Mapping):
         raise InputError(f"The state of an audit must be a dictionary; got {type(state).__name__}.")
     if state.get("format") != version:

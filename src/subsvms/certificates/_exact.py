@@ -254,13 +254,7 @@ def find_shares(
 
 
 def take_largest(values: np.ndarray, n: int) -> np.ndarray:
-    """Return where the n largest values are, the largest first; of equal values, the first.
-
-    Examples
-    --------
-    >>> take_largest(np.array([3.0, 9.0, 3.0, 5.0]), 3)
-    array([1, 3, 0])
-    """
+    """Return where the n largest values are, the largest first; of equal values, the first."""
     if 0 < n < len(values):
         least = np.partition(values, len(values) - n)[len(values) - n]
         places = np.flatnonzero(values >= least)

@@ -132,18 +132,7 @@ def certify_together(
     n_carriers: int = 0,
     on_progress: OnProgress | None = None,
 ) -> tuple[ExactCertificate, Standing]:
-    """Return in one pass what `certify` and `count_standing` say about training rows.
-
-    Examples
-    --------
-    >>> from subsvms.ensemble import LinearCommittee
-    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
-    >>> y = np.repeat(["low", "high"], 10)
-    >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
-    >>> certificate, standing = certify_together(committee, 4, rows=[5, 8, 12], n_carriers=1)
-    >>> certificate.withstands, certificate.carriers[:, 0], standing.n_standing
-    (array([5, 1, 2]), array([ 6,  9, 10]), 1)
-    """
+    """Return in one pass what `certify` and `count_standing` say about training rows."""
     check_committee(committee)
     check_count("n_flips", n_flips, least=0)
     check_count("n_carriers", n_carriers, least=0)
@@ -206,20 +195,7 @@ def _number_labels(suggested, classes, n_rows):
 def bound_turned(sums: np.ndarray, n_rows: np.ndarray, n_flips: int) -> int:
     """Return a number of verdicts that no choice of `n_flips` labels exceeds in turning.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (n_groups, n_samples)
-        The sum of h_i(x), 0 or more, over the rows of each group.
-    n_rows : ndarray of int of shape (n_groups,)
-        How many these are.
-    n_flips : int
-
-    Examples
-    --------
-    Two flips take three quarters of either margin, but different flips; so two turn at most one of them.
-
-    >>> bound_turned(np.array([[0.75, 0.75, 0.0, 0.0], [0.0, 0.0, 0.75, 0.75]]), np.array([1, 1]), 2)
-    1
+    Shapes: sums (n_groups, n_samples); n_rows (n_groups,).
     """
     sums, n_rows = sums[n_rows > 0], n_rows[n_rows > 0]
     theta, best = np.ones(len(sums)), float(n_rows.sum())

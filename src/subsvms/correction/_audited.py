@@ -12,18 +12,7 @@ from subsvms.correction._rule import Halt, keep_labels
 def apply_audited(
     correction: Correction, verified: np.ndarray, audited: np.ndarray, outcome: Any
 ) -> Correction:
-    """Return the correction with the changes of an audit in place of those of the rule.
-
-    Parameters
-    ----------
-    correction : Correction
-    verified : ndarray of int of shape (n_rows,)
-        Class numbers that people decided; -1 elsewhere.
-    audited : ndarray of bool of shape (n_rows,)
-        Rows that get the best other class.
-    outcome : Outcome
-        Of the audit.
-    """
+    """Return the correction with the changes of an audit in place of those of the rule."""
     decided = verified >= 0
     judgement = keep_labels(correction.judgement, correction.given, ~audited & ~decided, Halt.UNAUDITED)
     judgement = keep_labels(judgement, correction.given, decided, Halt.VERIFIED)

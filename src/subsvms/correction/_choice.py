@@ -42,23 +42,12 @@ LEAST = 1e-3  # probability of a label; a surer prediction gains nothing
 
 @dataclass(frozen=True)
 class Candidate:
-    """SVMs that might vote.
+    """SVMs that might vote."""
 
-    Attributes
-    ----------
-    subset_size : int
-        Rows that each is trained on.
-    width : float
-        gamma times the mean squared distance of two rows.
-    gamma : float
-    log_loss : float
-        Mean log loss of the given labels.
-    """
-
-    subset_size: int
-    width: float
+    subset_size: int  # rows that each is trained on
+    width: float  # gamma times the mean squared distance of two rows
     gamma: float
-    log_loss: float
+    log_loss: float  # mean log loss of the given labels
 
     @property
     def breadth(self) -> str:
@@ -68,20 +57,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The SVMs that were chosen, and what they were compared with.
-
-    Attributes
-    ----------
-    chosen : Candidate
-    candidates : tuple of Candidate
-        All that were tried, in the order of the trial.
-    n_svms : int
-        How many of the chosen SVMs vote.
-    """
+    """The SVMs that were chosen, and what they were compared with."""
 
     chosen: Candidate
-    candidates: tuple[Candidate, ...]
-    n_svms: int
+    candidates: tuple[Candidate, ...]  # all that were tried, in the order of the trial
+    n_svms: int  # how many of the chosen SVMs vote
 
     def __str__(self) -> str:
         chosen = self.chosen
@@ -105,27 +85,7 @@ def choose_ensemble(
 ) -> Choice:
     """Choose the SVMs that predict the labels of a table best.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_pool, n_features)
-        The rows that SVMs may be trained on, scaled.
-    labels : ndarray of int of shape (n_pool,)
-        Their class numbers.
-    sizes : ndarray of int of shape (n_classes,)
-        Rows of each class in the table.
-    n_rows : int
-        Rows that the paper's size of a subset follows from.
-    n_jobs : int, optional
-        Threads; the result does not depend on their number.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.random((600, 2))
-    >>> labels = ((X * 4).astype(int).sum(axis=1) % 2)  # a chessboard
-    >>> chosen = choose_ensemble(X, labels, np.bincount(labels), 600).chosen
-    >>> chosen.subset_size > 100, chosen.width
-    (True, 8.0)
+    Shapes: X (n_pool, n_features); labels (n_pool,); sizes (n_classes,).
     """
     rng = np.random.default_rng(SEED)
     rows = pick_rows(labels, rng)
@@ -170,24 +130,7 @@ def choose_ensemble(
 
 
 def pick_first(losses: list[np.ndarray], weight: np.ndarray, margin: float) -> int:
-    """Return the first candidate that is not clearly worse than the best.
-
-    Parameters
-    ----------
-    losses : list of ndarray of shape (n_rows,)
-        Of each row, for candidates from simple to complex.
-    weight : ndarray of shape (n_rows,)
-    margin : float
-        Standard errors by which a candidate must be worse to be clearly so.
-
-    Examples
-    --------
-    >>> simple, gain = np.ones(100), np.tile([0.1, -0.095], 50)
-    >>> pick_first([simple, simple - gain], np.ones(100), 0.5)  # better by less than chance would
-    0
-    >>> pick_first([simple, simple - gain - 0.1], np.ones(100), 0.5)
-    1
-    """
+    """Return the first candidate that is not clearly worse than the best."""
     share = weight / weight.sum()
     best = min(losses, key=lambda loss: share @ loss)
     for number, loss in enumerate(losses):
@@ -199,13 +142,7 @@ def pick_first(losses: list[np.ndarray], weight: np.ndarray, margin: float) -> i
 
 
 def mean_squared_distance(X: Table) -> float:
-    """Return the mean squared distance of two rows, which is twice the sum of the columns' variances.
-
-    Examples
-    --------
-    >>> mean_squared_distance(np.array([[0.0], [2.0]]))  # 0, 4, 4, 0
-    2.0
-    """
+    """Return the mean squared distance of two rows, which is twice the sum of the columns' variances."""
     if not sparse.issparse(X):
         return 2.0 * float(np.var(X, axis=0, dtype=np.float64).sum())
     centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
@@ -225,18 +162,8 @@ def measure_losses(
 ) -> np.ndarray:
     """Return the log loss of each label, with probabilities learned from the other folds.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_classes)
-        Out-of-bag mean values; NaN for a row that all SVMs were trained on: nothing but the shares of the
-        classes predicts its label, so subsets that leave a rare class without votes are not chosen.
-    labels : ndarray of int of shape (n_rows,)
-        Class numbers.
-    weight : ndarray of shape (n_rows,)
-        How many rows of the table each row stands for.
-    folds : ndarray of int of shape (n_rows,)
-    shares : ndarray of shape (n_classes,)
-        Of the classes in the table.
+    Shapes: values (n_rows, n_classes); labels (n_rows,); weight (n_rows,); folds (n_rows,); shares
+    (n_classes,).
     """
     n_classes = values.shape[1]
     judged = np.isfinite(values[:, 0])
@@ -258,14 +185,7 @@ def measure_losses(
 
 
 def calibrate(u: np.ndarray, is_given: np.ndarray, weight: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Return the share of given labels at new values of u: isotonic regression, as scikit-learn's, but quick.
-
-    Examples
-    --------
-    >>> u, is_given = np.array([-1.0, 0.0, 0.0, 1.0]), np.array([False, True, False, True])
-    >>> calibrate(u, is_given, np.ones(4), np.array([-2.0, 0.0, 0.5]))
-    array([0.  , 0.5 , 0.75])
-    """
+    """Return the share of given labels at new values of u: scikit-learn's isotonic regression, but quick."""
     points, number = np.unique(u, return_inverse=True)  # rows of equal u get one share
     total = np.bincount(number, weights=weight)
     share = np.bincount(number, weights=weight * is_given) / total

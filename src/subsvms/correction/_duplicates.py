@@ -23,21 +23,7 @@ from subsvms.correction._noise import FEWEST
 def find_contradictory(X: Table, given: np.ndarray) -> np.ndarray:
     """Return which rows have an equal row with another label, if duplicates were dropped; else none.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label, which contradicts none.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_rows,)
-
-    Examples
-    --------
-    >>> X = np.repeat(np.arange(8.0), 2)[:, None]
-    >>> find_contradictory(X, np.tile([0, 1], 8)).all(), find_contradictory(X, np.zeros(16, int)).any()
-    (np.True_, np.False_)
+    Shapes: X (n_rows, n_features); given (n_rows,); returns (n_rows, ).
     """
     groups: dict[bytes, list[int]] = defaultdict(list)
     for row, content in enumerate(read_contents(X)):

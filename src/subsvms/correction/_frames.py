@@ -20,27 +20,14 @@ NOT_NUMBERS = ("X must hold numbers", "X must be finite")  # how errors about te
 
 @dataclass(frozen=True)
 class FrameStyle:
-    """Which library the user works with, and what the rows are called there.
+    """Which library the user works with, and what the rows are called there."""
 
-    Attributes
-    ----------
-    library : {"pandas", "polars"} or None
-        None for arrays and lists.
-    index : pandas.Index or None
-    """
-
-    library: Library | None = None
+    library: Library | None = None  # {"pandas", "polars"} or None: None for arrays and lists
     index: Any = None
 
 
 def find_style(*tables: Any) -> FrameStyle:
-    """Return the style of the first of these that is a data frame or a series.
-
-    Examples
-    --------
-    >>> find_style([[1.0]], ["a"])
-    FrameStyle(library=None, index=None)
-    """
+    """Return the style of the first of these that is a data frame or a series."""
     for table in tables:
         if libraries.is_pandas_dataframe(table) or libraries.is_pandas_series(table):
             return FrameStyle("pandas", table.index)
@@ -71,26 +58,7 @@ def name_rows(style: FrameStyle, rows: list[int]) -> list:
 
 
 def find_rows(style: FrameStyle, labels: Any) -> np.ndarray:
-    """Return the numbers of the rows with a label of the user's index, or with several.
-
-    Parameters
-    ----------
-    style : FrameStyle
-    labels : label, or list, array, index or series of labels
-        As for `loc` in pandas; a tuple is one label, of an index with several levels.
-
-    Returns
-    -------
-    ndarray of int
-        One number without a dimension if exactly one row is meant.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> style = FrameStyle("pandas", pd.Index(["ann", "bob", "bob"]))
-    >>> find_rows(style, "ann"), find_rows(style, "bob"), find_rows(style, ["bob", "ann"])
-    (array(0), array([1, 2]), array([1, 2, 0]))
-    """
+    """Return the numbers of the rows with a label of the user's index, or with several."""
     if style.index is None:
         raise InputError(
             "There is no index, which only data frames of pandas have: give rows, by number from 0."
@@ -114,22 +82,7 @@ def _find_label(index, label):
 
 
 def build_frame(columns: dict[str, Any], style: FrameStyle) -> Any:
-    """Return a data frame of these columns; with pandas, or else polars, if the input was neither.
-
-    Parameters
-    ----------
-    columns : dict of str to array or list
-        Masked arrays hold whole numbers that may be missing.
-    style : FrameStyle
-
-    Examples
-    --------
-    >>> flips = np.ma.masked_equal([3, 0], 0)
-    >>> build_frame({"flips": flips}, FrameStyle("pandas"))["flips"].tolist()
-    [3, <NA>]
-    >>> build_frame({"flips": flips}, FrameStyle("polars"))["flips"].to_list()
-    [3, None]
-    """
+    """Return a data frame of these columns; with pandas, or else polars, if the input was neither."""
     installed = [name for name in get_args(Library) if find_spec(name)]
     library = style.library or (installed[0] if installed else None)
     if library is None:
@@ -161,15 +114,7 @@ def _as_plain(column):
 
 
 def like_labels(labels: np.ndarray, y: Any, rows: np.ndarray | None = None) -> Any:
-    """Return labels in the form of `y`: a series with its name and index, or an array.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows,)
-    y : array-like
-    rows : ndarray of int, optional
-        Which rows of y these are; by default all.
-    """
+    """Return labels in the form of `y`: a series with its name and index, or an array."""
     if libraries.is_polars_series(y):
         return nw.new_series(y.name, _as_plain(labels), backend="polars").to_native().cast(y.dtype)
     if not libraries.is_pandas_series(y):

@@ -29,14 +29,7 @@ DONE = {
 
 
 def collect(correction: Any) -> dict[str, Any]:
-    """Return what to show of a correction, as text.
-
-    Returns
-    -------
-    dict
-        "words", "notes" and "remarks", sentences; "title" and "table", by column, of the rows to look at
-        first; "steps", pairs of code and words.
-    """
+    """Return what to show of a correction, as text."""
     rows = find_worst(correction)
     names = np.array([*map(str, correction.classes.tolist()), ""], dtype=object)
     compared = correction.compared[rows]
@@ -117,16 +110,7 @@ def list_steps(correction: Any) -> list[tuple[str, str]]:
 
 
 def render_html(correction: Any) -> str:
-    """Return a correction as HTML that a notebook can show.
-
-    Examples
-    --------
-    >>> from subsvms import correct_labels
-    >>> X, y = [[i % 30 / 30] for i in range(300)], ["<b>" if i % 30 < 15 else "high" for i in range(300)]
-    >>> page = render_html(correct_labels(X, y, random_state=0))
-    >>> "<b>" in page, "&lt;b&gt;" in page, "None of 300 labels looks wrong enough to change." in page
-    (False, True, True)
-    """
+    """Return a correction as HTML that a notebook can show."""
     found = collect(correction)
     first, *words = found["words"]
     parts = [f"<p><strong>{_clean(first)}</strong> {_clean(' '.join(words))}</p>"]

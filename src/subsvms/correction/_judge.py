@@ -40,20 +40,11 @@ DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch 
 
 
 class Assessment(NamedTuple):
-    """What was learned from the votes on a table, or on a sample of it.
-
-    Attributes
-    ----------
-    rule : Rule
-    judgement : Judgement
-        Of these rows.
-    notes : tuple of str
-        On the votes, without those on labels that were kept.
-    """
+    """What was learned from the votes on a table, or on a sample of it."""
 
     rule: Rule
-    judgement: Judgement
-    notes: tuple[str, ...]
+    judgement: Judgement  # of these rows
+    notes: tuple[str, ...]  # on the votes, without those on labels that were kept
 
 
 def judge_labels(
@@ -68,29 +59,7 @@ def judge_labels(
     contradictory: np.ndarray | None = None,
     verified: np.ndarray | None = None,
 ) -> Assessment:
-    """Judge every given label of a table, and propose labels for rows without one.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Their names.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
-    votes : Votes
-        Of SVMs that were not trained on the row, or of another judge.
-    settings : Settings
-    sizes : ndarray of int of shape (n_classes,), optional
-        Rows of each class in the table, if these rows are a sample of it.
-    look : CloserLook or None
-        Checks changes; None if there is no table to look at.
-    judge : str, optional
-        Who judges, in words, if not SVMs.
-    contradictory : ndarray of bool of shape (n_rows,), optional
-        Rows of `find_contradictory`: the noise is not learned from them.
-    verified : ndarray of int of shape (n_rows,), optional
-        Class numbers that people decided on; -1 where they did not. Noise and overlap are learned from them,
-        too.
-    """
+    """Judge every given label of a table, and propose labels for rows without one."""
     announce("judging labels")
     useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
     decided = np.full(len(given), -1) if verified is None else verified
@@ -118,16 +87,7 @@ def settle(
     contradictory: np.ndarray,
     verified: np.ndarray,
 ) -> Judgement:
-    """Return the judgement of all rows of a table: the rule, what stops it, and notes on the votes and that.
-
-    Parameters
-    ----------
-    rule : Rule
-    votes, given, contradictory, verified
-        As in `judge_labels`.
-    notes : tuple of str
-        On the votes.
-    """
+    """Return the judgement of all rows of a table: the rule, what stops it, and notes on both."""
     judgement = keep_labels(apply_rule(rule, votes, given), given, contradictory, Halt.DUPLICATE)
     judgement = apply_verified(judgement, given, verified)
     judgement = limit_changes(judgement, given, rule.settings.max_error_rate)
@@ -172,20 +132,6 @@ def find_reversal(u: np.ndarray, is_given: np.ndarray) -> float:
 
     Isotonic regression is flat where the labels fall while u grows. A flat step that spans zero, with ranks
     that say more than chance, is what flips of the rows nearest the border leave behind.
-
-    Parameters
-    ----------
-    u : ndarray of shape (n_rows,)
-        Mean values of the second of two classes.
-    is_given : ndarray of bool of shape (n_rows,)
-        Whether the row is given this class.
-
-    Examples
-    --------
-    >>> u = np.linspace(-1, 1, 400)
-    >>> is_given = (u > 0) != (abs(u) < 0.2)  # flipped near the border
-    >>> find_reversal(u, is_given)
-    0.2
     """
     low, high = DIVIDED
     eta = IsotonicRegression().fit_transform(u, is_given)

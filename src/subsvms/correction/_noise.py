@@ -148,30 +148,7 @@ def estimate_noise(
 ) -> NoiseEstimate:
     """Estimate the noise of each class from out-of-bag votes.
 
-    Parameters
-    ----------
-    mean_value : ndarray of shape (n_rows, n_classes)
-        Out-of-bag mean values, finite.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row that has no label, but a verified one.
-    classes : ndarray of shape (n_classes,)
-        Their names.
-    verified : ndarray of int of shape (n_rows,), optional
-        Class numbers that people decided on; -1 where they did not.
-
-    Returns
-    -------
-    NoiseEstimate
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> true = np.repeat([0, 1], 1000)
-    >>> u = np.clip(rng.normal(1.2 * true - 0.6, 0.3), -1, 1)
-    >>> given = np.where(rng.random(2000) < np.where(true == 1, 0.3, 0.0), 0, true)  # 30 % of class 1
-    >>> noise = estimate_noise(np.stack([-u, u], axis=1), given, np.array(["no", "yes"]))
-    >>> noise.rates.round(1), round(noise.rho, 1)
-    (array([0. , 0.3]), 0.3)
+    Shapes: mean_value (n_rows, n_classes); given (n_rows,); classes (n_classes,); verified (n_rows,).
     """
     labelled = given >= 0
     rows = mean_value[labelled], given[labelled], classes
@@ -227,21 +204,7 @@ def moderate(after: np.ndarray, before: np.ndarray, given: np.ndarray, heard: np
     says nothing about it; if nobody looked at rows with this label, the second alone. (In full, changes that
     only answers allowed did harm on 13 of 37 tables.)
 
-    Parameters
-    ----------
-    after, before : ndarray of shape (n_rows, n_classes)
-        Posteriors with and without answers.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
-    heard : ndarray of bool of shape (n_classes,)
-        Labels that people looked at.
-
-    Examples
-    --------
-    >>> after, before = np.array([[0.2, 0.8], [0.9, 0.1]]), np.array([[0.6, 0.4], [0.3, 0.7]])
-    >>> moderate(after, before, np.array([0, 0]), np.array([True, False]))
-    array([[0.4, 0.6],
-           [0.9, 0.1]])
+    Shapes: after, before (n_rows, n_classes); given (n_rows,); heard (n_classes,).
     """
     rows, own = np.arange(len(given)), np.maximum(given, 0)
     bolder = (given >= 0) & (after[rows, own] < before[rows, own])
@@ -272,11 +235,6 @@ def rank_evidence(u: np.ndarray, is_given: np.ndarray) -> float:
 
     The statistic of Mann and Whitney (1947), ties corrected, under the hypothesis that u and the label are
     independent.
-
-    Examples
-    --------
-    >>> round(rank_evidence(np.arange(8.0), np.arange(8) >= 4), 2)
-    2.31
     """
     n, n_given = len(u), int(is_given.sum())
     if n_given in (0, n):

@@ -84,33 +84,17 @@ class Grid(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What is known about the noise of two classes, averaged over the curves.
+    """What is known about the noise of two classes, averaged over the curves."""
 
-    Attributes
-    ----------
-    ends : tuple of float
-        Values u at places 0 and 1.
-    place : ndarray of shape (n_places,)
-        Where the next two are known.
-    p_second : ndarray of shape (n_places,)
-        Probability that the true class is the second.
-    p_wrong : ndarray of shape (2, n_places)
-        Probability that the given label is wrong, if it is the first class, and if it is the second.
-    rates : ndarray of shape (2,)
-        Of the first class (f), and of the second (e).
-    rate_interval : ndarray of shape (2, 2)
-        Their limits.
-    error_rate_interval : ndarray of shape (2,)
-        Limits of the share of wrong labels.
-    """
-
-    ends: tuple[float, float]
-    place: np.ndarray
-    p_second: np.ndarray
+    ends: tuple[float, float]  # values u at places 0 and 1
+    place: np.ndarray  # (n_places,): where the next two are known
+    p_second: np.ndarray  # (n_places,): probability that the true class is the second
+    # (2, n_places): probability that the given label is wrong, if it is the first class, and if it is the
+    # second
     p_wrong: np.ndarray
-    rates: np.ndarray
-    rate_interval: np.ndarray
-    error_rate_interval: np.ndarray
+    rates: np.ndarray  # (2,): of the first class (f), and of the second (e)
+    rate_interval: np.ndarray  # (2, 2): their limits
+    error_rate_interval: np.ndarray  # (2,): limits of the share of wrong labels
 
     def expect(self, u: np.ndarray) -> np.ndarray:
         """Return the probability of both true classes, whatever label is given; shape (n_rows, 2)."""
@@ -155,27 +139,7 @@ def bin_values(u: np.ndarray, is_given: np.ndarray, answers: Answers | None = No
 def integrate_curve(
     u: np.ndarray, is_given: np.ndarray, answers: Answers | None = None, *, rates: np.ndarray | None = None
 ) -> Curve:
-    """Return what labels and values say about the noise of two classes.
-
-    Parameters
-    ----------
-    u : ndarray of shape (n_rows,)
-        Out-of-bag mean values of the second class, finite.
-    is_given : ndarray of bool of shape (n_rows,)
-        Whether the row is given the second class.
-    answers : Answers, optional
-        Of people, about some of these rows or about rows without a label.
-    rates : ndarray of shape (2,), optional
-        The rates of both classes, if they are known.
-
-    Examples
-    --------
-    >>> u = np.linspace(-1, 1, 4000)
-    >>> rng = np.random.default_rng(0)
-    >>> is_given = rng.random(4000) < 0.1 + 0.6 * expit(8 * u)  # f = 0.1, e = 0.3
-    >>> integrate_curve(u, is_given).rates.round(1)
-    array([0.1, 0.3])
-    """
+    """Return what labels and values say about the noise of two classes."""
     bins, box = bin_values(u, is_given, answers), WIDEST
     shares = [1.0]
     while shares[0] * len(u) > FIRST_ROWS:
@@ -282,13 +246,7 @@ def widen(limits: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 def find_limits(mass: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return the limits of a rate, from the probability of zero and of each point of a grid.
-
-    Examples
-    --------
-    >>> find_limits(np.array([0.5, 0.25, 0.25]), 0.1, 0.3).round(2)
-    array([0.  , 0.28])
-    """
+    """Return the limits of a rate, from the probability of zero and of each point of a grid."""
     reached = np.cumsum(mass)
     edges = np.linspace(low, high, len(mass))
     return np.array([0.0 if p <= mass[0] else np.interp(p, reached, edges) for p in (1.0 - LEVEL, LEVEL)])

@@ -32,17 +32,10 @@ NEGLIGIBLE = 1e-3  # probability of an explanation that is left out
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """What is known about the noise of several classes, averaged over the explanations.
-
-    Attributes
-    ----------
-    explanations : tuple of Explanation
-    weight : ndarray of shape (n_explanations,)
-        How probable each is.
-    """
+    """What is known about the noise of several classes, averaged over the explanations."""
 
     explanations: tuple[Explanation, ...]
-    weight: np.ndarray
+    weight: np.ndarray  # (n_explanations,): how probable each is
 
     def average(self, terms: Iterable[np.ndarray]) -> np.ndarray:
         """Return the mean of one term for each explanation."""
@@ -89,25 +82,7 @@ class Mixture:
 def integrate_kinds(values: np.ndarray, given: np.ndarray, answers: Answers | None = None) -> Mixture:
     """Return what labels and votes say about the noise of several classes.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_classes)
-        Out-of-bag mean values.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; every class has rows.
-    answers : Answers, optional
-        Of people, about some of these rows or about rows without a label.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> true = rng.integers(4, size=2000)
-    >>> values = np.clip(rng.normal(0.8 * np.eye(4)[true] - 0.6, 0.2), -1, 1)
-    >>> given = np.where(rng.random(2000) < 0.2, (true + rng.integers(1, 4, 2000)) % 4, true)
-    >>> (1 - np.diag(integrate_kinds(values, given).matrix)).round(1)
-    array([0.2, 0.2, 0.2, 0.2])
-    >>> (1 - np.diag(integrate_kinds(values, true).matrix)).round(1)
-    array([0., 0., 0., 0.])
+    Shapes: values (n_rows, n_classes); given (n_rows,).
     """
     n_classes = values.shape[1]
     kept = thin(values, given)
@@ -168,14 +143,7 @@ def reweigh(explanation: Explanation, factor: np.ndarray) -> Explanation:
 
 
 def find_limits(counts: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """Return the limits of a rate that has one of several beta distributions; counts (0, 1) stand for zero.
-
-    Examples
-    --------
-    >>> low, high = find_limits(np.array([[0.0, 1.0], [20.0, 80.0]]), np.array([0.5, 0.5]))
-    >>> low, round(high, 2)
-    (0.0, 0.25)
-    """
+    """Return the limits of a rate that has one of several beta distributions; counts (0, 1) mean zero."""
     points = np.linspace(0.0, 1.0, 2001)
     limits = []
     for of_prior, level in ((1.0, 1.0 - LEVEL), (0.0, LEVEL)):  # its one wrong label is no evidence of noise
@@ -189,16 +157,7 @@ def find_limits(counts: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
 
 
 def embed(mixture: Mixture, classes: np.ndarray, counts: np.ndarray) -> Mixture:
-    """Return the mixture for all classes of a table, of which only some were learned about.
-
-    Parameters
-    ----------
-    mixture : Mixture
-    classes : ndarray of int
-        The classes that it is about; labels of the others are left alone.
-    counts : ndarray of int of shape (n_classes,)
-        Rows given each class.
-    """
+    """Return the mixture for all classes of a table, of which only some were learned about."""
     if len(classes) == len(counts):
         return mixture
     return Mixture(tuple(_embed(one, classes, counts) for one in mixture.explanations), mixture.weight)

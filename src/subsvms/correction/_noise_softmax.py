@@ -47,15 +47,7 @@ class Softmax(NamedTuple):
     floor: float  # of the lifts
 
     def shares(self, values: np.ndarray) -> np.ndarray:
-        """Return the probability of each class, from mean values of shape (n_rows, n_classes).
-
-        Examples
-        --------
-        >>> softmax = Softmax(np.full(3, 10.0), np.ones(3) / 3, find_floor(3))
-        >>> softmax.shares(np.array([[0.5, 0.1, -0.6], [0.1, 0.1, -0.2]])).round(3)
-        array([[0.976, 0.021, 0.003],
-               [0.487, 0.487, 0.026]])
-        """
+        """Return the probability of each class, from mean values of shape (n_rows, n_classes)."""
         behind = values - values.max(axis=1, keepdims=True)
         joint = self.weights * lift(behind, self.slopes, self.floor)[0]
         return joint / joint.sum(axis=1, keepdims=True)
@@ -105,17 +97,7 @@ def explain(
 ) -> Explanation:
     """Fit a kind of noise.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_classes)
-        Out-of-bag mean values.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers, sorted; every class has rows.
-    slope : float
-        Around which slopes are expected.
-    kind : Kind
-    answers : Answers, optional
-        Of people, about some of these rows or others.
+    Shapes: values (n_rows, n_classes); given (n_rows,).
     """
     n_classes, floor = values.shape[1], find_floor(values.shape[1])
     behind = values - values.max(axis=1, keepdims=True)

@@ -44,15 +44,9 @@ SUM, ROUNDING = 1e-3, 1e-6  # by how much given probabilities may miss a sum of 
 class ClassifierLook(CloserLook):
     """Judges rows with classifiers, and looks with the same ones at the rows that would change.
 
-    Parameters
-    ----------
-    estimators : list of estimators
-        Not fitted; their probabilities are averaged.
-    X : table that they take
-    classes : ndarray of shape (n_classes,)
-        Names of the classes.
-    seed : int
-        Of the folds.
+    estimators: not fitted; their probabilities are averaged.
+    classes: names of the classes.
+    seed: of the folds.
     """
 
     def __init__(self, estimators: list, X: Any, classes: np.ndarray, seed: int):
@@ -60,13 +54,7 @@ class ClassifierLook(CloserLook):
         self.estimators, self.X, self.classes = estimators, X, classes
 
     def predict(self, given: np.ndarray) -> np.ndarray:
-        """Return out-of-sample probabilities of each row; NaN for a row that none can judge.
-
-        Parameters
-        ----------
-        given : ndarray of int of shape (n_rows,)
-            Class numbers; -1 for a row without a label.
-        """
+        """Return out-of-sample probabilities of each row; NaN for a row that none can judge."""
         return self._predict(self.X, given)
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
@@ -83,21 +71,7 @@ class ClassifierLook(CloserLook):
 
 
 def prepare_estimators(estimator: Any, **own: Any) -> list:
-    """Return copies of one estimator or several, not fitted, with some parameters replaced.
-
-    Parameters
-    ----------
-    estimator : estimator or list of estimators
-    **own
-        Values of parameters, wherever an estimator or a part of it has one of this name.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> prepare_estimators(make_pipeline(RandomForestClassifier()), random_state=3)[0][-1].random_state
-    3
-    """
+    """Return copies of one estimator or several, not fitted, with some parameters replaced."""
     several = estimator if isinstance(estimator, list) else [estimator]
     if not several:
         raise InputError("estimator must be a classifier or a list of some, but the list is empty.")
@@ -116,16 +90,7 @@ def prepare_estimators(estimator: Any, **own: Any) -> list:
 
 
 def name_judge(estimator: Any) -> str:
-    """Return what to call a judge.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> name_judge(make_pipeline(StandardScaler(), LogisticRegression()))
-    'LogisticRegression'
-    """
+    """Return what to call a judge."""
     if isinstance(estimator, str):
         return "the table of probabilities"
     if isinstance(estimator, list) and len(estimator) > 1:
@@ -137,22 +102,7 @@ def name_judge(estimator: Any) -> str:
 def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray, seed: int) -> np.ndarray:
     """Return probabilities of each class for each row, by classifiers that were not trained on the row.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted.
-    X : table that it takes
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
-    classes : ndarray of shape (n_classes,)
-        Names of the classes.
-    seed : int
-        Of the folds.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-        NaN for a row that every tree of a forest was trained on.
+    Shapes: given (n_rows,); classes (n_classes,); returns (n_rows, n_classes).
     """
     sizes = np.bincount(given[given >= 0], minlength=len(classes))
     learned = sizes >= (FEWEST if np.sum(sizes >= FEWEST) > 1 else 2)
@@ -198,14 +148,7 @@ def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray,
 
 
 def can_leave_out(estimator: Any) -> bool:
-    """Return whether a classifier is a committee whose members do not see all rows.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import ExtraTreesClassifier
-    >>> can_leave_out(ExtraTreesClassifier()), can_leave_out(ExtraTreesClassifier(bootstrap=True))
-    (False, True)
-    """
+    """Return whether a classifier is a committee whose members do not see all rows."""
     if isinstance(estimator, SubSVMClassifier):
         return True
     params = estimator.get_params(deep=False)
@@ -225,22 +168,7 @@ def read_out_of_bag(model: Any) -> np.ndarray:
 
 
 def check_probabilities(X: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return out-of-sample probabilities as an array, if that is what X holds.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_rows, n_classes)
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-    n_rows : int
-
-    Examples
-    --------
-    >>> check_probabilities([[0.1, 0.3]], np.array(["cat", "dog"]), 1)
-    Traceback (most recent call last):
-    subsvms.exceptions.InputError: X must hold out-of-sample probabilities, a column for each class in the \
-order 'cat', 'dog', but row 0 sums to 0.4: divide each row by its sum.
-    """
+    """Return out-of-sample probabilities as an array, if that is what X holds."""
     names = classes.tolist()
     shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
     expected = f"X must hold out-of-sample probabilities, a column for each class in the order {shown}"
@@ -274,15 +202,7 @@ order 'cat', 'dog', but row 0 sums to 0.4: divide each row by its sum.
 def make_votes(p: np.ndarray) -> Votes:
     """Return probabilities in the form of votes of one voter; rows with NaN have no voter.
 
-    Parameters
-    ----------
-    p : ndarray of shape (n_rows, n_classes)
-
-    Examples
-    --------
-    >>> make_votes(np.array([[0.9, 0.1], [0.5, 0.5]])).mean_value.round(2)
-    array([[ 0.5, -0.5],
-           [ 0. ,  0. ]])
+    Shapes: p (n_rows, n_classes).
     """
     known = np.isfinite(p).all(axis=1)
     p = np.where(known[:, None], p, 0.0)

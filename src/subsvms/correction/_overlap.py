@@ -49,38 +49,21 @@ class Sides(NamedTuple):
 
 
 class CloserLook:
-    """Looks at the rows of a table more closely than the votes did.
-
-    Parameters
-    ----------
-    seed : int
-    """
+    """Looks at the rows of a table more closely than the votes did."""
 
     def __init__(self, seed: int):
         self.seed = seed
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
-        """Return out-of-sample values, larger for rows that look like side 1; NaN for a row without one.
-
-        Parameters
-        ----------
-        rows : ndarray of int of shape (n_rows,)
-            Row numbers.
-        side : ndarray of int of shape (n_rows,)
-            0 or 1.
-        """
+        """Return out-of-sample values, larger for rows that look like side 1; NaN for a row without one."""
         raise NotImplementedError
 
 
 class SVMLook(CloserLook):
     """Looks with SVMs like those that voted, trained on the rows in question alone.
 
-    Parameters
-    ----------
-    model : SubSVMClassifier
-        The ensemble that voted.
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The table; the kernel matrix where the kernel is precomputed.
+    model: the ensemble that voted.
+    X: the table; the kernel matrix where the kernel is precomputed.
     """
 
     def __init__(self, model: SubSVMClassifier, X: Table):
@@ -113,20 +96,7 @@ def find_overlap(
     *,
     sampled: bool = False,
 ) -> Overlap:
-    """Return how far overlap explains what a judgement would change.
-
-    Parameters
-    ----------
-    look : CloserLook or None
-        None if there is no table to look at.
-    given, votes
-        As in `judge_labels`.
-    judgement : Judgement
-        What noise alone would change.
-    sampled : bool, default=False
-        Whether these rows are a sample of a table. Changes that are too few in the sample to be tested may
-        be thousands in the table; those labels are kept.
-    """
+    """Return how far overlap explains what a judgement would change."""
     n_classes = votes.counts.shape[1]
     moves = np.bincount(judgement.suggested[judgement.flagged], minlength=n_classes)
     untested = moves < FEWEST if sampled else np.zeros(n_classes, dtype=bool)

@@ -16,21 +16,7 @@ TIES = 1e-3  # share of the rank that is the mean value itself, so that every ro
 def compute_posterior(q: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np.ndarray:
     """Return the probability of each true class, given the votes and the given label.
 
-    Parameters
-    ----------
-    q : ndarray of shape (n_rows, n_classes)
-        Probability of each true class, whatever label is given.
-    matrix : ndarray of shape (n_classes, n_classes)
-        T[c, d] = P(given d | true c).
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
-
-    Examples
-    --------
-    >>> matrix = np.array([[1.0, 0.0], [0.4, 0.6]])  # two in five of class 1 are given 0
-    >>> compute_posterior(np.array([[0.5, 0.5], [0.5, 0.5]]), matrix, np.array([1, 0])).round(2)
-    array([[0.  , 1.  ],
-           [0.71, 0.29]])
+    Shapes: q (n_rows, n_classes); matrix (n_classes, n_classes); given (n_rows,).
     """
     known = given >= 0
     sure = np.eye(len(matrix))[np.maximum(given, 0)]
@@ -51,24 +37,7 @@ def rank_quality(
     first belief alone calls every label right. The second has the weight `UNSEEN`; the more overlap
     explains what the rule would change, the more.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_classes)
-        Mean values.
-    q, given
-        As in `compute_posterior`.
-    posterior : ndarray of shape (n_rows, n_classes)
-        What the rule thinks: the first belief.
-    overlap : ndarray of shape (n_classes,)
-        Weight of overlap, for rows that would join each class.
-
-    Examples
-    --------
-    >>> values = np.array([[0.6, -0.6], [0.6, -0.6], [-0.8, 0.8]])
-    >>> q = np.array([[0.9, 0.1], [0.9, 0.1], [0.05, 0.95]])
-    >>> given = np.array([0, 1, 1])
-    >>> rank_quality(values, q, np.eye(2)[given], given, np.zeros(2)).round(2)  # the rule finds no noise
-    array([0.99, 0.65, 0.99])
+    Shapes: values (n_rows, n_classes); posterior (n_rows, n_classes); overlap (n_classes,).
     """
     n_classes = q.shape[1]
     evenly = UNKNOWN / (n_classes - 1)

@@ -46,116 +46,52 @@ BY_OVERLAP = (Halt.TOLD_APART, Halt.UNTESTED, Halt.REFUSED)  # the posterior say
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asked for.
+    """What the user asked for."""
 
-    Attributes
-    ----------
-    rule : {"posterior", "majority"}
-    action : {"fix", "drop", "weight", "review"}
-    max_error_rate : float or None
-    min_confidence : float
-    fill_missing : bool
-        Whether rows without a label get the suggested one.
-    """
-
-    rule: str = "posterior"
-    action: str = "fix"
+    rule: str = "posterior"  # {"posterior", "majority"}
+    action: str = "fix"  # {"fix", "drop", "weight", "review"}
     max_error_rate: float | None = None
     min_confidence: float = 0.5
-    fill_missing: bool = True
+    fill_missing: bool = True  # whether rows without a label get the suggested one
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What is thought of each label. A row without a given label (-1) is judged by its votes alone.
+    """What is thought of each label. A row without a given label (-1) is judged by its votes alone."""
 
-    Attributes
-    ----------
-    posterior : ndarray of shape (n_rows, n_classes)
-        Probability of each class.
-    suggested : ndarray of int of shape (n_rows,)
-        Class numbers; the given label unless it is flagged, or kept by `max_error_rate` alone.
-    flagged : ndarray of bool of shape (n_rows,)
-        Whether the label is thought wrong, and may be changed.
-    rival : ndarray of int of shape (n_rows,)
-        The best class other than the given one.
-    score : ndarray of shape (n_rows,)
-        What the best class rests on: its probability, or its share of the votes.
-    quality : ndarray of shape (n_rows,)
-        How credible the given label is, from 0 to 1; NaN without one.
-    halt : ndarray of int8 of shape (n_rows,)
-        What kept the label (`Halt`), if not the rule itself.
-    notes : tuple of str
-        What the user must know.
-    """
-
-    posterior: np.ndarray
+    posterior: np.ndarray  # (n_rows, n_classes): probability of each class
+    # (n_rows,): class numbers; the given label unless it is flagged, or kept by `max_error_rate` alone
     suggested: np.ndarray
-    flagged: np.ndarray
-    rival: np.ndarray
-    score: np.ndarray
-    quality: np.ndarray
-    halt: np.ndarray
-    notes: tuple[str, ...] = ()
+    flagged: np.ndarray  # (n_rows,): whether the label is thought wrong, and may be changed
+    rival: np.ndarray  # (n_rows,): the best class other than the given one
+    score: np.ndarray  # (n_rows,): what the best class rests on: its probability, or its share of the votes
+    quality: np.ndarray  # (n_rows,): how credible the given label is, from 0 to 1; NaN without one
+    halt: np.ndarray  # (n_rows,): what kept the label (`Halt`), if not the rule itself
+    notes: tuple[str, ...] = ()  # what the user must know
 
 
 class Overlap(NamedTuple):
-    """How far overlap of the classes explains what noise alone would change.
+    """How far overlap of the classes explains what noise alone would change."""
 
-    Attributes
-    ----------
-    weight : ndarray of shape (n_classes,)
-        For rows that would join each class.
-    untested : ndarray of bool of shape (n_classes,)
-        Whether too few rows of the sample would join the class for a test; their weight is one.
-    refused : tuple of int
-        Classes that people, and not the features, say rows do not join.
-    """
-
-    weight: np.ndarray
+    weight: np.ndarray  # (n_classes,): for rows that would join each class
+    # (n_classes,): whether too few rows of the sample would join the class for a test; their weight is one
     untested: np.ndarray
-    refused: tuple[int, ...] = ()
+    refused: tuple[int, ...] = ()  # classes that people, and not the features, say rows do not join
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """What was learned from the votes on a table, or on a sample of it: it judges any row of that table.
-
-    Attributes
-    ----------
-    noise : NoiseEstimate
-    sizes : ndarray of int of shape (n_classes,)
-        Rows of the table that are given each class.
-    seen : ndarray of int of shape (n_classes,)
-        How many of them the rule was learned from.
-    settings : Settings
-    overlap : Overlap or None
-        None if nothing is known of it.
-    """
+    """What was learned from the votes on a table, or on a sample of it: it judges any row of that table."""
 
     noise: NoiseEstimate
-    sizes: np.ndarray
-    seen: np.ndarray
+    sizes: np.ndarray  # (n_classes,): rows of the table that are given each class
+    seen: np.ndarray  # (n_classes,): how many of them the rule was learned from
     settings: Settings
-    overlap: Overlap | None = None
+    overlap: Overlap | None = None  # None if nothing is known of it
 
 
 def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
-    """Judge labels one by one: what is thought of a row depends on no other row.
-
-    Parameters
-    ----------
-    rule : Rule
-    votes : Votes
-        Out-of-bag for rows of the training table.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
-
-    Returns
-    -------
-    Judgement
-        Without the limit on changes, and without notes.
-    """
+    """Judge labels one by one: what is thought of a row depends on no other row."""
     noise, sizes, settings = rule.noise, rule.sizes, rule.settings
     n_classes = len(noise.classes)
     overlap = rule.overlap or Overlap(np.zeros(n_classes), np.zeros(n_classes, dtype=bool))
@@ -204,14 +140,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
 
 
 def make_room(posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray) -> np.ndarray:
-    """Return the probability of each class where overlap explains part of what noise would.
-
-    Examples
-    --------
-    >>> make_room(np.array([[0.1, 0.9], [0.2, 0.8]]), np.array([0, -1]), np.array([0.0, 0.5]))
-    array([[0.55, 0.45],
-           [0.2 , 0.8 ]])
-    """
+    """Return the probability of each class where overlap explains part of what noise would."""
     rows = np.flatnonzero(given >= 0)
     roomy = posterior.copy()
     roomy[rows] *= 1.0 - overlap
@@ -261,13 +190,7 @@ def limit_changes(judgement: Judgement, given: np.ndarray, max_error_rate: float
 
 
 def find_cutoff(score: np.ndarray, quality: np.ndarray, rows: np.ndarray, allowed: int) -> Cutoff | None:
-    """Return where changes end, from all flagged rows of a table; None if all of them may change.
-
-    Examples
-    --------
-    >>> find_cutoff(np.array([0.6, 0.9, 0.8]), np.array([0.4, 0.1, 0.2]), np.array([0, 1, 2]), 2)
-    Cutoff(score=0.8, quality=0.2, row=2)
-    """
+    """Return where changes end, from all flagged rows of a table; None if all of them may change."""
     if len(rows) <= allowed:
         return None
     if allowed == 0:

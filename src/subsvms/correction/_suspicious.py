@@ -11,14 +11,6 @@ def list_suspicious(correction: Correction) -> np.ndarray:
     """Return the suspicious rows: flagged, held back, the most doubtful of the others, and without a label.
 
     Each kind has its worst first. Rows that people decided are not among them.
-
-    Examples
-    --------
-    >>> from subsvms import correct_labels
-    >>> X = np.linspace(0, 1, 300)[:, None]
-    >>> given = np.where(np.arange(300) == 7, 1, X[:, 0] > 0.5)
-    >>> int(list_suspicious(correct_labels(X, given, random_state=0))[0])
-    7
     """
     held_back, decided = correction.held_back, correction.decided
     plain = (

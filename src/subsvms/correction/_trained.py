@@ -17,17 +17,10 @@ from subsvms.ensemble._votes import Votes, count_votes
 
 
 class Trained(NamedTuple):
-    """SVMs that vote on a table.
-
-    Attributes
-    ----------
-    model : SubSVMClassifier
-    choice : Choice or None
-        If the model was chosen from the data.
-    """
+    """SVMs that vote on a table."""
 
     model: SubSVMClassifier
-    choice: Choice | None = None
+    choice: Choice | None = None  # if the model was chosen from the data
 
 
 def train_model(
@@ -40,20 +33,7 @@ def train_model(
 ) -> Trained:
     """Train an ensemble on the pool: the one that is given, or the best that is found.
 
-    Parameters
-    ----------
-    prepared : SubSVMClassifier or dict
-        Not fitted; or parameters of one that is still to be chosen.
-    table : ndarray or CSR matrix of shape (n_rows, n_features)
-    in_pool : ndarray of bool of shape (n_rows,)
-    given : ndarray of int of shape (n_rows,)
-        Class numbers.
-    classes : ndarray of shape (n_classes,)
-    drawing : Drawing
-
-    Returns
-    -------
-    Trained
+    Shapes: table (n_rows, n_features); in_pool (n_rows,); given (n_rows,); classes (n_classes,).
     """
     pool = np.flatnonzero(in_pool)
     whole = len(pool) == len(given)

@@ -20,12 +20,6 @@ def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray
 
     It comes after the rule: verified rows are not a random sample but the most doubtful ones, and a rule that
     no longer saw them would think the rest clean. Only the limit on changes comes later.
-
-    Parameters
-    ----------
-    judgement : Judgement
-    given, verified : ndarray of int of shape (n_rows,)
-        Class numbers; -1 where there is no label, or no decision.
     """
     decided = verified >= 0
     labelled = decided & (given >= 0)
@@ -44,17 +38,7 @@ def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray
 def update_overlap(
     overlap: Overlap, judgement: Judgement, given: np.ndarray, verified: np.ndarray
 ) -> Overlap:
-    """Return how far overlap explains changes, after people looked at some of them.
-
-    Parameters
-    ----------
-    overlap : Overlap
-        What the features say.
-    judgement : Judgement
-        What noise alone would change.
-    given, verified : ndarray of int of shape (n_rows,)
-        As in `apply_verified`.
-    """
+    """Return how far overlap explains changes, after people looked at some of them."""
     agreement = weigh_agreement(judgement, given, verified)
     heard = (agreement != 0.0) & ~overlap.untested
     least = LEVEL / (1.0 + LEVEL)  # what the features say is never certain: people know better
@@ -70,20 +54,6 @@ def weigh_agreement(judgement: Judgement, given: np.ndarray, verified: np.ndarra
     These are the log odds of their answers about the flagged rows: if the posteriors are right, against if
     every given label is, because the classes overlap there. As in `_noise_curve`, an answer may be a slip.
     Classes without agreement of their own share that about all classes, if it is worse.
-
-    Parameters
-    ----------
-    judgement, given, verified
-        As in `update_overlap`.
-
-    Examples
-    --------
-    >>> posterior = np.array([[0.1, 0.9], [0.1, 0.9], [0.1, 0.9]])
-    >>> judgement = Judgement(posterior, np.ones(3, int), np.ones(3, bool), *[np.zeros(3)] * 4)
-    >>> weigh_agreement(judgement, np.zeros(3, int), np.array([1, 1, -1])).round(1)
-    array([0., 9.])
-    >>> weigh_agreement(judgement, np.zeros(3, int), np.array([0, 0, -1])).round(1)
-    array([-4.4, -4.4])
     """
     n_classes = judgement.posterior.shape[1]
     rows = np.flatnonzero(judgement.flagged & (verified >= 0))

@@ -20,18 +20,11 @@ SEARCHED = 20_000  # rows of a class; of more, evenly spaced ones are looked at
 
 @dataclass(frozen=True, eq=False)
 class Witnesses:
-    """Rows to compare suspicious rows with.
+    """Rows to compare suspicious rows with."""
 
-    Attributes
-    ----------
-    rows : ndarray of int of shape (n_suspicious,)
-        The suspicious rows, worst first.
-    supporting, opposing : list of list of int
-        For each of them the rows that speak for the suggested label, and against it, nearest first; empty
-        after the first `LARGEST_LIST`.
-    """
-
-    rows: np.ndarray
+    rows: np.ndarray  # (n_suspicious,): the suspicious rows, worst first
+    # for each of them the rows that speak for the suggested label, and against it, nearest first; empty
+    # after the first `LARGEST_LIST`
     supporting: list[list[int]]
     opposing: list[list[int]]
 
@@ -48,29 +41,7 @@ def find_witnesses(
 ) -> Witnesses:
     """Return the nearest unsuspicious rows of the suggested class, and of the given one (or any other).
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The table, or the kernel matrix.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers, -1 for a row without a label.
-    rows : ndarray of int of shape (n_suspicious,)
-        Suspicious rows to find witnesses for, worst first.
-    suggested : ndarray of int of shape (n_suspicious,)
-        The class suggested for each.
-    suspicious : ndarray of int, optional
-        All suspicious rows, none of which is a witness; by default `rows`.
-    n_witnesses : int, default=3
-    precomputed : bool, default=False
-        Whether X is a kernel matrix.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [0.1], [0.2], [0.17], [0.8], [0.9], [1.0]])
-    >>> given = np.array([0, 0, 0, 1, 1, 1, 1])  # the fourth looks wrong
-    >>> found = find_witnesses(X, given, np.array([3]), np.array([0]), n_witnesses=2)
-    >>> found.supporting, found.opposing
-    ([[2, 1]], [[4, 5]])
+    Shapes: X (n_rows, n_features); given (n_rows,); rows (n_suspicious,); suggested (n_suspicious,).
     """
     if sparse.issparse(X):
         X, _ = drop_empty(X)

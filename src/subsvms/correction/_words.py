@@ -93,20 +93,7 @@ def format_keeper(halt: Halt, settings: Settings, judge: str | None = None) -> s
 
 
 def format_held_back(n_flagged: int, kept_by: Sequence[tuple[str, int]]) -> str:
-    """Return what kept labels although another one is more probable, in a sentence.
-
-    Parameters
-    ----------
-    n_flagged : int
-        Labels that were not kept.
-    kept_by : sequence of (str, int)
-        What kept labels, as `format_keeper` says it, and how many each.
-
-    Examples
-    --------
-    >>> format_held_back(0, [("the limit on changes", 12)])
-    'For 12 rows, another label is more probable, but the limit on changes kept the given one.'
-    """
+    """Return what kept labels although another one is more probable, in a sentence."""
     n = sum(count for _, count in kept_by)
     which = "more" if n_flagged else "row" if n == 1 else "rows"
     start = f"For {n:,} {which}, another label is more probable"
@@ -121,11 +108,6 @@ def format_audited(n_changed: int, n_unseen: int) -> str:
     """Return in a sentence how many labels were changed after an audit, and how many of them unseen.
 
     How many are right is what the claim of the audit says: the probabilities know nothing of its answers.
-
-    Examples
-    --------
-    >>> format_audited(127, 97)
-    '127 were changed, 30 by people and 97 by the audit unseen.'
     """
     if n_changed == 0:
         return "None was changed: the audit confirmed no change."
@@ -135,25 +117,13 @@ def format_audited(n_changed: int, n_unseen: int) -> str:
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are.
-
-    Examples
-    --------
-    >>> name_some(["'a'"]), name_some(["'a'", "'b'"]), name_some(list("abcdefg"))
-    ("'a'", "'a' and 'b'", 'a, b, c, d, e and 2 more')
-    """
+    """Return the first few names, and how many more there are."""
     *others, last = names if len(names) <= NAMED else [*names[:NAMED], f"{len(names) - NAMED} more"]
     return f"{', '.join(others)} and {last}" if others else last
 
 
 def format_scarce(classes: Sequence[tuple[str, int, int]]) -> list[str]:
-    """Return notes on classes with too few rows to be judged: one on small ones, one on those hardly seen.
-
-    Parameters
-    ----------
-    classes : sequence of (str, int, int)
-        Name of each, rows of it that are learned from, and all rows of it.
-    """
+    """Return notes on classes with too few rows to be judged: one on small ones, one on those hardly seen."""
     small = [(name, size) for name, seen, size in classes if seen >= size]
     hardly = [(name, f"{seen} of {size}") for name, seen, size in classes if seen < size]
     notes = []
@@ -180,17 +150,7 @@ def format_scarce(classes: Sequence[tuple[str, int, int]]) -> list[str]:
 
 
 def format_contradicted(classes: Sequence[str], share: float | None, judge: str | None = None) -> str:
-    """Return a note on labels that the vote contradicts.
-
-    Parameters
-    ----------
-    classes : sequence of str
-        Classes, in words, of whose rows it contradicts most.
-    share : float or None
-        Of all labels, if that is too large.
-    judge : str, optional
-        Who judged, if not SVMs.
-    """
+    """Return a note on labels that the vote contradicts."""
     who = "The vote" if judge is None else judge[0].upper() + judge[1:]
     labels = [f"most rows labelled {name_some(classes)}"] if classes else []
     labels += [] if share is None else [f"{format_percent(share)} of all labels"]
@@ -206,17 +166,7 @@ def format_reversed(share: float, judge: str | None = None) -> str:
 def format_vote(
     names: list[str], n_voters: int, winner: int, n_votes: float, judge: str | None = None
 ) -> str:
-    """Return how a vote went, or what another judge said.
-
-    Examples
-    --------
-    >>> format_vote(["'cat'", "'dog'"], 900, 0, 873)
-    "97 % of 900 SVMs vote 'cat'"
-    >>> format_vote(["'cat'", "'dog'"], 900, 0, 897)
-    "99.7 % of 900 SVMs vote 'cat'"
-    >>> format_vote(["'cat'", "'dog'"], 1, 0, 0.97, "RandomForestClassifier")
-    "RandomForestClassifier gives 'cat' 97 %"
-    """
+    """Return how a vote went, or what another judge said."""
     if n_voters == 0:
         return "no SVM can judge it" if judge is None else f"{judge} cannot judge it"
     if judge is not None:
@@ -238,28 +188,7 @@ def format_reason(
     action: str,
     halt: int,
 ) -> str:
-    """Return why a label was kept or changed: the vote, the probability and the threshold of its row.
-
-    Parameters
-    ----------
-    settings : Settings
-    names : list of str
-        Of the classes.
-    judge : str or None
-        Who judged, if not SVMs.
-    given, compared : int
-        Class numbers of the label (-1 without one), and of the class that speaks against it.
-    n_voters, winner : int
-        SVMs that voted, and the class with the most votes.
-    n_votes : float
-        How many it has; the probability that another judge gives it.
-    p_given, p_compared : float
-        Probabilities of the two classes.
-    action : str
-        What is done about the row.
-    halt : int
-        A `Halt`.
-    """
+    """Return why a label was kept or changed: the vote, the probability and the threshold of its row."""
     vote = format_vote(names, n_voters, winner, n_votes, judge)
     halts = HALTS if judge is None else HALTS | JUDGES_HALTS
     if action == "verified":

@@ -30,16 +30,7 @@ CHECKED = 16  # rows on which the CPU votes as well
 
 
 def find_device(device: str, voters: Any, X: Table) -> int | None:
-    """Return the number of the GPU on which these SVMs vote on this table; None for the CPU.
-
-    Parameters
-    ----------
-    device : {"cpu", "cuda", "auto"}
-        "auto" takes a GPU if there is one that can do it. "cuda:1" names one of several.
-    voters : Voters
-    X : ndarray or CSR matrix
-        Or an array of CuPy: then it is the GPU that holds it, whichever is named.
-    """
+    """Return the number of the GPU on which these SVMs vote on this table; None for the CPU."""
     if device == "cpu":
         return None
     reason = explain_refusal(voters, X)
@@ -59,13 +50,7 @@ def find_device(device: str, voters: Any, X: Table) -> int | None:
 
 
 def read_number(device: str) -> int | None:
-    """Return the number of the GPU that a device names; None if it names none.
-
-    Examples
-    --------
-    >>> read_number("cuda:1"), read_number("cuda")
-    (1, None)
-    """
+    """Return the number of the GPU that a device names; None if it names none."""
     number = device.partition(":")[2]
     return int(number) if number else None
 
@@ -131,13 +116,7 @@ class Ballots(NamedTuple):
 
 
 class GPUBooth:
-    """SVMs in the memory of a GPU, and the steps in which a block of rows is voted on.
-
-    Parameters
-    ----------
-    voters : Voters
-    gpu : GPU
-    """
+    """SVMs in the memory of a GPU, and the steps in which a block of rows is voted on."""
 
     def __init__(self, voters: Any, gpu: Any):
         self.gpu, self.is_checked = gpu, False
@@ -250,14 +229,6 @@ class GPUBooth:
 
         The same order of operations gives the same bits, but that tensor cores keep to it is measured and
         not documented.
-
-        Parameters
-        ----------
-        count_votes : callable
-            Returns the votes of the CPU on some rows.
-        X : ndarray, or an array on the GPU
-        votes : Votes
-            Of the GPU on its rows.
         """
         if self.is_checked:
             return

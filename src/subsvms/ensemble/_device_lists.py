@@ -11,18 +11,11 @@ LINE_BYTES = 128  # of the kernel values of a training row with all rows of a bl
 
 
 class Lists(NamedTuple):
-    """The lists of all SVMs in the order in which the warps of vote.cu read them.
+    """The lists of all SVMs in the order in which the warps of vote.cu read them."""
 
-    Attributes
-    ----------
-    starts : ndarray of uint32 of shape (n_warps,)
-        Where the terms of each warp begin, in bytes.
-    terms : structured ndarray
-        Two weights of each SVM of a set, and the places of their lines in the ring, in bytes; the lowest bit
-        of a place marks the last terms of a set in a step.
-    """
-
-    starts: np.ndarray
+    starts: np.ndarray  # (n_warps,): where the terms of each warp begin, in bytes
+    # two weights of each SVM of a set, and the places of their lines in the ring, in bytes; the lowest bit
+    # of a place marks the last terms of a set in a step
     terms: np.ndarray
 
 
@@ -34,24 +27,8 @@ def schedule(counts: np.ndarray, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
     decides how many rounds the set is given in a step, at least one. Needs of coming steps are spread evenly
     over the steps before, so that all warps have about as much to do in each step.
 
-    Parameters
-    ----------
-    counts : ndarray of int of shape (n_steps, n_sets, n_lists)
-        Terms of each list in each part.
-    n_parts : int
-        Parts in the ring, at least 3.
-
-    Returns
-    -------
-    taken : ndarray of int of shape (n_steps, n_sets, n_lists)
-    rounds : ndarray of int of shape (n_steps, n_sets)
-
-    Examples
-    --------
-    >>> counts = np.array([[[4, 1]], [[0, 3]], [[0, 0]]])
-    >>> taken, rounds = schedule(counts, n_parts=3)
-    >>> taken[:, 0].tolist(), rounds[:, 0].tolist()
-    ([[2, 1], [2, 2], [0, 1]], [1, 1, 1])
+    Shapes: counts (n_steps, n_sets, n_lists); returns taken (n_steps, n_sets, n_lists), rounds (n_steps,
+    n_sets).
     """
     arrived, n_steps = np.cumsum(counts, axis=0), len(counts)
     slack = min(n_parts - 2, n_steps - 1)
@@ -71,29 +48,7 @@ def schedule(counts: np.ndarray, n_parts: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cut_lists(lists: Rows, part: int, n_parts: int, n_warps: int, n_sets: int) -> Lists:
-    """Return lists in the order in which they are read; those of SVMs beyond the last one are empty.
-
-    Parameters
-    ----------
-    lists : Rows
-    part : int
-        Lines that are made in a step.
-    n_parts : int
-        Parts in the ring.
-    n_warps : int
-        Of all blocks of threads that vote on a row.
-    n_sets : int
-        Of a warp.
-
-    Examples
-    --------
-    >>> from scipy import sparse
-    >>> from subsvms.ensemble._rows import gather_rows
-    >>> lists = gather_rows(sparse.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])), [0, 1])
-    >>> starts, terms = cut_lists(lists, part=2, n_parts=3, n_warps=1, n_sets=1)
-    >>> terms["weight"][:2, :2].tolist(), terms["place"][:2, :2].tolist()
-    ([[[1.0, 2.0], [0.0, 0.0]], [[0.0, 0.0], [3.0, 0.0]]], [[[1, 128], [1, 0]], [[257, 256], [257, 256]]])
-    """
+    """Return lists in the order in which they are read; those of SVMs beyond the last one are empty."""
     stored = lists.value != 0
     svm = np.repeat(np.arange(len(lists.pointer) - 1), np.diff(lists.pointer))[stored]
     line, weight = lists.column[stored], lists.value[stored]

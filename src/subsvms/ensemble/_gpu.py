@@ -25,10 +25,6 @@ class GPU:
     """A GPU, through CuPy.
 
     Two threads at most have a block on it: one is copied while the other is voted on.
-
-    Parameters
-    ----------
-    number : int
     """
 
     def __init__(self, number: int):

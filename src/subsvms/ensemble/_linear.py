@@ -70,22 +70,7 @@ class Weights(NamedTuple):
 def draw_blind(n_samples: int, n_subsets: int, size: int, *, seed: int) -> np.ndarray:
     """Return subsets that depend on row numbers only: the rows of smallest hash, without repeats.
 
-    Parameters
-    ----------
-    n_samples : int
-    n_subsets : int
-    size : int
-    seed : int
-
-    Returns
-    -------
-    ndarray of int64 of shape (n_subsets, size)
-
-    Examples
-    --------
-    >>> draw_blind(10, 2, 3, seed=0)
-    array([[2, 3, 4],
-           [2, 3, 9]])
+    Shapes: returns (n_subsets, size).
     """
     rows = np.arange(n_samples)
     seeds = hash_rows(np.arange(n_subsets), seed)
@@ -98,13 +83,7 @@ def draw_blind(n_samples: int, n_subsets: int, size: int, *, seed: int) -> np.nd
 def solve_members(X: Table, subsets: np.ndarray, kernel: Kernel, ridge: float) -> Members:
     """Return the members that saw these subsets.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-    subsets : ndarray of int of shape (n_members, size)
-    kernel : Kernel
-    ridge : float
-        lambda, positive.
+    Shapes: X (n_samples, n_features); subsets (n_members, size).
     """
     used, places = np.unique(subsets, return_inverse=True)
     places = places.reshape(subsets.shape)
@@ -153,17 +132,7 @@ def visit_weights(
 
     A thread holds three tables of at most `BLOCK_BYTES`, or of 8 rows if those are larger.
 
-    Parameters
-    ----------
-    members : Members
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-    seen : ndarray of int of shape (n_rows,) or None
-        The numbers of these rows in the training table: members that saw a row are left out. None for new
-        rows, which nobody saw.
-    work : callable
-        It may change the weights that it is given.
-    n_jobs : int, default=1
-    on_progress : callable, optional
+    Shapes: X (n_rows, n_features); seen (n_rows,).
     """
     from subsvms.ensemble._compiled import ballots, linear  # here: importing numba takes a while
 

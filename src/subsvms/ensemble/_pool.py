@@ -25,19 +25,7 @@ EVERY = np.uint64(np.iinfo(np.uint64).max)  # no hash is larger
 
 
 def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
-    """Return a hash of each row number: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a bijection.
-
-    Parameters
-    ----------
-    rows : ndarray of int of shape (n_rows,)
-    seed : int
-
-    Examples
-    --------
-    >>> hash_rows(np.arange(3), 0)
-    array([ 9669442505924063346, 12855374104877926600,  2012481149599441470],
-          dtype=uint64)
-    """
+    """Return a hash of each row number: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a bijection."""
     start = _mix(np.array([seed], dtype=np.uint64))
     return _mix((rows.astype(np.uint64) + start) * GOLDEN)
 
@@ -50,41 +38,20 @@ def _mix(x):
 
 
 def keep_smallest(hashes: np.ndarray, n: int) -> np.ndarray:
-    """Return the n smallest hashes, sorted.
-
-    Examples
-    --------
-    >>> keep_smallest(np.array([5, 3, 9], np.uint64), 2)
-    array([3, 5], dtype=uint64)
-    """
+    """Return the n smallest hashes, sorted."""
     return np.sort(np.partition(hashes, n - 1)[:n] if len(hashes) > n else hashes)
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Which rows are in the pool, and which in the sample.
-
-    Attributes
-    ----------
-    seed : int
-    last : ndarray of shape (n_classes,), uint64
-        The largest hash in the pool, of each class.
-    last_overall : uint64
-        The largest hash in the sample.
-    sizes : ndarray of int of shape (n_classes,)
-        Rows of each class in the table.
-    capped : bool
-        Whether a class has rows outside the pool, or would have some if labels changed.
-    n_sample : int
-        Rows in the sample: 4 P, or all if there are fewer.
-    """
+    """Which rows are in the pool, and which in the sample."""
 
     seed: int
-    last: np.ndarray
-    last_overall: np.uint64
-    sizes: np.ndarray
-    capped: bool
-    n_sample: int
+    last: np.ndarray  # (n_classes,): the largest hash in the pool, of each class
+    last_overall: np.uint64  # the largest hash in the sample
+    sizes: np.ndarray  # (n_classes,): rows of each class in the table
+    capped: bool  # whether a class has rows outside the pool, or would have some if labels changed
+    n_sample: int  # rows in the sample: 4 P, or all if there are fewer
 
     @property
     def n_rows(self) -> int:
@@ -105,13 +72,7 @@ class Drawing:
 
 
 def choose_pool_size(n_rows: int) -> int:
-    """Return P for a table: more for smaller tables, where it costs little.
-
-    Examples
-    --------
-    >>> [choose_pool_size(n) for n in (20_000, 50_000, 1_000_000)]
-    [40000, 16000, 9000]
-    """
+    """Return P for a table: more for smaller tables, where it costs little."""
     return max(POOL_SIZE, KERNELS // max(n_rows, 1))
 
 
@@ -124,36 +85,13 @@ def count_kept(pool_size: int | None) -> int:
 
 
 def limit_pool(sizes: np.ndarray, pool_size: int) -> tuple[int, bool]:
-    """Return how many rows of a class may be in the pool, and whether that limits a class, or could.
-
-    Examples
-    --------
-    >>> limit_pool(np.array([30, 80]), 100), limit_pool(np.array([5, 40]), 100)
-    ((50, True), (50, False))
-    """
+    """Return how many rows of a class may be in the pool, and whether that limits a class, or could."""
     quota = max(pool_size // len(sizes), 1)
     return quota, bool(sizes.max() + sizes.min() > quota)
 
 
 def draw_rows(given: np.ndarray, n_classes: int, *, seed: int, pool_size: int | None = None) -> Drawing:
-    """Return which rows of a table in memory to learn from.
-
-    Parameters
-    ----------
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 for a row without a label.
-    n_classes : int
-    seed : int
-    pool_size : int, optional
-        P; by default it follows from the number of rows.
-
-    Examples
-    --------
-    >>> given = np.arange(1000) % 2
-    >>> drawing = draw_rows(given, 2, seed=0, pool_size=100)
-    >>> int(drawing.in_pool(np.arange(1000), given).sum()), int(drawing.in_sample(np.arange(1000)).sum())
-    (100, 400)
-    """
+    """Return which rows of a table in memory to learn from."""
     sizes = np.bincount(given[given >= 0], minlength=n_classes)
     pool_size = pool_size or choose_pool_size(len(given))
     quota, capped = limit_pool(sizes, pool_size)

@@ -34,13 +34,7 @@ class Kernel(NamedTuple):
 
     @classmethod
     def named(cls, name: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3) -> "Kernel":
-        """Return the kernel with this name.
-
-        Examples
-        --------
-        >>> Kernel.named("rbf", gamma=0.5)
-        Kernel(kind=2, gamma=0.5, coef0=0.0, degree=3)
-        """
+        """Return the kernel with this name."""
         return cls(KINDS[name], float(gamma), float(coef0), int(degree))
 
     @property
@@ -82,16 +76,7 @@ class Rows(NamedTuple):
 def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     """Return the rows of X with these numbers as `Rows`, in double precision.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-    numbers : ndarray of shape (n_rows,)
-
-    Examples
-    --------
-    >>> rows = gather_rows(np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), [0, 2])
-    >>> rows.n_columns, rows.value.reshape(2, 8)[:, 0], rows.norm
-    (1, array([2., 1.]), array([4., 1.]))
+    Shapes: X (n_samples, n_features); numbers (n_rows,).
     """
     picked = sparse.csr_array(X[numbers], dtype=np.float64)
     picked.sum_duplicates()
@@ -125,14 +110,7 @@ def take_rows(X: Table, rows: np.ndarray, kernel: str) -> Table:
 
 
 def take_lists(rows: Rows, numbers: np.ndarray) -> Rows:
-    """Return some of the rows, unchanged.
-
-    Examples
-    --------
-    >>> rows = gather_rows(np.array([[1.0, 0.0], [0.0, 2.0]]), [0, 1])
-    >>> take_lists(rows, np.array([1])).norm
-    array([4.])
-    """
+    """Return some of the rows, unchanged."""
     lengths = np.diff(rows.pointer)[numbers]
     pointer = np.concatenate([[0], np.cumsum(lengths)])
     entries = np.repeat(rows.pointer[numbers] - pointer[:-1], lengths) + np.arange(pointer[-1])

@@ -94,17 +94,7 @@ def class_probabilities(sizes: ArrayLike, p: float) -> np.ndarray:
 def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int) -> np.ndarray:
     """Return one block of the endless list of subsets that `seed` stands for.
 
-    Parameters
-    ----------
-    labels, size, p, seed
-        As in `draw_subsets`.
-    block : int
-        Number of the block, from 0.
-
-    Returns
-    -------
-    ndarray of int64 of shape (BLOCK, size)
-        Row numbers.
+    Shapes: returns (BLOCK, size).
     """
     sizes = np.bincount(labels)
     by_class = np.argsort(labels, kind="stable")  # row numbers, class after class

@@ -37,32 +37,15 @@ PIECE = 32  # problems of up to 64 rows per unit of work: few enough to balance 
 
 @dataclass(frozen=True)
 class Solution:
-    """The solved SVMs: n_problems = n_subsets * n_pairs of them, the pairs of a subset one after the other.
+    """The solved SVMs: n_problems = n_subsets * n_pairs of them, the pairs of a subset together."""
 
-    Attributes
-    ----------
-    pairs : ndarray of int of shape (n_pairs, 2)
-        Class numbers; f > 0 is a vote for the second.
-    start : ndarray of int of shape (n_problems + 1,)
-        Where the entries of each problem begin.
-    row : ndarray of int of shape (n_entries,)
-        Row numbers.
-    coef : ndarray of float of shape (n_entries,)
-        y_i a_i of these rows.
-    intercept : ndarray of float of shape (n_subsets, n_pairs)
-    duality_gap : ndarray of float of shape (n_subsets, n_pairs)
-        As a share of the primal value.
-    n_iter : ndarray of int of shape (n_subsets, n_pairs)
-        Steps of SMO, each of which moves two multipliers.
-    """
-
-    pairs: np.ndarray
-    start: np.ndarray
-    row: np.ndarray
-    coef: np.ndarray
-    intercept: np.ndarray
-    duality_gap: np.ndarray
-    n_iter: np.ndarray
+    pairs: np.ndarray  # (n_pairs, 2): class numbers; f > 0 is a vote for the second
+    start: np.ndarray  # (n_problems + 1,): where the entries of each problem begin
+    row: np.ndarray  # (n_entries,): row numbers
+    coef: np.ndarray  # (n_entries,): y_i a_i of these rows
+    intercept: np.ndarray  # (n_subsets, n_pairs)
+    duality_gap: np.ndarray  # (n_subsets, n_pairs): as a share of the primal value
+    n_iter: np.ndarray  # (n_subsets, n_pairs): steps of SMO, each of which moves two multipliers
 
     def as_matrix(self, n_samples: int) -> sparse.csr_array:
         """Return the coefficients as a CSR matrix, problems by rows; repeats are added up."""
@@ -84,10 +67,7 @@ class Solution:
     def dual_coef(self, subsets: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Return the coefficients by place in the subset.
 
-        Returns
-        -------
-        ndarray of shape (n_subsets, size) or (n_subsets, n_classes - 1, size)
-            For more than two classes, one line for each of the other classes in order, as in SVC.
+        Shapes: returns (n_subsets, size) or (n_subsets, n_classes - 1, size).
         """
         n_classes = int(self.pairs.max()) + 1
         layout = lay_out(labels[subsets], n_classes)
@@ -110,17 +90,7 @@ class Layout(NamedTuple):
 def lay_out(drawn: np.ndarray, n_classes: int) -> Layout:
     """Lay out the problems of all subsets, pair after pair.
 
-    Parameters
-    ----------
-    drawn : ndarray of int of shape (n_subsets, size)
-        Class of each drawn row.
-    n_classes : int
-
-    Examples
-    --------
-    >>> layout = lay_out(np.array([[2, 0, 2]]), 3)
-    >>> layout.start, layout.place, layout.target
-    (array([0, 1, 4, 6]), array([1, 1, 0, 2, 0, 2]), array([-1., -1.,  1.,  1.,  1.,  1.]))
+    Shapes: drawn (n_subsets, size).
     """
     n_subsets, size = drawn.shape
     pairs = np.array([(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)])
@@ -276,29 +246,15 @@ def prepare_matrices(
 
 @dataclass(frozen=True)
 class SharedSolution:
-    """Solved SVMs that share one kernel matrix.
+    """Solved SVMs that share one kernel matrix."""
 
-    Attributes
-    ----------
-    coef : ndarray of float of shape (n_problems, n_samples)
-        y_i a_i of each row.
-    decision : ndarray of float of shape (n_problems, n_samples)
-        Decision values, including those of rows that were left out.
-    intercept : ndarray of float of shape (n_problems,)
-    duality_gap : ndarray of float of shape (n_problems,)
-        As a share of the primal value.
-    n_iter : ndarray of int of shape (n_problems,)
-        Steps of SMO, each of which moves two multipliers.
-    C : ndarray of float of shape (n_problems, 2)
-        Of the rows with target -1 and of those with +1.
-    """
-
-    coef: np.ndarray
+    coef: np.ndarray  # (n_problems, n_samples): y_i a_i of each row
+    # (n_problems, n_samples): decision values, including those of rows that were left out
     decision: np.ndarray
-    intercept: np.ndarray
-    duality_gap: np.ndarray
-    n_iter: np.ndarray
-    C: np.ndarray
+    intercept: np.ndarray  # (n_problems,)
+    duality_gap: np.ndarray  # (n_problems,): as a share of the primal value
+    n_iter: np.ndarray  # (n_problems,): steps of SMO, each of which moves two multipliers
+    C: np.ndarray  # (n_problems, 2): of the rows with target -1 and of those with +1
 
 
 def solve_shared(

@@ -25,13 +25,7 @@ class Problem(NamedTuple):
 def pose_problem(estimator: Any, table: Table, classes: np.ndarray, labels: np.ndarray) -> Problem:
     """Settle what the estimator's parameters leave to the data.
 
-    Parameters
-    ----------
-    estimator : SubSVMClassifier
-    table : ndarray or CSR matrix of shape (n_samples, n_features)
-        As `check_table` returns it.
-    classes, labels : ndarray
-        As `check_labels` returns them.
+    Shapes: table (n_samples, n_features).
     """
     weight = check_class_weight(estimator.class_weight, classes, labels)
     if estimator.kernel == "precomputed":

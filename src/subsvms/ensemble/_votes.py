@@ -159,14 +159,7 @@ class Voters(NamedTuple):
 def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kernel) -> Voters:
     """Reduce a solution to what voting needs.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        The training table.
-    solution : Solution
-    sizes : ndarray of shape (n_classes,)
-        Rows of each class.
-    kernel : Kernel
+    Shapes: X (n_samples, n_features); sizes (n_classes,).
     """
     weights = solution.as_matrix(X.shape[0])
     every = np.arange(weights.shape[0])
@@ -250,21 +243,7 @@ def count_votes(
 ) -> Votes:
     """Let every SVM vote on every row of X.
 
-    Parameters
-    ----------
-    voters : Voters
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Finite numbers; kernel values with the training rows if the kernel is precomputed.
-    n_jobs : int, default=1
-        Threads. Their number does not change a bit of the result.
-    lanes : int, optional
-        Rows in a block. It does not change a bit of the result; the default bounds the memory.
-    device : {"cpu", "cuda", "auto"}
-        Where to vote. It does not change a bit of the result.
-    on_progress : callable, optional
-        Called as on_progress(n_rows_done, n_rows) from time to time.
-    start : Votes, optional
-        Votes of earlier SVMs on these rows: the result has the same bits as if all voted in one call.
+    Shapes: X (n_rows, n_features).
     """
     return _fill_votes(voters, X, None, 0, n_jobs, lanes, device, on_progress, start)[0]
 
@@ -282,21 +261,7 @@ def count_training_votes(
 ) -> tuple[Votes, Votes]:
     """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well.
 
-    Parameters
-    ----------
-    voters : Voters
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        The training table.
-    subsets : ndarray of int of shape (n_subsets, size)
-        The rows that each SVM saw.
-    asked : ndarray of int, optional
-        Rows to vote on; all by default.
-    n_jobs, lanes, device, on_progress
-        As in `count_votes`.
-
-    Returns
-    -------
-    votes, oob_votes : Votes
+    Shapes: X (n_samples, n_features); subsets (n_subsets, size).
     """
     bags = find_bags(subsets, X.shape[0], asked)
     if asked is not None:

@@ -192,13 +192,6 @@ def largest_rho(max_error_rate: float, shares: np.ndarray) -> float:
     """Return the largest rho that this share of wrong labels can mean; 1 if it could be a whole class.
 
     All wrong labels may have been added to the class that is smallest among the given labels.
-
-    Examples
-    --------
-    >>> largest_rho(0.25, np.array([0.5, 0.5])), largest_rho(0.1, np.array([0.15, 0.85]))
-    (1.0, 1.0)
-    >>> round(largest_rho(0.1, np.array([0.3, 0.7])), 3)
-    0.5
     """
     left = shares.min() - max_error_rate
     return float(min(max_error_rate / left, 1.0)) if left > 0 else 1.0
@@ -223,36 +216,12 @@ def lemma_7_applies(measured: Regularity, rho: float) -> bool:
 
 
 def unseen_share(size: int, counts: np.ndarray, chances: np.ndarray) -> float:
-    """Return the share of the SVMs that have not seen a row, for the row that is most likely to be drawn.
-
-    Examples
-    --------
-    >>> round(unseen_share(40, np.array([212, 357]), np.array([0.5, 0.5])), 2)
-    0.91
-    """
+    """Return the share of the SVMs that have not seen a row, for the row that is most likely to be drawn."""
     return float(np.min((1.0 - chances / counts) ** size))
 
 
 def choose_size(sizes: np.ndarray, limits: np.ndarray, least: int, usual: int) -> int:
-    """Return the smallest size whose SVMs are nearly as good as those of the best size.
-
-    Parameters
-    ----------
-    sizes : ndarray of int of shape (n_sizes,)
-        Ascending; they include the usual size.
-    limits : ndarray of shape (n_sizes,)
-        phi of each size.
-    least : int
-        Smallest size allowed; if all are smaller, the largest is returned.
-    usual : int
-        What to return if phi is 1/2 or more for every allowed size.
-
-    Examples
-    --------
-    >>> sizes, limits = np.array([9, 20, 46]), np.array([0.45, 0.3, 0.29])
-    >>> choose_size(sizes, limits, least=2, usual=46), choose_size(sizes, limits, least=30, usual=46)
-    (20, 46)
-    """
+    """Return the smallest size whose SVMs are nearly as good as those of the best size."""
     allowed = sizes >= min(least, sizes[-1])
     distance = np.where(allowed, 0.5 - limits, -np.inf)
     if distance.max() <= 0:
@@ -322,13 +291,7 @@ def unanimous_withstands(model: SubSVMClassifier, counts: np.ndarray) -> int:
 
 
 def round_up(share: float) -> str:
-    """Format a share with three digits, rounded up.
-
-    Examples
-    --------
-    >>> round_up(0.12341), round_down(0.99999)
-    ('0.124', '0.999')
-    """
+    """Format a share with three digits, rounded up."""
     return f"{np.ceil(share * 1000 - 1e-9) / 1000:.3f}"
 
 

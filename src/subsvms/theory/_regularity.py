@@ -226,13 +226,7 @@ def estimate_regularity(
 
 
 def default_sizes(n_samples: int, n_classes: int = 2) -> np.ndarray:
-    """Return sizes from a few rows up to about twice the default size of a subset.
-
-    Examples
-    --------
-    >>> default_sizes(569)
-    array([ 4,  6,  9, 14, 20, 30, 46, 68])
-    """
+    """Return sizes from a few rows up to about twice the default size of a subset."""
     last = min(LARGEST * subset_size("log_squared", n_samples, n_classes), n_samples)
     n_steps = int(np.log(max(last / SMALLEST, 1.0)) / np.log(GROWTH))
     sizes = np.round(SMALLEST * GROWTH ** np.arange(n_steps + 1)).astype(int)
@@ -263,10 +257,7 @@ def count_errors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the share of each class that each SVM gets wrong, among all rows and among unseen ones.
 
-    Returns
-    -------
-    errors, unseen : ndarray of shape (n_trials, n_classes)
-        Where an SVM has seen a whole class, its error on all rows takes the place of the unseen one.
+    Shapes: returns errors (n_trials, n_classes).
     """
     n_classes, n_trials = len(problem.classes), model.n_estimators
     subsets = draw_subsets(problem.labels, n_trials, size, model.sampling_bias, seed=seed)
@@ -294,11 +285,6 @@ def quantile_ranks(n: int, level: float, confidence: float) -> tuple[int, int]:
 
     K of n values lie below the quantile, and K is binomial; so the k-th smallest is above it with
     probability P[K < k], and below it with P[K >= k].
-
-    Examples
-    --------
-    >>> quantile_ranks(100, 0.9, 0.9)
-    (84, 95)
     """
     tail = (1.0 - confidence) / 2.0
     low = int(binom.ppf(tail, n, level)) - 1

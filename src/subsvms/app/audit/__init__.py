@@ -23,21 +23,7 @@ def serve(
     estimate: bool = False,
     **options: Any,
 ) -> None:
-    """Serve the audit page of a run's folder until Ctrl-C.
-
-    Parameters
-    ----------
-    folder : path-like
-        Made by `subsvms correct`.
-    port : int
-        The first to try; ports in use are skipped.
-    ready : callable
-        Called as ready(address, desk) when the server answers.
-    estimate : bool
-        Whether to ask about plain random rows, to estimate how many labels are wrong.
-    **options
-        Of `AuditDesk`, or of `EstimateDesk`.
-    """
+    """Serve the audit page of a run's folder until Ctrl-C."""
     from subsvms.app.audit.server import make_app
     from subsvms.app.review.local import serve_locally
 

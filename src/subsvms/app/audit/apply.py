@@ -18,15 +18,7 @@ from subsvms.exceptions import TableError
 def apply_labels(
     folder: str | Path, *, undecided: str = "keep", output: Path | None = None, force: bool = False
 ) -> Applied:
-    """Write the table with the labels that people decided or answered, and those that an audit changes.
-
-    Parameters
-    ----------
-    folder : path-like
-        Of a run.
-    undecided, output, force
-        As in `subsvms.app.review.apply.apply_decisions`.
-    """
+    """Write the table with the labels that people decided or answered, and those that an audit changes."""
     opened: list[tuple[OpenedRun, Result | None]] = []
 
     def find(run: OpenedRun) -> Audited | None:
@@ -45,17 +37,7 @@ def apply_labels(
 
 
 def describe_final(run: OpenedRun, done: Applied, claims: Sequence[str], undecided: str) -> dict[str, Any]:
-    """Return what the report says about the final table: plain values.
-
-    Parameters
-    ----------
-    run : OpenedRun
-    done : Applied
-    claims : sequence of str
-        Of the audit, which the report has beside it.
-    undecided : str
-        As in `apply_labels`.
-    """
+    """Return what the report says about the final table: plain values."""
     inside = done.path.resolve().parent == run.folder.resolve()
     folder = str(run.folder)
     options = [] if undecided == "keep" else ["--undecided", undecided]

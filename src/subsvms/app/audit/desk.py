@@ -40,10 +40,7 @@ class NotAsked(TableError):
 class QuestionDesk(OpenedRun, ABC):
     """A run's folder, and questions about its rows; `AuditDesk` and `EstimateDesk` say which.
 
-    Parameters
-    ----------
-    folder : path-like
-        Made by `subsvms correct`.
+    folder: made by `subsvms correct`.
     """
 
     part = ""  # of audit.json
@@ -115,19 +112,7 @@ class QuestionDesk(OpenedRun, ABC):
     # Questions and answers
 
     def question(self, who: str) -> dict[str, Any] | None:
-        """Return what to ask a person now.
-
-        Parameters
-        ----------
-        who : str
-            Name of the person.
-
-        Returns
-        -------
-        dict or None
-            "id", which the answer must name; "row"; "columns" and "values" of the row, as text; "classes" to
-            choose from. None if all is answered, or if what is left is with others (`progress`).
-        """
+        """Return what to ask a person now."""
         who = check_name(who)
         with self.lock:
             self._refresh(self.file.read())
@@ -152,17 +137,7 @@ class QuestionDesk(OpenedRun, ABC):
         }  # fmt: skip
 
     def progress(self) -> dict[str, Any]:
-        """Return where it stands, with what others answered.
-
-        Returns
-        -------
-        dict
-            "stage"; a "sentence" about it, and words on the "total"; what was "asked" in it "of" how many,
-            and the "share" of the evidence that is there if "is_proof", else of the answers: in an audit with
-            repeats nobody may learn from it which answer overturned a label; rows with "answers", of
-            "n_answers";
-            whether it is "finished"; and the "claim", None as long as nothing may be said.
-        """
+        """Return where it stands, with what others answered."""
         with self.lock:
             self._refresh(self.file.read())
             return self._describe_progress()
@@ -196,25 +171,7 @@ class QuestionDesk(OpenedRun, ABC):
         return next(answer.who for answer in self.log if answer.row == row + 1)
 
     def answer(self, who: str, row: int, label: Any, id: int) -> dict[str, Any]:
-        """Store an answer, and return what may be told about it; it is on disk by then, and stands.
-
-        Parameters
-        ----------
-        who : str
-        row : int
-            Counted from 1.
-        label : str or None
-            One of the question's classes; None for "cannot tell".
-        id : int
-            Of the question.
-
-        Returns
-        -------
-        dict
-            "label" as it was understood, "given" and "suggested" label, whether the answer is "overturned",
-            that is, another label than the given one, and "progress". In an audit with repeats nothing of
-            this is told, and all three are None: who knows them would not answer a repeat blind.
-        """
+        """Store an answer, and return what may be told about it; it is on disk by then, and stands."""
         return self.enter([(who, row, label, id)])[0]
 
     def enter(self, answers: list[tuple[str, int, Any, int]]) -> list[dict[str, Any]]:
@@ -308,21 +265,13 @@ def check_enough(ranking: Ranking, n_answers: int, flag: str) -> None:
 class AuditDesk(QuestionDesk):
     """The audit of a run's folder: it is begun, or goes on.
 
-    Parameters
-    ----------
-    folder : path-like
-        Made by `subsvms correct`.
-    n_answers : int, optional
-        How many answers will be given, 50 by default.
-    seed : int, optional
-        0 by default.
-    repeat : bool, optional
-        Whether each answer that overturns a label is asked again; by default it is.
-    confidence : float, optional
-        .95 by default.
-    create : bool
-        Whether to begin an audit if there is none. An audit that was begun has its own values of the above:
-        others are refused.
+    folder: made by `subsvms correct`.
+    n_answers: how many answers will be given, 50 by default.
+    seed: 0 by default.
+    repeat: whether each answer that overturns a label is asked again; by default it is.
+    confidence: .95 by default.
+    create: whether to begin an audit if there is none. An audit that was begun has its own values of the
+    above: others are refused.
     """
 
     part, command = "audit", "subsvms audit"

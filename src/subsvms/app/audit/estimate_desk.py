@@ -14,12 +14,8 @@ from subsvms.audit import draw_rows
 class EstimateDesk(QuestionDesk):
     """Random rows of a run's folder, to estimate how many labels are wrong; begun, or goes on.
 
-    Parameters
-    ----------
-    folder : path-like
-        Made by `subsvms correct`.
-    n_answers, seed, confidence, create
-        As in `AuditDesk`.
+    folder: made by `subsvms correct`.
+    n_answers, seed, confidence, create: as in `AuditDesk`.
     """
 
     part, command = "estimate", "subsvms audit --estimate"

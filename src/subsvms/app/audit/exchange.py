@@ -35,21 +35,12 @@ CLASSES_SHOWN = 10  # in a sentence
 
 @dataclass(frozen=True)
 class Questions:
-    """A file of questions.
-
-    Attributes
-    ----------
-    path : Path
-    n_questions : int
-    classes : tuple of str
-    command : str
-        That enters the answers.
-    """
+    """A file of questions."""
 
     path: Path
     n_questions: int
     classes: tuple[str, ...]
-    command: str
+    command: str  # that enters the answers
 
     def __str__(self) -> str:
         shown = ", ".join(map(show, self.classes[:CLASSES_SHOWN]))
@@ -62,20 +53,12 @@ class Questions:
 
 @dataclass(frozen=True)
 class Entered:
-    """Answers that were entered from a file.
+    """Answers that were entered from a file."""
 
-    Attributes
-    ----------
-    n_answers, n_known, n_empty : int
-        New answers; answers that had been entered before; lines without one.
-    progress : dict
-        Of the desk.
-    """
-
-    n_answers: int
+    n_answers: int  # new answers; answers that had been entered before; lines without one
     n_known: int
     n_empty: int
-    progress: dict[str, Any]
+    progress: dict[str, Any]  # of the desk
 
     def __str__(self) -> str:
         known = f", {self.n_known:,} had been entered before" if self.n_known else ""
@@ -84,16 +67,7 @@ class Entered:
 
 
 def write_questions(desk: QuestionDesk, path: Path, *, force: bool = False) -> Questions:
-    """Write the questions that can be answered now, in the order of the audit.
-
-    Parameters
-    ----------
-    desk : QuestionDesk
-    path : Path
-        It ends in .csv, .jsonl or, for Label Studio, .json.
-    force : bool
-        Whether to replace an existing file.
-    """
+    """Write the questions that can be answered now, in the order of the audit."""
     forms: dict[str, Callable[[list], bytes]] = {".csv": as_csv, ".jsonl": as_jsonl, ".json": as_tasks}
     form = forms.get(path.suffix.lower())
     if form is None:
@@ -150,16 +124,7 @@ def read_answer_task(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def import_answers(desk: QuestionDesk, path: Path, *, who: str | None = None) -> Entered:
-    """Enter the answers in a file, all of them, or none if one of them cannot be right.
-
-    Parameters
-    ----------
-    desk : QuestionDesk
-    path : Path
-        What `write_questions` wrote, filled in; or what Label Studio exports.
-    who : str, optional
-        Who answered, where the file does not say.
-    """
+    """Enter the answers in a file, all of them, or none if one of them cannot be right."""
     unnamed = check_name(who if who is not None else UNNAMED)
     lines = read_entries(path, "answers", read_answer_task)
     for name in (ROW, QUESTION, ANSWER):
@@ -223,14 +188,7 @@ def spell_answers(desk: QuestionDesk) -> dict[str, str | None]:
 
 
 def read_answer(said: Any, spelled: dict[str, str | None]) -> Any:
-    """Return the class name that an answer means, None for "cannot tell", ... for nothing that is known.
-
-    Examples
-    --------
-    >>> spelled = {"?": None, "cannot tell": None, "yes": "yes"}
-    >>> [read_answer(said, spelled) for said in ("yes", " yes ", "Cannot tell", "maybe")]
-    ['yes', 'yes', None, Ellipsis]
-    """
+    """Return the class name that an answer means, None for "cannot tell", ... for nothing that is known."""
     text = str(said)
     for way in (text, text.strip(), text.strip().casefold()):
         if way in spelled:

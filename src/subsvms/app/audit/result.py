@@ -21,20 +21,11 @@ from subsvms.exceptions import InputError, TableError
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What people answered about a run's folder, and what follows.
-
-    Attributes
-    ----------
-    book : Book
-    turns : Turns or None
-        The audit.
-    sample : Sample or None
-        The rows of the estimate.
-    """
+    """What people answered about a run's folder, and what follows."""
 
     book: Book
-    turns: Turns | None
-    sample: Sample | None
+    turns: Turns | None  # the audit
+    sample: Sample | None  # the rows of the estimate
 
     @property
     def answered(self) -> dict[int, Any]:
@@ -125,17 +116,7 @@ def read_decisions(run: OpenedRun) -> dict[int, Any]:
 
 
 def write_section(run: OpenedRun, result: Result | None, final: Mapping[str, Any] | None = None) -> None:
-    """Write what was found into the report of the run; without these sections it is as the run wrote it.
-
-    Parameters
-    ----------
-    run : OpenedRun
-    result : Result or None
-        Of an audit or an estimate; None to leave what the report says about one.
-    final : mapping, optional
-        About the table that `subsvms apply` wrote, as `place_final` takes it; by default what the report says
-        about one is left.
-    """
+    """Write what was found into the report of the run; without these sections it is as the run wrote it."""
     path = run.folder / REPORT
     with explaining(path):
         page = path.read_bytes().decode(errors="replace") if path.is_file() else ""

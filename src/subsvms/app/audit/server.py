@@ -28,16 +28,7 @@ TEMPLATES = Environment(loader=LOADER, autoescape=True)
 
 
 def make_app(desk: QuestionDesk, token: str, hosts: set[str]) -> ASGIApp:
-    """Return the application that serves a desk.
-
-    Parameters
-    ----------
-    desk : QuestionDesk
-    token : str
-        First part of the path of every request that is answered.
-    hosts : set of str
-        Host names and ports under which it answers, such as "127.0.0.1:8765".
-    """
+    """Return the application that serves a desk."""
     pages = Pages(desk, token)
     routes = [
         Route("/", pages.show_page),

@@ -32,57 +32,29 @@ PATIENCE = 30.0  # seconds to wait for others that write
 
 @dataclass(frozen=True)
 class Answer:
-    """What one person said about one row.
+    """What one person said about one row."""
 
-    Attributes
-    ----------
-    row : int
-        Counted from 1.
-    label : label or None
-        None for "cannot tell".
-    who, at : str
-        The person, and when: ISO 8601, UTC.
-    """
-
-    row: int
-    label: str | int | float | bool | None
-    who: str
+    row: int  # counted from 1
+    label: str | int | float | bool | None  # None for "cannot tell"
+    who: str  # the person, and when: ISO 8601, UTC
     at: str
 
 
 @dataclass(frozen=True)
 class StoredAudit:
-    """An audit as it is stored.
+    """An audit as it is stored."""
 
-    Attributes
-    ----------
-    state : dict
-        Of `Audit`.
-    left_out : list of int
-        Rows, from 1, that people had decided when the audit began; nobody is asked about them.
-    answers : list of Answer
-        In the order in which they came.
-    """
-
-    state: dict[str, Any]
+    state: dict[str, Any]  # of `Audit`
+    # rows, from 1, that people had decided when the audit began; nobody is asked about them
     left_out: list[int]
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)  # in the order in which they came
 
 
 @dataclass(frozen=True)
 class StoredEstimate:
-    """Rows drawn at random to estimate how many labels are wrong, and the answers.
+    """Rows drawn at random to estimate how many labels are wrong, and the answers."""
 
-    Attributes
-    ----------
-    rows : list of int
-        Counted from 1.
-    random_state : int
-    confidence : float
-    answers : list of Answer
-    """
-
-    rows: list[int]
+    rows: list[int]  # counted from 1
     random_state: int
     confidence: float
     answers: list[Answer] = field(default_factory=list)
@@ -90,38 +62,15 @@ class StoredEstimate:
 
 @dataclass(frozen=True)
 class Book:
-    """What audit.json holds.
+    """What audit.json holds."""
 
-    Attributes
-    ----------
-    run : str
-        SHA-256 of the run's record.
-    audit : StoredAudit or None
-    estimate : StoredEstimate or None
-    """
-
-    run: str
+    run: str  # SHA-256 of the run's record
     audit: StoredAudit | None = None
     estimate: StoredEstimate | None = None
 
 
 class AuditFile:
-    """The audit.json of a run's folder.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     _ = (Path(name) / "run.json").write_text("{}")
-    ...     file = AuditFile(Path(name))
-    ...     book = file.change(lambda book: replace(book, estimate=StoredEstimate([7, 3], 0, 0.95)))
-    ...     file.read().estimate.rows
-    [7, 3]
-    """
+    """The audit.json of a run's folder."""
 
     def __init__(self, folder: Path):
         self.path, self.run = folder / AUDIT, folder / RECORD
@@ -143,13 +92,7 @@ class AuditFile:
         return book
 
     def change(self, edit: Callable[[Book], Book]) -> Book:
-        """Replace what the file holds by what `edit` makes of it; when this returns, it is on disk.
-
-        Parameters
-        ----------
-        edit : callable
-            Nothing is written if it raises an error, or returns its argument.
-        """
+        """Replace what the file holds by what `edit` makes of it; when this returns, it is on disk."""
         lock = FileLock(self.path.with_name(self.path.name + ".lock"))
         with explaining(self.path):
             self.run.stat()  # the lock would create a folder that was moved away, and be in its way back
@@ -206,15 +149,7 @@ def compute_digest(body: dict[str, Any]) -> str:
 
 
 def parse_book(data: bytes, name: str) -> Book:
-    """Return what the bytes of audit.json hold; raise an error if they are not those that we wrote.
-
-    Examples
-    --------
-    >>> parse_book(b"{}", "audit.json")
-    Traceback (most recent call last):
-    subsvms.exceptions.TableError: 'audit.json' is damaged, or somebody changed it (no format): restore it
-    from a copy, because a second audit of a table would void the claim.
-    """
+    """Return what the bytes of audit.json hold; raise an error if they are not those that we wrote."""
     try:
         body = json.loads(data)
         if not isinstance(body, dict) or "subsvms_audit" not in body:

@@ -25,30 +25,9 @@ AHEAD = 5  # rows of a set that several people answer at once: it may pass any t
 class Turns:
     """An audit, and the answers that wait for their turn.
 
-    Parameters
-    ----------
-    audit : Audit
-        Without answers.
-
-    Attributes
-    ----------
-    audit : Audit
-        With all answers whose turn has come.
-    needless : dict of int to label
-        Answers that came early, about rows of a set that passed before their turn. They are no part of the
-        claim.
-
-    Examples
-    --------
-    >>> ranking = Ranking.make(["ham", "spam"] * 50, ["spam", "ham"] * 50, range(100))
-    >>> turns = Turns(Audit(ranking, 20))
-    >>> first, second = turns.list_open()[:2]
-    >>> turns.add(second, "ham")
-    >>> len(turns.audit.state["answers"])
-    0
-    >>> turns.add(first, "ham")
-    >>> len(turns.audit.state["answers"])
-    2
+    audit: with all answers whose turn has come.
+    needless: answers that came early, about rows of a set that passed before their turn. They are no part of
+    the claim.
     """
 
     def __init__(self, audit: Audit):
@@ -75,11 +54,6 @@ class Turns:
         """Return the rows that may be answered now, the one that the audit waits for first.
 
         Repeats come when they are due, or when nothing else is left to ask in this stage.
-
-        Parameters
-        ----------
-        sparing : bool
-            Whether to leave out rows far ahead that will not be needed if a set passes early.
         """
         if self.audit.next_row is None:
             return []
@@ -200,21 +174,7 @@ class Turns:
 
 
 class Sample:
-    """Rows drawn at random, and the answers about them so far.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    rows : iterable of int
-    confidence : float
-
-    Examples
-    --------
-    >>> sample = Sample(Ranking.make(["ham", "spam"] * 50, ["spam", "ham"] * 50, range(100)), [7, 3], 0.95)
-    >>> sample.add(3, "ham")
-    >>> sample.list_open(), sample.finished
-    ([7], False)
-    """
+    """Rows drawn at random, and the answers about them so far."""
 
     def __init__(self, ranking: Ranking, rows: Iterable[int], confidence: float):
         self.ranking, self.rows, self.confidence = ranking, list(rows), confidence

@@ -18,27 +18,13 @@ from subsvms.exceptions import TableError
 
 @dataclass(frozen=True, eq=False)
 class Corruption:
-    """A file whose labels an adversary has changed.
+    """A file whose labels an adversary has changed."""
 
-    Attributes
-    ----------
-    table : LabelledTable
-        As it was read.
-    path : Path
-        Of the changed table.
-    flipped : ndarray of bool of shape (n_rows,)
-        Rows whose label was changed.
-    labels : ndarray of object of shape (n_rows,)
-        After the attack.
-    notes : tuple of str
-        On the labels, and on the features if the attack used them.
-    """
-
-    table: LabelledTable
-    path: Path
-    flipped: np.ndarray
-    labels: np.ndarray
-    notes: tuple[str, ...]
+    table: LabelledTable  # as it was read
+    path: Path  # of the changed table
+    flipped: np.ndarray  # (n_rows,): rows whose label was changed
+    labels: np.ndarray  # (n_rows,): after the attack
+    notes: tuple[str, ...]  # on the labels, and on the features if the attack used them
 
     @property
     def moves(self) -> dict[tuple[str, str], int]:
@@ -68,35 +54,7 @@ def corrupt_file(
     region_class: str | None = None,
     **options: Any,
 ) -> Corruption:
-    """Write a copy of a file in which some labels are wrong. The file itself is not changed.
-
-    Parameters
-    ----------
-    where : str
-        A file, or "-" for standard input.
-    label : str
-        Name of the label column.
-    name : str
-        An attack of `subsvms.adversaries.ATTACKS`.
-    output : path, optional
-        By default next to the file, with ".corrupted" before the suffix.
-    clean_column : str, optional
-        Name of a column for the labels as they were.
-    exclude, only : sequence of str
-        Columns that the attack must not use, or the only ones it may use, if it looks at the features.
-    force : bool
-        Whether to replace an existing file.
-    reading : dict, optional
-        Options of `subsvms.app.tables.table.read_table`.
-    region_class : str, optional
-        For the attack "region": the class to attack, as written in the file.
-    **options
-        The other options of the attack.
-
-    Returns
-    -------
-    Corruption
-    """
+    """Write a copy of a file in which some labels are wrong. The file itself is not changed."""
     if name not in ATTACKS:
         raise TableError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
     if region_class is not None and name != "region":
@@ -138,13 +96,7 @@ def find_class(table: LabelledTable, name: str) -> Any:
 
 
 def parse_matrix(text: str) -> list[list[float]]:
-    """Return the numbers of a matrix that is written on one line.
-
-    Examples
-    --------
-    >>> parse_matrix("0.9 0.1; 0.2 0.8")
-    [[0.9, 0.1], [0.2, 0.8]]
-    """
+    """Return the numbers of a matrix that is written on one line."""
     try:
         return [[float(word) for word in line.replace(",", " ").split()] for line in text.split(";")]
     except ValueError:

@@ -23,50 +23,22 @@ COMPILING = 5.0  # seconds; only a run that compiles takes that long
 
 @dataclass(frozen=True)
 class Demo:
-    """What happened in a demonstration.
-
-    Attributes
-    ----------
-    n_rows, n_svms, subset_size : int
-    names : pair of str
-        The classes.
-    clean, given, proposed : ndarray of int of shape (n_rows,)
-        Labels as they were, after the attack, and after the correction.
-    estimate : str
-        Share of wrong labels, estimated from the given ones, and its interval.
-    example : str
-        One corrected row in words; empty if none was corrected.
-    seconds : float
-    """
+    """What happened in a demonstration."""
 
     n_rows: int
     n_svms: int
     subset_size: int
-    names: tuple[str, str]
-    clean: np.ndarray
+    names: tuple[str, str]  # the classes
+    clean: np.ndarray  # (n_rows,): labels as they were, after the attack, and after the correction
     given: np.ndarray
     proposed: np.ndarray
-    estimate: str
-    example: str
+    estimate: str  # share of wrong labels, estimated from the given ones, and its interval
+    example: str  # one corrected row in words; empty if none was corrected
     seconds: float
 
 
 def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
-    """Attack scikit-learn's breast cancer data and correct it.
-
-    Parameters
-    ----------
-    wrong : float, default=0.2
-        Share of the labels to flip, half of them in each direction; below 0.37, the share of the smaller
-        class.
-    seed : int, default=0
-
-    Examples
-    --------
-    >>> demo = run_demo(wrong=0.2, seed=0)
-    >>> int(np.sum(demo.given == demo.clean)), bool(np.mean(demo.proposed == demo.clean) > 0.9)
-    (456, True)
-    """
+    """Attack scikit-learn's breast cancer data and correct it."""
     data = load_breast_cancer()
     X, clean = minmax_scale(data.data), data.target
     smaller = np.bincount(clean).min() / len(clean)
@@ -96,14 +68,7 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
 
 
 def describe_row(correction: Correction, data: Any) -> str:
-    """Return the most suspicious row that was corrected, in words; nothing without one.
-
-    Parameters
-    ----------
-    correction : Correction
-    data : Bunch
-        As scikit-learn's loaders return it.
-    """
+    """Return the most suspicious row that was corrected, in words; nothing without one."""
     changed = np.flatnonzero(correction.changed)
     if len(changed) == 0:
         return ""

@@ -199,13 +199,7 @@ def read_options(
 
 
 def make_printable(text: str) -> str:
-    r"""Return a text without characters that control a terminal; they are shown as escapes.
-
-    Examples
-    --------
-    >>> print(make_printable("a\x1b[2Jb"))
-    a\x1b[2Jb
-    """
+    """Return a text without characters that control a terminal; they are shown as escapes."""
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -25,13 +25,7 @@ PAUSE = 5.0  # seconds between plain lines
 
 @contextmanager
 def showing_progress(console: Console) -> Iterator[None]:
-    """Show the progress of the work in this context.
-
-    Parameters
-    ----------
-    console : Console
-        Of standard error.
-    """
+    """Show the progress of the work in this context."""
     if not console.is_terminal:
         with listening(PlainLines(console)):
             yield

@@ -62,22 +62,12 @@ class Categories:
 
 @dataclass(frozen=True, eq=False)
 class Letters:
-    """The directions in which the letter n-grams of texts differ most: tf-idf times a few components.
-
-    Attributes
-    ----------
-    ngrams : tuple of str
-    idf : ndarray of shape (n_ngrams,), float64
-    components : ndarray of shape (n_features, n_ngrams), float32
-        Rows of the identity if there are few n-grams.
-    divisor : float
-        The scale of all features.
-    """
+    """The directions in which the letter n-grams of texts differ most: tf-idf times a few components."""
 
     ngrams: tuple[str, ...]
-    idf: np.ndarray
-    components: np.ndarray
-    divisor: float
+    idf: np.ndarray  # (n_ngrams,)
+    components: np.ndarray  # (n_features, n_ngrams): rows of the identity if there are few n-grams
+    divisor: float  # the scale of all features
 
     limited: ClassVar[bool] = True
 
@@ -160,21 +150,7 @@ CODERS: dict[str, type[Coder]] = {"categories": Categories, "letters": Letters, 
 
 
 def learn_coders(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
-    """Return how to encode columns of text or dates.
-
-    Parameters
-    ----------
-    columns : dict of str to ndarray of shape (n_rows,)
-        Text as objects, None where it is missing; dates as datetime64.
-
-    Examples
-    --------
-    >>> coder = learn_coders({"colour": np.array(["red", "green", None, "red"], dtype=object)})["colour"]
-    >>> coder.names
-    ('green', 'red', 'missing')
-    >>> coder.encode(np.array(["red", "blue"], dtype=object)).tolist()
-    [[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    """
+    """Return how to encode columns of text or dates."""
     varied = {name for name, values in columns.items() if _holds_varied_text(values)}
     others = _learn_others({name: values for name, values in columns.items() if name not in varied})
     return {

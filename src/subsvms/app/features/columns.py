@@ -30,43 +30,16 @@ IDENTIFIER_NAME = re.compile(r"(?:^|[^A-Za-z])(?:[iI][dD]|uuid|UUID|key|index|In
 
 @dataclass(frozen=True)
 class Meaning:
-    """How to read the values of a column.
+    """How to read the values of a column."""
 
-    Attributes
-    ----------
-    kind : {"number", "date", "text"}
-    pattern : str
-        One of `PATTERNS`: what text must match to be a number.
-    comma : str
-        What replaces a comma in such text: "." or nothing.
-    format : str or None
-        Of dates written as text.
-    """
-
-    kind: str
-    pattern: str = ""
-    comma: str = ""
-    format: str | None = None
+    kind: str  # {"number", "date", "text"}
+    pattern: str = ""  # one of `PATTERNS`: what text must match to be a number
+    comma: str = ""  # what replaces a comma in such text: "." or nothing
+    format: str | None = None  # of dates written as text
 
 
 def find_meaning(column: Any, decimal_comma: bool = False) -> Meaning | None:
-    """Return how to read a column, or None if it holds no numbers, dates or text.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-    decimal_comma : bool
-        As in `LabelledTable`: whether 1,234 is more likely a fraction than a thousand.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> for cells in (["1", "2.5", "NA"], ["007", "012"], ["2024-01-31", "2024-02-01"]):
-    ...     print(find_meaning(pa.chunked_array([cells])).kind)
-    number
-    text
-    date
-    """
+    """Return how to read a column, or None if it holds no numbers, dates or text."""
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
@@ -128,12 +101,6 @@ def read_column(column: Any, meaning: Meaning) -> np.ndarray:
     """Return the values of a column: floats with NaN, dates with NaT, or an object array with None.
 
     Values that do not fit the meaning are missing.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> read_column(pa.chunked_array([["1,234", "?", "x"]]), Meaning("number", THOUSANDS))
-    array([1234.,   nan,   nan])
     """
     import pyarrow as pa
 
@@ -199,25 +166,7 @@ def number_values(values: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def why_useless(values: np.ndarray, name: str = "") -> str | None:
-    """Return why a column cannot help with other rows, or None if it may.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-        As `read_column` returns them.
-    name : str
-        Name of the column.
-
-    Returns
-    -------
-    str or None
-        "constant" or "identifier".
-
-    Examples
-    --------
-    >>> why_useless(np.full(30, 7.0)), why_useless(np.arange(30.0)), why_useless(np.arange(30.0) % 7)
-    ('constant', 'identifier', None)
-    """
+    """Return why a column cannot help with other rows, or None if it may."""
     present = values[~find_missing_values(values)]
     _, n_distinct = number_values(present)
     n, n_missing = len(values), len(values) - len(present)

@@ -34,36 +34,7 @@ LEFT_OUT = {
 def describe_columns(
     features: Features, by: Sequence[str] = (), id_column: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return what became of the columns, those with the same use together.
-
-    Parameters
-    ----------
-    features : Features
-    by : sequence of str
-        Columns that group the rows.
-    id_column : str, optional
-        Column that names the rows.
-
-    Returns
-    -------
-    list of dict
-        "use" (None for columns that were left out), "how" or why not, and "columns": pairs of a name and the
-        number of its features, in the order of the table.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from subsvms.app.features.columns import Meaning
-    >>> from subsvms.app.features.encoder import fit_encoder
-    >>> columns = {"size": np.arange(6.0), "colour": np.array(["r", "g", "b"] * 2, dtype=object)}
-    >>> meanings = {"size": Meaning("number"), "colour": Meaning("text")}
-    >>> X, names, sources, encoder = fit_encoder(meanings, columns)
-    >>> for line in describe_columns(Features(X, names, sources, (), encoder, {"id": "identifier"})):
-    ...     print(line["use"], line["columns"])
-    Numbers [['size', 1]]
-    Categories [['colour', 3]]
-    None [['id', 0]]
-    """
+    """Return what became of the columns, those with the same use together."""
     counts = Counter(features.sources)
     used: dict[tuple[str, str], list[list[Any]]] = {}
     asked = dict.fromkeys(by, "by") | ({} if id_column is None else {id_column: "id"})

@@ -37,36 +37,18 @@ SHAPED = ("kept", "center", "scale")  # arrays with an entry for each feature
 
 @dataclass(frozen=True, eq=False)
 class ColumnEncoder:
-    """Turns tables into features, as learned from one of them.
+    """Turns tables into features, as learned from one of them."""
 
-    Attributes
-    ----------
-    recipes : tuple of Recipe
-        One for each column.
-    kept : ndarray of shape (n_features,), int
-        Which of the recipes' values vary.
-    center, scale : ndarray of shape (n_features,), float64
-    factor : float
-        sqrt(d / k).
-    """
-
-    recipes: tuple[Recipe, ...]
-    kept: np.ndarray
-    center: np.ndarray
+    recipes: tuple[Recipe, ...]  # one for each column
+    kept: np.ndarray  # (n_features,): which of the recipes' values vary
+    center: np.ndarray  # (n_features,)
     scale: np.ndarray
-    factor: float
+    factor: float  # sqrt(d / k)
 
     def transform(self, table: LabelledTable) -> np.ndarray:
         """Return the features of a table with the same columns; other columns do not matter.
 
-        Parameters
-        ----------
-        table : LabelledTable
-            Read with or without label. Values that do not fit their column count as missing.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
+        Shapes: returns (n_rows, n_features).
         """
         return self.encode(self.read(table))
 
@@ -145,26 +127,7 @@ def fit_encoder(
 ) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...], ColumnEncoder]:
     """Return the features of columns that vary, and the encoder that made them.
 
-    Parameters
-    ----------
-    meanings : dict of str to Meaning
-    columns : dict of str to ndarray of shape (n_rows,)
-        As `read_column` returns them.
-
-    Returns
-    -------
-    X : ndarray of shape (n_rows, n_features)
-    names, sources : tuple of str
-        The name of each feature, and of the column it was made from.
-    encoder : ColumnEncoder
-
-    Examples
-    --------
-    >>> meanings = {"size": Meaning("number"), "colour": Meaning("text")}
-    >>> columns = {"size": np.arange(6.0), "colour": np.array(["r", "g", "b"] * 2, dtype=object)}
-    >>> X, names, sources, encoder = fit_encoder(meanings, columns)
-    >>> names, sources
-    (('size', 'colour=b', 'colour=g', 'colour=r'), ('size', 'colour', 'colour', 'colour'))
+    Shapes: columns (n_rows,); returns X (n_rows, n_features).
     """
     recipes = learn_recipes(meanings, columns)
     values = _join(recipes, columns)

@@ -39,20 +39,11 @@ NAMED = 5  # columns in a note; the others are counted
 
 @dataclass(frozen=True)
 class Leak:
-    """How the label follows from a column.
-
-    Attributes
-    ----------
-    words : str
-    missed : float
-        The labels that contradict it, as a share of those outside the largest class.
-    is_code : bool
-        Whether it has one value for each class.
-    """
+    """How the label follows from a column."""
 
     words: str
-    missed: float
-    is_code: bool
+    missed: float  # the labels that contradict it, as a share of those outside the largest class
+    is_code: bool  # whether it has one value for each class
 
 
 def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
@@ -61,23 +52,6 @@ def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
     A value that several rows share predicts their most frequent label; where values hardly repeat, sorting
     the rows by value must separate the labels. Either may miss a fiftieth of the labels outside the largest
     class; a column with one value for each class may miss a twentieth.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-        As `read_column` returns them.
-    labels : ndarray of shape (n_rows,), int
-        Class numbers, -1 where the label is missing.
-
-    Examples
-    --------
-    >>> labels = np.arange(40) % 2
-    >>> find_leak(np.where(labels, "t", "f").astype(object), labels).words
-    'each of its values goes with one label, and each label with one value'
-    >>> find_leak(labels + np.arange(40) / 100, labels).words
-    'sorted by its values, the rows are sorted by label'
-    >>> find_leak(np.arange(40.0) // 5, labels) is None
-    True
     """
     known = labels >= 0
     values, labels = values[known], labels[known]
@@ -118,19 +92,7 @@ def measure_missed(X: Any, labels: np.ndarray) -> float:
 
     Rows are judged by what was learned from other rows.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Features of these columns.
-    labels : ndarray of int of shape (n_rows,)
-        Class numbers, -1 where the label is missing.
-
-    Examples
-    --------
-    >>> labels = np.arange(200) % 2
-    >>> noise = np.random.default_rng(0).random((200, 1))
-    >>> measure_missed(labels[:, None] + 0.1 * noise, labels), measure_missed(noise, labels) > 0.5
-    (0.0, True)
+    Shapes: X (n_rows, n_features); labels (n_rows,).
     """
     rows = np.flatnonzero(labels >= 0)
     if len(rows) > MOST_ROWS:
@@ -157,14 +119,7 @@ def _predict_others(X, labels):
 
 
 def is_left_out(leak: Leak, missed: float | None) -> bool:
-    """Return whether a suspected column is left out.
-
-    Parameters
-    ----------
-    leak : Leak
-    missed : float or None
-        What the other columns miss, as `measure_missed` returns it; None if there are none.
-    """
+    """Return whether a suspected column is left out."""
     if leak.is_code and leak.missed <= LEAK:
         return True
     if missed is None:

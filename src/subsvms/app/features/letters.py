@@ -26,18 +26,7 @@ SMALLEST = 10 * np.finfo(CODE).eps  # a smaller spread is rounding
 def learn_letters(texts: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, float]:
     """Return n-grams, their weights, the components and the scale of their values, as skrub learns them.
 
-    Parameters
-    ----------
-    texts : ndarray of shape (n_rows,), object
-        None where they are missing. If there are very many, only every second, third, ... of them counts.
-
-    Returns
-    -------
-    ngrams : tuple of str
-    idf : ndarray of shape (n_ngrams,), float64
-    components : ndarray of shape (n_features, n_ngrams), float32
-        Rows of the identity if there are too few n-grams to combine them.
-    divisor : float
+    Shapes: texts (n_rows,); returns idf (n_ngrams,), components (n_features, n_ngrams).
     """
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
@@ -65,15 +54,7 @@ def project_letters(
 ) -> np.ndarray:
     """Return the components of each text, zero where it is missing or holds none of the n-grams.
 
-    Parameters
-    ----------
-    texts : ndarray of shape (n_rows,), object
-    ngrams, idf, components
-        As `learn_letters` returns them.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features), float32
+    Shapes: texts (n_rows,); returns (n_rows, n_features).
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -92,17 +73,7 @@ def project_letters(
 def count_words(texts: np.ndarray) -> tuple[Any, list[str]]:
     """Return how often each text holds each word, and the words.
 
-    Returns
-    -------
-    counts : csr_array of shape (n_rows, n_words)
-    words : list of str
-        In lower case, sorted.
-
-    Examples
-    --------
-    >>> counts, words = count_words(np.array(["to be or not to be", None, "Not"], dtype=object))
-    >>> words, counts.toarray().tolist()
-    (['be', 'not', 'or', 'to'], [[2, 1, 1, 2], [0, 0, 0, 0], [0, 1, 0, 0]])
+    Shapes: returns counts (n_rows, n_words).
     """
     import pandas as pd
 

@@ -41,29 +41,15 @@ REASONS = {
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """A numeric matrix, and how it was made.
+    """A numeric matrix, and how it was made."""
 
-    Attributes
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features), float64
-    names : tuple of str
-        The name of each feature, such as "colour=red".
-    sources : tuple of str
-        The column of the table that each feature was made from.
-    notes : tuple of str
-        Sentences on what was dropped and what is suspicious.
-    transformer : ColumnEncoder, SparseScaler or ArrayScaler
-        Its `transform` turns new rows into the same features.
-    left_out : dict of str to str
-        Columns that are not used, and why: a key of `REASONS`, "leak" if they give the label away, or "asked"
-        if the user left them out.
-    """
-
-    X: Any
-    names: tuple[str, ...]
-    sources: tuple[str, ...]
-    notes: tuple[str, ...]
-    transformer: Any
+    X: Any  # (n_rows, n_features)
+    names: tuple[str, ...]  # the name of each feature, such as "colour=red"
+    sources: tuple[str, ...]  # the column of the table that each feature was made from
+    notes: tuple[str, ...]  # sentences on what was dropped and what is suspicious
+    transformer: Any  # its `transform` turns new rows into the same features
+    # columns that are not used, and why: a key of `REASONS`, "leak" if they give the label away, or "asked"
+    # if the user left them out
     left_out: dict[str, str] = field(default_factory=dict)
 
 
@@ -75,40 +61,9 @@ def make_features(
     keep: Sequence[str] = (),
     features: Any = None,
 ) -> Features:
-    r"""Turn the columns of a table, except the label, into numeric features.
+    """Turn the columns of a table, except the label, into numeric features.
 
-    Parameters
-    ----------
-    table : LabelledTable
-    exclude : sequence of str
-        Columns to leave out.
-    only : sequence of str
-        The only columns to use. A column named here is used even if it looks like an identifier, or seems to
-        give the label away.
-    keep : sequence of str
-        The same, but other columns are used, too.
-    features : path-like or array of shape (n_rows, n_features), optional
-        A row of numbers for each row of the table, such as embeddings of texts or images, or the .npy or
-        .npz file that holds them. They replace all columns.
-
-    Returns
-    -------
-    Features
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from subsvms.app.tables.table import read_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "t.csv"
-    ...     rows = [f"{i},{i % 7},{['red', 'blue', ''][i % 3]},{'ab'[i % 2]}" for i in range(40)]
-    ...     _ = path.write_text("\n".join(["id,size,colour,y", *rows]))
-    ...     made = make_features(read_table(path, "y"))
-    >>> made.X.shape, made.names
-    ((40, 4), ('size', 'colour=blue', 'colour=red', 'colour=missing'))
-    >>> made.notes
-    ("Not used: the column 'id' never repeats a value, as identifiers do (to use one: --keep).",)
+    Shapes: features (n_rows, n_features).
     """
     exclude, only, keep = (
         _as_names(names, option) for names, option in ((exclude, "exclude"), (only, "only"), (keep, "keep"))

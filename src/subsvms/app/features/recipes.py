@@ -27,27 +27,14 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one column becomes parts of the matrix.
+    """How one column becomes parts of the matrix."""
 
-    Attributes
-    ----------
-    name : str
-        Of the column.
-    meaning : Meaning
-    center, scale : float
-        Of numbers, and of the time of dates.
-    marks_missing : bool
-        Whether "missing" is a separate feature.
-    coder : Coder or None
-        Of text and dates.
-    """
-
-    name: str
+    name: str  # of the column
     meaning: Meaning
-    center: float = 0.0
+    center: float = 0.0  # of numbers, and of the time of dates
     scale: float = 1.0
-    marks_missing: bool = False
-    coder: Coder | None = None
+    marks_missing: bool = False  # whether "missing" is a separate feature
+    coder: Coder | None = None  # of text and dates
 
     @property
     def parts(self) -> list[Part]:
@@ -72,14 +59,7 @@ class Recipe:
         return [*(number.astype(CODE)[:, None] for number in numbers), *coded]
 
     def read(self, column: Any, *, decimal_comma: bool = False) -> np.ndarray:
-        """Return the values of this column in another table, which may have another format.
-
-        Parameters
-        ----------
-        column : pyarrow.ChunkedArray
-        decimal_comma : bool
-            As in `LabelledTable`.
-        """
+        """Return the values of this column in another table, which may have another format."""
         import pyarrow as pa
 
         meaning = self.meaning
@@ -148,20 +128,7 @@ def _check_meaning(meaning):
 
 
 def learn_recipes(meanings: dict[str, Meaning], columns: dict[str, np.ndarray]) -> tuple[Recipe, ...]:
-    """Return how columns become numbers.
-
-    Parameters
-    ----------
-    meanings : dict of str to Meaning
-    columns : dict of str to ndarray of shape (n_rows,)
-        As `read_column` returns them.
-
-    Examples
-    --------
-    >>> (recipe,) = learn_recipes({"size": Meaning("number")}, {"size": np.array([1.0, 2.0, 5.0])})
-    >>> recipe.center, recipe.encode(np.array([2.0, 1e9, np.nan]))[0].ravel().tolist()
-    (2.0, [0.0, 1.0, 0.0])
-    """
+    """Return how columns become numbers."""
     coders = learn_coders({name: v for name, v in columns.items() if meanings[name].kind != "number"})
     recipes = (_scale(Recipe(name, meanings[name]), values) for name, values in columns.items())
     return tuple(replace(recipe, coder=coders.get(recipe.name)) for recipe in recipes)

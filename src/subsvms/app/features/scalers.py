@@ -18,17 +18,10 @@ from subsvms.exceptions import TableError
 
 @dataclass(frozen=True, eq=False)
 class SparseScaler:
-    """Scales sparse columns by their largest absolute value, so that zeros stay zeros.
+    """Scales sparse columns by their largest absolute value, so that zeros stay zeros."""
 
-    Attributes
-    ----------
-    kept : ndarray of shape (n_features,), int
-        Columns that vary.
-    scale : ndarray of shape (n_features,), float64
-    """
-
-    kept: np.ndarray
-    scale: np.ndarray
+    kept: np.ndarray  # (n_features,): columns that vary
+    scale: np.ndarray  # (n_features,)
 
     @classmethod
     def fit(cls, X: Any, chosen: list[int], name: str) -> tuple:
@@ -49,13 +42,7 @@ class SparseScaler:
     def transform(self, table: Any) -> Any:
         """Return the features of a table that was read from LIBSVM text.
 
-        Parameters
-        ----------
-        table : LabelledTable
-
-        Returns
-        -------
-        CSR matrix of shape (n_rows, n_features)
+        Shapes: returns (n_rows, n_features).
         """
         if table.matrix is None:
             raise TableError(
@@ -83,23 +70,12 @@ class SparseScaler:
 
 @dataclass(frozen=True, eq=False)
 class ArrayScaler:
-    """Subtracts each column's median and scales all by one number, so that distances keep their order.
+    """Subtracts each column's median and scales all by one number, so that distances keep their order."""
 
-    Attributes
-    ----------
-    kept : ndarray of shape (n_features,), int
-        Columns that vary.
-    center : ndarray of shape (n_features,), float64
-        Zeros for sparse input.
-    scale : float
-    n_columns : int
-        Of the input.
-    """
-
-    kept: np.ndarray
-    center: np.ndarray
+    kept: np.ndarray  # (n_features,): columns that vary
+    center: np.ndarray  # (n_features,): zeros for sparse input
     scale: float
-    n_columns: int
+    n_columns: int  # of the input
 
     @classmethod
     def fit(cls, X: Any, name: str) -> tuple:
@@ -125,10 +101,7 @@ class ArrayScaler:
     def transform(self, X: Any) -> Any:
         """Return the features of an array or matrix with the same columns.
 
-        Parameters
-        ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_columns)
-            As `load_array` returns it.
+        Shapes: X (n_rows, n_columns).
         """
         if X.shape[1] != self.n_columns:
             raise TableError(
@@ -165,24 +138,7 @@ def _ravel(limit):
 
 
 def load_array(path: str | os.PathLike, n_rows: int) -> Any:
-    """Return the numbers in an .npy or .npz file as float64; no code in the file is run.
-
-    Parameters
-    ----------
-    path : path-like
-        An .npz file may hold one array, or a matrix written by `scipy.sparse.save_npz`.
-    n_rows : int
-        The expected number of rows.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "e.npy"
-    ...     np.save(path, np.eye(3, dtype=np.float32))
-    ...     load_array(path, 3).dtype
-    dtype('float64')
-    """
+    """Return the numbers in an .npy or .npz file as float64; no code in the file is run."""
     path, name = Path(path), repr(str(path))
     if not path.is_file():
         others = os.listdir(path.parent) if path.parent.is_dir() else []
@@ -194,13 +150,7 @@ def load_array(path: str | os.PathLike, n_rows: int) -> Any:
 def check_array(X: Any, name: str, n_rows: int) -> Any:
     """Return ready-made features as float64, dense or CSR; raise an error if they cannot be features.
 
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_rows, n_features)
-    name : str
-        What holds them, in messages.
-    n_rows : int
-        The expected number of rows.
+    Shapes: X (n_rows, n_features).
     """
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:

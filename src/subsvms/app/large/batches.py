@@ -203,13 +203,7 @@ class BatchCorrector:
 
 
 def find_verified(verified: dict[int, int], rows: np.ndarray) -> np.ndarray:
-    """Return the class number that people decided on for each row; -1 where they did not.
-
-    Examples
-    --------
-    >>> find_verified({7: 1, 9: 0}, np.array([6, 7, 8, 9]))
-    array([-1,  1, -1,  0])
-    """
+    """Return the class number that people decided on for each row; -1 where they did not."""
     return np.array([verified.get(row, -1) for row in rows.tolist()]) if verified else np.full(len(rows), -1)
 
 
@@ -224,39 +218,19 @@ def wrap_columns(columns: Any, label: str, decimal_comma: bool, **more: Any) -> 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What was learned from a sample.
-
-    Attributes
-    ----------
-    corrector : BatchCorrector
-    run : Run
-        Over the sample; its tally is that of the sample.
-    rows : ndarray of int of shape (n_sample,)
-        Numbers of the sample's rows.
-    notes : tuple of str
-        On the votes, without those on labels that were kept.
-    """
+    """What was learned from a sample."""
 
     corrector: BatchCorrector
-    run: Run
-    rows: np.ndarray
-    notes: tuple[str, ...]
+    run: Run  # over the sample; its tally is that of the sample
+    rows: np.ndarray  # (n_sample,): numbers of the sample's rows
+    notes: tuple[str, ...]  # on the votes, without those on labels that were kept
 
 
 class Fetched(NamedTuple):
-    """The rows of pool and sample, in the order of their numbers.
-
-    Attributes
-    ----------
-    columns : pyarrow.Table
-    rows : ndarray of int of shape (n_rows,)
-        Row numbers in the table, from 0.
-    labels : Labels
-    drawing : Drawing
-    """
+    """The rows of pool and sample, in the order of their numbers."""
 
     columns: Any
-    rows: np.ndarray
+    rows: np.ndarray  # (n_rows,): row numbers in the table, from 0
     labels: Labels
     drawing: Drawing
 
@@ -272,24 +246,7 @@ def learn(
     stages: Sequence[float] | None = None,
     **more: Any,
 ) -> Learned:
-    """Learn from the pool and the sample how to judge every row of the table.
-
-    Parameters
-    ----------
-    fetched : Fetched
-    options : Options
-    decimal_comma : bool
-        As in `LabelledTable`.
-    verified : dict of int to int, optional
-        As in `BatchCorrector`.
-    n_jobs : int
-    device : {"cpu", "cuda", "auto"}
-        Where the SVMs vote.
-    stages : sequence of float, optional
-        As in `subsvms.app.large.early_exit.plan_exits`.
-    **more
-        What is known about the whole table: name, paths, format, digest.
-    """
+    """Learn from the pool and the sample how to judge every row of the table."""
     columns, rows, labels, drawing = fetched
     given = labels.read(columns)
     in_pool = drawing.in_pool(rows, given)

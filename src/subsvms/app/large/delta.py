@@ -23,13 +23,7 @@ def is_delta(folder: Place) -> bool:
 
 
 def list_delta_files(folder: Place) -> list[Place]:
-    """Return the files of the current version of a Delta table, sorted.
-
-    Raises
-    ------
-    TableError
-        If the files alone do not say what the rows are.
-    """
+    """Return the files of the current version of a Delta table, sorted."""
     table, name = open_delta(folder), repr(str(folder))
     unknown = set(table.protocol().reader_features or ()) - UNDERSTOOD
     if (table.metadata().configuration or {}).get("delta.columnMapping.mode", "none") != "none":

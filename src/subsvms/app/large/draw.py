@@ -19,21 +19,11 @@ from subsvms.ensemble._pool import (
 
 @dataclass(frozen=True, eq=False)
 class Census:
-    """How often each label occurs in some rows, and the smallest hashes.
+    """How often each label occurs in some rows, and the smallest hashes."""
 
-    Attributes
-    ----------
-    counts : dict of label to int
-        Rows with each label; None stands for no label.
-    smallest : dict of label to ndarray of shape (n_hashes,), uint64
-        The smallest hashes of the rows with each label, sorted.
-    overall : ndarray of shape (n_hashes,), uint64
-        The smallest hashes of all rows, sorted.
-    """
-
-    counts: dict[Any, int]
-    smallest: dict[Any, np.ndarray]
-    overall: np.ndarray
+    counts: dict[Any, int]  # rows with each label; None stands for no label
+    smallest: dict[Any, np.ndarray]  # (n_hashes,): the smallest hashes of the rows with each label, sorted
+    overall: np.ndarray  # (n_hashes,): the smallest hashes of all rows, sorted
 
     def merge(self, other: "Census", pool_size: int | None) -> "Census":
         """Return the census of the rows of both."""
@@ -52,26 +42,7 @@ EMPTY = Census({}, {}, np.array([], np.uint64))
 def take_census(
     values: list, codes: np.ndarray, rows: np.ndarray, *, seed: int, pool_size: int | None
 ) -> Census:
-    """Return the census of some rows.
-
-    Parameters
-    ----------
-    values : list
-        Distinct labels.
-    codes : ndarray of int of shape (n_rows,)
-        Place of each row's label in `values`; -1 for none.
-    rows : ndarray of int of shape (n_rows,)
-        Row numbers.
-    seed : int
-    pool_size : int or None
-        As in `draw_rows`.
-
-    Examples
-    --------
-    >>> census = take_census(["no", "yes"], np.array([0, 1, -1, 0]), np.arange(4), seed=0, pool_size=1)
-    >>> census.counts, len(census.overall)
-    ({'no': 2, 'yes': 1, None: 1}, 4)
-    """
+    """Return the census of some rows."""
     hashes, kept = hash_rows(rows, seed), count_kept(pool_size)
     counts: dict[Any, int] = {}
     smallest: dict[Any, np.ndarray] = {}
@@ -85,27 +56,7 @@ def take_census(
 
 
 def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int | None) -> Drawing:
-    """Return which rows to fetch.
-
-    Parameters
-    ----------
-    census : Census
-        Of the whole table.
-    numbers : dict
-        Class number of each label that occurs, -1 if it marks a missing label; several labels may belong to
-        the same class.
-    seed : int
-    pool_size : int or None
-        As in `draw_rows`.
-
-    Examples
-    --------
-    >>> rows, given = np.arange(1000), np.arange(1000) % 2
-    >>> census = take_census(["no", "yes"], given, rows, seed=0, pool_size=50)
-    >>> drawing = draw(census, {"no": 0, "yes": 1}, seed=0, pool_size=50)
-    >>> int(drawing.in_pool(rows, given).sum()), int(drawing.in_sample(rows).sum())
-    (50, 200)
-    """
+    """Return which rows to fetch."""
     n_classes = max(numbers.values()) + 1
     own = [[value for value, number in numbers.items() if number == c] for c in range(n_classes)]
     sizes = np.array([sum(census.counts[value] for value in values) for values in own])

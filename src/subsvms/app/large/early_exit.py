@@ -46,35 +46,15 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Exits:
-    """When to stop asking SVMs about a row.
-
-    Attributes
-    ----------
-    stages : tuple of Stage
-    n_svms : int
-        Number of all SVMs, J.
-    floor : float
-        A label of higher quality is not one of the most doubtful ones of the table.
-    delta : float or None
-        Probability of a wrong exit; None for exact exits.
-    """
+    """When to stop asking SVMs about a row."""
 
     stages: tuple[Stage, ...]
-    n_svms: int
-    floor: float
-    delta: float | None
+    n_svms: int  # number of all SVMs, J
+    floor: float  # A label of higher quality is not one of the most doubtful ones of the table
+    delta: float | None  # probability of a wrong exit; None for exact exits
 
     def is_settled(self, rule: Rule, votes: Votes, given: np.ndarray) -> np.ndarray:
-        """Return which rows keep their labels, and are not listed, whatever the other SVMs say.
-
-        Parameters
-        ----------
-        rule : Rule
-        votes : Votes
-            Of the SVMs that were asked so far, the same for all rows.
-        given : ndarray of int of shape (n_rows,)
-            Class numbers; a row without a label (-1) is never settled.
-        """
+        """Return which rows keep their labels, and are not listed, whatever the other SVMs say."""
         if len(given) == 0:
             return np.zeros(0, dtype=bool)
         judgement = apply_rule(rule, self.bound_votes(votes, given), given)
@@ -113,19 +93,7 @@ def count_until_settled(
 ) -> Votes:
     """Return the votes on rows, without those on rows that were settled before all SVMs were asked.
 
-    Parameters
-    ----------
-    exits : Exits
-    rule : Rule
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-    given : ndarray of int of shape (n_rows,)
-    n_jobs : int
-    device : {"cpu", "cuda", "auto"}
-
-    Returns
-    -------
-    Votes
-        `n_voters` is 0 for settled rows.
+    Shapes: X (n_rows, n_features); given (n_rows,).
     """
     n_classes = len(rule.sizes)
     final = Votes(
@@ -162,19 +130,7 @@ def plan_exits(
 ) -> Exits | None:
     """Return when to stop asking, or None if asking all SVMs costs no more.
 
-    Parameters
-    ----------
-    voters : Voters
-    rule : Rule
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        A sample of the table.
-    given : ndarray of int of shape (n_rows,)
-    judgement : Judgement
-        Of the sample.
-    confidence : float, optional
-        Of the verdicts of rows that leave early; without it, exits are exact.
-    stages : sequence of float, optional
-        Shares of the SVMs after which rows may leave; without it, they are chosen by cost.
+    Shapes: X (n_rows, n_features); given (n_rows,).
     """
     n_svms = len(voters.intercept) // len(voters.pairs)
     floor = compute_floor(judgement, given)

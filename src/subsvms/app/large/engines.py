@@ -42,18 +42,8 @@ class Engine(Protocol):
 class LocalEngine:
     """Threads of this process.
 
-    Parameters
-    ----------
-    n_jobs : int
-    n_items : int
-        Number of items to expect. A few items are processed one by one, each with all threads.
-    gpu : bool
-        Whether SVMs may vote on a GPU: then items are processed side by side, however few there are.
-
-    Examples
-    --------
-    >>> sorted(LocalEngine(2, 10).map(lambda shared, item: shared + item, 100, range(3)))
-    [100, 101, 102]
+    n_items: number of items to expect. A few items are processed one by one, each with all threads.
+    gpu: whether SVMs may vote on a GPU: then items are processed side by side, however few there are.
     """
 
     def __init__(self, n_jobs: int, n_items: int, *, gpu: bool = False):
@@ -78,11 +68,6 @@ class DaskEngine:
 
     What all items share is written to a file in `folder`, which all workers must be able to read, like the
     table itself: the file remains when workers die, and does not burden the scheduler.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    folder : Path
     """
 
     threads = 1
@@ -135,22 +120,7 @@ def check_engine(name: str, scheduler: str | None = None) -> None:
 def open_engine(
     name: str, *, n_jobs: int, n_items: int, folder: Path, scheduler: str | None = None, gpu: bool = False
 ) -> Iterator[Engine]:
-    """Provide an engine that `check_engine` has let pass, and shut it down at the end.
-
-    Parameters
-    ----------
-    name : {"local", "dask"}
-    n_jobs : int
-        Threads, or workers of a local Dask cluster.
-    n_items : int
-        Number of units of the table.
-    folder : Path
-        A folder that all workers can read and write.
-    scheduler : str, optional
-        Address of a Dask scheduler; without it, a cluster is started on this machine.
-    gpu : bool
-        As in `LocalEngine`.
-    """
+    """Provide an engine that `check_engine` has let pass, and shut it down at the end."""
     if name == "local":
         yield LocalEngine(n_jobs, n_items, gpu=gpu)
         return

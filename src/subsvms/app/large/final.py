@@ -28,15 +28,7 @@ from subsvms.exceptions import TableError
 
 
 def check_final(target: Path, *, force: bool) -> None:
-    """Raise an error if there is something that must not be replaced.
-
-    Parameters
-    ----------
-    target : Path
-        The folder to make.
-    force : bool
-        Whether an earlier one may be replaced; other folders never are.
-    """
+    """Raise an error if there is something that must not be replaced."""
     shown = repr(str(target))
     if not (target.exists() or target.is_symlink()):
         return
@@ -58,26 +50,7 @@ def check_final(target: Path, *, force: bool) -> None:
 def write_final(
     record: Record, target: Path, labels: Mapping[int, Any], dropped: Iterable[int] = (), *, force: bool
 ) -> int:
-    """Write the table with other labels in some rows, and the given ones next to them; all else stays.
-
-    Parameters
-    ----------
-    record : Record
-        Of the run in parts that read the table, which must be the same still.
-    target : Path
-        The folder to make.
-    labels : mapping of int to label
-        By row, from 1.
-    dropped : iterable of int
-        Rows, from 1, to leave out.
-    force : bool
-        Whether to replace an earlier folder.
-
-    Returns
-    -------
-    int
-        How many labels differ from the given ones.
-    """
+    """Write the table with other labels in some rows, and the given ones next to them; all else stays."""
     check_same(record)
     paths = [as_place(one) for one in record.input.paths]
     with fill_folder(target, force=force, check=check_final) as folder:
@@ -110,17 +83,7 @@ def check_same(record: Record) -> None:
 def write_parts(
     source: Source, meaning: Labels, labels: Mapping[int, Any], dropped: Iterable[int], folder: Path
 ) -> int:
-    """Write a file for each unit of a table, and return how many labels differ from the given ones.
-
-    Parameters
-    ----------
-    source : Source
-    meaning : Labels
-        Which class each value of the label column is.
-    labels, dropped
-        As in `write_final`.
-    folder : Path
-    """
+    """Write a file for each unit of a table, and return how many labels differ from the given ones."""
     numbers = {label: number for number, label in enumerate(meaning.classes.tolist())}
     rows = np.array(sorted(labels), dtype=np.int64)
     codes = np.array([numbers[labels[row]] for row in rows.tolist()], dtype=np.int64)

@@ -58,13 +58,7 @@ SHARE = 0.5  # of the free memory that a run in memory may take
 
 
 def fits_in_memory(where: str | list[str], format: str | None) -> bool:
-    """Return whether a table can be corrected in memory: no folder of files, and nothing that is too large.
-
-    Parameters
-    ----------
-    where : str or list of str
-    format : str, optional
-    """
+    """Return whether a table can be corrected in memory: no folder of files, and nothing too large."""
     if isinstance(where, str) and (where == "-" or not where or is_database(where)):
         return True
     place = as_place(where) if isinstance(where, str) else None
@@ -96,31 +90,7 @@ def do_job_in_parts(
     expected: Input | None = None,
     batch_rows: int | None = None,
 ) -> Summary:
-    """Correct a large table and write the run's folder. The table itself is not touched.
-
-    Parameters
-    ----------
-    where : str or list of str
-        A file, a folder, a pattern, an address of one, or a list of files: Parquet, Feather, CSV or TSV.
-    options : Options
-    engine : {"local", "dask"}
-    scheduler : str, optional
-        Address of a Dask scheduler.
-    output, force, dry_run, model, expected
-        As in `subsvms.app.runs.job.do_job`.
-    base : Path or Address, optional
-        As in `subsvms.app.large.sources.open_source`.
-    n_jobs : int
-        Threads, or workers of a local Dask cluster.
-    device : {"cpu", "cuda", "auto"}
-        Where the SVMs vote; changes no result.
-    batch_rows : int, optional
-        Rows in memory at a time; changes no result.
-
-    Returns
-    -------
-    Summary
-    """
+    """Correct a large table and write the run's folder. The table itself is not touched."""
     options = replace(options, pool_size=options.pool_size or 0)
     check_possible(where)
     check_engine(engine, scheduler)

@@ -50,20 +50,11 @@ class PartWork:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What was found in one unit, or in several together.
+    """What was found in one unit, or in several together."""
 
-    Attributes
-    ----------
-    number : int
-        Of the unit.
-    tally : Tally
-    worst : pyarrow.Table
-        The rows to look at first: the columns in `RANK`, then those of the table.
-    """
-
-    number: int
+    number: int  # of the unit
     tally: Tally
-    worst: Any
+    worst: Any  # the rows to look at first: the columns in `RANK`, then those of the table
 
     def __add__(self, other: "Part") -> "Part":
         import pyarrow as pa
@@ -190,15 +181,7 @@ def name_part(number: int) -> str:
 
 
 def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correction) -> Any:
-    """Return a batch with its labels corrected, the given ones next to them, and weights if asked for.
-
-    Parameters
-    ----------
-    corrector : BatchCorrector
-    batch : pyarrow.Table
-    correction : Correction
-        Of its rows.
-    """
+    """Return a batch with its labels corrected, the given ones next to them, and weights if asked for."""
     import pyarrow as pa
 
     label = corrector.labels.column
@@ -214,19 +197,7 @@ def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correcti
 def replace_labels(
     batch: Any, meaning: Labels, given: np.ndarray, new: np.ndarray, labels: np.ndarray
 ) -> Any:
-    """Return a batch with other labels in some rows, and the given ones next to them.
-
-    Parameters
-    ----------
-    batch : pyarrow.Table
-        The label column keeps its type.
-    meaning : Labels
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 where there is no label.
-    new : ndarray of bool of shape (n_rows,)
-        Which rows get other labels; where spellings are merged, all labels are written as their class.
-    labels : ndarray of shape (n_rows,)
-    """
+    """Return a batch with other labels in some rows, and the given ones next to them."""
     import pyarrow as pa
     from pyarrow import compute
 

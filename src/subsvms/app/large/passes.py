@@ -35,21 +35,7 @@ from subsvms.correction._witnesses import find_witnesses
 
 
 def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **more: Any) -> Part:
-    """Do the second pass over a table: judge and write every unit that is not done yet.
-
-    Parameters
-    ----------
-    source : Source
-    corrector : BatchCorrector
-    engine : Engine
-    **more
-        Of `PartWork`: folder, batch_rows, token.
-
-    Returns
-    -------
-    Part
-        What was found in all units.
-    """
+    """Do the second pass over a table: judge and write every unit that is not done yet."""
     work = PartWork(source, corrector, n_jobs=engine.threads, **{"folder": None, **more})
     found = [] if work.folder is None else [read_part(unit.number, work.folder) for unit in source.units]
     done = {part.number: part for part in found if part is not None}
@@ -65,13 +51,7 @@ def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **m
 
 
 def limit_changes(source: Source, learned: Learned, engine: Engine, **more: Any) -> Learned:
-    """Determine which labels may change under `max_error_rate`, if it is set: count and save all votes.
-
-    Parameters
-    ----------
-    source, learned, engine, **more
-        As in `correct_units`; the folder is required.
-    """
+    """Determine which labels may change under `max_error_rate`, if it is set: count and save all votes."""
     corrector, limit = learned.corrector, learned.corrector.options.max_error_rate
     if limit is None:
         return learned
@@ -90,50 +70,20 @@ def limit_changes(source: Source, learned: Learned, engine: Engine, **more: Any)
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What was found in a large table.
+    """What was found in a large table."""
 
-    Attributes
-    ----------
-    run : Run
-        Over the sample, with the tally of the whole table.
-    worst : Run
-        Over the rows to look at first, followed by the other rows of the sample.
-    numbers : ndarray of int of shape (n_rows,)
-        Row numbers of `worst`.
-    issues : Issues
-        The rows to look at first.
-    doubtful : pyarrow.Table
-        Unsuspicious labels that are listed because there are few suspicious ones.
-    n_issues, n_labels : int
-        Rows listed in all parts; those with a label.
-    doubt : int
-        How many of these labels are expected to be wrong, in billionths.
-    """
-
-    run: Run
-    worst: Run
-    numbers: np.ndarray
-    issues: Issues
-    doubtful: Any
-    n_issues: int
+    run: Run  # over the sample, with the tally of the whole table
+    worst: Run  # over the rows to look at first, followed by the other rows of the sample
+    numbers: np.ndarray  # (n_rows,): row numbers of `worst`
+    issues: Issues  # the rows to look at first
+    doubtful: Any  # unsuspicious labels that are listed because there are few suspicious ones
+    n_issues: int  # rows listed in all parts; those with a label
     n_labels: int
-    doubt: int
+    doubt: int  # how many of these labels are expected to be wrong, in billionths
 
 
 def examine_worst(learned: Learned, whole: Part, *, n_jobs: int = 1) -> Finding:
-    """Examine the worst rows of all parts.
-
-    Parameters
-    ----------
-    learned : Learned
-    whole : Part
-        Result of `correct_units`.
-    n_jobs : int
-
-    Returns
-    -------
-    Finding
-    """
+    """Examine the worst rows of all parts."""
     import pyarrow as pa
 
     corrector, run, tally = learned.corrector, learned.run, whole.tally

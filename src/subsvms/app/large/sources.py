@@ -41,31 +41,15 @@ class Unit:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A table on disk, split into units. It holds no rows, and can be sent to other machines.
+    """A table on disk, split into units. It holds no rows, and can be sent to other machines."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call the table.
-    paths : tuple of Path or Address
-        The user's files.
-    format : str
-        Format of the user's files; units are always read from Parquet.
-    schema : pyarrow.Schema
-    units : tuple of Unit
-    partitions : dict of str to pyarrow.dataset.Expression
-        For each path, the values that its folders' names give.
-    separator : str or None
-        Of the text that was copied to Parquet.
-    """
-
-    name: str
-    paths: tuple[Place, ...]
-    format: str
+    name: str  # what messages call the table
+    paths: tuple[Place, ...]  # the user's files
+    format: str  # format of the user's files; units are always read from Parquet
     schema: Any
     units: tuple[Unit, ...]
-    partitions: dict[str, Any]
-    separator: str | None = None
+    partitions: dict[str, Any]  # for each path, the values that its folders' names give
+    separator: str | None = None  # of the text that was copied to Parquet
 
     def __len__(self) -> int:
         return self.units[-1].first + self.units[-1].n_rows if self.units else 0
@@ -73,16 +57,7 @@ class Source:
     def read(
         self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
     ) -> Iterator:
-        """Yield (number of the first row, pyarrow.Table) for one batch after the other.
-
-        Parameters
-        ----------
-        unit : Unit
-        columns : sequence of str, optional
-            Columns to read; all by default.
-        batch_rows : int, optional
-            Largest number of rows in a batch; by default fewer if there are many columns.
-        """
+        """Yield (number of the first row, pyarrow.Table) for one batch after the other."""
         import pyarrow as pa
 
         at = unit.first
@@ -134,13 +109,7 @@ class Source:
 
 
 def choose_batch(n_columns: int) -> int:
-    """Return how many rows to hold in memory at a time.
-
-    Examples
-    --------
-    >>> choose_batch(20), choose_batch(1000)
-    (16384, 4194)
-    """
+    """Return how many rows to hold in memory at a time."""
     return min(max(MAX_BATCH_CELLS // max(n_columns, 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
 
 
@@ -156,33 +125,7 @@ def open_source(
     label: str | None,
     base: Place | None = None,
 ) -> Source:
-    """Find the units of a table in Parquet files.
-
-    Parameters
-    ----------
-    where : path-like or sequence of path-like
-        A file, a folder, a pattern, an address of one, or a list of files with the same schema. Names of
-        folders such as year=2024 become columns.
-    label : str or None
-        A column that must exist.
-    base : Path or Address, optional
-        Folder below which the names of folders are columns; by default the folder in `where`, or the one
-        that contains all files.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pyarrow as pa
-    >>> from pyarrow import parquet
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("b", "a"):
-    ...         table = pa.table({"x": [1.0, 2.0], "y": [name, name]})
-    ...         parquet.write_table(table, f"{folder}/{name}.parquet")
-    ...     source = open_source(folder, "y")
-    ...     labels = [batch["y"].to_pylist() for unit in source.units for _, batch in source.read(unit)]
-    >>> len(source), labels
-    (4, [['a', 'a'], ['b', 'b']])
-    """
+    """Find the units of a table in Parquet files."""
     from pyarrow import dataset
 
     shared, paths = list_files(where)
@@ -227,23 +170,7 @@ def _explaining_damage(name: str) -> Iterator[None]:
 
 
 def check_schemas(fragments: Sequence[Any], schema: Any, first: str, addresses: dict[str, str]) -> Any:
-    """Return the schema of a table, or raise an error unless all its files have the same columns.
-
-    Parameters
-    ----------
-    fragments : sequence of pyarrow.dataset.ParquetFileFragment
-    schema : pyarrow.Schema
-        Of the first file, with the columns that folders are named after.
-    first : str
-        The first file, in messages.
-    addresses : dict of str to str
-        By path in their file system, if the files are stored elsewhere.
-
-    Returns
-    -------
-    pyarrow.Schema
-        A column without a value in the first file has the type that it has in the others.
-    """
+    """Return the schema of a table, or raise an error unless all its files have the same columns."""
     import pyarrow as pa
     from pyarrow import dataset
 

@@ -32,22 +32,7 @@ def stage_files(
     encoding: str | None = None,
     separator: str | None = None,
 ) -> str | None:
-    """Write each file as Parquet to a folder, under names that keep their order.
-
-    Parameters
-    ----------
-    paths : sequence of Path or Address
-    format : {"csv", "tsv", "feather"}
-    folder : Path
-        Files with the same names are replaced.
-    label, encoding, separator
-        As in `subsvms.app.tables.table.read_table`.
-
-    Returns
-    -------
-    str or None
-        The separator of the text.
-    """
+    """Write each file as Parquet to a folder, under names that keep their order."""
     import pyarrow as pa
     from pyarrow import parquet
 

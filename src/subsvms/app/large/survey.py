@@ -125,27 +125,7 @@ def learn_from(
     folder: Path | None = None,
     stages: Sequence[float] | None = None,
 ) -> Learned:
-    """Do the first pass over a table.
-
-    Parameters
-    ----------
-    source : Source or Batches
-    options : Options
-    engine : Engine
-    pool_size : int, optional
-        P: SVMs are trained on at most P rows, and everything else is learned from at most 4 P. By default, or
-        with 0, it follows from the number of rows.
-    batch_rows : int, optional
-        Rows in memory at a time; the result does not depend on it.
-    n_jobs : int
-        Threads; the result does not depend on their number.
-    device : {"cpu", "cuda", "auto"}
-        Where the SVMs vote; the result does not depend on it.
-    folder : Path, optional
-        Where to save the drawn rows, and to look for them first.
-    stages : sequence of float, optional
-        As in `subsvms.app.large.early_exit.plan_exits`.
-    """
+    """Do the first pass over a table."""
     for option in ("exclude", "only", "keep", "by"):
         check_columns(source, getattr(options, option), f"--{option}", options.label)
     if options.id_column is not None:

@@ -36,35 +36,7 @@ def draw_charts(
 ) -> dict[str, str]:
     """Draw the mix-ups, the map, the votes and the certificates of a correction.
 
-    Parameters
-    ----------
-    correction : Correction
-    moves : array-like of int of shape (n_classes, n_classes), optional
-        Flagged rows by given and suggested class, if the correction is that of a sample.
-    features : ndarray or CSR matrix of shape (n_rows, n_features), optional
-        Of the correction's rows; without it there is no map.
-
-    Returns
-    -------
-    dict of str to str
-        Inline SVG with a description for screen readers. Of two classes "noise", the noise matrix; of more
-        "moves", the flagged rows by given and suggested label; "map", "votes" and "certified". A chart that
-        would show nothing is left out: the noise if no rate is known, the moves if nothing is flagged, the
-        map if the columns do not explain the labels, the votes if there are none, the certificates if
-        hardly any verdict withstands a change.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from subsvms import SubSVMClassifier, correct_labels
-    >>> from subsvms.app.report import draw_charts
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat(["cat", "dog"], 100)
-    >>> X = rng.normal(0.3 + 0.4 * (y == "dog")[:, None], 0.12, (200, 4))
-    >>> correction = correct_labels(X, y, estimator=SubSVMClassifier(n_estimators=100), random_state=0)
-    >>> charts = draw_charts(correction, features=X)
-    >>> list(charts), charts["votes"][:18]
-    (['noise', 'map', 'votes', 'certified'], '<svg viewBox="0 0 ')
+    Shapes: moves (n_classes, n_classes); features (n_rows, n_features).
     """
     names = [shorten(name) if isinstance(name, str) else name for name in correction.classes.tolist()]
     charts = {}
@@ -91,13 +63,7 @@ def render(template: str, chart: dict[str, Any]) -> str:
 
 
 def shorten(name: str) -> str:
-    """Return the name of a class without its middle if it is long.
-
-    Examples
-    --------
-    >>> shorten("product_category_shoes")
-    'product_c…_shoes'
-    """
+    """Return the name of a class without its middle if it is long."""
     name = " ".join(UNPRINTABLE.sub("�", name).split())
     head = MAX_NAME * 3 // 5
     return name if len(name) <= MAX_NAME else f"{name[:head]}…{name[head + 1 - MAX_NAME :]}"
@@ -154,13 +120,7 @@ def lay_out_moves(counts: np.ndarray, names: list[Any]) -> dict[str, Any]:
 
 
 def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int], list[int]]:
-    """Return the lines and the columns of a matrix to show: all, or at most so many with the largest cells.
-
-    Examples
-    --------
-    >>> choose_cells(np.array([[0, 9, 1], [0, 0, 2], [7, 0, 0]]), most=2)
-    ([0, 2], [0, 1])
-    """
+    """Return the lines and the columns of a matrix to show: all, or those with the largest cells."""
     k = len(counts)
     if k <= most:
         return list(range(k)), list(range(k))
@@ -278,13 +238,7 @@ def lay_out_certified(correction: Correction) -> dict[str, Any]:
 
 
 def choose_ticks(top: float, smallest: float) -> list[float]:
-    """Return at most six round numbers from 0 to `top`.
-
-    Examples
-    --------
-    >>> choose_ticks(0.14, smallest=0.01), choose_ticks(4, smallest=1)
-    ([0.0, 0.05, 0.1], [0, 1, 2, 3, 4])
-    """
+    """Return at most six round numbers from 0 to `top`."""
     steps = (digit * smallest * 10**power for power in range(12) for digit in (1, 2, 5))
     step = next(step for step in steps if top / step < 6)
     return [i * step for i in range(int(top / step) + 1)]

@@ -39,30 +39,7 @@ DONE = {
 
 
 def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
-    """Turn the summary of a run into one self-contained page.
-
-    Parameters
-    ----------
-    summary : mapping
-        Text, numbers, None, and lists and mappings of these. Missing entries are left out of the page. No
-        text in it is trusted.
-    charts : mapping of str to str
-        Inline SVG, as `draw_charts` makes it; trusted.
-
-    Returns
-    -------
-    str
-        HTML, less than a megabyte. The same summary and charts give the same text.
-
-    Examples
-    --------
-    >>> from subsvms.app.report import render_report
-    >>> page = render_report({"title": "<loans>.csv", "labelled": 32561, "flagged": 812, "action": "fix"}, {})
-    >>> "<title>&lt;loans&gt;.csv: wrong labels</title>" in page
-    True
-    >>> "812 of 32,561 labels look wrong and were corrected." in page
-    True
-    """
+    """Turn the summary of a run into one self-contained page."""
     classes = summary.get("classes") or []
     known = [line for line in classes if read_number(line.get("rate")) is not None]
     script, style = read_part("report.js"), read_part("report.css")
@@ -85,28 +62,7 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
 
 
 def place_audit(page: str, audit: Mapping[str, Any] | None) -> str | None:
-    """Return a report with a section on an audit in place of the one it had, or without any.
-
-    Parameters
-    ----------
-    page : str
-        As `render_report` or these functions returned it.
-    audit : mapping or None
-        "claims", "finished", "people", "last", "figures", "rings" and "apply"; missing entries are left out.
-        No text in it is trusted. None for no section.
-
-    Returns
-    -------
-    str or None
-        None if the page has no place for it.
-
-    Examples
-    --------
-    >>> page = render_report({"title": "loans.csv"}, {})
-    >>> longer = place_audit(page, {"claims": ["You checked 50 labels & changed 130."]})
-    >>> "50 labels &amp; changed 130." in longer, place_audit(longer, None) == page
-    (True, True)
-    """
+    """Return a report with a section on an audit in place of the one it had, or without any."""
     template = open_templates().get_template("audit.html")
     return fill_places(page, {"audit": "" if audit is None else template.render(audit=audit, limits=LIMITS)})
 
@@ -115,27 +71,6 @@ def place_final(page: str, final: Mapping[str, Any] | None) -> str | None:
     """Return a report that says which table to use after `subsvms apply`, or without that.
 
     What the run said about its own table is then marked as such, and its advice is hidden.
-
-    Parameters
-    ----------
-    page : str
-        As `render_report` or these functions returned it.
-    final : mapping or None
-        "file", "title", "before", "changed", "words", "remarks", "review" and "apply"; "decided", whether
-        people decided or answered anything. No text in it is trusted.
-
-    Returns
-    -------
-    str or None
-        None if the page has no places for it.
-
-    Examples
-    --------
-    >>> page = render_report({"title": "loans.csv"}, {})
-    >>> final = {"file": "final.csv", "before": "corrected.csv", "changed": "3 of 9 labels differ"}
-    >>> longer = place_final(page, final)
-    >>> "Use <bdi>final.csv</bdi>: 3 of 9 labels differ." in longer, place_final(longer, None) == page
-    (True, True)
     """
     pieces: Any = open_templates().get_template("final.html").module
     names = {name: "end" if name.endswith("_end") else name for name in PLACES if name != "audit"}
@@ -194,13 +129,7 @@ def find_same_rate(classes: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | 
 
 
 def choose_changes(certified: Any) -> int:
-    """Return a number of changes to explain certificates with: one that is on the axis of their chart.
-
-    Examples
-    --------
-    >>> choose_changes({"most": 40}), choose_changes({"most": 2}), choose_changes(None)
-    (4, 2, 1)
-    """
+    """Return a number of changes to explain certificates with: one that is on the axis of their chart."""
     most = read_number(certified.get("most")) if isinstance(certified, Mapping) else None
     return int(min(max(most or 1, 1), 4))
 
@@ -213,15 +142,7 @@ def order_classes(classes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
 
 
 def format_verdict(summary: Mapping[str, Any]) -> str:
-    """Return the result in one sentence.
-
-    Examples
-    --------
-    >>> format_verdict({"flagged": 1, "labelled": 500, "action": "drop"})
-    '1 of 500 labels looks wrong and its row was left out.'
-    >>> format_verdict({"flagged": 0, "labelled": 500})
-    'Nothing to fix: none of 500 labels looks wrong enough to change.'
-    """
+    """Return the result in one sentence."""
     flagged, labelled = read_number(summary.get("flagged")), read_number(summary.get("labelled"))
     if flagged is None or labelled is None:
         return ""

@@ -30,13 +30,7 @@ STEPS = 60  # of the power method; a direction that needs more is as good as the
 def lay_out_map(correction: Correction, features: Table, names: list[Any]) -> dict[str, Any] | None:
     """Return the map of a correction's rows; None if there are no two directions to show.
 
-    Parameters
-    ----------
-    correction : Correction
-    features : ndarray or CSR matrix of shape (n_rows, n_features)
-        Of the correction's rows.
-    names : list
-        The classes, as the page shows them.
+    Shapes: features (n_rows, n_features).
     """
     known = np.flatnonzero(~correction.missing & (correction.votes.n_voters > 0))
     if features.shape[1] < 2 or len(known) < 3:

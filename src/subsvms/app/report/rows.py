@@ -27,15 +27,7 @@ TAGS = {"fix": "fixed", "drop": "left out", "weight": "weighted", "review": "to 
 
 
 def render_rows(worst: Sequence[Mapping[str, Any]], **more: Any) -> list[Markup]:
-    """Return the rows to look at first as HTML, worst first, as many as fit on a page.
-
-    Parameters
-    ----------
-    worst : sequence of mapping
-        As in the summary of a run. No text in it is trusted.
-    **more
-        What else the template needs: the rule.
-    """
+    """Return the rows to look at first as HTML, worst first, as many as fit on a page."""
     template = open_templates().get_template("row.html")
     pieces: list[Markup] = []
     size = 0
@@ -52,14 +44,6 @@ def lay_out_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of the table as the page shows it, next to its witnesses.
 
     Values that fit into a cell are compared side by side ("lines"); the others are to be read ("texts").
-
-    Examples
-    --------
-    >>> witness = {"row": 5, "label": "yes", "share": 0.1, "values": ["41", "cook"]}
-    >>> row = {"confidence": 0.8, "values": [["age", "39"], ["job", "cook"]], "supporting": [witness]}
-    >>> card = lay_out_row(row)
-    >>> card["sure"], [[cell["mark"] for cell in line["cells"]] for line in card["lines"]]
-    ('likely', [['↑'], ['']])
     """
     own = list(row.get("values") or [])
     sides = [list(row.get(side) or [])[:MAX_WITNESSES] for side in ("supporting", "opposing")]
@@ -98,13 +82,7 @@ def show_whole(value: Any) -> Markup:
 
 
 def compare(value: Any, other: Any) -> str:
-    """Return a mark if a witness's value differs: an arrow for a number, a sign for anything else.
-
-    Examples
-    --------
-    >>> compare("39", "41"), compare("39", "38.5"), compare("cook", "nurse"), compare("39", "39.0")
-    ('↑', '↓', '≠', '')
-    """
+    """Return a mark if a witness's value differs: an arrow for a number, a sign for anything else."""
     if other is None or str(value) == str(other):
         return ""
     try:

@@ -56,13 +56,7 @@ def format_value(value: Any) -> Any:
 
 
 def cut(value: Any, limit: int) -> str:
-    """Return text of at most `limit` characters.
-
-    Examples
-    --------
-    >>> cut("a long story", 6), cut(12, 6), cut(None, 6)
-    ('a lon…', '12', '')
-    """
+    """Return text of at most `limit` characters."""
     text = "" if value is None else str(value)
     text = text if len(text) <= limit else text[: limit - 1] + "…"
     return UNPRINTABLE.sub("�", text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -83,13 +77,7 @@ def read_number(value: Any) -> float | None:
 
 
 def format_count(value: Any) -> str:
-    """Return a count as text.
-
-    Examples
-    --------
-    >>> format_count(32561), format_count(3.46), format_count(None), format_count("many")
-    ('32,561', '3.5', 'not known', 'many')
-    """
+    """Return a count as text."""
     number = read_number(value)
     if number is None:
         return UNKNOWN if value is None or isinstance(value, Undefined) else cut(value, MAX_CELL)
@@ -97,37 +85,19 @@ def format_count(value: Any) -> str:
 
 
 def format_digits(value: Any, form: str = ".3f") -> str:
-    """Return a number with a few digits.
-
-    Examples
-    --------
-    >>> format_digits(0.29991), format_digits(12.3456, ".3g"), format_digits(None)
-    ('0.300', '12.3', 'not known')
-    """
+    """Return a number with a few digits."""
     number = read_number(value)
     return UNKNOWN if number is None else f"{number:{form}}"
 
 
 def format_percent(share: Any) -> str:
-    r"""Return a share in per cent, on one line.
-
-    Examples
-    --------
-    >>> format_percent(0.031), format_percent(None)
-    ('3.1\xa0%', 'not known')
-    """
+    """Return a share in per cent, on one line."""
     number = read_number(share)
     return UNKNOWN if number is None else _text.format_percent(number).replace(" ", "\xa0")
 
 
 def format_interval(low: Any, high: Any) -> str:
-    r"""Return an interval of shares, or nothing if an end is missing.
-
-    Examples
-    --------
-    >>> format_interval(0.02, 0.05)
-    '2.0 to 5.0\xa0%'
-    """
+    """Return an interval of shares, or nothing if an end is missing."""
     start, end = read_number(low), read_number(high)
     if start is None or end is None:
         return ""
@@ -143,13 +113,7 @@ def format_place(value: Any, full: Any = 1.0) -> str:
 
 
 def format_key(value: Any) -> str:
-    """Return a number to sort by; nothing for anything else.
-
-    Examples
-    --------
-    >>> format_key(0.123456789), format_key(32561), format_key(None)
-    ('0.123457', '32561', '')
-    """
+    """Return a number to sort by; nothing for anything else."""
     number = read_number(value)
     return "" if number is None else f"{number:.12g}" if number.is_integer() else f"{number:.6g}"
 
@@ -161,13 +125,7 @@ def largest(lines: Iterable[Mapping[str, Any]], *names: str) -> float:
 
 
 def format_time(value: Any) -> str:
-    """Return an ISO time in a readable form, or the text itself if it is not one.
-
-    Examples
-    --------
-    >>> format_time("2026-11-15T12:00:00+00:00"), format_time("yesterday")
-    ('2026-11-15 12:00 UTC', 'yesterday')
-    """
+    """Return an ISO time in a readable form, or the text itself if it is not one."""
     try:
         when = datetime.fromisoformat(value)
     except (TypeError, ValueError):

@@ -15,19 +15,7 @@ def serve(
     ready: Callable[[str, Desk], None],
     started: Callable[[Any], None] | None = None,
 ) -> None:
-    """Serve the review page of a run's folder until Ctrl-C.
-
-    Parameters
-    ----------
-    folder : path-like
-        Made by `subsvms correct`.
-    port : int
-        The first to try; ports in use are skipped.
-    ready : callable
-        Called as ready(address, desk) when the server answers.
-    started : callable, optional
-        Called with uvicorn's server before that; it ends when its `should_exit` is true.
-    """
+    """Serve the review page of a run's folder until Ctrl-C."""
     from subsvms.app.review.local import serve_locally
     from subsvms.app.review.server import make_app
 

@@ -28,55 +28,30 @@ UNDECIDED = ("keep", "suggestion")
 
 @dataclass(frozen=True)
 class Audited:
-    """What people answered in an audit or for an estimate, and what follows; rows count from 1.
+    """What people answered in an audit or for an estimate, and what follows; rows count from 1."""
 
-    Attributes
-    ----------
-    answered, unseen : dict of int to label
-        Labels that people gave, and labels that an audit changes without their having been seen.
-    claims : tuple of str
-        What may be said, in sentences.
-    complete : bool
-        Whether there is an audit: then no other suggestions are followed.
-    """
-
+    # labels that people gave, and labels that an audit changes without their having been seen
     answered: dict[int, Any]
     unseen: dict[int, Any]
-    claims: tuple[str, ...]
-    complete: bool
+    claims: tuple[str, ...]  # what may be said, in sentences
+    complete: bool  # whether there is an audit: then no other suggestions are followed
 
 
 @dataclass(frozen=True)
 class Applied:
-    """A table with the labels that people decided.
-
-    Attributes
-    ----------
-    path : Path
-    n_rows, n_decided : int
-        Rows that are written, and those whose label people decided.
-    n_followed, n_kept : int
-        Issues that nobody decided: those that follow the suggestion, and those that stay as they were given.
-    n_changed : int
-        Labels that differ from the given ones.
-    n_answered, n_unseen : int
-        Other rows that people answered in an audit, and labels that the audit changed.
-    remarks : tuple of str
-        What may be said about them, in sentences.
-    n_dropped : int
-        Rows that people left out.
-    """
+    """A table with the labels that people decided."""
 
     path: Path
-    n_rows: int
+    n_rows: int  # rows that are written, and those whose label people decided
     n_decided: int
+    # issues that nobody decided: those that follow the suggestion, and those that stay as they were given
     n_followed: int
     n_kept: int
-    n_changed: int
-    n_answered: int = 0
+    n_changed: int  # labels that differ from the given ones
+    n_answered: int = 0  # other rows that people answered in an audit, and labels that the audit changed
     n_unseen: int = 0
-    remarks: tuple[str, ...] = ()
-    n_dropped: int = 0
+    remarks: tuple[str, ...] = ()  # what may be said about them, in sentences
+    n_dropped: int = 0  # rows that people left out
 
     @property
     def decided(self) -> bool:
@@ -127,25 +102,7 @@ def apply_decisions(
     force: bool = False,
     find_audited: Callable[[Desk], Audited | None] = lambda desk: None,
 ) -> Applied:
-    """Write the table with the labels that people decided.
-
-    Parameters
-    ----------
-    folder : path-like
-        Of a run.
-    undecided : {"keep", "suggestion"}
-        The label of rows that nobody decided.
-    output : Path, optional
-        By default final.csv in the folder, in the format of the table.
-    force : bool
-        Whether to replace an existing file.
-    find_audited : callable
-        Returns what an audit found about the folder; decisions count more.
-
-    Returns
-    -------
-    Applied
-    """
+    """Write the table with the labels that people decided."""
     if undecided not in UNDECIDED:
         raise TableError(f"--undecided must be keep or suggestion; got {show(undecided)}.")
     desk = Desk(folder, create=False)
@@ -204,19 +161,7 @@ def choose_output(desk: Desk, output: Path | None, *, force: bool) -> Path:
 
 
 def write_decided(desk: Desk, path: Path, changes: dict[int, Any], dropped: set[int], *, force: bool) -> int:
-    """Write the table with other labels in some rows, and without some; return how many labels differ.
-
-    Parameters
-    ----------
-    desk : Desk
-    path : Path
-        As `choose_output` returns it.
-    changes : dict of int to label
-        By row, from 1.
-    dropped : set of int
-        Rows to leave out.
-    force : bool
-    """
+    """Write the table with other labels in some rows, and without some; return how many labels differ."""
     if desk.in_parts:
         return write_final(desk.record, path, changes, dropped, force=force)
     table = desk.table
@@ -230,20 +175,7 @@ def write_decided(desk: Desk, path: Path, changes: dict[int, Any], dropped: set[
 
 
 def format_nothing_decided(folder: Path, audited: bool) -> str:
-    """Return that nothing was written, and what to do, in a sentence.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the run.
-    audited : bool
-        Whether an audit has begun, though it has no answers.
-
-    Examples
-    --------
-    >>> format_nothing_decided(Path("a.subsvms"), True).partition(",")[0]
-    "Nothing has been answered in the audit of 'a.subsvms'"
-    """
+    """Return that nothing was written, and what to do, in a sentence."""
     command = shlex.quote(str(folder))
     if audited:
         return (
@@ -257,12 +189,6 @@ def format_nothing_decided(folder: Path, audited: bool) -> str:
 
 
 def format_undone(n_rows: int) -> str:
-    """Return that labels which the run changed are as given, because the audit did not confirm them.
-
-    Examples
-    --------
-    >>> format_undone(14)
-    '14 labels that the run changed are as given here: the audit did not confirm them.'
-    """
+    """Return that labels which the run changed are as given, because the audit did not confirm them."""
     changed = format_count(n_rows, "label that the run changed is", "labels that the run changed are")
     return f"{changed} as given here: the audit did not confirm {'it' if n_rows == 1 else 'them'}."

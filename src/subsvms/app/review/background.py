@@ -19,13 +19,9 @@ PATIENCE = 0.2  # seconds between looks for Ctrl-C while a program waits
 class Review:
     """A review page that is open, or was.
 
-    Attributes
-    ----------
-    folder : Path
-        Of the run, with the decisions: `subsvms review FOLDER` opens it again, `subsvms apply FOLDER` writes
-        the table that people agreed on.
-    address : str
-        Of the page; anyone on this machine who has it can decide.
+    folder: of the run, with the decisions: `subsvms review FOLDER` opens it again, `subsvms apply FOLDER`
+    writes the table that people agreed on.
+    address: of the page; anyone on this machine who has it can decide.
     """
 
     def __init__(self, folder: Path, port: int = FIRST_PORT):

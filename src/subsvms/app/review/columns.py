@@ -21,35 +21,19 @@ EXCERPT = 160  # characters of a value in a list
 
 
 class Column(NamedTuple):
-    """A column, as people should look at it for one row.
-
-    Attributes
-    ----------
-    name : str
-    separation : float
-        From 0 to 1; see `separation`.
-    used : bool
-        Whether the run used it.
-    long : bool
-        Whether it holds long texts.
-    """
+    """A column, as people should look at it for one row."""
 
     name: str
-    separation: float
-    used: bool
-    long: bool
+    separation: float  # from 0 to 1; see `separation`
+    used: bool  # whether the run used it
+    long: bool  # whether it holds long texts
 
 
 class Columns:
     """What is known about the columns of a run.
 
-    Parameters
-    ----------
-    run : OpenedRun
-    rows : ndarray of int of shape (n_issues,)
-        The rows that are listed.
-    witnesses : list of list of int
-        The rows that each of them is compared with.
+    rows: the rows that are listed.
+    witnesses: the rows that each of them is compared with.
     """
 
     def __init__(self, run: OpenedRun, rows: np.ndarray, witnesses: list[list[int]]):
@@ -124,17 +108,7 @@ class Columns:
         return {row: place for place, row in enumerate(rows)}, values
 
     def rank(self, number: int, n_supporting: int, suggested: int, given: int) -> list[Column]:
-        """Return the columns, those first that tell the witnesses of an issue apart.
-
-        Parameters
-        ----------
-        number : int
-            Of the issue.
-        n_supporting : int
-            How many of its witnesses support the suggestion; they come first.
-        suggested, given : int
-            Classes of the row, -1 if no label was given.
-        """
+        """Return the columns, those first that tell the witnesses of an issue apart."""
         places, values = self.compared
         chosen = [places[row] for row in self.witnesses[number]]
         sides = chosen[:n_supporting], chosen[n_supporting:]
@@ -173,12 +147,6 @@ def is_text_type(kind: Any) -> bool:
 
 
 def shorten(text: str, most: int = EXCERPT) -> str:
-    r"""Return the beginning of a text in one line.
-
-    Examples
-    --------
-    >>> shorten("one\n two  three", 9)
-    'one two t…'
-    """
+    """Return the beginning of a text in one line."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else line[:most] + "…"

@@ -38,12 +38,8 @@ DETAILS = ("label_quality", "vote_share", "withstands", "is_label_issue", "reaso
 class Desk(OpenedRun):
     """A run's folder, opened for review.
 
-    Parameters
-    ----------
-    folder : path-like
-        Made by `subsvms correct`.
-    create : bool
-        Whether to create the file of decisions if there is none; who only reads needs none.
+    folder: made by `subsvms correct`.
+    create: whether to create the file of decisions if there is none; who only reads needs none.
     """
 
     def __init__(self, folder: str | Path, *, create: bool = True):
@@ -347,13 +343,7 @@ class Desk(OpenedRun):
 
 
 def format_count(number: int, one: str, more: str | None = None) -> str:
-    """Return a number and the words for one or for several.
-
-    Examples
-    --------
-    >>> format_count(1, "row"), format_count(2000, "row"), format_count(2, "row was", "rows were")
-    ('1 row', '2,000 rows', '2 rows were')
-    """
+    """Return a number and the words for one or for several."""
     return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 

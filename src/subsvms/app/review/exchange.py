@@ -54,18 +54,11 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """Decisions that were imported, and lines that decide nothing, which were left alone.
-
-    Attributes
-    ----------
-    n_decisions, n_skipped : int
-    n_replaced : int
-        Decisions that give a row another label than an earlier decision did.
-    """
+    """Decisions that were imported, and lines that decide nothing, which were left alone."""
 
     n_decisions: int
     n_skipped: int
-    n_replaced: int = 0
+    n_replaced: int = 0  # decisions that give a row another label than an earlier decision did
 
     def __str__(self) -> str:
         replaced = format_count(self.n_replaced, "of them replaces", "of them replace")
@@ -79,18 +72,7 @@ class Imported:
 def export_issues(
     folder: str | Path, format: str, *, output: Path | None = None, force: bool = False
 ) -> Exported:
-    """Write the issues of a run, and what was decided about them, for another tool.
-
-    Parameters
-    ----------
-    folder : path-like
-        Of a run.
-    format : {"jsonl", "label-studio", "spotlight"}
-    output : Path, optional
-        By default issues.jsonl, issues.json or issues.spotlight.parquet in the folder.
-    force : bool
-        Whether to replace an existing file.
-    """
+    """Write the issues of a run, and what was decided about them, for another tool."""
     if format not in FORMATS:
         raise TableError(f"--to must be one of {', '.join(FORMATS)}; got {show(format)}.")
     desk = Desk(folder, create=False)
@@ -177,17 +159,7 @@ def as_parquet(lines: list[dict[str, Any]]) -> bytes:
 
 
 def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> Imported:
-    """Import decisions that were made elsewhere: all of them, or none if one of them is invalid.
-
-    Parameters
-    ----------
-    folder : path-like
-        Of a run.
-    path : path-like
-        JSON of Label Studio, or JSON Lines, CSV or Parquet with the columns row and label.
-    who : str, optional
-        Who decided, where the file does not say.
-    """
+    """Import decisions that were made elsewhere: all of them, or none if one of them is invalid."""
     unnamed, lines = check_name(who if who is not None else UNNAMED), read_lines(Path(path))
     desk = Desk(folder)  # after what may be refused: it writes tables into an empty file of decisions
     try:
@@ -273,17 +245,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def read_entries(
     path: Path, what: str, read_task: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the entries of a file that people or other tools made.
-
-    Parameters
-    ----------
-    path : Path
-        Parquet, CSV, JSON of Label Studio, or JSON Lines.
-    what : str
-        What it should hold, in messages.
-    read_task : callable
-        Makes an entry of one of Label Studio's tasks.
-    """
+    """Return the entries of a file that people or other tools made."""
     if not path.is_file():
         raise TableError(f"There is no file {str(path)!r} to import.")
     try:
@@ -312,13 +274,7 @@ def read_entries(
 
 
 def find_separator(head: str) -> str:
-    """Return what separates the cells of a first line; spreadsheets of some countries write semicolons.
-
-    Examples
-    --------
-    >>> find_separator("row,label"), find_separator('"row";"a, b";"label"')
-    (',', ';')
-    """
+    """Return what separates the cells of a first line; spreadsheets of some countries write semicolons."""
     cells = (part.strip().strip('"') for part in head.split(";"))
     return ";" if "row" in cells else ","
 

@@ -12,43 +12,25 @@ STATUSES = ("open", "decided", "skipped", "disputed", "all")
 
 @dataclass(frozen=True)
 class Filter:
-    """Which issues to show, and in which order.
+    """Which issues to show, and in which order."""
 
-    Attributes
-    ----------
-    given, suggested : str or None
-        Names of classes.
-    low, high : float
-        Range of the number that is shown: how likely the given label is wrong, or where there is none, how
-        likely the suggested one is right.
-    status : {"open", "decided", "skipped", "disputed", "all"}
-        Disputed are rows that people decided differently.
-    who, verdict : str or None
-        Whose decision holds now, and which.
-    note : {"yes"} or None
-        Only rows with a note of anybody.
-    group : str or None
-        Only similar rows; see `groups`.
-    column, value : str or None
-        A column, and the value that rows must have in it.
-    search : str
-        Text that a row must contain, in any column.
-    sort : {"worst", "row", "confidence", "given", "suggested"}
-        Worst first: those whose given label is most likely wrong.
-    """
-
-    given: str | None = None
+    given: str | None = None  # names of classes
     suggested: str | None = None
+    # range of the number that is shown: how likely the given label is wrong, or where there is none, how
+    # likely the suggested one is right
     low: float = 0.0
     high: float = 1.0
+    # {"open", "decided", "skipped", "disputed", "all"}: disputed are rows that people decided differently
     status: str = "all"
-    who: str | None = None
+    who: str | None = None  # whose decision holds now, and which
     verdict: str | None = None
-    note: str | None = None
-    group: str | None = None
-    column: str | None = None
+    note: str | None = None  # {"yes"} or None: only rows with a note of anybody
+    group: str | None = None  # only similar rows; see `groups`
+    column: str | None = None  # A column, and the value that rows must have in it
     value: str | None = None
-    search: str = ""
+    search: str = ""  # text that a row must contain, in any column
+    # {"worst", "row", "confidence", "given", "suggested"}: worst first: those whose given label is most
+    # likely wrong
     sort: str = "worst"
 
     def __post_init__(self) -> None:

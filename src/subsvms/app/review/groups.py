@@ -21,23 +21,7 @@ SHARED = 4  # witnesses
 def find_groups(
     given: np.ndarray, suggested: np.ndarray, witnesses: Sequence[Sequence[int]], shared: int = SHARED
 ) -> np.ndarray:
-    """Return the group of each issue: the place of its first member; -1 for an issue that is alone.
-
-    Parameters
-    ----------
-    given, suggested : ndarray of int of shape (n_issues,)
-        Classes.
-    witnesses : sequence of sequence of int
-        Rows that speak for and against the suggestion about each issue.
-    shared : int
-        How many of them two similar issues have in common.
-
-    Examples
-    --------
-    >>> same = np.zeros(4, dtype=int)
-    >>> find_groups(same, same + 1, [[7, 8, 9], [8, 7, 5], [9, 6, 5], []], shared=2).tolist()
-    [0, 0, -1, -1]
-    """
+    """Return the group of each issue: the place of its first member; -1 for an issue that is alone."""
     first = list(range(len(given)))  # a tree: the place of an earlier member, or its own
 
     def find(place: int) -> int:

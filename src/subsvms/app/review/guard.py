@@ -56,15 +56,9 @@ class Refusal(Exception):
 class Guard:
     """Lets only requests through that are made to this machine, from its own page, with the token.
 
-    Parameters
-    ----------
-    app : application
-    token : str
-        First part of the path of every request that is answered.
-    hosts : set of str
-        Host names and ports under which it answers, such as "127.0.0.1:8765".
-    room : {"review", "audit"}
-        What the page is called.
+    token: first part of the path of every request that is answered.
+    hosts: host names and ports under which it answers, such as "127.0.0.1:8765".
+    room: what the page is called.
     """
 
     def __init__(self, app: ASGIApp, token: str, hosts: set[str], room: str):

@@ -20,19 +20,7 @@ def serve_locally(
     ready: Callable[[str], None],
     started: Callable[[Any], None] | None = None,
 ) -> None:
-    """Serve an application until Ctrl-C.
-
-    Parameters
-    ----------
-    make_app : callable
-        Called as make_app(token, hosts); see `guard.Guard`.
-    port : int
-        The first to try; ports in use are skipped.
-    ready : callable
-        Called as ready(address) when the server answers. A Ctrl-C while it started could be lost.
-    started : callable, optional
-        Called with uvicorn's server before that; it ends when its `should_exit` is true.
-    """
+    """Serve an application until Ctrl-C."""
     import uvicorn
 
     listener = open_socket(port)

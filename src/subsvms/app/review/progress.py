@@ -20,43 +20,24 @@ OPEN, DECIDED, SKIPPED = range(3)
 
 
 class Standing(NamedTuple):
-    """Where one issue stands.
+    """Where one issue stands."""
 
-    Attributes
-    ----------
-    status : int
-        OPEN, DECIDED or SKIPPED.
-    dropped, noted, disputed : bool
-        Whether the row is left out, has a note of anybody, and was decided differently by several people.
-    judged, accepted : bool
-        Whether somebody who looked at this row alone gave it a label, and whether it was the suggested one.
-    opinions : dict of str to Any
-        What each person who looked at this row alone decided last.
-    """
-
-    status: int
+    status: int  # OPEN, DECIDED or SKIPPED
+    # whether the row is left out, has a note of anybody, and was decided differently by several people
     dropped: bool
     noted: bool
     disputed: bool
+    # whether somebody who looked at this row alone gave it a label, and whether it was the suggested one
     judged: bool
     accepted: bool
-    opinions: dict[str, Any]
+    opinions: dict[str, Any]  # what each person who looked at this row alone decided last
 
 
 UNTOUCHED = Standing(OPEN, False, False, False, False, False, {})
 
 
 def assess(stack: Sequence[Decision]) -> Standing:
-    """Return where an issue stands, from the decisions that were not taken back, oldest first.
-
-    Examples
-    --------
-    >>> ann = Decision(1, 7, "accept", "yes", "Ann", "2026-01-01T00:00:00.000+00:00")
-    >>> bob = Decision(2, 7, "keep", "no", "Bob", "2026-01-02T00:00:00.000+00:00", n_rows=273)
-    >>> standing = assess([ann, bob])
-    >>> standing.disputed, standing.judged, standing.accepted
-    (True, True, True)
-    """
+    """Return where an issue stands, from the decisions that were not taken back, oldest first."""
     if not stack:
         return UNTOUCHED
     latest = stack[-1]
@@ -84,10 +65,7 @@ def assess(stack: Sequence[Decision]) -> Standing:
 class Progress:
     """Where all issues stand.
 
-    Parameters
-    ----------
-    flagged : ndarray of bool of shape (n_issues,)
-        Whether the run thinks that the label is wrong: only these are judged.
+    flagged: whether the run thinks that the label is wrong: only these are judged.
     """
 
     def __init__(self, flagged: np.ndarray):

@@ -19,20 +19,7 @@ WIDE = 2.0  # standard deviations between the sides of a column that separates f
 
 
 def separate_numbers(supporting: Sequence, opposing: Sequence, scale: float) -> float:
-    """Return how far apart the numbers of both sides are.
-
-    Parameters
-    ----------
-    supporting, opposing : sequence of float
-        NaN where there is none.
-    scale : float
-        Standard deviation of the column.
-
-    Examples
-    --------
-    >>> separate_numbers([1.0, 2.0, 3.0], [2.0, float("nan"), 4.0], 2.0)
-    0.25
-    """
+    """Return how far apart the numbers of both sides are."""
     sides = [[number for number in side if math.isfinite(number)] for side in (supporting, opposing)]
     if not all(sides) or not scale > 0:
         return 0.0
@@ -41,13 +28,7 @@ def separate_numbers(supporting: Sequence, opposing: Sequence, scale: float) -> 
 
 
 def separate_categories(supporting: Sequence, opposing: Sequence) -> float:
-    """Return how far apart the values of both sides are.
-
-    Examples
-    --------
-    >>> separate_categories(["red", "red"], ["red", "blue"]), separate_categories(["red"], ["blue"])
-    (0.5, 1.0)
-    """
+    """Return how far apart the values of both sides are."""
     if not supporting or not opposing:
         return 0.0
     first, second = Counter(supporting), Counter(opposing)

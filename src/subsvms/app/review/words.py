@@ -34,12 +34,7 @@ Mark = list[Any]  # start, end (in UTF-16 code units, as JavaScript counts), "fo
 class WordCounts:
     """In how many texts of each class every word occurs.
 
-    Parameters
-    ----------
-    texts : sequence of str
-    codes : sequence of int
-        The class of each text; -1 for those without a label, which are not counted.
-    n_classes : int
+    codes: the class of each text; -1 for those without a label, which are not counted.
     """
 
     def __init__(self, texts: Iterable[str], codes: Iterable[int], n_classes: int):
@@ -52,23 +47,7 @@ class WordCounts:
                 self.counts[code].update(set(WORD.findall(text[:CHARACTERS].casefold())))
 
     def compare(self, word: str, suggested: int, given: int) -> float:
-        """Return how much a word speaks for one class and against another; 0 if that may be chance.
-
-        Parameters
-        ----------
-        word : str
-        suggested, given : int
-            Classes; if no label was given (-1), all others are compared with.
-
-        Examples
-        --------
-        >>> texts = ["my card was refused", "the card is lost", "please refund me", "refund now"] * 5
-        >>> counts = WordCounts(texts, [0, 0, 1, 1] * 5, 2)
-        >>> round(counts.compare("card", 0, 1), 1), round(counts.compare("refund", 0, 1), 1)
-        (6.1, -6.1)
-        >>> counts.compare("unheard", 0, 1)
-        0.0
-        """
+        """Return how much a word speaks for one class and against another; 0 if that may be chance."""
         asked = (word, suggested, given)
         if asked not in self._known:
             self._known[asked] = self._compare(*asked)
@@ -86,14 +65,7 @@ class WordCounts:
         return delta if abs(delta) > LEAST_ERRORS * error else 0.0
 
     def mark(self, text: str, suggested: int, given: int) -> list[Mark]:
-        """Return the words of a text that speak for either class, in their order.
-
-        Examples
-        --------
-        >>> counts = WordCounts(["a card", "one card", "refund", "my refund"] * 5, [0, 0, 1, 1] * 5, 2)
-        >>> counts.mark("The CARD, please", 0, 1)
-        [[4, 8, 'for', 1.0]]
-        """
+        """Return the words of a text that speak for either class, in their order."""
         found: list[Mark] = []
         for match in WORD.finditer(text):
             delta = self.compare(match.group().casefold(), suggested, given)
@@ -114,13 +86,7 @@ class WordCounts:
 
 
 def count_units(text: str, marks: list[Mark]) -> list[Mark]:
-    r"""Return marks whose places are counted in UTF-16 code units.
-
-    Examples
-    --------
-    >>> count_units("\U0001f642 card", [[2, 6, "for", 1.0]])
-    [[3, 7, 'for', 1.0]]
-    """
+    """Return marks whose places are counted in UTF-16 code units."""
     if text.isascii() or max(text) <= "\uffff":
         return marks
     wide = [i for i, letter in enumerate(text) if letter > "\uffff"]

@@ -14,35 +14,18 @@ VERDICTS = ("accept", "keep", "label", "skip", "drop")
 
 @dataclass(frozen=True)
 class Decision:
-    """What one person decided about one row.
+    """What one person decided about one row."""
 
-    Attributes
-    ----------
-    act : int
-        Number of the act.
-    row : int
-        Counted from 1, as in issues.csv.
-    verdict : {"accept", "keep", "label", "skip", "drop"}
-        The suggested label, the given one, another one, none yet, or that the row is to be left out.
-    label : Any
-        The label that the row has then; None if it was skipped or is left out.
-    who : str
-    at : str
-        ISO 8601, UTC.
-    note : str or None
-        What this person remarked.
-    n_rows : int
-        How many rows were decided together: only of one can be said that somebody looked at it.
-    """
-
-    act: int
-    row: int
+    act: int  # number of the act
+    row: int  # counted from 1, as in issues.csv
+    # {"accept", "keep", "label", "skip", "drop"}: the suggested label, the given one, another one, none
+    # yet, or that the row is to be left out
     verdict: str
-    label: Any
+    label: Any  # the label that the row has then; None if it was skipped or is left out
     who: str
-    at: str
-    note: str | None = None
-    n_rows: int = 1
+    at: str  # ISO 8601, UTC
+    note: str | None = None  # what this person remarked
+    n_rows: int = 1  # how many rows were decided together: only of one can be said that somebody looked at it
 
 
 class Line(NamedTuple):
@@ -55,23 +38,14 @@ class Line(NamedTuple):
 
 
 class Act(NamedTuple):
-    """Decisions that one person makes together.
-
-    Attributes
-    ----------
-    decided : list of Line
-    who : str
-    seen : int, optional
-        The last act that this person has seen. If others decided any of the rows differently since, nothing
-        is stored. By default all is stored in any case.
-    keep_theirs : bool
-        Whether to leave out such rows instead, and to store the rest.
-    """
+    """Decisions that one person makes together."""
 
     decided: list[Line]
     who: str
+    # the last act that this person has seen. If others decided any of the rows differently since, nothing
+    # is stored. By default all is stored in any case.
     seen: int | None = None
-    keep_theirs: bool = False
+    keep_theirs: bool = False  # whether to leave out such rows instead, and to store the rest
 
 
 class NothingToUndo(Exception):
@@ -79,12 +53,7 @@ class NothingToUndo(Exception):
 
 
 class Conflict(Exception):
-    """Others decided differently in the meantime.
-
-    Parameters
-    ----------
-    theirs : list of Decision
-    """
+    """Others decided differently in the meantime."""
 
     def __init__(self, theirs: list[Decision]):
         super().__init__("others decided differently")
@@ -92,25 +61,7 @@ class Conflict(Exception):
 
 
 def resolve(act: Act, latest: dict[int, Decision | None]) -> tuple[int | Conflict, list[Line]]:
-    """Return what to answer if nothing of an act is to be stored, and what is to be stored.
-
-    Parameters
-    ----------
-    act : Act
-    latest : dict
-        The decision that holds for each of its rows.
-
-    Examples
-    --------
-    >>> theirs = Decision(4, 7, "accept", "yes", "Bob", "2026-01-01T00:00:00.000+00:00")
-    >>> mine = [Line(7, "keep", "no"), Line(8, "keep", "no", note="see page 3")]
-    >>> resolve(Act(mine, "Ann", seen=4), {7: theirs, 8: None})[1] == mine
-    True
-    >>> resolve(Act(mine, "Ann", seen=3), {7: theirs, 8: None})
-    (Conflict('others decided differently'), [])
-    >>> resolve(Act(mine, "Ann", seen=3, keep_theirs=True), {7: theirs, 8: None})
-    (4, [Line(row=8, verdict='keep', label='no', note='see page 3')])
-    """
+    """Return what to answer if nothing of an act is to be stored, and what is to be stored."""
     known = max((one.act for one in latest.values() if one is not None), default=0)
     if act.seen is None:
         return known, act.decided
@@ -137,13 +88,7 @@ def agree(line: Line, decision: Decision) -> bool:
 
 
 def check_name(who: Any) -> str:
-    """Return a person's name without spaces around it, or raise an error if it is not a name.
-
-    Examples
-    --------
-    >>> check_name("  Ann ")
-    'Ann'
-    """
+    """Return a person's name without spaces around it, or raise an error if it is not a name."""
     name = who.strip() if isinstance(who, str) else ""
     if not 1 <= len(name) <= NAME_CHARACTERS or not name.isprintable():
         raise TableError(f"A name must have 1 to {NAME_CHARACTERS} characters; got {show(who)}.")
@@ -151,13 +96,7 @@ def check_name(who: Any) -> str:
 
 
 def check_note(note: Any) -> str | None:
-    """Return a note without spaces around it, None if there is nothing in it, or raise an error if too long.
-
-    Examples
-    --------
-    >>> check_note(" see page 3 "), check_note(" ")
-    ('see page 3', None)
-    """
+    """Return a note without spaces around it, None if nothing is left; refuse one that is too long."""
     if note is None:
         return None
     if not isinstance(note, str) or len(note) > NOTE_CHARACTERS or not is_text(note) or "\0" in note:

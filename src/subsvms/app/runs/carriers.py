@@ -26,25 +26,18 @@ CHOSEN_SHARE, MOST_CHOSEN = 0.01, 50  # labels that an adversary may choose, of 
 
 @dataclass(frozen=True, eq=False)
 class Carriers:
-    """What carries the suggestions for the suspicious rows.
+    """What carries the suggestions for the suspicious rows."""
 
-    Attributes
-    ----------
-    flips : ndarray of int of shape (n_issues,)
-        At least so many labels would have to be wrong for the verdict to turn; 0 where the second judge
-        does not agree with the suggestion, and where the label is not flagged.
-    rows : ndarray of int of shape (n_issues, N_CARRIERS)
-        Places of the rows whose labels carry the verdict, the strongest first; -1 where there are no more.
-    weights : ndarray of float of shape (n_issues, N_CARRIERS)
-        The share of the verdict's margin that is lost if that label alone is wrong.
-    standing : Standing or None
-        How many of all flagged labels would still be judged so, whatever labels were chosen; None if none is
-        flagged.
-    """
-
+    # (n_issues,): at least so many labels would have to be wrong for the verdict to turn; 0 where the
+    # second judge does not agree with the suggestion, and where the label is not flagged
     flips: np.ndarray
+    # (n_issues, N_CARRIERS): places of the rows whose labels carry the verdict, the strongest first; -1
+    # where there are no more
     rows: np.ndarray
+    # (n_issues, N_CARRIERS): the share of the verdict's margin that is lost if that label alone is wrong
     weights: np.ndarray
+    # how many of all flagged labels would still be judged so, whatever labels were chosen; None if none is
+    # flagged
     standing: Standing | None
 
     def list_columns(self, digits: int) -> dict[str, list[Any]]:
@@ -63,27 +56,7 @@ def find_carriers(
 ) -> Carriers | None:
     """Return what carries the suggestions for suspicious rows; None if the table is too large.
 
-    Parameters
-    ----------
-    correction : Correction
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The features that were judged.
-    issues : ndarray of int of shape (n_issues,)
-        Places of the suspicious rows, worst first.
-    random_state : int
-    n_jobs : int, optional
-
-    Examples
-    --------
-    >>> from subsvms import correct_labels
-    >>> rng = np.random.default_rng(0)
-    >>> clean = np.repeat([0, 1], 200)
-    >>> X = rng.normal(clean[:, None], 0.25, (400, 4))
-    >>> given = np.where(np.arange(400) % 7 == 0, 1 - clean, clean)
-    >>> correction = correct_labels(X, given, random_state=0)
-    >>> carriers = find_carriers(correction, X, np.flatnonzero(correction.flagged), random_state=0)
-    >>> carriers.rows.shape, int(np.median(carriers.flips)) > 20
-    ((58, 5), True)
+    Shapes: X (n_rows, n_features); issues (n_issues,).
     """
     labelled = np.flatnonzero(correction.given >= 0)
     if len(labelled) > MOST_LABELS:

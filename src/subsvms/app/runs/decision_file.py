@@ -99,13 +99,9 @@ class BrokenFile(TableError):
 class DecisionFile:
     """The file, open. Only one thread may use it at a time.
 
-    Parameters
-    ----------
-    path : Path
-    run : Path or None
-        The run's run.json. A file that belongs to another run is refused; without this, it is not checked.
-    create : bool
-        Whether to create the file if it does not exist; otherwise nothing is read, and nothing can be added.
+    run: the run's run.json. A file that belongs to another run is refused; without this, it is not checked.
+    create: whether to create the file if it does not exist; otherwise nothing is read, and nothing can be
+    added.
     """
 
     def __init__(self, path: Path, run: Path | None, *, create: bool = True):
@@ -246,11 +242,6 @@ class DecisionFile:
 
         File, log and index must be those that were opened. The file itself changes when SQLite moves the log
         into it, or when somebody overwrites it: then it is read again and compared.
-
-        Parameters
-        ----------
-        new : sequence of Entry
-            What must be found besides that which was accepted.
         """
         places, stamps = self._look()
         if places != self.places or (stamps != self.stamps and not self._is_intact(new)):

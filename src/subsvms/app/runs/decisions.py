@@ -42,32 +42,11 @@ MAY_LACK_LABEL = ("skip", "drop", "keep")  # format 1 could keep a missing label
 class Decisions:
     """The decisions of a run's folder.
 
-    Parameters
-    ----------
-    path : Path
-        The SQLite file.
-    run : Path, optional
-        The run's run.json: a file of decisions about another run is refused.
-    rows : container of int, optional
-        Rows that can be decided: a file with others is refused.
-    labels : iterable, optional
-        Labels that a row may have got: a file with others is refused.
-    create : bool
-        Whether to create the file if it does not exist; otherwise nothing is decided, and nothing can be.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     book = Decisions(Path(folder) / "decisions.sqlite")
-    ...     _ = book.decide([(7, "accept", "yes"), (9, "keep", "no")], who="Ann")
-    ...     _ = book.decide([(7, "label", "maybe")], who="Bob")
-    ...     print(book.current[7].label, len(book.current))
-    ...     _ = book.undo(who="Bob")
-    ...     print(book.current[7].label, [act["who"] for act in book.history()])
-    ...     book.close()
-    maybe 2
-    yes ['Ann', 'Bob', 'Bob']
+    path: the SQLite file.
+    run: the run's run.json: a file of decisions about another run is refused.
+    rows: rows that can be decided: a file with others is refused.
+    labels: labels that a row may have got: a file with others is refused.
+    create: whether to create the file if it does not exist; otherwise nothing is decided, and nothing can be.
     """
 
     def __init__(
@@ -106,26 +85,13 @@ class Decisions:
         return self.file.last
 
     def decide(self, decided: Iterable[tuple], *, who: str) -> int:
-        """Add one act and return its number; when this returns it is on disk.
-
-        Parameters
-        ----------
-        decided : iterable of (row, verdict, label) or (row, verdict, label, note)
-        who : str
-        """
+        """Add one act and return its number; when this returns it is on disk."""
         (number,) = self.decide_many([Act([Line(*line) for line in decided], who)])
         assert isinstance(number, int)  # nothing was said about other acts
         return number
 
     def decide_many(self, acts: list[Act]) -> list[int | Conflict]:
-        """Add several acts in one commit, which takes no longer than one act.
-
-        Returns
-        -------
-        list of int or Conflict
-            The number of each act, or what others decided if it was not stored because of that. An act that
-            its author has stored already, as by a request that is sent again, is not stored twice.
-        """
+        """Add several acts in one commit, which takes no longer than one act."""
         now, answers = _now(), []
         added: dict[int, Decision] = {}  # by row
         with self.lock:

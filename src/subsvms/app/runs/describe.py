@@ -64,16 +64,7 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
 def bound_wrong(noise: NoiseEstimate, given: Sequence[int]) -> np.ndarray:
     """Return limits of the share of wrong labels in each given class, from those of the true classes.
 
-    Parameters
-    ----------
-    noise : NoiseEstimate
-    given : sequence of int
-        Rows with each label.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, 2)
-        From 0 to 1 for a class about which nothing is known.
+    Shapes: returns (n_classes, 2).
     """
     n_classes = len(noise.classes)
     other = ~np.eye(n_classes, dtype=bool)
@@ -118,15 +109,7 @@ def list_groups(run: Run) -> list[dict[str, Any]]:
 
 
 def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) -> list[dict[str, Any]]:
-    """Return what is known about the rows to look at first, and the rows that speak for and against each.
-
-    Parameters
-    ----------
-    run : Run
-    issues : Issues
-    numbers : ndarray of int of shape (n_rows,), optional
-        Row numbers, from 0, if these are not the rows of the whole table.
-    """
+    """Return what is known about the rows to look at first, and the rows that speak for and against each."""
     correction = issues.correction
     numbers = np.arange(len(correction)) if numbers is None else numbers
     names = [quote_spaces(str(name)) for name in correction.classes.tolist()]
@@ -164,18 +147,7 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) 
 
 
 def describe_carriers(issues: Issues, place: int, names: list[str], numbers: np.ndarray) -> dict[str, Any]:
-    """Return the labels that carry a suggestion, and how many must be wrong for it to turn; None if unknown.
-
-    Parameters
-    ----------
-    issues : Issues
-    place : int
-        Of the suspicious row among them.
-    names : list of str
-        Of the classes.
-    numbers : ndarray of int of shape (n_rows,)
-        Row numbers, from 0.
-    """
+    """Return the labels that carry a suggestion, and how many must be wrong to turn it; None if unknown."""
     carriers = issues.carriers
     if carriers is None or carriers.flips[place] == 0:
         return {"flips": None, "carriers": None}
@@ -259,14 +231,7 @@ def describe_ensemble(run: Run) -> dict[str, Any]:
 
 
 def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
-    """Return what the report says about an audit besides its claim: plain values for `place_audit`.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    n_unseen : int
-        Labels that changed without anybody having seen them.
-    """
+    """Return what the report says about an audit besides its claim: plain values for `place_audit`."""
     claim = outcome.claim
     return {
         "finished": claim.finished,

@@ -80,28 +80,7 @@ def check_place(target: Path, *, force: bool) -> None:
 
 
 def prepare_place(target: Path, *, force: bool, check: Check = check_place) -> Path:
-    """Remove what killed runs left, and raise an error if the result of a run must not be written there.
-
-    Parameters
-    ----------
-    target : Path
-        The folder to make.
-    force : bool
-        Whether the folder of an earlier run may be replaced; other folders never are.
-    check : callable
-        Raises an error if something in this place must not be replaced.
-
-    Returns
-    -------
-    Path
-        The folder, with links above it followed.
-
-    Examples
-    --------
-    >>> prepare_place(Path("no such folder/loans.subsvms"), force=False)
-    Traceback (most recent call last):
-    subsvms.exceptions.TableError: There is no folder 'no such folder' to write in: make it first.
-    """
+    """Remove what killed runs left, and raise an error if the result of a run must not be written there."""
     if not target.parent.is_dir():
         raise TableError(f"There is no folder {str(target.parent)!r} to write in: make it first.")
     if not os.access(target.parent, os.W_OK):
@@ -192,16 +171,7 @@ def _sort_out(folder: Path, known: Known) -> tuple[list[str], list[str]]:
 
 
 def remove_known(folder: Path, known: Known = UNDER_WAY.fullmatch, last: str = RECORD) -> None:
-    """Remove the known files of a folder one by one, and the folder if nothing else is in it.
-
-    Parameters
-    ----------
-    folder : Path
-    known : callable
-        known(name) says whether a file is one that a run wrote; by default any that a run in progress writes.
-    last : str
-        The file that is removed last, as it proves that the others are ours.
-    """
+    """Remove the known files of a folder one by one, and the folder if nothing else is in it."""
     if folder.is_symlink() or not folder.is_dir():
         return
     with suppress(OSError):
@@ -214,25 +184,7 @@ def remove_known(folder: Path, known: Known = UNDER_WAY.fullmatch, last: str = R
 
 @contextmanager
 def fill_folder(target: Path, *, force: bool, check: Check = check_place) -> Iterator[Path]:
-    """Give an empty folder to fill; it becomes `target`, whole and at once, if the block raises no error.
-
-    Parameters
-    ----------
-    target : Path
-    force : bool
-        Whether to replace the folder of an earlier run.
-    check : callable
-        As in `prepare_place`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     with fill_folder(Path(name) / "a.subsvms", force=False) as folder:
-    ...         _ = (folder / "run.json").write_text("{}")
-    ...     sorted(path.name for path in Path(name).rglob("*"))
-    ['a.subsvms', 'run.json']
-    """
+    """Give an empty folder to fill; it becomes `target`, whole and at once, if the block raises no error."""
     target = prepare_place(target, force=force, check=check)
     folder = target.with_name(f"{_hide(target)}{secrets.token_hex(4)}.part")
     with _naming(target, folder), _holding(folder.with_suffix(".lock")):
@@ -258,19 +210,7 @@ def _naming(target, folder):
 
 @contextmanager
 def resume_folder(target: Path, plan: dict[str, Any], *, force: bool) -> Iterator[Path]:
-    """Give a folder to fill that stays if the block fails, so that the next run can continue it.
-
-    Parameters
-    ----------
-    target : Path
-        What the folder becomes, whole and at once, if the block ends without an error. Files that only the
-        work needs are removed then, so that a run that is stopped at the last moment still has them.
-    plan : dict
-        What the run depends on. The folder that an earlier run left is given only if its plan was the same;
-        otherwise it is emptied.
-    force : bool
-        Whether to replace the folder of an earlier run.
-    """
+    """Give a folder to fill that stays if the block fails, so that the next run can continue it."""
     target = prepare_place(target, force=force)
     folder = target.with_name(target.name + UNFINISHED)
     busy = f"{str(folder)!r} is being filled by another run: wait until it ends."

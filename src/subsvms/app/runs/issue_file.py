@@ -41,13 +41,7 @@ def make_carrier_schema() -> Any:
 
 
 def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
-    """Return what the columns of a table are called in a file of issues, which has columns of its own.
-
-    Examples
-    --------
-    >>> name_values(["reason", "age"], ["row", "reason"])
-    {'reason': 'reason (column)', 'age': 'age'}
-    """
+    """Return what the columns of a table are called in a file of issues, which has columns of its own."""
     taken = [*own, "line"]  # which a table that is not text does not have
     found = {}
     for name in names:
@@ -62,16 +56,7 @@ def get_label_type(table: LabelledTable) -> Any:
 
 
 def read_issues(folder: Path, table: LabelledTable) -> Any:
-    """Return what a run wrote about the labels of a table, as a pyarrow.Table; nothing is trusted.
-
-    Parameters
-    ----------
-    folder : Path
-        Of a run.
-    table : LabelledTable
-        The one that was corrected. Its own columns are left out. Those of `make_carrier_schema` are missing
-        if the run did not look for carriers.
-    """
+    """Return what a run wrote about the labels of a table, as a pyarrow.Table; nothing is trusted."""
     schema = make_schema(get_label_type(table))
     return read_stored(
         folder / ISSUES, schema, lambda found: check_issues(found, schema, len(table), table.classes),
@@ -80,18 +65,7 @@ def read_issues(folder: Path, table: LabelledTable) -> Any:
 
 
 def check_issues(found: Any, schema: Any, n_rows: int, classes: list) -> Any:
-    """Return what issues say about a table; raise a ValueError if that cannot be true.
-
-    Parameters
-    ----------
-    found : pyarrow.Table
-    schema : pyarrow.Schema
-        The columns that it should have.
-    n_rows : int
-        Of the table.
-    classes : list
-        Its labels.
-    """
+    """Return what issues say about a table; raise a ValueError if that cannot be true."""
     from pyarrow import compute
 
     lists = [name for name in (*SIDES, "carriers") if name in found.column_names]

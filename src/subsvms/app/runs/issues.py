@@ -28,20 +28,11 @@ from subsvms.correction._witnesses import Witnesses, find_witnesses
 
 @dataclass(frozen=True, eq=False)
 class Issues:
-    """Suspicious labels in the order in which to look at them.
-
-    Attributes
-    ----------
-    correction : Correction
-    witnesses : Witnesses
-        The suspicious rows, and the rows to compare each of them with.
-    carriers : Carriers or None
-        The labels that carry the suggestions, if they were looked for.
-    """
+    """Suspicious labels in the order in which to look at them."""
 
     correction: Correction
-    witnesses: Witnesses
-    carriers: Carriers | None = None
+    witnesses: Witnesses  # the suspicious rows, and the rows to compare each of them with
+    carriers: Carriers | None = None  # the labels that carry the suggestions, if they were looked for
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,14 +48,7 @@ class Issues:
         return int(np.sum(self.correction.given[self.rows] >= 0))
 
     def to_table(self, table: LabelledTable, id_column: str | None = None) -> Any:
-        """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table.
-
-        Parameters
-        ----------
-        table : LabelledTable
-        id_column : str, optional
-            A column that comes directly after the number of the row.
-        """
+        """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table."""
         label, kind = str(table.label), get_label_type(table)
         return tabulate(
             self.correction, self.rows, table.columns, label, kind, witnesses=self.witnesses,
@@ -76,22 +60,7 @@ class Issues:
 def find_issues(correction: Correction, X: Table) -> Issues:
     """Return the suspicious labels of a correction.
 
-    Parameters
-    ----------
-    correction : Correction
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-        The features that were judged.
-
-    Examples
-    --------
-    >>> from subsvms import correct_labels
-    >>> rng = np.random.default_rng(0)
-    >>> clean = np.repeat([0, 1], 200)
-    >>> X = rng.normal(clean[:, None], 0.25, (400, 4))
-    >>> given = np.where(np.arange(400) % 7 == 0, 1 - clean, clean)
-    >>> issues = find_issues(correct_labels(X, given, random_state=0), X)
-    >>> int(issues.rows[0]) % 7, len(issues) > 40
-    (0, True)
+    Shapes: X (n_rows, n_features).
     """
     rows = list_suspicious(correction)
     return Issues(correction, find_witnesses(X, correction.given, rows, correction.compared[rows]))
@@ -110,34 +79,7 @@ def tabulate(
     lines: np.ndarray | None = None,
     carriers: Carriers | None = None,
 ) -> Any:
-    """Return what is known about some rows, and their values, in typed columns.
-
-    Parameters
-    ----------
-    correction : Correction
-    rows : ndarray of int of shape (n_issues,)
-        Places in the correction.
-    columns : pyarrow.Table
-        All columns of what was corrected. One that has the name of a column of ours gets another name.
-    label : str
-        The label column, which is left out.
-    label_type : pyarrow.DataType
-    numbers : ndarray of int of shape (n_rows,), optional
-        Row numbers, from 0, of what was corrected, if it is not the whole table.
-    witnesses : Witnesses, optional
-        Of the rows.
-    id_column : str, optional
-        The column that names the rows; it comes directly after their numbers.
-    lines : ndarray of int of shape (n_rows,), optional
-        The line of a text file on which each row of what was corrected starts.
-    carriers : Carriers, optional
-        Of the rows.
-
-    Returns
-    -------
-    pyarrow.Table
-        Row numbers in it count from 1.
-    """
+    """Return what is known about some rows, and their values, in typed columns."""
     import pyarrow as pa
 
     classes = np.array([*correction.classes.tolist(), None], dtype=object)

@@ -70,30 +70,7 @@ def do_job(
     model: Path | None = None,
     expected: Input | None = None,
 ) -> Summary:
-    """Correct a file and write the run's folder, whole or not at all. The file itself is not touched.
-
-    Parameters
-    ----------
-    where : str or list of str
-        A file or its address, "-" for standard input, a pattern or list of Parquet or Feather files, or the
-        address of a database.
-    options, features, n_jobs, device
-        As in `subsvms.app.runs.run.correct_table`.
-    output : Path, optional
-        The folder to make; by default loans.subsvms beside loans.csv.
-    force : bool
-        Whether to replace the folder of an earlier run.
-    dry_run : bool
-        Whether to write nothing at all.
-    model : Path, optional
-        Where to save the classifier, preprocessing included.
-    expected : Input, optional
-        What an earlier run read: its hashes must be those of the files.
-
-    Returns
-    -------
-    Summary
-    """
+    """Correct a file and write the run's folder, whole or not at all. The file itself is not touched."""
     check_device(device)
     clock = Clock()
     announce("reading the table")
@@ -142,14 +119,7 @@ def read_input(where: str | list[str], options: Options) -> tuple[LabelledTable,
 
 
 def describe_run(run: Run, place: Path | None = None, model: Path | None = None) -> tuple[Issues, Summary]:
-    """Return the suspicious labels of a run, and its summary.
-
-    Parameters
-    ----------
-    run : Run
-    place, model : Path, optional
-        Where the folder and the classifier go, if they are written.
-    """
+    """Return the suspicious labels of a run, and its summary."""
     clock = Clock()
     issues = find_issues(run.correction, run.features.X)
     carriers = find_carriers(
@@ -176,18 +146,7 @@ def describe_run(run: Run, place: Path | None = None, model: Path | None = None)
 def describe_output(
     place: Path | None, model: Path | None, corrected: str, action: str, *issues: list[str]
 ) -> dict[str, Any]:
-    """Return what a summary says about the folder that is written; nothing without a place.
-
-    Parameters
-    ----------
-    place, model : Path or None
-        Where the folder and the classifier go.
-    corrected : str
-        Name of the corrected table.
-    action : str
-    *issues : list of [str, str]
-        Name and description of the files that list the issues, and of those with scores.
-    """
+    """Return what a summary says about the folder that is written; nothing without a place."""
     if place is None:
         return {}
     files = [
@@ -200,26 +159,14 @@ def describe_output(
 
 
 def repeat_command(place: Path) -> str:
-    """Return the command that repeats the run in a folder, into another one.
-
-    Examples
-    --------
-    >>> repeat_command(Path("my loans.subsvms"))
-    "subsvms correct --from 'my loans.subsvms' --output 'my loans.repeated.subsvms'"
-    """
+    """Return the command that repeats the run in a folder, into another one."""
     stem = place.name.removesuffix(".subsvms")
     other = place.with_name(f"{stem}.repeated.subsvms")
     return shlex.join(["subsvms", "correct", "--from", str(place), "--output", str(other)])
 
 
 def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, Input]:
-    """Return the file, options, features and expected input of an earlier run.
-
-    Parameters
-    ----------
-    path : Path
-        Its run.json, or its folder.
-    """
+    """Return the file, options, features and expected input of an earlier run."""
     record = read_record(path)
     paths = record.input.paths
     where = "-" if not paths else paths[0] if len(paths) == 1 else paths
@@ -229,17 +176,7 @@ def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, In
 def read_verified(
     folder: Path, label: str, answered: Callable[[Path], Mapping[int, Any]] = lambda folder: {}
 ) -> tuple[tuple[tuple[int, Any], ...], Input]:
-    """Return what people decided about an earlier run, None for rows that they left out, and its input.
-
-    Parameters
-    ----------
-    folder : Path
-        Of that run; decisions that it took over itself count, too.
-    label : str
-        The label column, which must be the same as in that run.
-    answered : callable
-        Returns the labels that people gave in an audit of a folder, by row from 1; decisions count more.
-    """
+    """Return what people decided about an earlier run, None for rows that they left out, and its input."""
     record = read_record(folder)
     reviewed = record.options.label
     if reviewed != label:
@@ -268,17 +205,7 @@ def read_verified(
 
 
 def check_model_place(model: Path, place: Path, inputs: Sequence[Place], *, force: bool) -> None:
-    """Raise an error if the classifier cannot be saved there beside the folder of the run.
-
-    Parameters
-    ----------
-    model, place : Path
-        Where the classifier and the folder go.
-    inputs : sequence of Path or Address
-        Files that must not be overwritten.
-    force : bool
-        Whether an existing file may be replaced.
-    """
+    """Raise an error if the classifier cannot be saved there beside the folder of the run."""
     above = {model.resolve(), *model.resolve().parents}
     if above & {place.resolve(), place.resolve().with_name(place.name + UNFINISHED)}:
         raise TableError(
@@ -306,15 +233,7 @@ def write_folder(
     force: bool,
     inputs: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Fill the folder of a run; the classifier, which is written first, takes its place last.
-
-    Parameters
-    ----------
-    run, issues, summary, place, force
-        As above.
-    inputs : mapping of str to bytes, optional
-        What the run read, if no other file holds it: it is kept in the folder under these names.
-    """
+    """Fill the folder of a run; the classifier, which is written first, takes its place last."""
     corrected = summary.files[0][0]
     saving = nullcontext() if summary.model is None else saving_model(Model.of(run), summary.model)
     with saving, fill_folder(place, force=force) as folder:

@@ -47,24 +47,12 @@ KINDS: dict[str, type[Transformer]] = {
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A classifier, and what turns files into its features.
+    """A classifier, and what turns files into its features."""
 
-    Attributes
-    ----------
-    classifier : SubSVMClassifier
-        Fitted.
-    transformer : ColumnEncoder, SparseScaler or ArrayScaler
-        That of the `Features` on which it was fitted.
-    label : str
-        Name of the column that held its labels.
-    digest : str
-        SHA-256 of the file it was trained on, as in `LabelledTable`; empty if it is not known.
-    """
-
-    classifier: SubSVMClassifier
-    transformer: Transformer
-    label: str
-    digest: str = ""
+    classifier: SubSVMClassifier  # fitted
+    transformer: Transformer  # that of the `Features` on which it was fitted
+    label: str  # name of the column that held its labels
+    digest: str = ""  # SHA-256 of the file it was trained on, as in `LabelledTable`; empty if it is not known
 
     @classmethod
     def of(cls, run: Run) -> "Model":
@@ -82,31 +70,7 @@ class Model:
 
 
 def save_model(model: Model, path: str | os.PathLike) -> None:
-    r"""Write a model to a file, whole or not at all; the same model gives the same bytes.
-
-    Parameters
-    ----------
-    model : Model
-    path : path-like
-        An existing file is replaced.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from subsvms.app.features.make import make_features
-    >>> from subsvms.app.tables.table import read_table
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = Path(folder.name) / "fruit.csv"
-    >>> rows = [f"{i % 9},{['red', 'green'][i % 2]},{['apple', 'pear'][i % 2]}" for i in range(40)]
-    >>> _ = path.write_text("\n".join(["size,colour,fruit", *rows]))
-    >>> table = read_table(path, "fruit")
-    >>> made = make_features(table)
-    >>> classifier = SubSVMClassifier(n_estimators=50, random_state=0).fit(made.X, table.labels)
-    >>> save_model(Model(classifier, made.transformer, "fruit"), path.with_name("model"))
-    >>> print(load_model(path.with_name("model")))
-    A model for 'fruit' (apple, pear), trained on columns.
-    >>> folder.cleanup()
-    """
+    """Write a model to a file, whole or not at all; the same model gives the same bytes."""
     write_state(model_to_state(model), path)
 
 
@@ -145,28 +109,7 @@ def _check_together(model):
 
 
 def load_model(path: str | os.PathLike) -> Model:
-    """Read a model that `save_model` wrote.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    Model
-        It makes the same features and votes, to the bit, as the saved one.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or if it is something else, damaged or changed.
-
-    Examples
-    --------
-    >>> load_model("no such file")
-    Traceback (most recent call last):
-    subsvms.exceptions.TableError: There is no model file 'no such file': check its name and folder.
-    """
+    """Read a model that `save_model` wrote."""
     path = Path(path)
     if path.is_dir():
         raise TableError(f"{str(path)!r} is a folder: give a file that subsvms correct --save-model wrote.")
@@ -198,28 +141,14 @@ def load_model(path: str | os.PathLike) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model predicts for each row of a file.
-
-    Attributes
-    ----------
-    model : Model
-    table : LabelledTable
-    path : Path
-        The copy with the predictions.
-    labels : ndarray of shape (n_rows,), object
-        The label that most SVMs vote for.
-    vote_share : ndarray of shape (n_rows,)
-        The share of the SVMs that vote for it.
-    notes : tuple of str
-        Sentences about what does not fit the model.
-    """
+    """What a model predicts for each row of a file."""
 
     model: Model
     table: LabelledTable
-    path: Path
-    labels: np.ndarray
-    vote_share: np.ndarray
-    notes: tuple[str, ...]
+    path: Path  # the copy with the predictions
+    labels: np.ndarray  # (n_rows,): the label that most SVMs vote for
+    vote_share: np.ndarray  # (n_rows,): the share of the SVMs that vote for it
+    notes: tuple[str, ...]  # sentences about what does not fit the model
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -249,54 +178,10 @@ def predict_file(
     n_jobs: int | None = None,
     device: str = "cpu",
 ) -> Predictions:
-    r"""Label the rows of a file, and write a copy of it with two more columns.
+    """Label the rows of a file, and write a copy of it with two more columns.
 
     The columns are the predicted label and the share of the SVMs that vote for it. LIBSVM text has no room
     for columns: there the copy is a table of its own, with the number of each row, from 1, and the two.
-
-    Parameters
-    ----------
-    model_path : path-like
-        A file that `save_model` wrote.
-    where : path-like or sequence of path-like
-        As in `read_table`. A label column may be there; it is a column like any other, and stays.
-    output : path-like, optional
-        By default beside the file, with ".predicted" before the suffix.
-    features : path-like, optional
-        An .npy or .npz file with a row of numbers for each row, if the model was trained on embeddings.
-    force : bool
-        Whether to replace an existing file.
-    reading : dict, optional
-        Options of `read_table`.
-    n_jobs : int, optional
-        Threads, as in `SubSVMClassifier`.
-    device : {"cpu", "cuda", "auto"}
-        Where the SVMs vote, as in `SubSVMClassifier`.
-
-    Returns
-    -------
-    Predictions
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from subsvms.app.features.make import make_features
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = Path(folder.name) / "fruit.csv"
-    >>> rows = [f"{i % 9},{['red', 'green'][i % 2]},{['apple', 'pear'][i % 2]}" for i in range(40)]
-    >>> _ = path.write_text("\n".join(["size,colour,fruit", *rows]))
-    >>> table = read_table(path, "fruit")
-    >>> made = make_features(table, keep=["colour"])
-    >>> classifier = SubSVMClassifier(n_estimators=50, random_state=0).fit(made.X, table.labels)
-    >>> save_model(Model(classifier, made.transformer, "fruit"), path.with_name("model"))
-    >>> _ = path.with_name("new.csv").write_text("colour,size\nred,7\ngreen,\n")
-    >>> found = predict_file(path.with_name("model"), path.with_name("new.csv"))
-    >>> print(found.path.read_text())
-    colour,size,predicted_fruit,vote_share
-    red,7,apple,1.0
-    green,,pear,1.0
-    <BLANKLINE>
-    >>> folder.cleanup()
     """
     check_device(device)
     model = load_model(model_path)

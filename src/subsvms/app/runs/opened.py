@@ -20,12 +20,8 @@ from subsvms.exceptions import TableError
 class OpenedRun:
     """A run's folder, and rows of the table that the run read.
 
-    Parameters
-    ----------
-    folder : path-like
-        Made by `subsvms correct`.
-    whole : str, optional
-        What needs the whole table, in messages, such as "an audit": a run in parts is refused then.
+    folder: made by `subsvms correct`.
+    whole: what needs the whole table, in messages, such as "an audit": a run in parts is refused then.
     """
 
     def __init__(self, folder: str | Path, whole: str | None = None):

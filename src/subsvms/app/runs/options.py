@@ -21,80 +21,41 @@ FLAGS = {
 
 @dataclass(frozen=True)
 class Options:
-    """What a run depends on, besides the bytes of its files.
+    """What a run depends on, besides the bytes of its files."""
 
-    Attributes
-    ----------
-    label : str
-        Name of the label column.
-    rule : {"posterior", "majority"}
-    action : {"fix", "drop", "weight", "review"}
-        What happens to labels that are probably wrong.
-    max_error_rate : float or None
-        The largest share of the labels that may change.
-    min_confidence : float
-        A label changes only if another one is more probable than this.
-    n_estimators : int or None
-        How many SVMs vote (--svms).
-    subsample_size : {"log", "log_squared"}, int or None
-        Rows that each SVM is trained on (--subset-size).
-    kernel : {"rbf", "linear", "poly"} or None
-        If this and the two above are None, they are chosen from the data; else those that are None have
-        the paper's values.
-    random_state : int
-        The seed (--seed).
-    exclude, only : tuple of str
-        Columns that are not features; the only columns that are.
-    keep : tuple of str
-        Columns that are features even if they seem to give the label away, or to be identifiers.
-    by : tuple of str
-        Columns to report the noise by. They are not features.
-    id_column : str or None
-        Column that names the rows (--id). It is not a feature.
-    format, encoding, separator, sheet, query : str or None
-        How to read the file; None to detect it.
-    missing_label : tuple of str
-        Labels that mean "not labelled".
-    merge_labels : bool or None
-        Whether labels that differ only in case or spaces are one class; None to stop if there are any.
-    numeric_classes : bool
-        Whether numbers are classes even if they look like a quantity.
-    fill_missing : bool
-        Whether rows without a label get the suggested one.
-    verified : tuple of (int, label)
-        Rows, counted from 1, and the labels that people decided they have; None for rows that they left out.
-    early_exit : float or None
-        In parts: confidence with which the votes on a row may end early.
-    pool_size : int or None
-        In parts: SVMs are trained on at most this many rows; 0 if it follows from the number of rows. None
-        for a run in memory.
-    """
-
-    label: str
-    rule: str = "posterior"
-    action: str = "fix"
-    max_error_rate: float | None = None
-    min_confidence: float = 0.5
-    n_estimators: int | None = None
+    label: str  # name of the label column
+    rule: str = "posterior"  # {"posterior", "majority"}
+    action: str = "fix"  # {"fix", "drop", "weight", "review"}: what happens to labels that are probably wrong
+    max_error_rate: float | None = None  # the largest share of the labels that may change
+    min_confidence: float = 0.5  # A label changes only if another one is more probable than this
+    n_estimators: int | None = None  # how many SVMs vote (--svms)
+    # {"log", "log_squared"}, int or None: rows that each SVM is trained on (--subset-size)
     subsample_size: str | int | None = None
+    # {"rbf", "linear", "poly"} or None: if this and the two above are None, they are chosen from the data;
+    # else those that are None have the paper's values
     kernel: str | None = None
-    random_state: int = 0
-    exclude: tuple[str, ...] = ()
+    random_state: int = 0  # the seed (--seed)
+    exclude: tuple[str, ...] = ()  # columns that are not features; the only columns that are
     only: tuple[str, ...] = ()
+    # columns that are features even if they seem to give the label away, or to be identifiers
     keep: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()
-    id_column: str | None = None
-    format: str | None = None
+    by: tuple[str, ...] = ()  # columns to report the noise by. They are not features.
+    id_column: str | None = None  # column that names the rows (--id). It is not a feature.
+    format: str | None = None  # how to read the file; None to detect it
     encoding: str | None = None
     separator: str | None = None
     sheet: str | None = None
     query: str | None = None
-    missing_label: tuple[str, ...] = ()
+    missing_label: tuple[str, ...] = ()  # labels that mean "not labelled"
+    # whether labels that differ only in case or spaces are one class; None to stop if there are any
     merge_labels: bool | None = None
-    numeric_classes: bool = False
-    fill_missing: bool = False
+    numeric_classes: bool = False  # whether numbers are classes even if they look like a quantity
+    fill_missing: bool = False  # whether rows without a label get the suggested one
+    # rows, counted from 1, and the labels that people decided they have; None for rows that they left out
     verified: tuple[tuple[int, str | int | float | bool | None], ...] = ()
-    early_exit: float | None = None
+    early_exit: float | None = None  # in parts: confidence with which the votes on a row may end early
+    # in parts: SVMs are trained on at most this many rows; 0 if it follows from the number of rows. None
+    # for a run in memory.
     pool_size: int | None = None
 
     def __post_init__(self) -> None:
@@ -125,13 +86,7 @@ class Options:
 
     @classmethod
     def from_flags(cls, **flags: Any) -> "Options":
-        """Return the options that these flags ask for: `svms=500` is `n_estimators=500`.
-
-        Examples
-        --------
-        >>> Options.from_flags(label="default", svms=500, seed=1).random_state
-        1
-        """
+        """Return the options that these flags ask for: `svms=500` is `n_estimators=500`."""
         fields = {flag: field for field, flag in FLAGS.items()}
         return cls(**{fields.get(name, name): value for name, value in flags.items()})
 

@@ -30,45 +30,19 @@ WORSE = 2.0
 
 @dataclass(frozen=True)
 class Origin:
-    """A value of a column at which contradicted labels gather.
-
-    Attributes
-    ----------
-    column : str
-    value : object
-        None or NaN if it is missing.
-    n_rows, n_contradicted : int
-        Rows with this value and a label, and how many of these labels contradict the vote.
-    expected : float
-        How many would, if they were like other rows with the same votes.
-    """
+    """A value of a column at which contradicted labels gather."""
 
     column: str
-    value: Any
-    n_rows: int
+    value: Any  # None or NaN if it is missing
+    n_rows: int  # rows with this value and a label, and how many of these labels contradict the vote
     n_contradicted: int
-    expected: float
+    expected: float  # how many would, if they were like other rows with the same votes
 
 
 def find_origins(columns: Mapping[str, np.ndarray], given: np.ndarray, share: np.ndarray) -> list[Origin]:
     """Return the values at which contradicted labels gather, at most one for each column, clearest first.
 
-    Parameters
-    ----------
-    columns : mapping of str to ndarray of shape (n_rows,)
-        As `read_column` returns them. Those with one value, or more than 50, are passed over.
-    given : ndarray of int of shape (n_rows,)
-        Class numbers, -1 where the label is missing.
-    share : ndarray of shape (n_rows, n_classes)
-        Of the votes for each class; NaN for rows on which no SVM could vote.
-
-    Examples
-    --------
-    >>> rows = np.arange(400)
-    >>> who, truth = np.array(["ann", "bob"], dtype=object)[rows % 2], rows // 2 % 2
-    >>> given = np.where((who == "bob") & (rows % 7 == 0), 1 - truth, truth)
-    >>> find_origins({"who": who, "size": rows % 9.0}, given, np.eye(2)[truth])
-    [Origin(column='who', value='bob', n_rows=200, n_contradicted=29, expected=14.5)]
+    Shapes: columns (n_rows,); given (n_rows,); share (n_rows, n_classes).
     """
     known = np.flatnonzero((given >= 0) & ~np.isnan(share).any(axis=1))
     winner = share[known].argmax(axis=1)
@@ -89,13 +63,7 @@ def find_origins(columns: Mapping[str, np.ndarray], given: np.ndarray, share: np
 
 
 def format_origins(origins: Sequence[Origin]) -> list[str]:
-    """Return a note on the clearest value at which contradicted labels gather; none without any.
-
-    Examples
-    --------
-    >>> print(*format_origins([Origin("who", "bob", 200, 29, 14.5)]))  # doctest: +ELLIPSIS
-    Where 'who' is 'bob', 29 of 200 labels contradict the votes; of other rows with such votes, about 14 ...
-    """
+    """Return a note on the clearest value at which contradicted labels gather; none without any."""
     if not origins:
         return []
     first = origins[0]
@@ -116,13 +84,7 @@ def _as_plain(value):
 
 
 def number_strata(winner: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return the stratum of each row: the same winner, and about the same share of the votes.
-
-    Examples
-    --------
-    >>> number_strata(np.repeat([0, 1], 20), np.arange(40.0))[[0, 1, 2, 19, 20]]
-    array([ 0,  0,  1,  9, 10])
-    """
+    """Return the stratum of each row: the same winner, and about the same share of the votes."""
     place = np.empty(len(winner), dtype=np.int64)
     for number in np.unique(winner):
         own = np.flatnonzero(winner == number)

@@ -97,13 +97,7 @@ def as_cell(value: Any) -> str | None:
 
 
 def disarm(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula: an apostrophe goes in front of those it would.
-
-    Examples
-    --------
-    >>> disarm("=1+1"), disarm("-2.5"), disarm("plain"), disarm(None)
-    ("'=1+1", '-2.5', 'plain', None)
-    """
+    """Return a cell that no spreadsheet takes for a formula: others get an apostrophe in front."""
     if cell is None or not cell.startswith(FORMULA):
         return cell
     try:

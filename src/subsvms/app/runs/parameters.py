@@ -17,17 +17,7 @@ PARAMETERS = {flag: name for name, flag in FLAGS.items()}  # that have another n
 
 
 def name_parameters(sentence: str) -> str:
-    """Return a sentence that names options of the command line with the names of parameters.
-
-    Examples
-    --------
-    >>> name_parameters("--svms must be a whole number: see --min-confidence")
-    'n_estimators must be a whole number: see min_confidence'
-    >>> name_parameters("see them with --by 'who?', or --no-merge-labels")
-    "see them with by='who?', or merge_labels=False"
-    >>> name_parameters("the class '--no-show' is rare: see --by")
-    "the class '--no-show' is rare: see by"
-    """
+    """Return a sentence that names options of the command line with the names of parameters."""
 
     def name(found):
         if found[1]:

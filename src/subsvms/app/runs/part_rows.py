@@ -29,12 +29,8 @@ SHARES = ("label_quality", "confidence", "vote_share")  # NaN where there is non
 class PartRows:
     """The issues of a run in parts: as `Rows`, but no other rows can be shown.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the run.
-    record : Record
-        Of the run.
+    folder: of the run.
+    record: of the run.
     """
 
     def __init__(self, folder: Path, record: Record):

@@ -25,25 +25,14 @@ ELSEWHERE = ("worst", "ensemble", "versions", "seconds")  # parts of a summary t
 
 @dataclass(frozen=True)
 class Input:
-    """The files that a run read.
+    """The files that a run read."""
 
-    Attributes
-    ----------
-    paths : list of str
-        Of the table, as seen from the working directory, or addresses; none if it came from standard input.
-    sha256 : str
-        Of the table.
-    features, features_sha256 : str or None
-        Path of the file of embeddings, and its SHA-256.
-    base : str or None
-        The folder from which partitions are read, if the run was made in parts.
-    """
-
+    # of the table, as seen from the working directory, or addresses; none if it came from standard input
     paths: list[str]
-    sha256: str
-    features: str | None = None
+    sha256: str  # of the table
+    features: str | None = None  # path of the file of embeddings, and its SHA-256
     features_sha256: str | None = None
-    base: str | None = None
+    base: str | None = None  # the folder from which partitions are read, if the run was made in parts
 
 
 @dataclass(frozen=True)
@@ -60,43 +49,24 @@ class Found:
 
 @dataclass(frozen=True)
 class StoredLabels:
-    """What the values of the label column mean, if the run was made in parts.
+    """What the values of the label column mean, if the run was made in parts."""
 
-    Attributes
-    ----------
-    classes : list
-        Sorted.
-    values : list of (value, int)
-        Each value of the column, and the number of its class; -1 if it means a missing label.
-    """
-
-    classes: list[str | int | float | bool]
+    classes: list[str | int | float | bool]  # sorted
+    # each value of the column, and the number of its class; -1 if it means a missing label
     values: list[tuple[str | int | float | bool | None, int]]
 
 
 @dataclass(frozen=True)
 class Record:
-    """What run.json says, as far as a program reads it. Its types are checked by their annotations.
-
-    Attributes
-    ----------
-    input : Input
-    options : Options
-    found : Found
-    files : dict of str to str
-        SHA-256 of the files that depend on options and input alone, by name.
-    report : str or None
-        SHA-256 of the report; None in records of earlier versions.
-    labels : StoredLabels or None
-        Of a run in parts; None also in records of earlier versions.
-    """
+    """What run.json says, as far as a program reads it. Its types are checked by their annotations."""
 
     input: Input
     options: Options
     found: Found
+    # SHA-256 of the files that depend on options and input alone, by name
     files: dict[str, str] = field(default_factory=dict)
-    report: str | None = None
-    labels: StoredLabels | None = None
+    report: str | None = None  # SHA-256 of the report; None in records of earlier versions
+    labels: StoredLabels | None = None  # of a run in parts; None also in records of earlier versions
 
     @property
     def digests(self) -> dict[str, str]:
@@ -113,23 +83,7 @@ def make_record(
     base: Place | None = None,
     labels: Labels | None = None,
 ) -> dict[str, Any]:
-    """Return what repeats a run, and what it found.
-
-    Parameters
-    ----------
-    run : Run
-    summary : Summary
-    place : Path
-        The folder of the result. Paths of the input are relative to it, so that both can be moved together.
-    files : dict of str to str
-        SHA-256 of the files that depend on options and input alone, by name.
-    report : str
-        SHA-256 of the report.
-    base : Path or Address, optional
-        The folder from which partitions are read, if the run was made in parts.
-    labels : Labels, optional
-        What the values of the label column mean, if it was.
-    """
+    """Return what repeats a run, and what it found."""
     stored = None if labels is None else StoredLabels(labels.classes.tolist(), list(labels.numbers.items()))
     found = {key: value for key, value in asdict(summary).items() if key not in ELSEWHERE}
     return {
@@ -164,13 +118,7 @@ def write_record(record: dict[str, Any], folder: Path) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """Return what run.json says. Every value is checked: anybody may have edited it.
-
-    Parameters
-    ----------
-    path : Path
-        The file, or the folder of the run.
-    """
+    """Return what run.json says. Every value is checked: anybody may have edited it."""
     path = path / RECORD if path.is_dir() else path
     shown = repr(str(path))
     if not path.is_file():

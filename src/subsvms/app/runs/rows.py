@@ -15,21 +15,11 @@ FEW = 200  # rows that are sliced one by one: to take rows, Arrow copies a text 
 
 
 class Rows(Protocol):
-    """Rows of a table that is in memory (`TableRows`), or was corrected in parts (`PartRows`).
+    """Rows of a table that is in memory (`TableRows`), or was corrected in parts (`PartRows`)."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Of the whole table.
-    classes : list
-        The labels, sorted; in typed formats numbers.
-    columns : list of str
-        Names of the columns but the label; none in LIBSVM text.
-    """
-
-    n_rows: int
-    classes: list
-    columns: list[str]
+    n_rows: int  # of the whole table
+    classes: list  # the labels, sorted; in typed formats numbers
+    columns: list[str]  # names of the columns but the label; none in LIBSVM text
 
     def read_issues(self) -> Any:
         """Return what the run says about each suspicious label, worst first, as a pyarrow.Table."""
@@ -53,11 +43,7 @@ class Rows(Protocol):
 class TableRows:
     """The rows of a table in memory.
 
-    Parameters
-    ----------
-    table : LabelledTable
-    folder : Path
-        Of the run.
+    folder: of the run.
     """
 
     def __init__(self, table: LabelledTable, folder: Path):
@@ -111,24 +97,12 @@ class TableRows:
 
 
 def space_evenly(number: int, most: int) -> np.ndarray:
-    """Return at most so many of the places in a sequence of so many, evenly spaced.
-
-    Examples
-    --------
-    >>> space_evenly(10, 3).tolist()
-    [0, 4, 8]
-    """
+    """Return at most so many of the places in a sequence of so many, evenly spaced."""
     return np.arange(0, number, max(1, -(-number // most)))
 
 
 def as_text(cell: Any) -> str:
-    """Return a value to be read by people; nothing where it is missing.
-
-    Examples
-    --------
-    >>> as_text(2.5), as_text(None)
-    ('2.5', '')
-    """
+    """Return a value to be read by people; nothing where it is missing."""
     return "" if cell is None else cut(str(cell), WHOLE)
 
 

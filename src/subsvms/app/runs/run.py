@@ -40,40 +40,19 @@ LABELLERS = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run read, and what it found.
-
-    Attributes
-    ----------
-    options : Options
-    table : LabelledTable
-    features : Features
-        That were made from the table's columns or from embeddings.
-    features_path : Path or None
-        The file of embeddings that replaced the columns; just "features" if they came as an array.
-    features_digest : str or None
-        SHA-256 of that file.
-    model : SubSVMClassifier
-        The one that voted.
-    correction : Correction
-        What was found about each label.
-    tally : Tally
-        The same, counted.
-    seconds : dict of str to float
-        How long each stage took.
-    origins : tuple of Origin
-        Values of columns at which contradicted labels gather.
-    """
+    """What a run read, and what it found."""
 
     options: Options
     table: LabelledTable
-    features: Features
+    features: Features  # that were made from the table's columns or from embeddings
+    # the file of embeddings that replaced the columns; just "features" if they came as an array
     features_path: Path | None
-    features_digest: str | None
-    model: SubSVMClassifier
-    correction: Correction
-    tally: Tally
-    seconds: dict[str, float] = field(default_factory=dict)
-    origins: tuple[Origin, ...] = ()
+    features_digest: str | None  # SHA-256 of that file
+    model: SubSVMClassifier  # the one that voted
+    correction: Correction  # what was found about each label
+    tally: Tally  # the same, counted
+    seconds: dict[str, float] = field(default_factory=dict)  # how long each stage took
+    origins: tuple[Origin, ...] = ()  # values of columns at which contradicted labels gather
 
     @property
     def groups(self) -> dict[str, tuple[Group, ...]]:
@@ -117,41 +96,9 @@ def correct_table(
     device: str = "cpu",
     n_witnesses: int = 0,
 ) -> Run:
-    r"""Find the wrong labels of a table.
+    """Find the wrong labels of a table.
 
-    Parameters
-    ----------
-    table : LabelledTable
-    options : Options
-    features : path-like or array of shape (n_rows, n_features), optional
-        Embeddings to use in place of the columns, or the .npy or .npz file that holds them.
-    n_jobs : int, optional
-        Threads; -1 for all cores.
-    device : {"cpu", "cuda", "auto"}
-        Where the SVMs vote; it changes no bit.
-    n_witnesses : int
-        As in `LabelCorrector`; the issues of a run have their own.
-
-    Returns
-    -------
-    Run
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from subsvms.app.tables.table import read_table
-    >>> rng = np.random.default_rng(0)
-    >>> clean = np.repeat(["no", "yes"], 200)
-    >>> values = rng.normal(0, 1, (400, 3)) + 3 * (clean == "yes")[:, None]
-    >>> given = np.where(rng.random(400) < 0.15, np.where(clean == "yes", "no", "yes"), clean)
-    >>> lines = [",".join([*map(str, row), label]) for row, label in zip(values.round(3), given)]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "loans.csv"
-    ...     _ = path.write_text("\n".join(["a,b,c,default", *lines]))
-    ...     run = correct_table(read_table(path, "default"), Options("default"))
-    >>> bool((run.correction.labels != clean).sum() < (given != clean).sum() / 2)
-    True
+    Shapes: features (n_rows, n_features).
     """
     clock = Clock()
     check_id(table, options.id_column)
@@ -266,19 +213,7 @@ def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) 
 
 
 def check_decided(verified: tuple[tuple[int, Any], ...], classes: list, n_rows: int, name: str) -> None:
-    """Raise an error if decisions are about rows or classes that a table does not have.
-
-    Parameters
-    ----------
-    verified : tuple of (int, label)
-        As in `Options`.
-    classes : list
-        Of the table.
-    n_rows : int
-        Of the table.
-    name : str
-        What the table is called in messages.
-    """
+    """Raise an error if decisions are about rows or classes that a table does not have."""
     known = {(type(label), label) for label in (*classes, None)}  # None: the row is to be left out
     for row, label in verified:
         if not 1 <= row <= n_rows:

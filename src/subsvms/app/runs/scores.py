@@ -25,30 +25,16 @@ UNKNOWN = ("given_label", "label_quality", "vote_share")  # null where there is 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What is thought of each label, in the order of the table.
+    """What is thought of each label, in the order of the table."""
 
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-    given, suggested : ndarray of int of shape (n_rows,)
-        Class numbers: -1 for no label, and the best other class.
-    quality : ndarray of shape (n_rows,)
-        How credible the given label is; NaN without one.
-    confidence, vote_share : ndarray of shape (n_rows,)
-        Of the suggestion; a share is NaN if no SVM could vote.
-    contradicted : ndarray of bool of shape (n_rows,)
-        Whether the vote prefers the suggestion.
-    decided, changed : ndarray of bool of shape (n_rows,)
-        Whether people had verified the label before the run, and whether the run changed it.
-    """
-
-    classes: np.ndarray
-    given: np.ndarray
+    classes: np.ndarray  # (n_classes,)
+    given: np.ndarray  # (n_rows,): class numbers: -1 for no label, and the best other class
     suggested: np.ndarray
-    quality: np.ndarray
-    confidence: np.ndarray
+    quality: np.ndarray  # (n_rows,): how credible the given label is; NaN without one
+    confidence: np.ndarray  # (n_rows,): of the suggestion; a share is NaN if no SVM could vote
     vote_share: np.ndarray
-    contradicted: np.ndarray
+    contradicted: np.ndarray  # (n_rows,): whether the vote prefers the suggestion
+    # (n_rows,): whether people had verified the label before the run, and whether the run changed it
     decided: np.ndarray
     changed: np.ndarray
 
@@ -69,22 +55,7 @@ class Scores:
 
 
 def make_ranking(scores: Scores, left_out: Iterable[int] = ()) -> Ranking:
-    """Return what an audit starts from; it is that of the correction which the scores were made from.
-
-    Parameters
-    ----------
-    scores : Scores
-    left_out : iterable of int
-        Rows, from 0, that nobody is to be asked about, besides those without a label and verified ones.
-
-    Examples
-    --------
-    >>> from subsvms import correct_labels
-    >>> X, y = [[i % 30 / 30] for i in range(300)], ["low" if i % 30 < 15 else "high" for i in range(300)]
-    >>> correction = correct_labels(X, y, random_state=0)
-    >>> make_ranking(Scores.of(correction)).digest == Ranking.of(correction).digest
-    True
-    """
+    """Return what an audit starts from; it is that of the correction which the scores were made from."""
     asked = (scores.given >= 0) & ~scores.decided
     asked[list(left_out)] = False
     free = np.flatnonzero(asked)
@@ -126,15 +97,7 @@ def make_scores_schema(label_type: Any) -> Any:
 
 
 def read_scores(folder: Path, table: LabelledTable) -> Scores:
-    """Return what `write_scores` wrote about the labels of a table; nothing is trusted.
-
-    Parameters
-    ----------
-    folder : Path
-        Of a run.
-    table : LabelledTable
-        The one that was corrected.
-    """
+    """Return what `write_scores` wrote about the labels of a table; nothing is trusted."""
     schema = make_scores_schema(get_label_type(table))
     return read_stored(folder / SCORES, schema, lambda found: build_scores(found, table))
 

@@ -15,24 +15,7 @@ Read = TypeVar("Read")
 
 
 def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional: Any = ()) -> Read:
-    """Return what a Parquet file in the folder of a run holds.
-
-    Parameters
-    ----------
-    path : Path
-    schema : pyarrow.Schema
-        The columns to read. Their types must be these, and none may be null that is not nullable here.
-    build : callable
-        Takes these columns, a pyarrow.Table, and returns what they mean; it raises a ValueError if that
-        cannot be true.
-    optional : pyarrow.Schema
-        Columns that are read as well if all of them are there.
-
-    Raises
-    ------
-    TableError
-        If the file is missing or damaged.
-    """
+    """Return what a Parquet file in the folder of a run holds."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -60,15 +43,7 @@ def describe_damage(path: Path, error: Exception) -> TableError:
 
 
 def check_types(found: Any, schema: Any) -> None:
-    """Raise a ValueError unless the columns of a pyarrow.Table have the types of a schema.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> check_types(pa.table({"row": ["1"]}), pa.schema({"row": pa.int64()}))
-    Traceback (most recent call last):
-    ValueError: row is of type string, not int64
-    """
+    """Raise a ValueError unless the columns of a pyarrow.Table have the types of a schema."""
     for wanted in schema:
         column = found[wanted.name]
         if not column.type.equals(wanted.type):
@@ -78,15 +53,7 @@ def check_types(found: Any, schema: Any) -> None:
 
 
 def check_shares(found: Any, names: Sequence[str]) -> None:
-    """Raise a ValueError unless these columns of a pyarrow.Table hold shares; null is not known.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> check_shares(pa.table({"confidence": [0.5, None, 1.5]}), ["confidence"])
-    Traceback (most recent call last):
-    ValueError: confidence must be between 0 and 1
-    """
+    """Raise a ValueError unless these columns of a pyarrow.Table hold shares; null is not known."""
     for name in names:
         values = found[name].drop_null().to_numpy()
         if not np.all((values >= 0) & (values <= 1)):

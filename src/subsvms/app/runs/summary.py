@@ -42,125 +42,65 @@ RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "skrub", "pyarrow", "pand
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run found, in text, numbers, booleans, None, and lists and dictionaries of these.
+    """What a run found, in text, numbers, booleans, None, and lists and dictionaries of these."""
 
-    Attributes
-    ----------
-    title, label : str
-        What the table and its label column are called.
-    version, finished : str
-        Version of subsvms; when the run ended, in ISO 8601, UTC.
-    rows, labelled, missing, filled : int
-        Rows of the table; those with a label, those without, and how many of these got one.
-    features, columns_used : int
-        How many features there are, and from how many columns they come.
-    columns : list of dict
-        What became of each column, as `describe_columns` returns it.
-    sample : int or None
-        Rows that charts and certificates are about, if they are a sample of the table.
-    rule, action : str
-        As in `Options`.
-    flagged, changed, dropped, verified, held_back : int
-        Labels that are probably wrong; labels that were changed; rows that were left out; labels that people
-        verified; labels that were kept although another one is more probable.
-    audited : int or None
-        Labels that an audit changed unseen; None without an audit.
-    kept_by : list of [str, int]
-        What kept the labels that were held back, in words, and how many.
-    explained : bool
-        Whether the columns explain the labels. If not, the noise cannot be estimated.
-    error_rate : float or None
-        Estimated share of wrong labels; None if its interval is too wide to name one.
-    error_rate_interval : list of float
-        Its lower and upper end.
-    noise_matrix : list of list of float
-        P(given class | true class), a line for each true class.
-    expected_precision : float or None
-        Share of the flagged rows for which the suggestion is expected to be right; None if there is no
-        estimate.
-    classes, moves, groups : list of dict
-        What `list_classes`, `list_moves` and `list_groups` return.
-    notes, remarks : list of str
-        What to know before using the result; what happened to columns that are not features.
-    worst : list of dict
-        The rows to look at first, as `describe_worst` returns them.
-    n_worst, n_labels : int
-        How many rows are listed in all; how many of them have a label.
-    expected_wrong : float
-        How many of the labels listed are expected to be wrong.
-    certified : dict
-        Which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most").
-    standing : str
-        How many of the flagged labels a second judge confirms, whatever labels are chosen, in a sentence;
-        empty if there is nothing to say.
-    ensemble : dict
-        The SVMs that voted, as `describe_ensemble` returns them.
-    parameters : list of [str, str]
-        What was asked for, and what followed from it.
-    digest : str
-        SHA-256 of the table.
-    versions, seconds : list of [str, str or float]
-        By package; by stage.
-    words : list of str
-        The result in sentences.
-    listing : str
-        Which labels are listed, and how many are expected to be wrong, in a sentence; one of `words`.
-    folder, model : str or None
-        Where the result and the classifier were written.
-    files : list of [str, str]
-        Name and description of each file in the folder; first the table, then the issues.
-    next : list of str
-        What to do now, in sentences.
-    """
-
-    title: str
+    title: str  # what the table and its label column are called
     label: str
-    version: str
+    version: str  # version of subsvms; when the run ended, in ISO 8601, UTC
     finished: str
-    rows: int
+    rows: int  # rows of the table; those with a label, those without, and how many of these got one
     labelled: int
     missing: int
     filled: int
-    features: int
+    features: int  # how many features there are, and from how many columns they come
     columns_used: int
-    columns: list[dict[str, Any]]
-    sample: int | None
-    rule: str
+    columns: list[dict[str, Any]]  # what became of each column, as `describe_columns` returns it
+    sample: int | None  # rows that charts and certificates are about, if they are a sample of the table
+    rule: str  # as in `Options`
     action: str
+    # labels that are probably wrong; labels that were changed; rows that were left out; labels that people
+    # verified; labels that were kept although another one is more probable
     flagged: int
     changed: int
     dropped: int
     verified: int
     held_back: int
-    audited: int | None
-    kept_by: list[list[Any]]
-    explained: bool
-    error_rate: float | None
-    error_rate_interval: list[float]
-    noise_matrix: list[list[float]]
+    audited: int | None  # labels that an audit changed unseen; None without an audit
+    kept_by: list[list[Any]]  # what kept the labels that were held back, in words, and how many
+    explained: bool  # whether the columns explain the labels. If not, the noise cannot be estimated.
+    error_rate: float | None  # estimated share of wrong labels; None if its interval is too wide to name one
+    error_rate_interval: list[float]  # its lower and upper end
+    noise_matrix: list[list[float]]  # P(given class | true class), a line for each true class
+    # share of the flagged rows for which the suggestion is expected to be right; None if there is no
+    # estimate
     expected_precision: float | None
-    classes: list[dict[str, Any]]
+    classes: list[dict[str, Any]]  # what `list_classes`, `list_moves` and `list_groups` return
     moves: list[dict[str, Any]]
     groups: list[dict[str, Any]]
-    notes: list[str]
+    notes: list[str]  # what to know before using the result; what happened to columns that are not features
     remarks: list[str]
-    worst: list[dict[str, Any]]
-    n_worst: int
+    worst: list[dict[str, Any]]  # the rows to look at first, as `describe_worst` returns them
+    n_worst: int  # how many rows are listed in all; how many of them have a label
     n_labels: int
-    expected_wrong: float
+    expected_wrong: float  # how many of the labels listed are expected to be wrong
+    # which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most")
     certified: dict[str, Any]
+    # how many of the flagged labels a second judge confirms, whatever labels are chosen, in a sentence;
+    # empty if there is nothing to say
     standing: str
-    ensemble: dict[str, Any]
-    parameters: list[list[str]]
-    digest: str
-    versions: list[list[str]]
+    ensemble: dict[str, Any]  # the SVMs that voted, as `describe_ensemble` returns them
+    parameters: list[list[str]]  # what was asked for, and what followed from it
+    digest: str  # SHA-256 of the table
+    versions: list[list[str]]  # by package; by stage
     seconds: list[list[Any]]
-    words: list[str]
+    words: list[str]  # the result in sentences
+    # which labels are listed, and how many are expected to be wrong, in a sentence; one of `words`
     listing: str
-    folder: str | None
+    folder: str | None  # where the result and the classifier were written
     model: str | None
+    # name and description of each file in the folder; first the table, then the issues
     files: list[list[str]]
-    next: list[str]
+    next: list[str]  # what to do now, in sentences
 
 
 def summarise(
@@ -176,24 +116,7 @@ def summarise(
     model: str | None = None,
     files: Sequence[list[str]] = (),
 ) -> Summary:
-    """Return the summary of a run.
-
-    Parameters
-    ----------
-    run : Run
-    worst : list of dict
-        As `describe_worst` returns it.
-    n_worst, n_labels : int
-        As in `Summary`.
-    doubt : int
-        How many of these labels are expected to be wrong, in billionths.
-    label_notes : sequence of str, optional
-        Notes on the labels, if they are not those of the run's correction.
-    standing : str
-        As in `Summary`.
-    folder, model, files
-        As in `Summary`; none if nothing is written.
-    """
+    """Return the summary of a run."""
     noise, tally = run.correction.noise, run.tally
     missing = tally.rows - tally.labelled
     kept_by = [

@@ -29,56 +29,29 @@ Counts = dict[str, tuple[int, int, int]]  # by group: rows with a label, flagged
 
 @dataclass(frozen=True)
 class Tally:
-    """Rows of a table, counted.
+    """Rows of a table, counted."""
 
-    Attributes
-    ----------
-    rows, verified, dropped : int
-        All rows; those whose label people verified; those that are left out.
-    kept_by : dict of str to int
-        Rows for which another label is more probable, but the given one was kept, by the name of the `Halt`.
-    spared : dict of str to int
-        Changes that failed a test, or could not be tested, by the name of their `Halt`.
-    given, flagged, changed, left_out : list of int
-        Rows with a label, flagged rows, changed labels and rows left out, by given class.
-    changed_to, filled : list of int
-        Changed labels, and labels of rows that had none, by the class they have now.
-    moves : list of list of int
-        Flagged rows by given and suggested class.
-    confidence : int
-        The confidence of flagged labels, added up, in billionths.
-    doubt : int
-        Probabilities of being wrong of labels that are flagged or held back, as `add_doubt` returns them.
-    groups : dict of str to Counts
-        What `count_groups` found, by column.
-    """
-
-    rows: int
+    rows: int  # all rows; those whose label people verified; those that are left out
     verified: int
     dropped: int
+    # rows for which another label is more probable, but the given one was kept, by the name of the `Halt`
     kept_by: dict[str, int]
-    spared: dict[str, int]
-    given: list[int]
+    spared: dict[str, int]  # changes that failed a test, or could not be tested, by the name of their `Halt`
+    given: list[int]  # rows with a label, flagged rows, changed labels and rows left out, by given class
     flagged: list[int]
     changed: list[int]
     left_out: list[int]
-    changed_to: list[int]
+    changed_to: list[int]  # changed labels, and labels of rows that had none, by the class they have now
     filled: list[int]
-    moves: list[list[int]]
-    confidence: int
+    moves: list[list[int]]  # flagged rows by given and suggested class
+    confidence: int  # the confidence of flagged labels, added up, in billionths
+    # probabilities of being wrong of labels that are flagged or held back, as `add_doubt` returns them
     doubt: int
-    groups: dict[str, Counts] = field(default_factory=dict)
+    groups: dict[str, Counts] = field(default_factory=dict)  # what `count_groups` found, by column
 
     @classmethod
     def of(cls, correction: Correction, groups: Mapping[str, np.ndarray] | None = None) -> "Tally":
-        """Count the rows of a correction.
-
-        Parameters
-        ----------
-        correction : Correction
-        groups : mapping of str to ndarray of shape (n_rows,), optional
-            By column, the group of each row.
-        """
+        """Count the rows of a correction."""
         k = len(correction.classes)
         known = ~correction.missing
         flagged = np.flatnonzero(correction.flagged)
@@ -149,26 +122,12 @@ def add_up(probabilities: np.ndarray) -> int:
 
 
 def add_doubt(correction: Correction, rows: np.ndarray) -> int:
-    """Return how many of these labels are expected to be wrong, in billionths: 1 - quality, added up.
-
-    Parameters
-    ----------
-    correction : Correction
-    rows : ndarray of int
-        Places in the correction; those without a label do not count.
-    """
+    """Return how many of these labels are expected to be wrong, in billionths: 1 - quality, added up."""
     return add_up(1.0 - correction.label_quality[rows[correction.given[rows] >= 0]])
 
 
 def count_groups(values: np.ndarray, correction: Correction) -> Counts:
-    """Return what was found in each group, in whole numbers.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,), object
-        The group of each row, as `Grouping.read` returns it.
-    correction : Correction
-    """
+    """Return what was found in each group, in whole numbers."""
     rows = np.flatnonzero(~correction.missing)
     names, numbers = np.unique(values[rows].astype(str), return_inverse=True)
     wrong = np.round((1.0 - correction.judgement.posterior[rows, correction.given[rows]]) * UNIT)
@@ -181,36 +140,16 @@ def count_groups(values: np.ndarray, correction: Correction) -> Counts:
 
 @dataclass(frozen=True)
 class Grouping:
-    """How a column sorts rows into groups, as learned from a table or a sample of it.
-
-    Attributes
-    ----------
-    column : str
-    meaning : Meaning
-        How its values are read.
-    unit : {"D", "M", "Y"} or None
-        The days, months or years that dates are grouped by.
-    edges : tuple of float or None
-        Ends of the ranges that numbers are grouped by, if they take many values.
-    """
+    """How a column sorts rows into groups, as learned from a table or a sample of it."""
 
     column: str
-    meaning: Meaning
-    unit: str | None = None
+    meaning: Meaning  # how its values are read
+    unit: str | None = None  # {"D", "M", "Y"} or None: the days, months or years that dates are grouped by
+    # ends of the ranges that numbers are grouped by, if they take many values
     edges: tuple[float, ...] | None = None
 
     def read(self, column: Any) -> np.ndarray:
-        """Return the group of each row.
-
-        Parameters
-        ----------
-        column : pyarrow.ChunkedArray
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), object
-            Text.
-        """
+        """Return the group of each row."""
         values = read_column(column, self.meaning)
         missing = find_missing_values(values)
         groups = np.full(len(values), MISSING, dtype=object)
@@ -230,14 +169,7 @@ class Grouping:
 
 
 def learn_grouping(table: LabelledTable, name: str) -> Grouping:
-    """Return how a column sorts rows into groups.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    name : str
-        A column other than the label.
-    """
+    """Return how a column sorts rows into groups."""
     names = [one for one in table.columns.column_names if one != table.label]
     if name not in names:
         hint = suggest(name, names) or "."
@@ -260,26 +192,14 @@ def learn_grouping(table: LabelledTable, name: str) -> Grouping:
 
 @dataclass(frozen=True)
 class Group:
-    """What was found in the rows that share a value.
-
-    Attributes
-    ----------
-    value : str
-    n_rows : int
-        Rows with a label.
-    n_flagged : int
-    low, high : float
-        The share of flagged rows is at least `low` and at most `high`, each with confidence 0.95.
-    expected_wrong : float
-        Probabilities of being wrong, added up.
-    """
+    """What was found in the rows that share a value."""
 
     value: str
-    n_rows: int
+    n_rows: int  # rows with a label
     n_flagged: int
-    low: float
+    low: float  # the share of flagged rows is at least `low` and at most `high`, each with confidence 0.95
     high: float
-    expected_wrong: float
+    expected_wrong: float  # probabilities of being wrong, added up
 
     @property
     def share(self) -> float:
@@ -288,20 +208,7 @@ class Group:
 
 
 def group_noise(counts: Counts) -> tuple[Group, ...]:
-    """Return what was found in each group, largest share of flagged labels first.
-
-    Examples
-    --------
-    >>> from subsvms import correct_labels
-    >>> rng = np.random.default_rng(0)
-    >>> clean = np.repeat([0, 1], 300)
-    >>> X, who = rng.normal(clean[:, None], 0.2, (600, 4)), np.tile(["ann", "bob"], 300).astype(object)
-    >>> given = np.where((who == "bob") & (rng.random(600) < 0.3), 1 - clean, clean)
-    >>> for group in group_noise(count_groups(who, correct_labels(X, given, random_state=0))):
-    ...     print(group.value, group.n_rows, group.share > 0.1)
-    bob 300 True
-    ann 300 False
-    """
+    """Return what was found in each group, largest share of flagged labels first."""
     if not counts:
         return ()
     n_rows, n_flagged, expected = np.array(list(counts.values())).T

@@ -129,24 +129,12 @@ Place = Path | Address
 
 
 def is_address(where: object) -> bool:
-    """Return whether a name is an address, of files or of a database, and not a file here.
-
-    Examples
-    --------
-    >>> is_address("s3://bucket/loans.csv"), is_address("loans.csv")
-    (True, False)
-    """
+    """Return whether a name is an address, of files or of a database, and not a file here."""
     return isinstance(where, str) and ADDRESS.fullmatch(where) is not None and not os.path.exists(where)
 
 
 def is_database(where: object) -> bool:
-    """Return whether a name is the address of a database: no file system has its scheme.
-
-    Examples
-    --------
-    >>> is_database("postgresql://host/loans"), is_database("s3://bucket/loans.csv")
-    (True, False)
-    """
+    """Return whether a name is the address of a database: no file system has its scheme."""
     if not isinstance(where, str) or not is_address(where):
         return False
     known = {"file", *BY_ARROW, *BY_FSSPEC}
@@ -158,13 +146,7 @@ def is_database(where: object) -> bool:
 
 
 def as_place(where: str | os.PathLike) -> Place:
-    """Return a path, or an address that can be read and holds no secret.
-
-    Examples
-    --------
-    >>> as_place("s3://bucket/big/").name, as_place("file:///tmp/loans.csv")
-    ('big', PosixPath('/tmp/loans.csv'))
-    """
+    """Return a path, or an address that can be read and holds no secret."""
     text = os.fspath(where)
     found = ADDRESS.fullmatch(text)
     if found is None or not is_address(text):
@@ -279,16 +261,7 @@ def place_result(beside: Place, name: str) -> Path:
 
 
 def find_remote(where: Address) -> list[Address]:
-    """Return the files that an address or a pattern names; none if it is a folder.
-
-    Examples
-    --------
-    >>> import fsspec
-    >>> for name in "ab":
-    ...     fsspec.filesystem("memory").pipe(f"/find_remote/{name}.csv", b"x,y")
-    >>> [str(one) for one in find_remote(as_place("memory://find_remote/*.csv"))]
-    ['memory://find_remote/a.csv', 'memory://find_remote/b.csv']
-    """
+    """Return the files that an address or a pattern names; none if it is a folder."""
     if where.is_file():
         return [where]
     if where.is_dir():

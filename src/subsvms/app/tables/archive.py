@@ -23,14 +23,7 @@ WRONG = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError,
 
 
 def open_archive(data: bytes, name: str) -> dict[str, bytes]:
-    """Return the files in a ZIP archive, by name, as far as the free memory allows.
-
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        Name of the archive in messages.
-    """
+    """Return the files in a ZIP archive, by name, as far as the free memory allows."""
     if PROTECTED in data:
         raise TableError(f"{name} is protected with a password: save it without one.")
     limit = MAX_SHARE * measure_free_memory()
@@ -101,16 +94,7 @@ def list_elements(data: bytes, name: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def parse(data: bytes, name: str, *, start: Any, end: Any = None, text: Any = None) -> None:
-    """Call functions for the start and end of each element of an XML file, and for its text.
-
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        Name of the workbook in messages.
-    start, end, text : callable
-        As `xml.parsers.expat` calls them. A function may have an attribute `parser`, which is set.
-    """
+    """Call functions for the start and end of each element of an XML file, and for its text."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = start

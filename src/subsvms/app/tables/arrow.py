@@ -11,13 +11,7 @@ from subsvms.exceptions import TableError
 
 
 def read_arrow(content: Content) -> Any:
-    """Return the table in a Parquet, Feather or Arrow file.
-
-    Parameters
-    ----------
-    content : Content
-        With format "parquet" or "feather".
-    """
+    """Return the table in a Parquet, Feather or Arrow file."""
     import pyarrow as pa
     from pyarrow import feather, parquet
 
@@ -67,10 +61,6 @@ def check_values(data: Any) -> Any:
 
     Arrow believes what a file says about itself: offsets and indices that point elsewhere would end the
     process as soon as a value is used.
-
-    Parameters
-    ----------
-    data : pyarrow.Table or pyarrow.RecordBatch
     """
     import pyarrow as pa
 
@@ -96,16 +86,7 @@ def use_plain_columns(data: Any) -> Any:
 
 
 def use_plain_types(schema: Any) -> Any:
-    """Return a schema without views and run-end encoding, as polars writes: Arrow cannot choose rows of them.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> use_plain_types(pa.schema({"a": pa.list_(pa.string_view()), "b": pa.int8()}))
-    a: list<item: large_string>
-      child 0, item: large_string
-    b: int8
-    """
+    """Return a schema without views and run-end encoding, as polars writes: Arrow takes no rows of them."""
     import pyarrow as pa
 
     str(schema.names)  # an error, if one is not UTF-8
@@ -154,21 +135,7 @@ def _convert(batch, schema):
 
 
 def list_values(column: Any, written: str | None = None) -> list:
-    """Return the values of a column as Python has them, and as text where it does not: dates after 9999.
-
-    Parameters
-    ----------
-    column : pyarrow.Array or pyarrow.ChunkedArray
-    written : str, optional
-        Name of the column if its values go to a file. Nested values for which there is only a word, such as
-        lists of such dates, then raise an error.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> list_values(pa.array([None, 2**62], pa.timestamp("us")))
-    [None, '4611686018427387904 (timestamp[us])']
-    """
+    """Return the values of a column as Python has them, and as text where it does not: dates after 9999."""
     import pyarrow as pa
 
     wrong = (pa.ArrowException, ArithmeticError, LookupError, ValueError)
@@ -194,28 +161,14 @@ def list_values(column: Any, written: str | None = None) -> list:
 
 
 def are_alike(kind: Any, other: Any) -> bool:
-    """Return whether columns of two types can be joined: one without a value fits any.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> are_alike(pa.null(), pa.int64()), are_alike(pa.float64(), pa.int64())
-    (True, False)
-    """
+    """Return whether columns of two types can be joined: one without a value fits any."""
     import pyarrow as pa
 
     return kind == other or pa.types.is_null(kind) or pa.types.is_null(other)
 
 
 def find_difference(schema: Any, other: Any) -> str | None:
-    """Return in which column a schema (pyarrow) differs from another one; None if both can be joined.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> find_difference(pa.schema({"a": pa.int64()}), pa.schema({"a": pa.float64()}))
-    "column 1 is 'a' of int64, not 'a' of double"
-    """
+    """Return in which column a schema (pyarrow) differs from another one; None if both can be joined."""
     for i, (ours, theirs) in enumerate(zip(schema, other, strict=False), start=1):
         if ours.name != theirs.name or not are_alike(ours.type, theirs.type):
             return f"column {i} is {show(ours.name)} of {ours.type}, not {show(theirs.name)} of {theirs.type}"
@@ -223,15 +176,7 @@ def find_difference(schema: Any, other: Any) -> str | None:
 
 
 def join_tables(tables: Sequence[Any], names: Sequence[str]) -> Any:
-    """Return the rows of all tables (pyarrow); raise an error unless they have the same columns and types.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> tables = [pa.table({"a": [None]}), pa.table({"a": [1.5]})]
-    >>> join_tables(tables, ["'a.parquet'", "'b.parquet'"])["a"].to_pylist()
-    [None, 1.5]
-    """
+    """Return the rows of all tables (pyarrow); raise an error unless they have the same columns and types."""
     import pyarrow as pa
 
     known = tables[0].schema
@@ -247,24 +192,7 @@ def join_tables(tables: Sequence[Any], names: Sequence[str]) -> Any:
 def put_labels(
     columns: Any, label: str | None, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]
 ) -> Any:
-    """Return the table with new labels of the same type, and further columns directly after them.
-
-    Parameters
-    ----------
-    columns : pyarrow.Table
-    label : str or None
-    labels, given : sequence
-        New and old labels, None where they are missing. Where they agree, the cell stays as it is.
-    extra : dict of str to sequence
-        Columns by name.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> columns = pa.table({"y": pa.array([0, 1], pa.int8()), "a": [1.5, 2.5]})
-    >>> put_labels(columns, "y", [1, None], [0, 1], {"given": [0, 1]}).to_pydict()
-    {'y': [1, None], 'given': [0, 1], 'a': [1.5, 2.5]}
-    """
+    """Return the table with new labels of the same type, and further columns directly after them."""
     import pyarrow as pa
 
     after = columns.num_columns
@@ -302,15 +230,7 @@ def _cast_labels(labels, column, label):
 
 
 def encode_like(values: Any, column: Any) -> Any:
-    """Return an array with the type of a dictionary column, whose entries come first and in their order.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> column = pa.chunked_array([pa.array([7, 3]).dictionary_encode()])
-    >>> encode_like(pa.array([3, 5]), column).dictionary.to_pylist()
-    [7, 3, 5]
-    """
+    """Return an array with the type of a dictionary column, whose entries come first and in their order."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -33,13 +33,7 @@ def as_number(label: Any) -> float | None:
 
 
 def find_spellings(labels: Iterable) -> list[list[str]]:
-    """Return the labels that differ only in case, in spaces, in how Unicode composes them, or by ".0".
-
-    Examples
-    --------
-    >>> find_spellings(["no", "yes", "No ", "maybe", "NO"])
-    [['NO', 'No ', 'no']]
-    """
+    """Return the labels that differ only in case, in spaces, in how Unicode composes them, or by ".0"."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         if isinstance(label, str):
@@ -49,18 +43,7 @@ def find_spellings(labels: Iterable) -> list[list[str]]:
 
 
 def merge_spellings(counts: Mapping[Any, int]) -> dict[Any, Any]:
-    """Return for each label with several spellings the most frequent of them.
-
-    Parameters
-    ----------
-    counts : mapping of label to int
-        Rows with each label.
-
-    Examples
-    --------
-    >>> merge_spellings({"no": 40, "No": 2, "yes": 9})
-    {'No': 'no'}
-    """
+    """Return for each label with several spellings the most frequent of them."""
     chosen: dict[Any, Any] = {}
     for group in find_spellings(counts):
         first = max(group, key=lambda label: counts[label])
@@ -99,23 +82,7 @@ def check_spellings(counts: Mapping[Any, int], name: str, label: str) -> None:
 
 
 def check_classes(counts: Mapping[Any, int], name: str, label: str, *, numeric_classes: bool = False) -> None:
-    """Raise an error unless the labels are at least two classes, and not too many.
-
-    Parameters
-    ----------
-    counts : mapping of label to int
-        Rows with each label; missing ones do not count.
-    name, label : str
-        Names of the table and of the column in messages.
-    numeric_classes : bool
-        Whether numbers are classes even if they look like a quantity.
-
-    Examples
-    --------
-    >>> check_classes({"a": 2}, "'x'", "y")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    subsvms.exceptions.TableError: The label column 'y' of 'x' holds only one class, ...
-    """
+    """Raise an error unless the labels are at least two classes, and not too many."""
     classes = sorted(counts)
     what = f"The label column {show(label)} of {name}"
     if not classes:
@@ -144,16 +111,6 @@ def find_quantity(counts: Mapping[Any, int]) -> Any:
 
     They are if one has a fraction, or if there are many. Class numbers from 0 or 1 on, without a gap and with
     several rows each, are not.
-
-    Parameters
-    ----------
-    counts : mapping of label to int
-        Rows with each label.
-
-    Examples
-    --------
-    >>> find_quantity({age: 30 for age in range(18, 65)}), find_quantity({number: 30 for number in range(26)})
-    (18, None)
     """
     numbers = {label: number for label in counts if (number := as_number(label)) is not None}
     if len(numbers) < len(counts) or any(isinstance(one, str) and CODE.match(one) for one in counts):

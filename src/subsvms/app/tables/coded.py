@@ -14,24 +14,12 @@ from subsvms.app.tables.arrow import put_labels
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """A table with codes in its label column.
+    """A table with codes in its label column."""
 
-    Attributes
-    ----------
-    columns : pyarrow.Table
-        As in the file.
-    label : str
-        Name of the label column.
-    codes : dict of str to int
-        The code of each name; empty if the labels are as in the file.
-    render : callable
-        Returns a table as the bytes of a file.
-    """
-
-    columns: Any
-    label: str | None
-    codes: Mapping[str, int]
-    render: Callable[[Any], bytes]
+    columns: Any  # as in the file
+    label: str | None  # name of the label column
+    codes: Mapping[str, int]  # the code of each name; empty if the labels are as in the file
+    render: Callable[[Any], bytes]  # returns a table as the bytes of a file
 
     def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
         """Return the file with new labels, and further columns directly after them."""
@@ -52,27 +40,7 @@ def name_labels(
     *,
     missing: Sequence[int] = (),
 ) -> tuple[Any, dict[str, Any]]:
-    """Return a table with names in place of codes, and what is needed to write the codes back.
-
-    Parameters
-    ----------
-    columns : pyarrow.Table
-    label : str or None
-        Name of the label column.
-    names : dict of int to str
-        The name of each code; a code without one is its own name. None are used if two codes share one.
-    render : callable
-        As in `Coded`.
-    missing : sequence of int
-        Codes that mean "not labelled".
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> columns, more = name_labels(pa.table({"y": [0, 1, -1]}), "y", {0: "no", 1: "yes"}, str, missing=[-1])
-    >>> columns["y"].to_pylist(), more["text"].codes
-    (['no', 'yes', None], {'no': 0, 'yes': 1})
-    """
+    """Return a table with names in place of codes, and what is needed to write the codes back."""
     import pyarrow as pa
 
     plain = columns, {"text": Coded(columns, label, {}, render)}

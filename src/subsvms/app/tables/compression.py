@@ -27,16 +27,7 @@ def strip_compression(path: Place) -> tuple[Place, str | None]:
 
 
 def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:
-    """Return bytes without their gzip, bzip2, xz or zstd compression, if they have any.
-
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        Their name in messages.
-    claimed : str, optional
-        The compression that the suffix promises.
-    """
+    """Return bytes without their gzip, bzip2, xz or zstd compression, if they have any."""
     found = next((how for how, start in COMPRESSED_STARTS.items() if data.startswith(start)), None)
     if found is None or (found == "bzip2" and claimed != found and data[4:10] != b"1AY&SY"):
         if claimed and data:
@@ -67,12 +58,6 @@ def read_limited(stream: Any, name: str) -> bytes:
     """Return all bytes of a stream, or raise an error once they are too many for the free memory.
 
     A few kilobytes can decompress to more than any memory holds.
-
-    Parameters
-    ----------
-    stream : file-like
-    name : str
-        Its name in messages.
     """
     limit = MAX_SHARE * measure_free_memory()
     held = BytesIO()

@@ -33,19 +33,12 @@ BLOCK = 1 << 20  # bytes that pyarrow reads at a time, and more where a row is l
 class CsvText(TableText):
     """Separated text, and the positions of its rows and labels.
 
-    Attributes
-    ----------
-    data, rows, starts, ends
-        As in `TableText`; blank lines belong to the row after them.
-    separator : str
-    n_columns : int
-    header_end : int
-        Where the name of the label column ends in the header.
+    data, rows, starts, ends: as in `TableText`; blank lines belong to the row after them.
     """
 
     separator: str
     n_columns: int
-    header_end: int
+    header_end: int  # where the name of the label column ends in the header
 
     def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
         """Return the text with new labels, and further columns directly after them."""
@@ -90,36 +83,7 @@ def render(columns: Any, format: str) -> bytes:
 def read_csv(
     data: bytes, name: str, label: str | None, *, separator: str | None = None, first_choice: str = ","
 ) -> tuple[Any, CsvText]:
-    r"""Return the columns as text, and the text in which labels can be replaced.
-
-    Parameters
-    ----------
-    data : bytes
-        UTF-8 without byte order mark.
-    name : str
-        Name of the file in messages.
-    label : str or None
-        Name of the label column. Without one, new columns go after the last column.
-    separator : str, optional
-        One character. By default the one of , ; tab | that finds the label in the header, or else the most
-        columns.
-    first_choice : str
-        Which separator wins if several do equally well.
-
-    Returns
-    -------
-    columns : pyarrow.Table of strings
-        An empty cell is null, a quoted empty one is "".
-    text : CsvText
-
-    Examples
-    --------
-    >>> columns, text = read_csv(b'age,label\n007,"a, b"\n', "'x.csv'", "label")
-    >>> columns.to_pydict()
-    {'age': ['007'], 'label': ['a, b']}
-    >>> text.cells
-    [b'"a, b"']
-    """
+    """Return the columns as text, and the text in which labels can be replaced."""
     separator = check_separator(separator) or choose_separator(data, label, first_choice)
     names, ends, body = read_header(data, separator)
     if names is None:
@@ -145,13 +109,7 @@ def check_separator(separator: str | None) -> str | None:
 
 
 def choose_separator(data: bytes, label: str | None, first_choice: str = ",") -> str:
-    """Return the separator that finds the label in the header, or else the most columns.
-
-    Examples
-    --------
-    >>> choose_separator(b"a,b;c,d;label", "label")
-    ';'
-    """
+    """Return the separator that finds the label in the header, or else the most columns."""
     candidates = sorted(SEPARATORS, key=lambda separator: separator != first_choice)
     headers = {separator: read_header(data, separator)[0] or [] for separator in candidates}
     with_label = [separator for separator in candidates if label in headers[separator]]
@@ -230,17 +188,7 @@ def _read_columns(data, body, separator, n_columns, block_size):
 
 
 def text_options(n_columns: int, separator: str, block_size: int, **reading: Any) -> dict[str, Any]:
-    """Return the options with which pyarrow reads rows without a header as text, columns named by number.
-
-    Parameters
-    ----------
-    n_columns : int
-    separator : str
-    block_size : int
-        Bytes to read at a time; a row must fit.
-    **reading
-        Further options of `pyarrow.csv.ReadOptions`.
-    """
+    """Return the options with which pyarrow reads rows without a header as text, columns named by number."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -258,13 +206,7 @@ def text_options(n_columns: int, separator: str, block_size: int, **reading: Any
 
 
 def render_csv(columns: Mapping[str, Sequence[str | None]], separator: str) -> bytes:
-    r"""Return columns of text as separated text.
-
-    Examples
-    --------
-    >>> render_csv({"a": ["1", None], "b": ["x;y", ""]}, ";")
-    b'a;b\n1;"x;y"\n;""\n'
-    """
+    """Return columns of text as separated text."""
     rows = [tuple(columns), *zip(*columns.values(), strict=True)]
     lines = [separator.encode().join(quote(cell, separator) for cell in row) for row in rows]
     if len(columns) == 1:
@@ -273,13 +215,7 @@ def render_csv(columns: Mapping[str, Sequence[str | None]], separator: str) -> b
 
 
 def quote(cell: str | None, separator: str, *, always: bool = False) -> bytes:
-    """Return a cell as bytes, in quotes if it would otherwise be read as something else.
-
-    Examples
-    --------
-    >>> quote("plain", ","), quote("a, b", ","), quote("", ","), quote(None, ",")
-    (b'plain', b'"a, b"', b'""', b'')
-    """
+    """Return a cell as bytes, in quotes if it would otherwise be read as something else."""
     if cell is None:
         return b""
     special = any(sign in cell for sign in (separator, '"', "\r", "\n"))

@@ -59,25 +59,7 @@ def load_library() -> Any:
 
 
 def read_database(address: str, label: str, query: str | None, **labels: Any) -> LabelledTable:
-    """Return the answer of a database as a table with checked labels.
-
-    Parameters
-    ----------
-    address : str
-        As SQLAlchemy has it: "postgresql://user:password@host/name".
-    label : str
-        Name of the label column.
-    query : str or None
-        SQL that gives the table.
-    **labels
-        `missing_labels`, `merge_labels` and `numeric_classes`, as in `read_table`.
-
-    Examples
-    --------
-    >>> query = "with t (a, y) as (values (1.5, 'no'), (2, 'yes')) select * from t"
-    >>> read_database("sqlite://", "y", query).classes
-    ['no', 'yes']
-    """
+    """Return the answer of a database as a table with checked labels."""
     import pandas as pd
 
     if query is None:
@@ -105,12 +87,7 @@ def fetch(address: str, query: str) -> tuple[list[str], list[tuple]]:
 
 
 def check_query(query: str) -> None:
-    r"""Raise an error if a query does not start as one that reads, or if it is followed by another.
-
-    Examples
-    --------
-    >>> check_query("-- loans; all of them\n(select ';') union select 2;")
-    """
+    """Raise an error if a query does not start as one that reads, or if it is followed by another."""
     if not READS.match(query):
         raise TableError("--query may only read: write one that starts with select.")
     if re.search(r";\s*[^\s;]", QUOTED.sub(" ", query)):
@@ -185,14 +162,7 @@ def hiding(url: Any, library: Any) -> Iterator[None]:
 
 
 def explain(error: Exception, url: Any) -> str:
-    """Return what a driver says, or only the kind of its error if the text could show a secret.
-
-    Examples
-    --------
-    >>> url = load_library().make_url("postgresql://anna:s3cret@host/loans")
-    >>> explain(ValueError("no such table"), url), explain(ValueError("no entry for anna"), url)
-    ('no such table', 'ValueError')
-    """
+    """Return what a driver says, or only the kind of its error if the text could show a secret."""
     cause = getattr(error, "orig", None) or error
     text = f"{cause} {unquote_plus(str(cause))}".casefold()
     if any(len(secret) < SHORT or secret.casefold() in text for secret in list_secrets(url)):
@@ -201,13 +171,7 @@ def explain(error: Exception, url: Any) -> str:
 
 
 def list_secrets(url: Any) -> set[str]:
-    """Return the parts of an address that no message may show.
-
-    Examples
-    --------
-    >>> sorted(list_secrets(load_library().make_url("mssql://anna@h/d?odbc_connect=UID=eve;PWD=s3cret")))
-    ['PWD', 'UID', 'anna', 'eve', 's3cret']
-    """
+    """Return the parts of an address that no message may show."""
     values = (value for one in url.query.values() for value in ([one] if isinstance(one, str) else one))
     parts = {part for value in values for part in re.split("[;=]", value)}
     return {*parts, url.username or "", str(url.password or "")} - {""}

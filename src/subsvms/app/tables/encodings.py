@@ -34,17 +34,10 @@ MAX_WORD = 30  # characters of an example
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a file encodes its text.
-
-    Attributes
-    ----------
-    name : str
-    mark : bytes
-        The byte order mark, if there is one.
-    """
+    """How a file encodes its text."""
 
     name: str = "utf-8"
-    mark: bytes = b""
+    mark: bytes = b""  # the byte order mark, if there is one
 
     def encode(self, data: bytes) -> bytes:
         """Return UTF-8 text in this encoding."""
@@ -60,21 +53,7 @@ class Encoding:
 
 
 def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encoding, tuple[str, ...]]:
-    """Return a text file's bytes in UTF-8, without byte order mark, and their encoding in the file.
-
-    Parameters
-    ----------
-    content : Content
-    encoding : str, optional
-        For example "cp1252"; by default it is detected.
-
-    Returns
-    -------
-    data : bytes
-    encoding : Encoding
-    notes : tuple of str
-        A sentence with an example, if the encoding was guessed.
-    """
+    """Return a text file's bytes in UTF-8, without byte order mark, and their encoding in the file."""
     data, name = content.data, content.name
     mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
     if encoding is not None and not check_encoding(encoding).startswith("utf"):
@@ -107,14 +86,7 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
 
 
 def guess_encoding(data: bytes) -> str | None:
-    """Return the encoding of text that is probably not UTF-8, or None if it is, or if nobody can know.
-
-    Examples
-    --------
-    >>> guess_encoding("grün".encode("cp1252")), guess_encoding("grün".encode()), guess_encoding(b"plain")
-    ('cp1252', None, None)
-    >>> guess_encoding("Привет".encode("cp1251"))  # which nothing distinguishes from other alphabets
-    """
+    """Return the encoding of text that is probably not UTF-8, or None if it is, or if nobody can know."""
     start = data[:SNIFFED]
     if b"\0" in start:
         halves = start[::2].count(0), start[1::2].count(0)
@@ -140,16 +112,7 @@ def guess_encoding(data: bytes) -> str | None:
 
 
 def describe_guess(data: bytes, name: str, encoding: str) -> str:
-    """Return a note on a guessed encoding, with a word by which people can see whether it is right.
-
-    Parameters
-    ----------
-    data : bytes
-        The text in UTF-8.
-    name : str
-        Name of the file in messages.
-    encoding : str
-    """
+    """Return a note on a guessed encoding, with a word by which people can see whether it is right."""
     word = FOREIGN_WORD.search(data.decode())
     example = f", as in {show(word[0][:MAX_WORD])}" if word else ""
     return (
@@ -159,13 +122,7 @@ def describe_guess(data: bytes, name: str, encoding: str) -> str:
 
 
 def check_encoding(encoding: str) -> str:
-    """Return the name that Python has for an encoding of text files, or raise an error if it is not one.
-
-    Examples
-    --------
-    >>> check_encoding("UTF8"), check_encoding("latin-1")
-    ('utf-8', 'iso8859-1')
-    """
+    """Return the name that Python has for an encoding of text files, or raise an error if it is not one."""
     try:
         "".encode(encoding)  # refuses codecs that do not encode text, such as base64
         name = codecs.lookup(encoding).name

@@ -61,51 +61,24 @@ MAX_LENGTH = 60  # characters of a name or label in a message
 
 @dataclass(frozen=True)
 class Content:
-    """The decompressed bytes of one file, and their format.
+    """The decompressed bytes of one file, and their format."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the file in messages, in quotes.
-    path : Path, Address or None
-        None for standard input.
-    data : bytes
-    format : str
-        One of `FORMATS`.
-    digest : str
-        SHA-256 of the file as it is on disk.
-    """
-
-    name: str
-    path: Place | None
+    name: str  # name of the file in messages, in quotes
+    path: Place | None  # None for standard input
     data: bytes
-    format: str
-    digest: str
+    format: str  # one of `FORMATS`
+    digest: str  # SHA-256 of the file as it is on disk
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a question that suggests the closest name, or nothing if none is close.
-
-    Examples
-    --------
-    >>> suggest("lable", ["age", "label"])
-    "; did you mean 'label'?"
-    >>> suggest("lable", ["age"])
-    ''
-    """
+    """Return a question that suggests the closest name, or nothing if none is close."""
     folded = {other.strip().casefold(): other for other in known}
     near = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
     return f"; did you mean {show(folded[near[0]])}?" if near else ""
 
 
 def show(value: object) -> str:
-    """Return a value in quotes for a message, cut short if it is long.
-
-    Examples
-    --------
-    >>> show("a b"), len(show("x" * 10**7))
-    ("'a b'", 63)
-    """
+    """Return a value in quotes for a message, cut short if it is long."""
     shown = repr(value[:MAX_LENGTH] if isinstance(value, str) else value)
     return shown if len(shown) < MAX_LENGTH else shown[: MAX_LENGTH - 1] + "..." + shown[-1]
 
@@ -130,13 +103,7 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
 
 
 def name_some(names: Sequence[str]) -> str:
-    """Return names in quotes, as many as a message can hold, and how many more there are.
-
-    Examples
-    --------
-    >>> name_some(["age", "label"]), name_some(["x" * 50] * 9)[-7:]
-    ("'age', 'label'", ' 5 more')
-    """
+    """Return names in quotes, as many as a message can hold, and how many more there are."""
     shown = list(map(show, names))
     fitting = sum(length < MAX_SHOWN for length in accumulate(len(one) + 2 for one in shown))
     more = f" and {len(names) - fitting} more" if fitting < len(names) else ""
@@ -144,18 +111,7 @@ def name_some(names: Sequence[str]) -> str:
 
 
 def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> Sequence[Place]:
-    """Return the files that a path, an address, a pattern such as "part-*.parquet", or a list of them names.
-
-    Parameters
-    ----------
-    where : path-like or sequence of path-like
-        "-" is standard input. The files of a pattern come in the order of their names.
-
-    Examples
-    --------
-    >>> find_files("-")
-    [PosixPath('-')]
-    """
+    """Return the files that a path, an address, a pattern such as "part-*.parquet", or a list names."""
     if not isinstance(where, str | os.PathLike):
         if not where:
             raise TableError("No file was given: give the name of at least one.")
@@ -197,15 +153,7 @@ def _refuse_folder(name: str, pattern: str) -> NoReturn:
 
 
 def read_content(path: Place, format: str | None = None) -> Content:
-    """Return the decompressed bytes of a file or of standard input, and their format.
-
-    Parameters
-    ----------
-    path : Path or Address
-        As `find_files` returns it.
-    format : str, optional
-        One of `FORMATS`; detected by default.
-    """
+    """Return the decompressed bytes of a file or of standard input, and their format."""
     check_format(format)
     piped = str(path) == STANDARD_INPUT
     name = "Standard input" if piped else repr(str(path))
@@ -242,18 +190,7 @@ def check_format(format: str | None) -> None:
 
 
 def find_format(data: bytes, name: str, suffix: str, *, known: bool = False) -> str:
-    """Return the format of a file, by its suffix, or else by its first bytes.
-
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        Name of the file in messages.
-    suffix : str
-        In lower case.
-    known : bool
-        Whether it is known to be a table, so that its suffix says nothing.
-    """
+    """Return the format of a file, by its suffix, or else by its first bytes."""
     format = SUFFIXES.get(suffix)
     sniffed = sniff_format(data)
     if format is not None:
@@ -283,13 +220,7 @@ def open_for_arrow(data: bytes | memoryview) -> Any:
 
 
 def sniff_format(data: bytes) -> str:
-    """Return the format that bytes look like; "csv" if nothing else fits.
-
-    Examples
-    --------
-    >>> sniff_format(b'{"age": 3}'), sniff_format(b"+1 3:1 7:0.5"), sniff_format(b"age,label")
-    ('jsonl', 'svmlight', 'csv')
-    """
+    """Return the format that bytes look like; "csv" if nothing else fits."""
     for start, format in STARTS.items():
         if data.startswith(start):
             return format
@@ -321,11 +252,6 @@ def split_suffix(path: Place, format: str) -> tuple[str, str]:
 
     A suffix that is not of this format belongs to the name; the ending is then the format's usual one. It is
     that of another format where this one is not written.
-
-    Examples
-    --------
-    >>> split_suffix(Path("a/loans.csv.gz"), "csv"), split_suffix(Path("iris.data"), "csv")
-    (('loans', '.csv.gz'), ('iris.data', '.csv'))
     """
     inner, how = strip_compression(path)
     compression = path.suffix if how else ""

@@ -17,37 +17,18 @@ from subsvms.exceptions import TableError
 
 @dataclass(frozen=True)
 class Format:
-    """One format of files.
+    """One format of files."""
 
-    Attributes
-    ----------
-    name : str
-        As in `--format`.
-    title : str
-        What people call it.
-    suffixes : tuple of str
-        The usual one first.
-    module : str
-        In this package; it has the functions above.
-    all_text : bool
-        Whether all its values are text, so that numbers are text as well.
-    in_parts : bool
-        Whether it can be read in parts.
-    growth : float
-        Bytes of memory for each byte of a file, in a run in memory: a guess, on the high side. Zero if it is
-        always read in memory.
-    written_as : str
-        Name of the format in which such a table is written, if not the same.
-    """
-
-    name: str
-    title: str
-    suffixes: tuple[str, ...]
-    module: str
-    all_text: bool = False
-    in_parts: bool = False
+    name: str  # as in `--format`
+    title: str  # what people call it
+    suffixes: tuple[str, ...]  # the usual one first
+    module: str  # in this package; it has the functions above
+    all_text: bool = False  # whether all its values are text, so that numbers are text as well
+    in_parts: bool = False  # whether it can be read in parts
+    # bytes of memory for each byte of a file, in a run in memory: a guess, on the high side. Zero if it is
+    # always read in memory.
     growth: float = 0.0
-    written_as: str = ""
+    written_as: str = ""  # name of the format in which such a table is written, if not the same
 
     @property
     def written(self) -> str:
@@ -57,22 +38,12 @@ class Format:
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read a file, as far as the user says; None for what is to be detected.
+    """How to read a file, as far as the user says; None for what is to be detected."""
 
-    Attributes
-    ----------
-    encoding, separator : str or None
-        Of text.
-    sheet : str or None
-        Of a workbook.
-    query : str or None
-        To a database.
-    """
-
-    encoding: str | None = None
+    encoding: str | None = None  # of text
     separator: str | None = None
-    sheet: str | None = None
-    query: str | None = None
+    sheet: str | None = None  # of a workbook
+    query: str | None = None  # to a database
 
 
 FORMATS = {
@@ -102,15 +73,7 @@ OPTIONS = {  # that only some formats have, which people call
 
 
 def check_reading(format: str, name: str, reading: Reading) -> None:
-    """Raise an error if the user sets what a format does not have.
-
-    Parameters
-    ----------
-    format : str
-    name : str
-        Name of the file in messages.
-    reading : Reading
-    """
+    """Raise an error if the user sets what a format does not have."""
     for option, (kind, formats) in OPTIONS.items():
         if getattr(reading, option) is not None and format not in formats:
             raise TableError(
@@ -125,12 +88,6 @@ def load_format(name: str) -> Any:
 
 
 def list_formats() -> str:
-    """Return the formats that can be read, with their usual suffixes, as the end of a sentence.
-
-    Examples
-    --------
-    >>> list_formats()
-    'CSV (.csv), TSV (.tsv), ...'
-    """
+    """Return the formats that can be read, with their usual suffixes, as the end of a sentence."""
     named = [f"{one.title} ({one.suffixes[0]})" for one in FORMATS.values()]
     return f"{', '.join(named[:-1])} and {named[-1]}"

@@ -28,31 +28,7 @@ def read_frame(
     merge_labels: bool | None = None,
     numeric_classes: bool = False,
 ) -> LabelledTable:
-    """Return a data frame as a table with checked labels. The frame may change afterwards.
-
-    Parameters
-    ----------
-    frame : DataFrame of pandas or polars, LazyFrame, pyarrow.Table, or what exports an Arrow stream
-    label : str
-        Name of the label column. Names that are not text are compared as text.
-    name : str
-        What the table is called in messages.
-    missing_labels, merge_labels, numeric_classes
-        As in `read_table`.
-
-    Returns
-    -------
-    LabelledTable
-        Of format "frame", from no file; its `digest` is empty.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"size": [1.5, None], "default": ["no", "yes"]}, index=[7, 7])
-    >>> table = read_frame(frame, "default")
-    >>> table.columns.column_names, table.classes
-    (['size', 'default'], ['no', 'yes'])
-    """
+    """Return a data frame as a table with checked labels. The frame may change afterwards."""
     columns, label = as_arrow(frame), str(label)
     check_names(columns.column_names, name, label)
     if len(columns) == 0:
@@ -68,14 +44,7 @@ def read_frame(
 
 
 def as_arrow(frame: Any) -> Any:
-    """Return a data frame as a pyarrow.Table of plain types, which shares no memory that could change.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> as_arrow(pd.DataFrame({0: [1, "a", None], "day": pd.to_datetime(["2024-01-31"] * 3)})).schema.types
-    [DataType(string), TimestampType(timestamp[...])]
-    """
+    """Return a data frame as a pyarrow.Table of plain types, which shares no memory that could change."""
     import pandas as pd
     import pyarrow as pa
 

@@ -22,13 +22,7 @@ def is_data_set(folder: Path) -> bool:
 
 
 def list_data_files(folder: Path) -> list[Path]:
-    """Return the Arrow files of a data set in their order.
-
-    Parameters
-    ----------
-    folder : Path
-        Made by `save_to_disk`.
-    """
+    """Return the Arrow files of a data set in their order."""
     shown = repr(str(folder))
     if (folder / SPLITS).is_file():
         splits = sorted(path.name for path in folder.iterdir() if is_data_set(path))
@@ -55,16 +49,7 @@ def list_data_files(folder: Path) -> list[Path]:
 
 
 def find_class_names(schema: Any, label: str | None) -> dict[int, str]:
-    """Return the names of a ClassLabel by code, from the schema of an Arrow or Parquet file; none elsewhere.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> features = {"y": {"names": ["neg", "pos"], "_type": "ClassLabel"}}
-    >>> metadata = {"huggingface": json.dumps({"info": {"features": features}})}
-    >>> find_class_names(pa.schema({"y": pa.int64()}, metadata), "y")
-    {0: 'neg', 1: 'pos'}
-    """
+    """Return the names of a ClassLabel by code, from the schema of an Arrow or Parquet file."""
     try:
         features = json.loads((schema.metadata or {})[METADATA])["info"]["features"]
         names = features[label]["names"] if features[label]["_type"] == "ClassLabel" else []

@@ -60,27 +60,7 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
 
 
 def read_json_array(data: bytes, name: str, label: str | None) -> tuple[Any, JsonArray]:
-    r"""Return the columns in the order in which their names appear, and the text.
-
-    Parameters
-    ----------
-    data : bytes
-        UTF-8 without byte order mark.
-    name : str
-        Name of the file in messages.
-    label : str or None
-        Name of the label column.
-
-    Examples
-    --------
-    >>> columns, text = read_json_array(b'[{"a": 1.50, "y": "no"},\n {"y": "yes"}]', "'x.json'", "y")
-    >>> columns.to_pydict()
-    {'a': [1.5, None], 'y': ['no', 'yes']}
-    >>> text.replace_labels(["yes", "yes"], ["no", "yes"], {})
-    b'[{"a": 1.50, "y": "yes"},\n {"y": "yes"}]'
-    >>> text.keep_rows(np.array([False, True])).data
-    b'[{"y": "yes"}]'
-    """
+    """Return the columns in the order in which their names appear, and the text."""
     rows, spans = [], []
     at = place = 0  # in characters and in bytes
     text = data.decode()

@@ -33,15 +33,11 @@ SPACE = " \t\r\n"
 class JsonLines(TableText):
     """The text of a JSON Lines file, and the positions of its objects.
 
-    Attributes
-    ----------
-    data, rows, starts, ends
-        As in `TableText`; an object is the whole of its line, so `rows` and `starts` are the same.
-    label : str or None
-        Key of the label.
+    data, rows, starts, ends: as in `TableText`; an object is the whole of its line, so `rows` and `starts`
+    are the same.
     """
 
-    label: str | None
+    label: str | None  # key of the label
 
     def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
         """Return the text with new labels, and further entries directly after them."""
@@ -103,25 +99,7 @@ def render(columns: Any, format: str) -> bytes:
 
 
 def read_json_lines(data: bytes, name: str, label: str | None) -> tuple[Any, JsonLines]:
-    r"""Return the columns in the order in which their names appear, and the text.
-
-    Parameters
-    ----------
-    data : bytes
-        UTF-8 without byte order mark.
-    name : str
-        Name of the file in messages.
-    label : str or None
-        Name of the label column.
-
-    Examples
-    --------
-    >>> columns, text = read_json_lines(b'{"a": 1.50, "y": "no"}\n{"y": null, "b": [1]}\n', "'x.jsonl'", "y")
-    >>> columns.to_pydict()
-    {'a': [1.5, None], 'y': ['no', None], 'b': [None, '[1]']}
-    >>> text.replace_labels(["yes", None], ["no", None], {"sure": [0.9, 0.5]})
-    b'{"a": 1.50, "y": "yes", "sure": 0.9}\n{"y": null, "sure": 0.5, "b": [1]}\n'
-    """
+    """Return the columns in the order in which their names appear, and the text."""
     spans = (match.span() for match in re.finditer(rb"[^\n]+", data))
     lines = [(start, end) for start, end in spans if data[start:end].strip()]
     rows = (_read_object(data, start, end, name) for start, end in lines)
@@ -131,18 +109,7 @@ def read_json_lines(data: bytes, name: str, label: str | None) -> tuple[Any, Jso
 
 
 def gather_columns(rows: Iterable[Mapping[str, Any]], n_rows: int, name: str, label: str | None) -> Any:
-    """Return objects as a pyarrow.Table, with columns in the order in which their names appear.
-
-    Parameters
-    ----------
-    rows : iterable of dict
-    n_rows : int
-        How many there are.
-    name : str
-        Name of the file in messages.
-    label : str or None
-        Name of the label column.
-    """
+    """Return objects as a pyarrow.Table, with columns in the order in which their names appear."""
     import pyarrow as pa
 
     most_columns = MAX_SHARE * measure_free_memory() / (POINTER * max(n_rows, 1))
@@ -223,26 +190,14 @@ def _as_text(value):
 
 
 def dump(value: Any) -> str:
-    """Return a plain value as JSON; dates and the like as text.
-
-    Examples
-    --------
-    >>> dump(float("nan")), dump("é"), dump(True)
-    ('null', '"é"', 'true')
-    """
+    """Return a plain value as JSON; dates and the like as text."""
     if isinstance(value, float) and not np.isfinite(value):
         return "null"
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def render_json_lines(columns: Mapping[str, Sequence]) -> bytes:
-    r"""Return columns as JSON Lines.
-
-    Examples
-    --------
-    >>> render_json_lines({"a": [1, None], "b": ["x", "y"]})
-    b'{"a": 1, "b": "x"}\n{"a": null, "b": "y"}\n'
-    """
+    """Return columns as JSON Lines."""
     names = [dump(name) for name in columns]
     rows = zip(*columns.values(), strict=True)
     lines = [

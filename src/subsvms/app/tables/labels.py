@@ -42,32 +42,6 @@ def read_labels(
 
     Empty labels are missing. In text, a mark such as NA or ? means missing if all other labels are numbers;
     otherwise it may be a class ("None" of the above), so it is kept, with a note.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-    name, label : str
-        Names of the table and of the column in messages.
-    is_text : bool
-        Whether the format holds only text, so that numbers are text as well.
-    missing_labels : iterable of str
-        Further labels that mean missing.
-    merge_labels : bool or None
-        Whether labels that differ only in case or spaces are one class, that of the most frequent spelling;
-        None to raise an error if there are any.
-    numeric_classes : bool
-        Whether numbers are classes even if they look like a quantity.
-
-    Raises
-    ------
-    TableError
-        If the labels cannot be classes.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> read_labels(pa.chunked_array([["01", "02", "?", None]]), "'x.csv'", "y", is_text=True)
-    (array(['01', '02', None, None], dtype=object), ())
     """
     check_type(column.type, name, label)
     values, codes = encode_labels(column)
@@ -86,24 +60,7 @@ def read_written(column: Any, *, is_text: bool, missing_labels: Iterable[str] = 
 
 
 def number_labels(labels: Iterable) -> tuple[list, np.ndarray]:
-    """Return the classes, sorted as `np.unique` does, and the class number of each label.
-
-    Parameters
-    ----------
-    labels : iterable
-        Of one type; None where they are missing.
-
-    Returns
-    -------
-    classes : list
-    codes : ndarray of shape (n_rows,), int
-        -1 where the label is missing.
-
-    Examples
-    --------
-    >>> number_labels(["no", "yes", None, "no"])
-    (['no', 'yes'], array([ 0,  1, -1,  0]))
-    """
+    """Return the classes, sorted as `np.unique` does, and the class number of each label."""
     labels = list(labels)
     classes = sorted(set(labels) - {None})
     numbers = {label: number for number, label in enumerate(classes)}
@@ -123,24 +80,12 @@ def as_array(classes: list) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The class numbers of the labels of a table that is read in pieces.
+    """The class numbers of the labels of a table that is read in pieces."""
 
-    Attributes
-    ----------
-    column : str
-        Name of the label column.
-    classes : ndarray of shape (n_classes,)
-        Sorted.
-    numbers : dict
-        The class number of each value of the column, -1 if it means a missing label.
-    notes : tuple of str
-        What is odd about the labels, in sentences.
-    """
-
-    column: str
-    classes: np.ndarray
-    numbers: dict[Any, int]
-    notes: tuple[str, ...] = ()
+    column: str  # name of the label column
+    classes: np.ndarray  # (n_classes,): sorted
+    numbers: dict[Any, int]  # the class number of each value of the column, -1 if it means a missing label
+    notes: tuple[str, ...] = ()  # what is odd about the labels, in sentences
 
     def read(self, batch: Any) -> np.ndarray:
         """Return the class number of each row of a batch (pyarrow.Table), -1 where there is no label."""
@@ -173,15 +118,7 @@ def learn_labels(
     merge_labels: bool | None = None,
     numeric_classes: bool = False,
 ) -> Labels:
-    """Return the class numbers of labels, from how often each value of their column occurs.
-
-    Parameters
-    ----------
-    counts : dict
-        By value of the column, as `encode_labels` returns them; None for cells without a label.
-    name, label, is_text, missing_labels, merge_labels, numeric_classes
-        As in `read_labels`.
-    """
+    """Return the class numbers of labels, from how often each value of their column occurs."""
     meant, notes = _interpret(counts, is_text, missing_labels)
     meant, more = _settle(meant, counts.values(), name, label, merge_labels, numeric_classes)
     classes, codes = number_labels(meant.values())
@@ -189,18 +126,7 @@ def learn_labels(
 
 
 def encode_labels(column: Any) -> tuple[list, np.ndarray]:
-    """Return the distinct values of a label column, and which of them each row has; -1 where there is none.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> encode_labels(pa.chunked_array([["no", None], ["yes", "no"]]))
-    (['no', 'yes'], array([ 0, -1,  1,  0]))
-    """
+    """Return the distinct values of a label column, and which of them each row has; -1 for none."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -23,15 +23,7 @@ def is_lazy(table: Any) -> bool:
 
 
 def read_lazy(table: Any) -> Iterator[Any]:
-    """Yield the rows of a lazy table, as pyarrow.RecordBatch of plain types.
-
-    Examples
-    --------
-    >>> import duckdb
-    >>> relation = duckdb.sql("select range as x from range(100000)")
-    >>> sum(batch.num_rows for batch in read_lazy(relation))
-    100000
-    """
+    """Yield the rows of a lazy table, as pyarrow.RecordBatch of plain types."""
     name = type(table).__name__
     batches = _read_polars(table) if libraries.is_polars_lazyframe(table) else _read_duckdb(table)
     while True:

@@ -21,13 +21,7 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 
 def letters(column: int) -> str:
-    """Return the letters of a column, counted from zero.
-
-    Examples
-    --------
-    >>> letters(0), letters(27), letters(16383)
-    ('A', 'AB', 'XFD')
-    """
+    """Return the letters of a column, counted from zero."""
     word = ""
     column += 1
     while column:
@@ -37,13 +31,7 @@ def letters(column: int) -> str:
 
 
 def read_reference(reference: str) -> tuple[int, int]:
-    """Return row and column of a cell, counted from zero.
-
-    Examples
-    --------
-    >>> read_reference("AB7")
-    (6, 27)
-    """
+    """Return row and column of a cell, counted from zero."""
     match = REFERENCE.fullmatch(reference)
     if match is None:
         raise ValueError(f"{reference[:20]!r} is not a cell")
@@ -55,43 +43,23 @@ def read_reference(reference: str) -> tuple[int, int]:
 
 @dataclass
 class Scan:
-    """What the XML of a sheet holds, as far as its values do not say it.
+    """What the XML of a sheet holds, as far as its values do not say it."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the workbook in messages.
-    lengths : sequence of int
-        Of the shared texts.
-    columns : frozenset of int
-        Columns whose cells are to be found.
-    n_rows, n_columns : int
-        Up to the last cell that is not empty.
-    n_cells, n_characters : int
-        Of cells that are not empty.
-    formulas : dict of int to str
-        The first cell of each column that holds a formula.
-    uncomputed : str
-        The first formula whose value nobody has computed.
-    rows : dict of int to (int, int, int)
-        Where each row starts, and where its end tag starts and ends.
-    cells : dict of (int, int) to (int, int, str)
-        Where each of the cells that are to be found starts and ends, and its style.
-    before : dict of (int, int) to int
-        Where such a cell would start if the row does not have it.
-    """
-
-    name: str
-    lengths: Sequence[int] = ()
-    columns: frozenset[int] = frozenset()
-    n_rows: int = 0
+    name: str  # name of the workbook in messages
+    lengths: Sequence[int] = ()  # of the shared texts
+    columns: frozenset[int] = frozenset()  # columns whose cells are to be found
+    n_rows: int = 0  # up to the last cell that is not empty
     n_columns: int = 0
-    n_cells: int = 0
+    n_cells: int = 0  # of cells that are not empty
     n_characters: int = 0
+    # the first cell of each column that holds a formula
     formulas: dict[int, str] = field(default_factory=dict)
-    uncomputed: str = ""
+    uncomputed: str = ""  # the first formula whose value nobody has computed
+    # where each row starts, and where its end tag starts and ends
     rows: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    # where each of the cells that are to be found starts and ends, and its style
     cells: dict[tuple[int, int], tuple[int, int, str]] = field(default_factory=dict)
+    # where such a cell would start if the row does not have it
     before: dict[tuple[int, int], int] = field(default_factory=dict)
     data: bytes = b""
     prefix: str = ""
@@ -190,13 +158,7 @@ class Scan:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Return whether the XML of a sheet is in UTF-8, so that cells can be put into its bytes.
-
-    Examples
-    --------
-    >>> is_utf8(b'<?xml version="1.0"?>'), is_utf8(b"<?xml version='1.0' encoding='latin-1'?>")
-    (True, False)
-    """
+    """Return whether the XML of a sheet is in UTF-8, so that cells can be put into its bytes."""
     if b"\0" in data[:4] or data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return False
     found = DECLARED.match(data)
@@ -224,18 +186,7 @@ def measure_shared(files: Mapping[str, bytes], name: str) -> list[int]:
 def replace_cells(
     data: bytes, name: str, new: Mapping[tuple[int, int], Any], header: int, label: int | None
 ) -> bytes:
-    """Return the XML of a sheet with new values in some cells.
-
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        Name of the workbook in messages.
-    new : dict of (int, int) to value
-        By row and column. The rows exist.
-    header, label : int
-        The cell of which new cells in the same row have the style.
-    """
+    """Return the XML of a sheet with new values in some cells."""
     columns = frozenset(column for _, column in new)
     scan = Scan(name, columns=columns | {label} if label is not None else columns).read(data)
     heading = scan.cells.get((header, -1 if label is None else label), (0, 0, ""))[2]
@@ -269,15 +220,7 @@ def _widen(data: bytes, scan: Scan, last: int) -> Iterator[tuple[int, int, int, 
 
 
 def format_cell(value: Any, row: int, column: int, style: str, prefix: str, name: str) -> bytes:
-    """Return the XML of one cell: text, a number, a boolean or nothing; text is never a formula.
-
-    Examples
-    --------
-    >>> format_cell("a<b", 4, 2, "3", "", "'x.xlsx'")
-    b'<c r="C5" s="3" t="inlineStr"><is><t xml:space="preserve">a&lt;b</t></is></c>'
-    >>> format_cell(1.5, 4, 2, "", "", "'x.xlsx'")
-    b'<c r="C5"><v>1.5</v></c>'
-    """
+    """Return the XML of one cell: text, a number, a boolean or nothing; text is never a formula."""
     p = prefix
     head = f'<{p}c r="{letters(column)}{row + 1}"' + (f' s="{escape(style)}"' if style else "")
     if value is None or value != value:

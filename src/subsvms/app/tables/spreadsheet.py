@@ -28,27 +28,13 @@ NAMES = {bool: "booleans", int: "numbers", float: "numbers", str: "text"}
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The values of a sheet, and which of them are the table.
+    """The values of a sheet, and which of them are the table."""
 
-    Attributes
-    ----------
-    title : str
-        Name of the sheet.
-    values : list of list
-        None where a cell is empty.
-    header : int
-        Row of the names, counted from zero; -1 if all is empty.
-    names : dict of int to str
-        Name of each column of the table.
-    rows : list of int
-        Rows of the table that are not empty.
-    """
-
-    title: str
-    values: list[list]
-    header: int
-    names: dict[int, str]
-    rows: list[int]
+    title: str  # name of the sheet
+    values: list[list]  # None where a cell is empty
+    header: int  # row of the names, counted from zero; -1 if all is empty
+    names: dict[int, str]  # name of each column of the table
+    rows: list[int]  # rows of the table that are not empty
 
     def get(self, column: int) -> list:
         """Return the values of one column."""
@@ -213,13 +199,7 @@ def format_name(cell: Any) -> str:
 
 
 def find_header(values: list[list], filled: list[int], label: str | None) -> int:
-    """Return the row that has the label if all rows above it are shorter, as titles are; or else the first.
-
-    Examples
-    --------
-    >>> find_header([["Loans", None], ["age", "y"], [3, "no"]], [0, 1, 2], "y")
-    1
-    """
+    """Return the row that has the label if all rows above it are shorter, as titles are; else the first."""
     widest = 0
     for row in filled[:TITLES]:
         n_cells = sum(cell is not None for cell in values[row])
@@ -298,13 +278,7 @@ def as_number(cell: Any) -> Any:
 
 
 def as_array(cells: list) -> Any:
-    """Return one column (pyarrow.Array) with the type that its cells share, or else as text.
-
-    Examples
-    --------
-    >>> as_array([1.0, None, 2.5]).to_pylist(), as_array([1.0, "x", True]).to_pylist()
-    ([1.0, None, 2.5], ['1', 'x', 'true'])
-    """
+    """Return one column (pyarrow.Array) with the type that its cells share, or else as text."""
     import pyarrow as pa
 
     kinds = {type(cell) for cell in cells if cell is not None}

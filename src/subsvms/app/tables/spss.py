@@ -59,14 +59,7 @@ def render(columns: Any, format: str) -> bytes:
 
 
 def render_spss(columns: Any, kept: dict[str, Any]) -> bytes:
-    """Return columns as the bytes of an SPSS file.
-
-    Parameters
-    ----------
-    columns : pyarrow.Table
-    kept : dict
-        What else to write, as options of `pyreadstat.write_sav`.
-    """
+    """Return columns as the bytes of an SPSS file."""
     library = load_library()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.sav"

@@ -89,16 +89,7 @@ def quote(table: str) -> str:
 
 
 def choose_table(connection: sqlite3.Connection, name: str, label: str | None) -> tuple[str, list[str]]:
-    """Return the only table, or the only one that has the label, and a note if others were left out.
-
-    Parameters
-    ----------
-    connection : Connection
-    name : str
-        Name of the database in messages.
-    label : str or None
-        Name of the label column.
-    """
+    """Return the only table, or the only one that has the label, and a note if others were left out."""
     try:
         found = connection.execute("select name from sqlite_schema where type = 'table'")
         tables = [table for (table,) in found if not table.startswith("sqlite_")]

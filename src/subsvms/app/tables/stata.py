@@ -94,16 +94,7 @@ def render(columns: Any, format: str) -> bytes:
 
 
 def render_stata(columns: Any, texts: dict, names: dict, kinds: dict, title: str) -> bytes:
-    """Return columns as the bytes of a Stata file.
-
-    Parameters
-    ----------
-    columns : pyarrow.Table
-    texts, names, kinds : dict
-        By column: its variable label, its value labels, and the kind of its dates.
-    title : str
-        Of the data.
-    """
+    """Return columns as the bytes of a Stata file."""
     import pyarrow as pa
 
     columns = columns.rename_columns(cut_names(columns.column_names))
@@ -133,13 +124,7 @@ def render_stata(columns: Any, texts: dict, names: dict, kinds: dict, title: str
 
 
 def cut_names(names: Sequence[str]) -> list[str]:
-    """Return names of columns that are short enough for Stata, each only once.
-
-    Examples
-    --------
-    >>> [len(name) for name in cut_names(["n" * 40, "n" * 41, "short"])]
-    [32, 29, 5]
-    """
+    """Return names of columns that are short enough for Stata, each only once."""
     short: list[str] = []
     for name in names:
         cut, number = name[:MAX_NAME], 2

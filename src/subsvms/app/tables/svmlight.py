@@ -58,27 +58,9 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
 
 
 def read_svmlight(data: bytes, name: str) -> tuple[list[str], Any, Svmlight]:
-    r"""Return the labels as text, the values, and the text in which labels can be replaced.
+    """Return the labels as text, the values, and the text in which labels can be replaced.
 
-    Parameters
-    ----------
-    data : bytes
-        UTF-8 without byte order mark.
-    name : str
-        Name of the file in messages.
-
-    Returns
-    -------
-    labels : list of str
-        A number that is written in several ways, such as +1 and 1, is one label: the first of them.
-    X : CSR matrix of shape (n_rows, largest index + 1)
-    text : Svmlight
-
-    Examples
-    --------
-    >>> labels, X, text = read_svmlight(b"+1 1:0.5 3:2 # a comment\n-1 2:1\n1 2:7\n", "'x.svm'")
-    >>> labels, X.shape
-    (['+1', '-1', '+1'], (3, 4))
+    Shapes: returns X (n_rows, largest index + 1).
     """
     found = [(match.start(), *match.span(1)) for match in FIRST_ENTRY.finditer(data)]
     text = Svmlight(data, *np.array(found, dtype=np.int64).reshape(-1, 3).T)

@@ -41,54 +41,26 @@ SPLIT = {"parquet", "feather"}  # formats of tables that may be split over sever
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelledTable:
-    """A table, its labels, and what is needed to write it back as it was.
+    """A table, its labels, and what is needed to write it back as it was."""
 
-    Attributes
-    ----------
-    columns : pyarrow.Table
-        All columns in their order, including the label. Of LIBSVM text, only the label.
-    label : str or None
-        Name of the label column; None if the table was read without one.
-    labels : ndarray of shape (n_rows,), object
-        Text, or in typed formats whole numbers or booleans; None where the label is missing.
-    matrix : CSR matrix or None
-        The values of LIBSVM text; column j is the file's index j.
-    name : str
-        Name of the table in messages.
-    paths : tuple of Path or Address
-        The files it was read from; empty for standard input.
-    format : str
-        One of `FORMATS`.
-    digest : str
-        SHA-256 of the file; for several files, of their digests.
-    notes : tuple of str
-        What is odd about the file or the labels, in sentences.
-    text : Original or None
-        The text or the workbook it was read from, in which labels can be replaced; None if the columns alone
-        say all.
-    encoding : Encoding
-        The encoding of that text in the file.
-    folder : Path or None
-        The folder that the user gave in place of files.
-    decimal_comma : bool
-        Whether 1,234 is more likely a fraction than a thousand, as in CSV with semicolons.
-    written_labels : ndarray of shape (n_rows,), object, or None
-        The labels in the file's own spelling, if different spellings were merged.
-    """
-
-    columns: Any
-    label: str | None
+    columns: Any  # all columns in their order, including the label. Of LIBSVM text, only the label.
+    label: str | None  # name of the label column; None if the table was read without one
+    # (n_rows,): text, or in typed formats whole numbers or booleans; None where the label is missing
     labels: np.ndarray
-    matrix: Any
-    name: str
-    paths: tuple[Place, ...]
-    format: str
-    digest: str
-    notes: tuple[str, ...] = ()
+    matrix: Any  # the values of LIBSVM text; column j is the file's index j
+    name: str  # name of the table in messages
+    paths: tuple[Place, ...]  # the files it was read from; empty for standard input
+    format: str  # one of `FORMATS`
+    digest: str  # SHA-256 of the file; for several files, of their digests
+    notes: tuple[str, ...] = ()  # what is odd about the file or the labels, in sentences
+    # the text or the workbook it was read from, in which labels can be replaced; None if the columns alone
+    # say all
     text: Original | None = None
-    encoding: Encoding = Encoding()
-    folder: Path | None = None
+    encoding: Encoding = Encoding()  # the encoding of that text in the file
+    folder: Path | None = None  # the folder that the user gave in place of files
+    # whether 1,234 is more likely a fraction than a thousand, as in CSV with semicolons
     decimal_comma: bool = False
+    # (n_rows,): the labels in the file's own spelling, if different spellings were merged
     written_labels: np.ndarray | None = None
 
     def __len__(self) -> int:
@@ -138,56 +110,7 @@ def read_table(
     merge_labels: bool | None = None,
     numeric_classes: bool = False,
 ) -> LabelledTable:
-    r"""Read a table and check its labels.
-
-    Parameters
-    ----------
-    where : path-like or sequence of path-like
-        A file or its address, "-" for standard input, a pattern or list of Parquet or Feather files with one
-        schema, or a folder of Hugging Face's datasets.
-    label : str or None
-        Name of the label column. None if there is none, as for rows to predict: then nothing is checked and
-        all labels are missing. In LIBSVM text the label has no name: use "label".
-    format : str, optional
-        One of `FORMATS`. By default it follows from the suffix, or else from the content.
-    encoding : str, optional
-        Of text; by default it is detected.
-    separator : str, optional
-        Of CSV and TSV; by default detected from the header.
-    sheet : str, optional
-        Name of the sheet of a workbook; by default its only one, or the only one that has the label.
-    query : str, optional
-        SQL that gives the table, from a database; by default its only table.
-    missing_labels : sequence of str
-        Labels that mean "not labelled", besides the empty one. Among numbers the usual marks, such as NA
-        and ?, always do.
-    merge_labels : bool, optional
-        Whether labels that differ only in case or spaces are one class, or different ones; by default such
-        labels are an error. Merged labels have the most frequent spelling.
-    numeric_classes : bool
-        Whether numbers are classes even if they look like a quantity.
-
-    Returns
-    -------
-    LabelledTable
-
-    Raises
-    ------
-    TableError
-        If the table cannot be read or its labels cannot be classes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "loans.csv"
-    ...     _ = path.write_text("id,amount,default\n007,1.50,no\n008,2.25,yes\n009,3,\n")
-    ...     table = read_table(path, "default")
-    >>> table.labels, table.classes, table.codes
-    (array(['no', 'yes', None], dtype=object), ['no', 'yes'], array([ 0,  1, -1]))
-    >>> table.columns["id"].to_pylist()
-    ['007', '008', '009']
-    """
+    """Read a table and check its labels."""
     reading = Reading(encoding, separator, sheet, query)
     contents = [read_content(path, format) for path in find_files(where)]
     for content in contents:
@@ -246,22 +169,7 @@ def _build(contents: list[Content], columns: Any, label: str | None, **more: Any
 
 
 def keep_rows(table: LabelledTable, keep: np.ndarray) -> LabelledTable:
-    r"""Return a table without some of its rows; the rest is as it was, byte for byte.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    keep : ndarray of bool of shape (n_rows,)
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "t.csv"
-    ...     _ = path.write_text("a,y\n1,no\n\n2,yes\n3,no\n")
-    ...     keep_rows(read_table(path, "y"), np.array([True, True, False])).text.data
-    b'a,y\n1,no\n\n2,yes\n'
-    """
+    """Return a table without some of its rows; the rest is as it was, byte for byte."""
     return replace(
         table,
         columns=table.columns.filter(np.asarray(keep)),
@@ -280,37 +188,7 @@ def write_table(
     *,
     force: bool = False,
 ) -> None:
-    r"""Write the table with new labels, completely or not at all; everything else stays as it was.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    path : path-like
-        Its suffix names the format, as in "corrected.csv.gz". CSV keeps its separator and encoding, and text
-        around the labels every byte; Parquet and Arrow keep types and schema, but not their compression.
-        Never one of the files that were read.
-    label_values : array-like of shape (n_rows,), optional
-        New labels, None or NaN where they are missing.
-    extra_columns : dict of str to array-like, optional
-        Columns to put directly after the label, or at the end of a table without one.
-    force : bool
-        Whether to replace an existing file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = Path(folder.name) / "loans.csv"
-    >>> _ = path.write_text('"id";default;amount\n007;no;1,50\n008;"yes";2,25\n')
-    >>> table = read_table(path, "default")
-    >>> write_table(table, path.with_name("new.csv"), ["no", "no"], {"given": table.labels})
-    >>> print(path.with_name("new.csv").read_text())
-    "id";default;given;amount
-    007;no;no;1,50
-    008;"no";yes;2,25
-    <BLANKLINE>
-    >>> folder.cleanup()
-    """
+    """Write the table with new labels, completely or not at all; everything else stays as it was."""
     format = find_output_format(path, table.format)
     target = check_target(path, table.paths, force=force)
     if (format == "svmlight") != (table.format == "svmlight"):
@@ -344,19 +222,7 @@ def _as_list(values, name, n_rows):
 
 
 def find_output_format(path: str | os.PathLike, read: str | None = None) -> str:
-    """Return the format that a path's suffix names.
-
-    Parameters
-    ----------
-    path : path-like
-    read : str, optional
-        Format that the table was read in: it decides where a suffix is that of several.
-
-    Examples
-    --------
-    >>> find_output_format("corrected.csv.gz"), find_output_format("t.json", "jsonl")
-    ('csv', 'jsonl')
-    """
+    """Return the format that a path's suffix names."""
     inner, _ = strip_compression(Path(path))
     suffix = inner.suffix.lower()
     format = read if read and suffix in FORMATS[read].suffixes else SUFFIXES.get(suffix)
@@ -373,15 +239,6 @@ def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> 
     """Return a path next to the table's file: loans.csv.gz becomes loans.corrupted.csv.gz.
 
     The result of a file at an address goes to the working directory.
-
-    Parameters
-    ----------
-    table : LabelledTable
-        From one file; a suffix that is not of a format, as in iris.data, is followed by one that is.
-    word : str
-        Such as "corrupted".
-    ending : str, optional
-        Instead of the file's own, compression included.
     """
     if table.folder is not None:
         folder = Path(os.path.abspath(table.folder))

@@ -23,34 +23,16 @@ class Original(Protocol):
 
 @dataclass(frozen=True)
 class TableText(ABC):
-    """Text, and the positions of its rows and labels.
+    """Text, and the positions of its rows and labels."""
 
-    Attributes
-    ----------
-    data : bytes
-        UTF-8.
-    rows : ndarray of shape (n_rows,), int
-        Where each row starts.
-    starts, ends : ndarray of shape (n_rows,), int
-        Where each label starts and ends; in JSON Lines, the object that holds it.
-    """
-
-    data: bytes
-    rows: np.ndarray
-    starts: np.ndarray
+    data: bytes  # UTF-8
+    rows: np.ndarray  # (n_rows,): where each row starts
+    starts: np.ndarray  # (n_rows,): where each label starts and ends; in JSON Lines, the object that holds it
     ends: np.ndarray
 
     @abstractmethod
     def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
-        """Return the text with new labels, and further columns directly after them.
-
-        Parameters
-        ----------
-        labels, given : sequence of shape (n_rows,)
-            New and old labels, None where they are missing. Where they agree, the bytes stay as they are.
-        extra : dict of str to sequence
-            Columns by name.
-        """
+        """Return the text with new labels, and further columns directly after them."""
 
     @property
     def cells(self) -> list[bytes]:
@@ -78,12 +60,7 @@ class TableText(ABC):
         return b"".join(pieces) + self.data[at:]
 
     def keep_rows(self, keep: np.ndarray) -> Self:
-        """Return the text without some rows; what stands between two rows stays or goes with one of them.
-
-        Parameters
-        ----------
-        keep : ndarray of bool of shape (n_rows,)
-        """
+        """Return the text without some rows; what stands between two rows stays or goes with one of them."""
         ends = np.append(self.rows[1:], len(self.data))
         kept = zip(self.rows[keep].tolist(), ends[keep].tolist(), strict=True)
         pieces = [self.data[: self.rows[0]], *(self.data[a:b] for a, b in kept)]
@@ -93,13 +70,7 @@ class TableText(ABC):
 
 
 def format_cells(values: Iterable) -> list[str | None]:
-    """Return values as the text of cells; None stays None.
-
-    Examples
-    --------
-    >>> format_cells(["a", 1.5, True, None])
-    ['a', '1.5', 'true', None]
-    """
+    """Return values as the text of cells; None stays None."""
     words = {True: "true", False: "false"}
     return [
         value if value is None else words[value] if isinstance(value, bool) else str(value)

@@ -66,33 +66,15 @@ FIRST_DATE = dt.datetime(1900, 3, 1)  # before it, Excel counts a day that did n
 
 @dataclass(frozen=True, eq=False)
 class Workbook:
-    """An .xlsx workbook, and where the table is in it.
+    """An .xlsx workbook, and where the table is in it."""
 
-    Attributes
-    ----------
-    files : dict of str to bytes
-        The archive.
-    part : str
-        Name of the sheet's XML file.
-    name : str
-        Name of the workbook in messages.
-    header : int
-        Row of the names, counted from zero.
-    rows : sequence of int
-        Rows of the table.
-    label : int or None
-        Column of the label.
-    n_columns : int
-        Of the sheet: the next one is free.
-    """
-
-    files: Mapping[str, bytes]
-    part: str
-    name: str
-    header: int
-    rows: Sequence[int]
-    label: int | None
-    n_columns: int
+    files: Mapping[str, bytes]  # the archive
+    part: str  # name of the sheet's XML file
+    name: str  # name of the workbook in messages
+    header: int  # row of the names, counted from zero
+    rows: Sequence[int]  # rows of the table
+    label: int | None  # column of the label
+    n_columns: int  # of the sheet: the next one is free
 
     def keep_rows(self, keep: np.ndarray) -> None:
         """Return None: without rows, formulas would point to other cells."""
@@ -155,13 +137,7 @@ def _render_cells(row: Sequence, number: int, name: str) -> Iterator[bytes]:
 
 
 def as_serial(value: Any) -> tuple[Any, str]:
-    """Return a value as a sheet holds it, and its style: dates are numbers of days.
-
-    Examples
-    --------
-    >>> as_serial(dt.date(2024, 1, 2)), as_serial(dt.time(12)), as_serial("x")
-    ((45293.0, '1'), (0.5, '3'), ('x', ''))
-    """
+    """Return a value as a sheet holds it, and its style: dates are numbers of days."""
     if not isinstance(value, DATES):
         return value, ""
     if isinstance(value, dt.timedelta):
