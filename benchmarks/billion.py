@@ -32,7 +32,7 @@ from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.parts import PartWork, apply_correction, do_part, list_issues, open_parquet, rank_rows
 from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
-from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS
+from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.tally import Tally
 from subsvms.ensemble._votes import count_votes

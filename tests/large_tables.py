@@ -8,7 +8,7 @@ from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.passes import correct_units, examine_worst, limit_changes
 from subsvms.app.large.sources import open_source
 from subsvms.app.large.survey import learn_from
-from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
+from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
 from subsvms.app.runs.options import Options
 
 OPTIONS = Options("label", exclude=("true", "city"), n_estimators=40)  # text takes longest

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 import pytest
 import uvicorn
 
+from subsvms.app.names import DECISIONS
 from subsvms.app.review import serve
 from subsvms.app.runs.decisions import Decisions
-from subsvms.app.runs.names import DECISIONS
 
 SERVE = (
     "import sys; from subsvms.app.{room} import serve; serve(sys.argv[1], port=int(sys.argv[2]), "

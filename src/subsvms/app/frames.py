@@ -22,12 +22,12 @@ from scipy import sparse
 
 from subsvms._callers import find_stacklevel
 from subsvms._labels import check_verified
+from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.review.background import Review
 from subsvms.app.runs.carriers import MOST_LABELS, Carriers, find_carriers
 from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
-from subsvms.app.runs.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import add_audit, as_storable, render_page
 from subsvms.app.runs.parameters import name_parameters, naming_parameters

@@ -20,7 +20,7 @@ from subsvms.app.cli.main import app
 from subsvms.app.large import job as job_in_parts
 from subsvms.app.large import passes
 from subsvms.app.large.job import do_job_in_parts, fits_in_memory
-from subsvms.app.runs.names import UNDER_WAY
+from subsvms.app.names import UNDER_WAY
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_file

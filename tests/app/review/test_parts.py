@@ -16,6 +16,7 @@ from large_tables import make_columns, write_files
 from loans import call
 from pyarrow import parquet
 
+from subsvms.app.names import UNDER_WAY
 from subsvms.app.review.apply import apply_decisions
 from subsvms.app.review.desk import Desk
 from subsvms.app.review.exchange import export_issues, import_decisions
@@ -23,7 +24,6 @@ from subsvms.app.review.filters import Filter
 from subsvms.app.review.server import make_app
 from subsvms.app.runs import part_rows
 from subsvms.app.runs.acts import Act
-from subsvms.app.runs.names import UNDER_WAY
 from subsvms.exceptions import TableError
 
 N = 2400  # rows, in three files

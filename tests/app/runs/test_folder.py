@@ -11,10 +11,10 @@ import pytest
 from filelock import FileLock
 
 from subsvms._progress import listening
+from subsvms.app.names import PLAN, UNFINISHED
 from subsvms.app.runs import folder as folders
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.folder import fill_folder, prepare_place, resume_folder
-from subsvms.app.runs.names import PLAN, UNFINISHED
 from subsvms.exceptions import TableError
 
 TABLE, PAGE = "y\n1\n", "<html>"

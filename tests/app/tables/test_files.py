@@ -10,7 +10,7 @@ import pytest
 from nasty_texts import GOOD, NASTY, assert_refused, write
 
 from subsvms.app.tables import files
-from subsvms.app.tables.files import open_for_arrow, show, sniff_format
+from subsvms.app.tables.files import open_for_arrow, sniff_format
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.table import read_table, write_table
 from subsvms.exceptions import TableError
@@ -86,11 +86,6 @@ def test_a_file_name_that_is_not_text_is_refused(tmp_path):
         pytest.skip("this file system refuses such names")
     for where in (path, str(tmp_path / "*.csv"), [path]):
         assert_refused("is not valid UTF-8: rename it.", read_table, where, "label")
-
-
-def test_control_characters_are_spelled_out_in_messages():
-    text = "a\x1b[2J\x9b\x00\r\n\x7f\u202eb\udcff"
-    assert show(text) == r"'a\x1b[2J\x9b\x00\r\n\x7f\u202eb\udcff'"
 
 
 def test_an_unknown_format_is_refused(tmp_path):

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.audit.result import Result, read_decisions, read_result, write_section
+from subsvms.app.names import AUDIT, CORRECTED
 from subsvms.app.review.apply import Applied, Audited, apply_decisions
 from subsvms.app.review.desk import format_count
-from subsvms.app.runs.names import AUDIT, CORRECTED
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.outputs import get_ending
 from subsvms.exceptions import TableError

@@ -24,7 +24,7 @@ from subsvms.app.features.describe import LEFT_OUT
 from subsvms.app.runs.acts import check_name
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.scores import make_ranking
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 from subsvms.audit import Audit, Ranking
 from subsvms.exceptions import InputError, TableError
 

@@ -23,8 +23,9 @@ from subsvms.app.runs.acts import NAME_CHARACTERS, check_name
 from subsvms.app.runs.outputs import as_cell, disarm
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.csv_text import render_csv
-from subsvms.app.tables.files import show, write_content
+from subsvms.app.tables.files import write_content
 from subsvms.app.tables.table import find_free
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 ROW, QUESTION, ANSWER = "row", "question", "answer"

@@ -9,10 +9,10 @@ from typing import Any
 from subsvms._atomic import explaining, write_whole
 from subsvms.app.audit.store import AuditFile, Book
 from subsvms.app.audit.turns import Sample, Turns, begin_sample, begin_turns, check_state, take
+from subsvms.app.names import AUDIT, DECISIONS, RECORD, REPORT, SCORES
 from subsvms.app.report import place_audit, place_final
 from subsvms.app.runs.decisions import Decisions, holds_decisions
 from subsvms.app.runs.describe import describe_audit
-from subsvms.app.runs.names import AUDIT, DECISIONS, RECORD, REPORT, SCORES
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.scores import Scores, read_scores
 from subsvms.app.tables.files import digest_bytes, digest_file

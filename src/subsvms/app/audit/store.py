@@ -22,8 +22,9 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from subsvms._atomic import explaining, write_whole
-from subsvms.app.runs.names import AUDIT, RECORD
-from subsvms.app.tables.files import digest_file, first_sentence, show
+from subsvms.app.names import AUDIT, RECORD
+from subsvms.app.tables.files import digest_file
+from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import InputError, TableError
 
 FORMAT = 1  # raised when an older reader could misread the file

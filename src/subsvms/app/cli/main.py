@@ -309,7 +309,7 @@ def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:
 def check_file_and_label(file: str | None, label: str | None, how: dict[str, Any]) -> tuple[str, str]:
     """Return the file and its label column; raise an error if one of them was not given."""
     from subsvms.app.tables.addresses import is_address
-    from subsvms.app.tables.files import name_some
+    from subsvms.app.words import name_some
     from subsvms.exceptions import InputError
 
     if file is None:

@@ -43,7 +43,7 @@ class Commands(TyperGroup):
 def check_arguments(arguments: Sequence[str]) -> None:
     """Raise an error if an argument is not text in UTF-8: it could not be written to the record of a run."""
     from subsvms._text import is_text
-    from subsvms.app.tables.files import show
+    from subsvms.app.words import show
     from subsvms.exceptions import InputError
 
     for argument in arguments:

@@ -27,8 +27,8 @@ import numpy as np
 from subsvms._states import State, is_array, is_choice, is_number, join_states, require
 from subsvms.app.features.columns import Meaning
 from subsvms.app.features.recipes import Recipe, learn_recipes
-from subsvms.app.tables.files import show, suggest
 from subsvms.app.tables.table import LabelledTable
+from subsvms.app.words import show, suggest
 from subsvms.exceptions import TableError
 
 MAX_NAMED = 5  # columns named in a message

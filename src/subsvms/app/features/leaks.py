@@ -26,7 +26,7 @@ from scipy import sparse
 
 from subsvms._text import format_percent
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 
 LEAK = 0.02  # share of the labels outside the largest class that a leak may miss
 NEAR = 0.05  # the same of a column with one value for each class, which others must prove to be a copy

@@ -26,8 +26,8 @@ from subsvms.app.features.leaks import (
     measure_missed,
 )
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, check_array, load_array
-from subsvms.app.tables.files import show, suggest
 from subsvms.app.tables.table import LabelledTable
+from subsvms.app.words import show, suggest
 from subsvms.exceptions import TableError
 
 MIN_CORRELATION = 0.9  # with a class, above which a ready-made feature may give the label away

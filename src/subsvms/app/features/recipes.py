@@ -11,7 +11,7 @@ import numpy as np
 from subsvms._states import State, is_number, join_states, require
 from subsvms.app.features.coders import CODE, CODERS, Categories, Coder, learn_coders
 from subsvms.app.features.columns import PATTERNS, Meaning, find_meaning, find_missing_values, read_column
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 OFTEN_MISSING = 0.01  # share of missing values from which "missing" is a separate feature

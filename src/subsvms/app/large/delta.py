@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.tables.addresses import Address, Place, as_place
-from subsvms.app.tables.files import first_sentence
+from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 
 LOG = "_delta_log"

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from subsvms._extras import require_extra
-from subsvms.app.runs.names import SHARED
-from subsvms.app.tables.files import first_sentence
+from subsvms.app.names import SHARED
+from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 
 TIMEOUT = 10.0  # seconds to wait for a scheduler to answer, and for its first worker

@@ -18,12 +18,13 @@ from subsvms.app.large.listing import name_files
 from subsvms.app.large.parts import name_part, open_parquet, replace_labels
 from subsvms.app.large.sources import Source, release_memory
 from subsvms.app.large.survey import join_digests
+from subsvms.app.names import FINAL_PARTS, SCRAP
 from subsvms.app.runs.folder import fill_folder, remove_known
-from subsvms.app.runs.names import FINAL_PARTS, SCRAP
 from subsvms.app.runs.record import Record
 from subsvms.app.tables.addresses import as_place
-from subsvms.app.tables.files import digest_file, show
+from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, as_array
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 

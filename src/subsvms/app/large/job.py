@@ -21,11 +21,7 @@ from subsvms.app.large.passes import Finding, correct_units, examine_worst, limi
 from subsvms.app.large.sources import Source, open_source
 from subsvms.app.large.staging import stage_files
 from subsvms.app.large.survey import learn_from
-from subsvms.app.runs.describe import describe_worst
-from subsvms.app.runs.folder import remove_known, resume_folder
-from subsvms.app.runs.job import check_model_place, check_unchanged, describe_output
-from subsvms.app.runs.model import Model, saving_model
-from subsvms.app.runs.names import (
+from subsvms.app.names import (
     CORRECTED,
     DONE,
     DRAWN,
@@ -37,6 +33,10 @@ from subsvms.app.runs.names import (
     UNFINISHED,
     VOTES,
 )
+from subsvms.app.runs.describe import describe_worst
+from subsvms.app.runs.folder import remove_known, resume_folder
+from subsvms.app.runs.job import check_model_place, check_unchanged, describe_output
+from subsvms.app.runs.model import Model, saving_model
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_report
 from subsvms.app.runs.record import Input, make_record, write_record
@@ -44,10 +44,11 @@ from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, get_version, summarise
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
 from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
-from subsvms.app.tables.files import digest_file, show, split_suffix
+from subsvms.app.tables.files import digest_file, split_suffix
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.hugging_face import find_class_names, is_data_set
 from subsvms.app.tables.labels import Labels
+from subsvms.app.words import show
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
 from subsvms.ensemble._device import check_device, count_gpus

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from subsvms.app.large.delta import is_delta, list_delta_files
-from subsvms.app.runs.names import RECORD
+from subsvms.app.names import RECORD
 from subsvms.app.tables.addresses import Address, Place, as_place, find_plain, find_remote
 from subsvms.app.tables.compression import strip_compression
 from subsvms.app.tables.files import check_format, find_files

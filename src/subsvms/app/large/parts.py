@@ -19,8 +19,8 @@ import numpy as np
 
 from subsvms.app.large.batches import BatchCorrector
 from subsvms.app.large.sources import Source, Unit, release_memory
+from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, TOKEN, VOTES
 from subsvms.app.runs.issues import DIGITS, tabulate
-from subsvms.app.runs.names import CORRECTED, DONE, ISSUE_PARTS, TOKEN, VOTES
 from subsvms.app.runs.tally import Tally
 from subsvms.app.tables.arrow import as_type, encode_like
 from subsvms.app.tables.labels import Labels

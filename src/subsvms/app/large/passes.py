@@ -26,8 +26,8 @@ from subsvms.app.large.parts import (
     vote_on_unit,
 )
 from subsvms.app.large.sources import Source
+from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.issues import Issues
-from subsvms.app.runs.names import DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import add_doubt
 from subsvms.correction._rule import count_allowed, find_cutoff

@@ -16,7 +16,8 @@ from subsvms.app.large.delta import find_layout
 from subsvms.app.large.listing import list_files, name_files
 from subsvms.app.tables.addresses import AccessError, Place, as_place, format_refusal, is_address, locate
 from subsvms.app.tables.arrow import are_alike, check_values, find_difference, use_plain_columns
-from subsvms.app.tables.files import check_names, first_sentence, show, suggest
+from subsvms.app.tables.files import check_names
+from subsvms.app.words import first_sentence, show, suggest
 from subsvms.exceptions import TableError
 
 UNIT_ROWS = 1 << 17  # rows up to which small row groups are joined; a larger group is a unit of its own

@@ -15,7 +15,8 @@ from subsvms.app.tables.arrow import check_values, find_difference, use_plain_ty
 from subsvms.app.tables.compression import COMPRESSIONS
 from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options
 from subsvms.app.tables.encodings import BYTE_ORDER_MARKS, check_encoding
-from subsvms.app.tables.files import check_names, first_sentence
+from subsvms.app.tables.files import check_names
+from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 
 HEADER_BYTES = 1 << 20  # within which the first line must end

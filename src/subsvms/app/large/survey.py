@@ -17,7 +17,7 @@ from subsvms.app.large.batches import Fetched, Learned, learn
 from subsvms.app.large.draw import EMPTY, Census, draw, take_census
 from subsvms.app.large.engines import Engine
 from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
-from subsvms.app.runs.names import DRAWN, FETCHED
+from subsvms.app.names import DRAWN, FETCHED
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import check_decided
 from subsvms.app.tables.addresses import Place

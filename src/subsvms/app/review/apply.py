@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.large.final import check_final, write_final
+from subsvms.app.names import FINAL
 from subsvms.app.review.desk import Desk, format_count
 from subsvms.app.runs.folder import prepare_place
-from subsvms.app.runs.names import FINAL
 from subsvms.app.runs.outputs import get_ending, show_given
-from subsvms.app.tables.files import show
 from subsvms.app.tables.table import find_output_format, keep_rows, write_table
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 UNDECIDED = ("keep", "suggestion")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._text import CHARACTERS_SHOWN
+from subsvms.app.names import DECISIONS, RECORD
 from subsvms.app.review.columns import Column, Columns, shorten
 from subsvms.app.review.filters import STATUSES, Filter
 from subsvms.app.review.groups import find_groups
@@ -22,11 +23,10 @@ from subsvms.app.review.progress import OPEN, Progress
 from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.issue_file import CARRIERS, DIGITS
-from subsvms.app.runs.names import DECISIONS, RECORD
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.rows import as_text
 from subsvms.app.tables.arrow import list_values
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 PAGE_ROWS = 200  # issues in one answer, at most

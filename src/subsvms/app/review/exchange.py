@@ -23,8 +23,9 @@ from subsvms.app.runs.acts import NAME_CHARACTERS, Act, Line, check_name, check_
 from subsvms.app.runs.opened import OpenedRun
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values
-from subsvms.app.tables.files import show, write_content
+from subsvms.app.tables.files import write_content
 from subsvms.app.tables.table import find_free
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 FORMATS = {"jsonl": ".jsonl", "label-studio": ".json", "spotlight": ".spotlight.parquet"}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from subsvms.app.runs.acts import VERDICTS
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 SORTS = ("worst", "row", "confidence", "given", "suggested")

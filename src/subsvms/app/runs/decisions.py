@@ -34,7 +34,7 @@ from subsvms.app.runs.acts import (
     resolve,
 )
 from subsvms.app.runs.decision_file import DecisionFile, Entry, get_size, is_emptied, read_acts
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 
 MAY_LACK_LABEL = ("skip", "drop", "keep")  # format 1 could keep a missing label
 

@@ -23,8 +23,7 @@ from filelock import FileLock, Timeout
 
 from subsvms._atomic import explaining, write_whole
 from subsvms._progress import announce
-from subsvms.app.runs.decisions import holds_decisions
-from subsvms.app.runs.names import (
+from subsvms.app.names import (
     AUDIT,
     AUDIT_FILES,
     DECISION_FILES,
@@ -40,9 +39,11 @@ from subsvms.app.runs.names import (
     UNDER_WAY,
     UNFINISHED,
 )
+from subsvms.app.runs.decisions import holds_decisions
 from subsvms.app.runs.record import Record, read_record
 from subsvms.app.tables.addresses import is_address
-from subsvms.app.tables.files import digest_file, show
+from subsvms.app.tables.files import digest_file
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 Known = Callable[[str], Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.runs.names import ISSUES
+from subsvms.app.names import ISSUES
 from subsvms.app.runs.stored import check_shares, read_stored
 from subsvms.app.tables.labels import plain_type
 from subsvms.app.tables.table import LabelledTable, find_free

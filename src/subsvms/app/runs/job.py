@@ -10,23 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
+from subsvms.app.names import CORRECTED, DECISIONS, ISSUES, LISTED, RECORD, REPORT, SCORES, TABLE, UNFINISHED
 from subsvms.app.runs.carriers import find_carriers
 from subsvms.app.runs.decisions import Decisions, holds_decisions
 from subsvms.app.runs.describe import describe_standing, describe_worst
 from subsvms.app.runs.folder import fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, saving_model
-from subsvms.app.runs.names import (
-    CORRECTED,
-    DECISIONS,
-    ISSUES,
-    LISTED,
-    RECORD,
-    REPORT,
-    SCORES,
-    TABLE,
-    UNFINISHED,
-)
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import (
     as_storable,
@@ -44,8 +34,9 @@ from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.addresses import Place, is_database
 from subsvms.app.tables.arrow import render_arrow
 from subsvms.app.tables.database import read_database
-from subsvms.app.tables.files import check_target, digest_file, show
+from subsvms.app.tables.files import check_target, digest_file
 from subsvms.app.tables.table import LabelledTable, read_table
+from subsvms.app.words import show
 from subsvms.ensemble._device import check_device
 from subsvms.exceptions import TableError
 

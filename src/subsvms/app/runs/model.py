@@ -22,7 +22,7 @@ from subsvms._text import format_percent
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
 from subsvms.app.runs.run import Run
-from subsvms.app.tables.files import check_target, suggest
+from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import (
     LabelledTable,
     find_output_format,
@@ -31,6 +31,7 @@ from subsvms.app.tables.table import (
     read_table,
     write_table,
 )
+from subsvms.app.words import suggest
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._device import check_device
 from subsvms.ensemble._persistence import MODELS, WHOLE, build_classifier, classifier_to_state

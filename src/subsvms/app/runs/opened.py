@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.runs.names import AUDIT_FILES, DECISION_FILES, FOLDERS, ISSUES, LISTED, RECORD, REPORT
+from subsvms.app.names import AUDIT_FILES, DECISION_FILES, FOLDERS, ISSUES, LISTED, RECORD, REPORT
 from subsvms.app.runs.part_rows import PartRows
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.rows import Rows, TableRows, as_text

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from subsvms._numbers import check_count, check_range
-from subsvms.app.tables.files import suggest
+from subsvms.app.words import suggest
 from subsvms.exceptions import TableError
 
 CHOICES = {

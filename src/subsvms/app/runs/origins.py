@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import poisson
 
 from subsvms.app.features.columns import number_values
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 
 MOST_VALUES = 50  # of a column that may say who labelled a row
 STRATA = 10  # of the rows with the same winner

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from subsvms.app.names import ISSUES, LISTED, REPORT
 from subsvms.app.report import draw_charts, place_audit, render_report
 from subsvms.app.runs.describe import describe_audit
 from subsvms.app.runs.issue_file import CARRIERS, SIDES
 from subsvms.app.runs.issues import DIGITS, Issues
-from subsvms.app.runs.names import ISSUES, LISTED, REPORT
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import LOOK, Summary
 from subsvms.app.tables.arrow import list_values, render_arrow

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from subsvms.app.names import CORRECTED, DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.issue_file import SIDES, check_issues, make_schema, name_values
-from subsvms.app.runs.names import CORRECTED, DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.record import Record
 from subsvms.app.runs.rows import join_values, space_evenly
 from subsvms.app.runs.stored import check_types, describe_damage

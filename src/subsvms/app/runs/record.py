@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from subsvms.app.runs.names import RECORD, REPORT
+from subsvms.app.names import RECORD, REPORT
 from subsvms.app.runs.options import FLAGS, Options
 from subsvms.app.tables.addresses import Address, Place, is_address
-from subsvms.app.tables.files import first_sentence, show
 from subsvms.app.tables.labels import Labels
+from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 
 if TYPE_CHECKING:  # they need scikit-learn, and reading a record does not

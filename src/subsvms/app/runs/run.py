@@ -20,9 +20,10 @@ from subsvms.app.features.make import DROPPED, Features, make_features
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.origins import Origin, find_origins, format_origins
 from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
-from subsvms.app.tables.files import digest_file, show, suggest
+from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import as_array
 from subsvms.app.tables.table import LabelledTable
+from subsvms.app.words import show, suggest
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._result import Correction

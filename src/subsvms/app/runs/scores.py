@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from subsvms.app.names import SCORES
 from subsvms.app.runs.issue_file import DIGITS, get_label_type
-from subsvms.app.runs.names import SCORES
 from subsvms.app.runs.stored import check_shares, read_stored
 from subsvms.app.tables.arrow import render_arrow
 from subsvms.app.tables.labels import as_array

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from subsvms.app.tables.arrow import check_values
-from subsvms.app.tables.files import first_sentence, show
+from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 
 Read = TypeVar("Read")

@@ -12,8 +12,8 @@ import numpy as np
 
 from subsvms._intervals import lower_limit, upper_limit
 from subsvms.app.features.columns import Meaning, find_meaning, find_missing_values, read_column
-from subsvms.app.tables.files import show, suggest
 from subsvms.app.tables.table import LabelledTable
+from subsvms.app.words import show, suggest
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import SPARED

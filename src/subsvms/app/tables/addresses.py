@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 from urllib.request import url2pathname
 
+from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 
 ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)", re.DOTALL)
@@ -248,7 +249,7 @@ def explaining_access(address: Address) -> Iterator[None]:
 
 def format_refusal(name: str, error: Exception) -> str:
     """Return a sentence about an address that cannot be read; `name` is in quotes."""
-    reason = re.split(r"\.\s|\n", str(error) or type(error).__name__)[0].rstrip(".")[:300]
+    reason = first_sentence(error) or type(error).__name__
     return (
         f"{name} cannot be read ({reason}): check the address, the connection and the keys in the "
         "environment."

@@ -13,7 +13,7 @@ from typing import Any
 from xml.parsers import expat
 
 from subsvms.app.tables.compression import CHUNK, MAX_SHARE, measure_free_memory
-from subsvms.app.tables.files import first_sentence
+from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 
 PROTECTED = "EncryptedPackage".encode("utf-16-le")  # in the old container that holds a protected workbook

@@ -6,7 +6,8 @@ from io import BytesIO
 from typing import Any
 
 from subsvms.app.tables.compression import measure_free_memory
-from subsvms.app.tables.files import Content, check_names, first_sentence, open_for_arrow, show
+from subsvms.app.tables.files import Content, check_names, open_for_arrow
+from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 
 

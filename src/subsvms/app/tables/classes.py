@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 MAX_VALUES = 5_000  # distinct labels; more cannot be classes and need not be counted

@@ -19,9 +19,10 @@ import numpy as np
 
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.encodings import decode
-from subsvms.app.tables.files import Content, check_names, find_line, open_for_arrow, show
+from subsvms.app.tables.files import Content, check_names, find_line, open_for_arrow
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.text import TableText, format_cells
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 SEPARATORS = (",", ";", "\t", "|")  # tried in this order

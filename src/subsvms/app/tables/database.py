@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
-from subsvms.app.tables.files import first_sentence
 from subsvms.app.tables.frames import read_frame
 from subsvms.app.tables.sqlite import fetch_limited
 from subsvms.app.tables.table import LabelledTable
+from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 
 ANSWER = "The answer of the database"  # its name in messages

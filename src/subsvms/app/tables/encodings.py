@@ -9,7 +9,8 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from subsvms.app.tables.files import Content, first_sentence, show
+from subsvms.app.tables.files import Content
+from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 
 # Codecs of Python for names and literals, not for files: some do not even write back what they read.

@@ -5,7 +5,6 @@ here is a `TableError`: one sentence that names the file, what was expected, wha
 """
 
 import codecs
-import difflib
 import glob
 import hashlib
 import os
@@ -15,7 +14,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,6 +23,7 @@ from subsvms.app.tables.addresses import Address, Place, as_place, find_remote, 
 from subsvms.app.tables.compression import decompress, read_limited, strip_compression
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, list_formats
 from subsvms.app.tables.hugging_face import is_data_set, list_data_files
+from subsvms.app.words import name_some, show, suggest
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"
@@ -55,8 +54,6 @@ OTHER_FILES = {  # and what to do with them
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), "an archive: extract the table first"),
 }
 SVMLIGHT_LINE = re.compile(rb"\s*+[^\s:#]++(?:[ \t]++\w++:[-+.\deEinfa]++)++\s*+(?:#.*)?$")
-MAX_SHOWN = 240  # characters of the columns named in a message
-MAX_LENGTH = 60  # characters of a name or label in a message
 
 
 @dataclass(frozen=True)
@@ -68,24 +65,6 @@ class Content:
     data: bytes
     format: str  # one of `FORMATS`
     digest: str  # SHA-256 of the file as it is on disk
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a question that suggests the closest name, or nothing if none is close."""
-    folded = {other.strip().casefold(): other for other in known}
-    near = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
-    return f"; did you mean {show(folded[near[0]])}?" if near else ""
-
-
-def show(value: object) -> str:
-    """Return a value in quotes for a message, cut short if it is long."""
-    shown = repr(value[:MAX_LENGTH] if isinstance(value, str) else value)
-    return shown if len(shown) < MAX_LENGTH else shown[: MAX_LENGTH - 1] + "..." + shown[-1]
-
-
-def first_sentence(error: BaseException) -> str:
-    """Return the first sentence of an error's message."""
-    return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:300]
 
 
 def check_names(names: Sequence[str], name: str, label: str | None) -> None:
@@ -100,14 +79,6 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
     if label is not None and label not in names:
         found = f"its columns are {name_some(names)}" if names else "it has no columns"
         raise TableError(f"{name} has no column {show(label)}: {found}{suggest(label, names) or '.'}")
-
-
-def name_some(names: Sequence[str]) -> str:
-    """Return names in quotes, as many as a message can hold, and how many more there are."""
-    shown = list(map(show, names))
-    fitting = sum(length < MAX_SHOWN for length in accumulate(len(one) + 2 for one in shown))
-    more = f" and {len(names) - fitting} more" if fitting < len(names) else ""
-    return ", ".join(shown[:fitting]) + more
 
 
 def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> Sequence[Place]:

@@ -11,9 +11,10 @@ from narwhals import dependencies as libraries
 
 from subsvms._text import is_text
 from subsvms.app.tables.arrow import check_values
-from subsvms.app.tables.files import check_names, first_sentence, show
+from subsvms.app.tables.files import check_names
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.table import LabelledTable
+from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 
 FRAME = "frame"  # the format of such a table, and its name in messages

@@ -13,7 +13,7 @@ import numpy as np
 
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.encodings import decode
-from subsvms.app.tables.files import Content, show
+from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.json_lines import (
     DECODER,
@@ -23,6 +23,7 @@ from subsvms.app.tables.json_lines import (
     gather_columns,
     render_json_lines,
 )
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 BETWEEN = b",\n"  # two objects of a new array

@@ -18,7 +18,7 @@ from subsvms.app.tables.classes import (
     format_merged,
     merge_spellings,
 )
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 INT64 = 2**63 - 1  # the largest whole number in most types

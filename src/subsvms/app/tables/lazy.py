@@ -11,7 +11,7 @@ from typing import Any
 from narwhals import dependencies as libraries
 
 from subsvms.app.tables.arrow import check_values
-from subsvms.app.tables.files import first_sentence
+from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 
 BATCH_ROWS = 1 << 16

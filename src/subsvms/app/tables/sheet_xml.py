@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from subsvms.app.tables.archive import parse
-from subsvms.app.tables.files import show
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 MAX_TEXT = 32_767  # characters in a cell of Excel

@@ -14,11 +14,12 @@ from io import BytesIO
 from typing import Any
 
 from subsvms.app.tables.archive import PROTECTED, check_size, close_archive, find_sheets, open_archive, parse
-from subsvms.app.tables.files import Content, check_names, first_sentence, show, suggest
+from subsvms.app.tables.files import Content, check_names
 from subsvms.app.tables.formats import FORMATS, Reading
 from subsvms.app.tables.sheet_xml import EXACT, Scan, is_utf8, letters, measure_shared
 from subsvms.app.tables.text import format_cells
 from subsvms.app.tables.workbook import Workbook, render_workbook
+from subsvms.app.words import first_sentence, show, suggest
 from subsvms.exceptions import TableError
 
 READ = (".xml", ".rels", "mimetype")  # no pictures, no macros

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.tables.coded import name_labels
-from subsvms.app.tables.files import Content, first_sentence
+from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.stata import explain_reading, note_missing
+from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 
 

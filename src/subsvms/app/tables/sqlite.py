@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.tables.compression import MAX_SHARE, measure_free_memory
-from subsvms.app.tables.files import SQLITE, Content, check_names, first_sentence, name_some, show, suggest
+from subsvms.app.tables.files import SQLITE, Content, check_names
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.json_lines import as_column, check_labels
+from subsvms.app.words import first_sentence, name_some, show, suggest
 from subsvms.exceptions import TableError
 
 JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # how a journal starts that may have to be rolled back

@@ -11,8 +11,9 @@ from io import BytesIO
 from typing import Any
 
 from subsvms.app.tables.coded import name_labels
-from subsvms.app.tables.files import Content, first_sentence, show
+from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
+from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 
 VERSION = 118  # of Stata 14 and later: text in UTF-8

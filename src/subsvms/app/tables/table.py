@@ -26,7 +26,6 @@ from subsvms.app.tables.files import (
     default_ending,
     find_files,
     read_content,
-    show,
     split_suffix,
     write_content,
 )
@@ -34,6 +33,7 @@ from subsvms.app.tables.formats import FORMATS, SUFFIXES, Reading, check_reading
 from subsvms.app.tables.labels import number_labels, read_labels, read_written
 from subsvms.app.tables.text import Original
 from subsvms.app.tables.typed import read_all
+from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 SPLIT = {"parquet", "feather"}  # formats of tables that may be split over several files

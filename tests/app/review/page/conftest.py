@@ -6,8 +6,8 @@ import pytest
 from loans import make_rows, write
 from reviewers import HOSTILE, Reviewer, serving_here
 
+from subsvms.app.names import DECISIONS
 from subsvms.app.runs.job import do_job
-from subsvms.app.runs.names import DECISIONS
 from subsvms.app.runs.options import Options
 
 

@@ -1,0 +1,36 @@
+"""Words of messages: values and names in quotes, the name that was probably meant, an error's reason."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+
+MAX_SHOWN = 240  # characters of the columns named in a message
+MAX_LENGTH = 60  # characters of a name or label in a message
+MAX_REASON = 300  # characters of what another program says
+
+
+def show(value: object) -> str:
+    """Return a value in quotes for a message, cut short if it is long."""
+    shown = repr(value[:MAX_LENGTH] if isinstance(value, str) else value)
+    return shown if len(shown) < MAX_LENGTH else shown[: MAX_LENGTH - 1] + "..." + shown[-1]
+
+
+def name_some(names: Sequence[str]) -> str:
+    """Return names in quotes, as many as a message can hold, and how many more there are."""
+    shown = list(map(show, names))
+    fitting = sum(length < MAX_SHOWN for length in accumulate(len(one) + 2 for one in shown))
+    more = f" and {len(names) - fitting} more" if fitting < len(names) else ""
+    return ", ".join(shown[:fitting]) + more
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return a question that suggests the closest name, or nothing if none is close."""
+    folded = {other.strip().casefold(): other for other in known}
+    near = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
+    return f"; did you mean {show(folded[near[0]])}?" if near else ""
+
+
+def first_sentence(error: BaseException) -> str:
+    """Return the first sentence of an error's message."""
+    return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:MAX_REASON]
