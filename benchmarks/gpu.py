@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from subsvms import SubSVMClassifier
+from subsvms._effort import Effort
 
 # Private: these SVMs are to vote in a precision that the model did not choose
 from subsvms.ensemble._votes import count_votes
@@ -84,14 +85,14 @@ def compare(model, n, device):
 def compare_single(model, n, device):
     """Return how fast votes in single precision are, and how many rows they would give another label."""
     whole, single = model.voters_, cast_voters(model.voters_, np.float32)
-    count_votes(single, make_rows(1000, seed=1)[0], device=device, n_jobs=2)
+    count_votes(single, make_rows(1000, seed=1)[0], Effort(2, device))
     seconds, n_counts, n_labels = 0.0, 0, 0
     for block, first in enumerate(range(0, n, BLOCK)):
         X, _ = make_rows(min(BLOCK, n - first), seed=2 + block)
         began = time.perf_counter()
-        fewer = count_votes(single, X, device=device, n_jobs=2)
+        fewer = count_votes(single, X, Effort(2, device))
         seconds += time.perf_counter() - began
-        votes = count_votes(whole, X, device=device, n_jobs=2)
+        votes = count_votes(whole, X, Effort(2, device))
         n_counts += int((fewer.counts != votes.counts).any(axis=1).sum())
         n_labels += int((fewer.winners(model.class_sizes_) != votes.winners(model.class_sizes_)).sum())
     return {**rate(n, seconds), "rows_with_other_votes": n_counts, "rows_with_another_label": n_labels}

@@ -246,7 +246,7 @@ def do_alone(args):
     first, batch = next(source.read(units[0]))
     rows = np.arange(first, first + len(batch))
     given, X = corrector.labels.read(batch), corrector.features.transform(corrector.as_table(batch))
-    votes = batches.count_votes(corrector.voters, X, device=args.device)
+    votes = batches.count_votes(corrector.voters, X, batches.Effort(device=args.device))
     correction = corrector.judge_votes(given, votes, rows)
     corrected = parts.apply_correction(corrector, batch, correction)
 
@@ -267,7 +267,7 @@ def do_alone(args):
             lambda _: corrector.features.transform(corrector.as_table(batch)), n_batches, len(batch),
         ),
         "votes": (
-            lambda _: batches.count_votes(corrector.voters, X, device=args.device),
+            lambda _: batches.count_votes(corrector.voters, X, batches.Effort(device=args.device)),
             n_batches if args.device != "cpu" else 4, len(batch),
         ),
         "judge": (lambda _: judge(), n_batches, len(batch)),

@@ -30,6 +30,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from subsvms import SubSVMClassifier, adversaries, correct_labels
+from subsvms._effort import Effort
 from subsvms.ensemble import draw_subsets, solve_subsets, subset_size
 from subsvms.ensemble._rows import Kernel  # private, as the next: stages are timed on their own
 from subsvms.ensemble._votes import count_votes, gather_voters
@@ -95,7 +96,7 @@ def beside_svc(folder, n_svms, n_times):
 
         def train(n_jobs, loss=loss, solutions=solutions):
             solutions["ours"] = solve_subsets(
-                X, labels, subsets, kernel=kernel, C=C, loss=loss, n_jobs=n_jobs
+                X, labels, subsets, kernel=kernel, C=C, loss=loss, effort=Effort(n_jobs)
             )
 
         def train_svc(fit=fit, solutions=solutions):
@@ -113,7 +114,7 @@ def beside_svc(folder, n_svms, n_times):
                 model.predict(rows)
 
         times = alternate(
-            {n: partial(count_votes, voters, X_test, n_jobs=n) for n in (1, 2)} | {"svc": vote_svc},
+            {n: partial(count_votes, voters, X_test, Effort(n)) for n in (1, 2)} | {"svc": vote_svc},
             3,
         )
         lines.append(describe(f"voting, {loss}", times, len(svcs)))
@@ -144,15 +145,15 @@ def csr_beside_dense(folder, n_times):
     dense, dense_test = X.toarray(), X_test.toarray()
     train = alternate(
         {
-            "csr": lambda: solve_subsets(X, labels, subsets, kernel=kernel, n_jobs=2),
-            "dense": lambda: solve_subsets(dense, labels, subsets, kernel=kernel, n_jobs=2),
+            "csr": lambda: solve_subsets(X, labels, subsets, kernel=kernel, effort=Effort(2)),
+            "dense": lambda: solve_subsets(dense, labels, subsets, kernel=kernel, effort=Effort(2)),
         },
         n_times,
     )
     vote = alternate(
         {
-            "csr": lambda: count_votes(voters, X_test, n_jobs=2),
-            "dense": lambda: count_votes(voters, dense_test, n_jobs=2),
+            "csr": lambda: count_votes(voters, X_test, Effort(2)),
+            "dense": lambda: count_votes(voters, dense_test, Effort(2)),
         },
         n_times,
     )
@@ -177,7 +178,7 @@ def growth(n_times):
         times = alternate(
             {
                 "training": lambda n=n, subsets=subsets: solve_subsets(
-                    table[:n], labels[:n], subsets, kernel=Kernel.named("rbf", 1 / 20), n_jobs=2
+                    table[:n], labels[:n], subsets, kernel=Kernel.named("rbf", 1 / 20), effort=Effort(2)
                 ),
                 "fit": lambda n=n, model=model: model.fit(table[:n], labels[:n]),
                 "vote, fixed model": lambda n=n: fixed.predict(table[:n]),

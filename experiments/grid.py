@@ -16,7 +16,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from experiments.judge import score
 from experiments.protocol import seed_of
-from subsvms.ensemble import solve_shared
+from subsvms._effort import Effort  # private, as the next
+from subsvms.ensemble._solver import solve_shared  # private: one kernel matrix for a whole grid
 
 MOST_BYTES = 2_000_000_000  # of a kernel matrix that is kept in memory; all of the paper's fit
 BLOCK = 4096  # test rows whose kernel values are in memory at once, if the matrix does not fit
@@ -69,7 +70,7 @@ class Blocks:
 
 def solve(K, targets, C, ratio, protocol, start=None):
     """Return SVMs for several labellings; `ratio` is C of class 1 divided by C of class 0."""
-    options = {"class_weight": (1.0, ratio), "loss": protocol.loss, "tol": protocol.tol, "n_jobs": 2}
+    options = {"class_weight": (1.0, ratio), "loss": protocol.loss, "tol": protocol.tol, "effort": Effort(2)}
     return solve_shared(K, targets, C=C, start=start, **options)
 
 

@@ -8,7 +8,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.sparsefuncs import mean_variance_axis
@@ -17,8 +16,8 @@ from sklearn.utils.validation import validate_data
 from subsvms._arrays import take_in
 from subsvms._callers import find_stacklevel
 from subsvms._columns import drop_empty
+from subsvms._effort import ONE_THREAD, Effort, run_pieces
 from subsvms._text import format_value
-from subsvms._threads import run_pieces
 from subsvms._typing import Table
 from subsvms.exceptions import InputError
 
@@ -42,7 +41,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, on_gpu: bool = False) ->
             input_name="X",
         )  # fmt: skip
         names = getattr(X, "column_names", getattr(X, "columns", None))  # the first is Arrow's
-        check_finite(table, names, effective_n_jobs(getattr(estimator, "n_jobs", None)))
+        check_finite(table, names, Effort.of(estimator))
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
     except (ValueError, OverflowError) as error:
         raise InputError(_one_sentence(X, str(error))) from None
@@ -106,7 +105,7 @@ def _one_sentence(X, message):
     return " ".join(message.split())
 
 
-def check_finite(X: Table, names: Any = None, n_jobs: int = 1) -> None:
+def check_finite(X: Table, names: Any = None, effort: Effort = ONE_THREAD) -> None:
     """Raise an error that says where the first NaN or infinity is, if there is one."""
     values = X.data if sparse.issparse(X) else X
     suspicious = []
@@ -117,7 +116,7 @@ def check_finite(X: Table, names: Any = None, n_jobs: int = 1) -> None:
             if not np.isfinite(values[first:last].sum(dtype=np.float64)):  # one pass, no copy
                 suspicious.append(first)
 
-    run_pieces(add_up, len(values), max(len(values), 1) if on_gpu else PIECE, n_jobs)
+    run_pieces(add_up, len(values), max(len(values), 1) if on_gpu else PIECE, effort)
     for first in range(0, X.shape[0] if suspicious else 0, 4096):
         block = X[first : first + 4096]
         if sparse.issparse(block):

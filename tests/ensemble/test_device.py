@@ -12,6 +12,7 @@ from scipy import sparse
 
 import subsvms.ensemble._device as device_module
 from subsvms import SubSVMClassifier, correct_labels
+from subsvms._effort import Effort
 from subsvms.ensemble._device import GPUBooth, count_gpus, explain_refusal, find_device, find_own_gpu
 from subsvms.ensemble._votes import count_votes, take_voters
 from subsvms.exceptions import DeviceError, InputError
@@ -90,8 +91,10 @@ def test_a_correction_is_the_same_to_the_bit(gpu):
 def test_votes_can_be_added_to_earlier_ones(gpu):
     X, y = make_table(0)
     voters = SubSVMClassifier(n_estimators=6, random_state=0).fit(X, y).voters_
-    early = count_votes(take_voters(voters, 0, 2), X, device="cuda")
-    assert_same(count_votes(take_voters(voters, 2, 6), X, device="cuda", start=early), count_votes(voters, X))
+    early = count_votes(take_voters(voters, 0, 2), X, Effort(device="cuda"))
+    assert_same(
+        count_votes(take_voters(voters, 2, 6), X, Effort(device="cuda"), start=early), count_votes(voters, X)
+    )
 
 
 @needs_gpu
@@ -102,7 +105,7 @@ def test_features_that_no_training_row_has_count_in_the_length_of_a_row(gpu):
     voters = SubSVMClassifier(n_estimators=4, random_state=0).fit(sparse.csr_array(X), y).voters_
     X[:, 2] = 1e20
     X[:5, 2] = 0.7
-    assert_same(count_votes(voters, X, device="cuda"), count_votes(voters, X))
+    assert_same(count_votes(voters, X, Effort(device="cuda")), count_votes(voters, X))
 
 
 @needs_gpu
@@ -120,11 +123,11 @@ def test_a_block_without_memory_is_halved_and_a_small_one_is_an_error(gpu, monke
 
     monkeypatch.setattr(GPUBooth, "_vote", vote)
     monkeypatch.setattr(device_module, "LEAST_ROWS", 16)
-    assert_same(count_votes(voters, X, device="cuda"), count_votes(voters, X))
+    assert_same(count_votes(voters, X, Effort(device="cuda")), count_votes(voters, X))
     assert sizes == [90, 45, 22, 23, 45, 22, 23]
     monkeypatch.setattr(device_module, "LEAST_ROWS", 64)
     with pytest.raises(DeviceError, match="The GPU has no memory for 45 rows"):
-        count_votes(voters, X, device="cuda")
+        count_votes(voters, X, Effort(device="cuda"))
 
 
 @needs_gpu
@@ -158,7 +161,7 @@ def test_a_gpu_whose_votes_have_another_bit_is_refused(gpu, monkeypatch):
     monkeypatch.setattr(GPUBooth, "write", write_other_bits)
     for _ in range(2):
         with pytest.raises(DeviceError, match="differ from those of the CPU: use device='cpu'"):
-            count_votes(voters, X, device="cuda")
+            count_votes(voters, X, Effort(device="cuda"))
 
 
 def test_without_a_gpu_cuda_is_refused_and_auto_takes_the_cpu(monkeypatch):

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import kernel_matrix
 from scipy import sparse
 
+from subsvms._effort import Effort
 from subsvms.ensemble import _linear
 from subsvms.ensemble._linear import KernelTable, draw_blind, solve_members, visit_weights
 from subsvms.ensemble._rows import Kernel
@@ -60,7 +61,7 @@ def test_threads_and_blocks_do_not_change_a_bit(monkeypatch):
     X, _ = make_table(0, 300)
     members = solve_members(X, draw_blind(300, 20, 9, seed=0), Kernel.named("rbf", 1.0), 0.1)
     whole = collect(members, X, np.arange(300))
-    threads = collect(members, X, np.arange(300), n_jobs=3)
+    threads = collect(members, X, np.arange(300), effort=Effort(3))
     monkeypatch.setattr(_linear, "BLOCK_BYTES", 1)
     small = collect(members, X, np.arange(300))
     for values, again, few in zip(whole, threads, small, strict=True):

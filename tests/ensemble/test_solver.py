@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from subsvms._effort import Effort
 from subsvms.ensemble import solve_shared, solve_subsets
 from subsvms.ensemble._rows import Kernel
 
@@ -216,9 +217,9 @@ def test_problems_larger_than_a_lane_block_are_solved(n):
 def test_threads_change_no_bit(n_classes):
     X, labels = make_problem(0, n=200, n_classes=n_classes)
     subsets = np.random.default_rng(0).integers(0, 200, (300, 20))
-    one = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], n_jobs=1)
+    one = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], effort=Effort(1))
     for n_jobs in (2, 5):
-        many = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], n_jobs=n_jobs)
+        many = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], effort=Effort(n_jobs))
         assert_array_equal(one.coef, many.coef)
         assert_array_equal(one.intercept, many.intercept)
 
@@ -241,7 +242,7 @@ def test_shared_problems_have_the_solutions_of_separate_ones(loss, dtype):
     y = 2.0 * labels - 1
     left_out = np.where(np.arange(80) < 20, 0, y)
     shared = solve_shared(
-        K.astype(dtype), [y, -y, left_out], C=[1.0, 5.0, 5.0], loss=loss, tol=1e-6, n_jobs=2
+        K.astype(dtype), [y, -y, left_out], C=[1.0, 5.0, 5.0], loss=loss, tol=1e-6, effort=Effort(2)
     )
     for coef, b, targets, C in zip(
         shared.coef, shared.intercept, (y, -y, left_out), (1.0, 5.0, 5.0), strict=True

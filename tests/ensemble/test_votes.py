@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import count_ballots, kernel_matrix
 from scipy import sparse
 
+from subsvms._effort import Effort
 from subsvms.ensemble import Votes, draw_subsets, solve_subsets
 from subsvms.ensemble._rows import Kernel
 from subsvms.ensemble._solver import Solution
@@ -68,7 +69,7 @@ def test_threads_and_block_sizes_change_no_bit(n_classes, n_rows):
     _, _, _, _, voters = make_ensemble(n_classes=n_classes)
     X = np.random.default_rng(1).normal(size=(n_rows, 6))
     whole = count_votes(voters, X)
-    for options in (dict(n_jobs=2), dict(lanes=8), dict(lanes=16, n_jobs=3), dict(lanes=64)):
+    for options in (dict(effort=Effort(2)), dict(lanes=8), dict(lanes=16, effort=Effort(3)), dict(lanes=64)):
         assert_same_votes(count_votes(voters, X, **options), whole)
 
 

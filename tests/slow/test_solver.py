@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from subsvms._effort import Effort
 from subsvms.ensemble._solver import solve_shared
 
 pytestmark = pytest.mark.slow
@@ -19,8 +20,8 @@ def test_thousands_of_rows_agree_with_svc(loss):
     y = np.where(X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=2500) > 0.4, 1.0, -1.0)
     targets = np.stack([np.where(np.arange(2500) % 4 == fold, 0.0, y) for fold in range(2)])
     K = rbf_kernel(X, gamma=1 / 8)
-    start = solve_shared(K.astype(np.float32), targets, C=3.0, loss=loss, n_jobs=2)
-    ours = solve_shared(K.astype(np.float32), targets, C=10.0, loss=loss, start=start, n_jobs=2)
+    start = solve_shared(K.astype(np.float32), targets, C=3.0, loss=loss, effort=Effort(2))
+    ours = solve_shared(K.astype(np.float32), targets, C=10.0, loss=loss, start=start, effort=Effort(2))
     assert np.all(ours.duality_gap <= 1e-3)
     for fold in range(2):
         inside = targets[fold] != 0

@@ -23,6 +23,7 @@ from subsvms._progress import one_stage
 from subsvms._typing import Table
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
+from subsvms.ensemble._training import fit_numbered
 
 WIDTHS = (0.1, 0.5, 2.0, 8.0)  # gamma times the mean squared distance
 SIZES = (1, 4, 16)  # times the paper's; widths are compared at the middle one
@@ -105,7 +106,7 @@ def choose_ensemble(
                 C=C, tol=TOLERANCE, random_state=SEED, n_jobs=n_jobs,
             )  # fmt: skip
             with one_stage("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 2):
-                model._fit_numbered(X, np.arange(len(sizes)), labels, rows)
+                fit_numbered(model, X, np.arange(len(sizes)), labels, rows)
             loss = losses[width, size] = measure_losses(
                 model.oob_votes_.mean_value, asked, weight, folds, shares=sizes / sizes.sum()
             )

@@ -4,8 +4,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
+from subsvms._effort import Effort
 from subsvms._progress import announce
 from subsvms._typing import Table
 from subsvms.correction._choice import Choice, choose_ensemble
@@ -13,6 +13,7 @@ from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._sampling import subset_size
+from subsvms.ensemble._training import fit_numbered
 from subsvms.ensemble._votes import Votes, count_votes
 
 
@@ -41,10 +42,10 @@ def train_model(
         size = subset_size(prepared.subsample_size, drawing.n_rows, len(classes))
         prepared.set_params(subsample_size=min(size, len(pool)))
         rows = table if whole else take_rows(table, pool, prepared.kernel)
-        return Trained(prepared._fit_numbered(rows, classes, given[pool]))
+        return Trained(fit_numbered(prepared, rows, classes, given[pool]))
     rows = table if whole else table[pool]
     choice = choose_ensemble(rows, given[pool], drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"))
-    return Trained(choice.make_model(**prepared)._fit_numbered(rows, classes, given[pool]), choice)
+    return Trained(fit_numbered(choice.make_model(**prepared), rows, classes, given[pool]), choice)
 
 
 def collect_votes(model: SubSVMClassifier, table: Table, given: np.ndarray) -> Votes:
@@ -55,8 +56,6 @@ def collect_votes(model: SubSVMClassifier, table: Table, given: np.ndarray) -> V
     asked = table[others]
     if model.kernel == "precomputed":
         asked = np.ascontiguousarray(asked[:, rows])
-    votes = count_votes(
-        model.voters_, asked, n_jobs=effective_n_jobs(model.n_jobs), device=model.device,
-        on_progress=partial(announce, "voting on the other rows"),
-    )  # fmt: skip
+    effort = Effort.of(model, partial(announce, "voting on the other rows"))
+    votes = count_votes(model.voters_, asked, effort)
     return model.oob_votes_.join(votes).take(np.argsort(np.concatenate([rows, others])))

@@ -6,21 +6,18 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subsvms._arrays import give_back, name_classes
+from subsvms._effort import Effort
 from subsvms._labels import check_labels
-from subsvms._progress import CallbackSupportMixin, Progress
-from subsvms._typing import Table
-from subsvms._validation import check_cost, check_table
+from subsvms._progress import CallbackSupportMixin
+from subsvms._validation import check_table
 from subsvms.ensemble._device import find_device
-from subsvms.ensemble._sampling import draw_subsets, subset_size
-from subsvms.ensemble._training import pose_problem, train_svms
-from subsvms.ensemble._votes import Votes, count_training_votes, count_votes, gather_voters
+from subsvms.ensemble._training import fit_numbered
+from subsvms.ensemble._votes import Votes, count_votes
 
 
 class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -217,43 +214,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         with restore_on_failure(self):
             table = check_table(self, X, reset=True)
-            return self._fit_numbered(table, *check_labels(y, table.shape[0]))
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def _fit_numbered(
-        self, table: Table, classes: np.ndarray, labels: np.ndarray, asked: np.ndarray | None = None
-    ) -> "SubSVMClassifier":
-        """Fit to what `check_table` and `check_labels` returned; vote on all rows, or on those asked for."""
-        self.n_features_in_ = table.shape[1]
-        problem = pose_problem(self, table, classes, labels)
-        size = subset_size(self.subsample_size, len(labels), len(classes))
-        check_cost(self.n_estimators, len(classes), size)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        n_jobs = effective_n_jobs(self.n_jobs)
-        progress = Progress(self, n_stages=2, X=table, y=classes[labels])
-
-        subsets = draw_subsets(labels, self.n_estimators, size, self.sampling_bias, seed=seed)
-        solution = train_svms(self, problem, subsets, on_progress=progress.stage("training SVMs"))
-        sizes = np.bincount(labels)
-        voters = gather_voters(table, solution, sizes, problem.kernel)
-        _, oob_votes = count_training_votes(
-            voters, table, subsets, asked, n_jobs=n_jobs, device=self.device,
-            on_progress=progress.stage("voting on rows"),
-        )  # fmt: skip
-
-        binary = len(classes) == 2
-        self.classes_ = classes
-        self.subsets_ = subsets
-        self.dual_coef_ = solution.dual_coef(subsets, labels)
-        self.intercept_ = solution.intercept[:, 0] if binary else solution.intercept
-        self.duality_gap_ = solution.duality_gap[:, 0] if binary else solution.duality_gap
-        self.n_iter_ = max(int(solution.n_iter.max()), 1)
-        self.oob_votes_ = oob_votes
-        self.oob_winners_ = oob_votes.winners(sizes, given=labels if asked is None else labels[asked])
-        self.class_sizes_ = sizes
-        self.voters_ = voters
-        progress.end()
-        return self
+            return fit_numbered(self, table, *check_labels(y, table.shape[0]))
 
     @property
     def oob_labels_(self) -> np.ndarray:
@@ -286,7 +247,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         on_gpu = find_device(self.device, self.voters_, X) is not None
         X = check_table(self, X, reset=False, on_gpu=on_gpu)
-        return count_votes(self.voters_, X, n_jobs=effective_n_jobs(self.n_jobs), device=self.device)
+        return count_votes(self.voters_, X, Effort.of(self))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the share of the SVMs that vote for each class.

@@ -10,12 +10,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from subsvms._effort import Effort
 from subsvms._labels import check_labels
 from subsvms._typing import OnProgress
 from subsvms._validation import check_rows, check_table, warn_unscaled
@@ -258,5 +258,4 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
             X = self._table[seen]
         else:
             seen, X = None, check_table(self, X, reset=False)
-        n_jobs = effective_n_jobs(self.n_jobs)
-        visit_weights(self.members_, X, seen, work, n_jobs=n_jobs, on_progress=on_progress)
+        visit_weights(self.members_, X, seen, work, Effort.of(self, on_progress))

@@ -36,8 +36,8 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._columns import find_places
-from subsvms._threads import run_pieces
-from subsvms._typing import OnProgress, Table
+from subsvms._effort import ONE_THREAD, Effort, run_pieces
+from subsvms._typing import Table
 from subsvms.ensemble._pool import hash_rows
 from subsvms.ensemble._rows import PAD, Kernel, Rows, gather_rows, take_lists
 from subsvms.ensemble._votes import find_bags
@@ -124,9 +124,7 @@ def visit_weights(
     X: Table,
     seen: np.ndarray | None,
     work: Callable[[int, int, Weights], None],
-    *,
-    n_jobs: int = 1,
-    on_progress: OnProgress | None = None,
+    effort: Effort = ONE_THREAD,
 ) -> None:
     """Call work(first, last, weights) for consecutive blocks of rows of X; threads call it in any order.
 
@@ -158,7 +156,7 @@ def visit_weights(
         linear.fill_rows(weights, share, a)
         work(first, last, Weights(a, mass[: last - first] * share, n_voters))
 
-    run_pieces(weigh, X.shape[0], lanes, n_jobs, on_progress)
+    run_pieces(weigh, X.shape[0], lanes, effort)
 
 
 def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -27,8 +27,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from subsvms._callers import find_stacklevel
-from subsvms._threads import run_pieces
-from subsvms._typing import OnProgress, Table
+from subsvms._effort import ONE_THREAD, Effort, run_pieces
+from subsvms._typing import Table
 from subsvms._validation import check_square
 from subsvms.ensemble._rows import PRECOMPUTED, Kernel, gather_rows, resolve_gamma
 
@@ -132,8 +132,7 @@ def solve_subsets(
     class_weight: ArrayLike | None = None,
     tol: float = 1e-3,
     max_iter: int = 100_000,
-    n_jobs: int = 1,
-    on_progress: OnProgress | None = None,
+    effort: Effort = ONE_THREAD,
 ) -> Solution:
     """Train one SVM per subset and pair of classes, all in compiled code.
 
@@ -157,10 +156,6 @@ def solve_subsets(
         Largest duality gap, and ten times the largest violation of an optimality condition.
     max_iter : int, default=100_000
         Largest number of SMO steps for each problem; a warning says how many problems reached it.
-    n_jobs : int, default=1
-        Threads. Their number does not change a bit of the result.
-    on_progress : callable, optional
-        Called as on_progress(n_solved, n_problems) from time to time.
 
     Returns
     -------
@@ -201,7 +196,7 @@ def solve_subsets(
             coef, intercept, gap, n_iter, ending,
         )  # fmt: skip
 
-    run_pieces(work, n_problems, int(np.clip(PIECE * (64 / longest) ** 2, 1, PIECE)), n_jobs, on_progress)
+    run_pieces(work, n_problems, int(np.clip(PIECE * (64 / longest) ** 2, 1, PIECE)), effort)
     check_endings(ending, intercept, tol, max_iter)
     shape = (len(subsets), len(pairs))
     return Solution(
@@ -267,7 +262,7 @@ def solve_shared(
     start: SharedSolution | None = None,
     tol: float = 1e-3,
     max_iter: int = 10_000_000,
-    n_jobs: int = 1,
+    effort: Effort = ONE_THREAD,
 ) -> SharedSolution:
     """Train SVMs of any size that share one kernel matrix, without copying it.
 
@@ -286,7 +281,7 @@ def solve_shared(
         Factors of C for -1 and for +1.
     start : SharedSolution, optional
         Where to start from, for example the solution for the previous C of a grid.
-    tol, max_iter, n_jobs
+    tol, max_iter
         As in `solve_subsets`.
 
     Returns
@@ -331,7 +326,7 @@ def solve_shared(
             coef, decision, intercept, gap, n_iter, ending,
         )  # fmt: skip
 
-    run_pieces(work, n_problems, 1, n_jobs)
+    run_pieces(work, n_problems, 1, effort)
     check_endings(ending, intercept, tol, max_iter)
     return SharedSolution(coef, decision, intercept, gap, n_iter, limits)
 

@@ -21,8 +21,8 @@ from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
 from subsvms._columns import drop_empty, find_places
-from subsvms._threads import run_pieces
-from subsvms._typing import OnProgress, Table
+from subsvms._effort import ONE_THREAD, Effort, run_pieces
+from subsvms._typing import Table
 from subsvms.ensemble._device import find_booth, find_device
 from subsvms.ensemble._rows import (
     PAD,
@@ -234,18 +234,16 @@ def _rounding(X: Table, weights: sparse.csr_array, kernel: Kernel) -> float:
 def count_votes(
     voters: Voters,
     X: Table,
+    effort: Effort = ONE_THREAD,
     *,
-    n_jobs: int = 1,
     lanes: int | None = None,
-    device: str = "cpu",
-    on_progress: OnProgress | None = None,
     start: Votes | None = None,
 ) -> Votes:
     """Let every SVM vote on every row of X.
 
     Shapes: X (n_rows, n_features).
     """
-    return _fill_votes(voters, X, None, 0, n_jobs, lanes, device, on_progress, start)[0]
+    return _fill_votes(voters, X, None, 0, effort, lanes, start)[0]
 
 
 def count_training_votes(
@@ -253,11 +251,7 @@ def count_training_votes(
     X: Table,
     subsets: np.ndarray,
     asked: np.ndarray | None = None,
-    *,
-    n_jobs: int = 1,
-    lanes: int | None = None,
-    device: str = "cpu",
-    on_progress: OnProgress | None = None,
+    effort: Effort = ONE_THREAD,
 ) -> tuple[Votes, Votes]:
     """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well.
 
@@ -266,14 +260,14 @@ def count_training_votes(
     bags = find_bags(subsets, X.shape[0], asked)
     if asked is not None:
         X = X[asked]
-    return _fill_votes(voters, X, bags, len(subsets), n_jobs, lanes, device, on_progress)
+    return _fill_votes(voters, X, bags, len(subsets), effort)
 
 
-def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, device, on_progress, start=None):
+def _fill_votes(voters, X, bags, n_subsets, effort, lanes=None, start=None):
     """Return votes and out-of-bag votes; without bags the latter are not filled in."""
     n_rows, n_classes = X.shape[0], len(voters.order)
     lines = voters.find_lines(X)
-    gpu = find_device(device, voters, X)
+    gpu = find_device(effort.device, voters, X)
     shared = None if gpu is None else find_booth(voters, gpu)
     empty = np.empty if shared is None else shared.find_place(X)
     votes, oob_votes = (
@@ -292,7 +286,7 @@ def _fill_votes(voters, X, bags, n_subsets, n_jobs, lanes, device, on_progress, 
         for begin in range(first, last, lanes):
             booth.vote(X, lines, begin, min(begin + lanes, last), bags, votes, oob_votes, start)
 
-    run_pieces(work, n_rows, lanes * (1 if shared else BLOCKS_PER_PIECE), n_jobs, on_progress)
+    run_pieces(work, n_rows, lanes * (1 if shared else BLOCKS_PER_PIECE), effort)
     if shared and start is None:
         shared.check_bits(lambda rows: count_votes(voters, rows), X, votes)
     return votes, oob_votes

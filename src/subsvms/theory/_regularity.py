@@ -18,14 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 from sklearn.utils import check_random_state
 
+from subsvms._effort import Effort, run_pieces
 from subsvms._labels import check_labels
 from subsvms._numbers import check_count, check_range
-from subsvms._threads import run_pieces
 from subsvms._validation import check_table
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import class_probabilities, draw_subsets, subset_size
@@ -259,9 +258,9 @@ def count_errors(
 
     Shapes: returns errors (n_trials, n_classes).
     """
-    n_classes, n_trials = len(problem.classes), model.n_estimators
+    n_classes, n_trials, effort = len(problem.classes), model.n_estimators, Effort.of(model)
     subsets = draw_subsets(problem.labels, n_trials, size, model.sampling_bias, seed=seed)
-    solution = train_svms(model, problem, subsets)
+    solution = train_svms(model, problem, subsets, effort)
     given, table = problem.labels[judged], problem.X[judged]
     sizes, n_judged = np.bincount(problem.labels), np.bincount(given, minlength=n_classes)
     errors, unseen = np.empty((n_trials, n_classes)), np.empty((n_trials, n_classes))
@@ -276,7 +275,7 @@ def count_errors(
             n_wrong = np.bincount(given[new & wrong], minlength=n_classes)
             unseen[trial] = np.where(n_new > 0, n_wrong / np.maximum(n_new, 1), errors[trial])
 
-    run_pieces(work, n_trials, 8, effective_n_jobs(model.n_jobs), None)
+    run_pieces(work, n_trials, 8, effort)
     return errors, unseen
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from subsvms._effort import Effort
 from subsvms.app.features.make import make_features
 from subsvms.app.large.early_exit import Exits, count_until_settled, plan_exits
 from subsvms.app.runs.options import Options
@@ -141,7 +142,7 @@ class BatchCorrector:
         if early and self.exits is not None:
             votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs, device=self.device)
         else:
-            votes = count_votes(self.voters, X, n_jobs=n_jobs, device=self.device)
+            votes = count_votes(self.voters, X, Effort(n_jobs, self.device))
         places, found = self.find_in_pool(rows)
         for name, own in votes.arrays.items():
             own[found] = self.pool_votes.arrays[name][places]

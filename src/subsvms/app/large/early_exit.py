@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from subsvms._effort import Effort
 from subsvms.correction._rule import BY_OVERLAP, Judgement, Rule, apply_rule
 from subsvms.correction._suspicious import LEAST
 from subsvms.ensemble._votes import Voters, Votes, count_votes, take_voters
@@ -111,7 +112,7 @@ def count_until_settled(
 
 def run_stage(exits, stage, rule, X, given, left, votes, n_jobs=1, device="cpu"):
     """Ask the SVMs of a stage about the rows that are left; return those still left, and their votes."""
-    votes = count_votes(stage.voters, X[left], n_jobs=n_jobs, device=device, start=votes)
+    votes = count_votes(stage.voters, X[left], Effort(n_jobs, device), start=votes)
     if stage.n_asked == exits.n_svms:
         return left, votes
     unsettled = np.flatnonzero(~exits.is_settled(rule, votes, given[left]))

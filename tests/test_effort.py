@@ -2,14 +2,15 @@ import time
 
 import pytest
 
-from subsvms._threads import run_pieces
+from subsvms._effort import Effort, run_pieces
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("n_items", [0, 1, 10, 11])
 def test_every_item_is_done_once_and_reported(n_jobs, n_items):
     done, reported = [], []
-    run_pieces(lambda a, b: done.extend(range(a, b)), n_items, 3, n_jobs, lambda *n: reported.append(n))
+    effort = Effort(n_jobs).telling(lambda *n: reported.append(n))
+    run_pieces(lambda a, b: done.extend(range(a, b)), n_items, 3, effort)
     assert sorted(done) == list(range(n_items))
     assert reported == sorted(reported)
     assert len(reported) == -(-n_items // 3)
@@ -26,5 +27,5 @@ def test_an_error_is_raised_and_stops_the_rest(n_jobs):
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
-        run_pieces(work, 1000, 1, n_jobs)
+        run_pieces(work, 1000, 1, Effort(n_jobs))
     assert len(begun) < 100
