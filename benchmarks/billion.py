@@ -101,7 +101,7 @@ def measure(n_rows, n_voted, **settings):
         options = Options("y", exclude=("true",), **settings)
         source = open_source(folder / "t.parquet", "y")
         engine = LocalEngine(1, len(source.units))
-        corrector = learn_from(source, options, engine, pool_size=POOL, stages=(1.0,)).corrector
+        corrector = learn_from(source, options, engine, pool_size=POOL).corrector
         for kind in (CORRECTED, ISSUE_PARTS, DONE):
             (folder / kind).mkdir()
         seconds = time_stages(source, corrector, folder, n_voted)

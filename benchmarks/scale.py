@@ -38,7 +38,6 @@ from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
 
 # Not public: the stages of a run are measured one by one
-from subsvms.app.large.early_exit import PRODUCT_NS, TERM_NS, VALUE_NS
 from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.passes import correct_units
 from subsvms.app.large.sources import open_source
@@ -63,14 +62,15 @@ SHAPES = [  # columns, pool, SVMs, kernel
     (20, 10_000, 300, "rbf"), (20, 20_000, 1000, "rbf"), (100, 2500, 300, "rbf"), (5, 10_000, 1000, "linear"),
     (20, 10_000, 1000, "linear"), (100, 10_000, 1000, "linear"),
 ]  # fmt: skip
+# Nanoseconds for a kernel value, for a product in it, for a term of an SVM's sum (docs/scale.md)
+VALUE_NS, PRODUCT_NS, TERM_NS = 1.25, 0.1, 0.2
 ROW_US = 2.5  # microseconds of one core to read, encode, judge and write a row
 CONSTANTS = ("ns a kernel value", "ns a product", "ns a term", "us a row besides")
 SMALLER = "--pool-size 10000"
 FEWER = f"{SMALLER} --svms 200"
 DASK = "--engine dask --threads 2"
 CASES = (  # options of the command line; "" is a run in parts with the defaults
-    "", "--early-exit 0.999", DASK, SMALLER, f"{SMALLER} --early-exit 0.999", f"{SMALLER} {DASK}",
-    f"{SMALLER} --kernel linear", FEWER, f"{FEWER} {DASK}",
+    "", DASK, SMALLER, f"{SMALLER} {DASK}", f"{SMALLER} --kernel linear", FEWER, f"{FEWER} {DASK}",
 )  # fmt: skip
 EVERYWHERE = ("", SMALLER, FEWER, f"{FEWER} {DASK}")  # cases for every number of rows,
 LONG = (10_000_000, ("", SMALLER))  # except these, which take a quarter of an hour
@@ -177,15 +177,15 @@ class Votes(NamedTuple):
     labels: np.ndarray  # (n_rows,)
 
 
-def measure_cost(n_columns, pool_size, n_svms, kernel, *, stages=(1.0,), early_exit=None):
-    """Return Votes: with `stages=None` as by default, otherwise all SVMs vote on every row."""
+def measure_cost(n_columns, pool_size, n_svms, kernel):
+    """Return Votes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.parquet"
         write_rows(BLOCK, path, n_columns=n_columns)
-        options = Options("y", exclude=("true",), n_estimators=n_svms, kernel=kernel, early_exit=early_exit)
+        options = Options("y", exclude=("true",), n_estimators=n_svms, kernel=kernel)
         source = open_source(path, "y")
         engine = LocalEngine(1, len(source.units))
-        learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=1, stages=stages)
+        learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=1)
         place = make_place(Path(folder) / "work")
         began = time.perf_counter()
         correct_units(source, learned.corrector, engine, folder=place)
@@ -196,24 +196,8 @@ def measure_cost(n_columns, pool_size, n_svms, kernel, *, stages=(1.0,), early_e
     return Votes(us, 8 * voters.intercept.itemsize, [*kernels, len(voters.lists.column)], labels)
 
 
-def compare_exits(kernel):
-    """Return how much time early exits save, and how many labels they change."""
-    shape = (N_COLUMNS, 20_000, 1000, kernel)
-    whole = measure_cost(*shape)
-    runs = {"exact": measure_cost(*shape, stages=None)}
-    runs["0.999"] = measure_cost(*shape, stages=None, early_exit=0.999)
-    return {"kernel": kernel, "all SVMs asked": round(whole.us, 1)} | {
-        key: value
-        for name, run in runs.items()
-        for key, value in (
-            (f"{name} exits", round(run.us, 1)),
-            (f"{name} exits: other labels", int(np.sum(run.labels != whole.labels))),
-        )
-    }
-
-
 def bench_cost():
-    """Compare the model of `early_exit.py` with measurements, and fit its constants again."""
+    """Compare the model of docs/scale.md with measurements, and fit its constants again."""
     measure_cost(5, 1000, 100, "rbf")  # compilation is not counted
     measure_cost(5, 1000, 100, "linear")
     found = [measure_cost(*shape) for shape in SHAPES]
@@ -228,7 +212,6 @@ def bench_cost():
         for shape, count, own_bits, us, took in zip(SHAPES, counts, bits, model, measured, strict=True)
     ]
     text = {"lines": lines, "fitted": dict(zip(CONSTANTS, fitted.round(3).tolist(), strict=True))}
-    text["exits"] = [compare_exits(kernel) for kernel in ("rbf", "linear")]
     print(json.dumps(text, indent=1), flush=True)
     (RESULTS / "scale_cost.json").write_text(json.dumps(text, indent=1) + "\n")
 
@@ -330,14 +313,10 @@ def write_tables():
         text += [
             "## What a row costs",
             "",
-            "Microseconds of one core for each row. `model` has the constants of `early_exit.py`; fitted to",
+            "Microseconds of one core for each row. `model` has the constants of docs/scale.md; fitted to",
             f"these measurements they would be {constants}.",
             "",
             *as_table(lines),
-            "",
-            f"Early exits, {BLOCK:,} rows of {N_COLUMNS} columns, 1000 SVMs, a pool of 20,000:",
-            "",
-            *as_table(found["exits"]),
             "",
         ]
     if (RESULTS / "scale_pool.csv").exists():

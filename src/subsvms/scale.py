@@ -78,15 +78,10 @@ def fit_batches(
             raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
         source = _open_table(batches, label)
         engine = LocalEngine(1, 1)
-        return learn_from(
-            source,
-            settings,
-            engine,
-            pool_size=settings.pool_size,
-            n_jobs=n_jobs,
-            device=device,
-            stages=(1.0,),
-        ).corrector
+        learned = learn_from(
+            source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, device=device
+        )
+        return learned.corrector
 
 
 def _open_table(batches: Any, label: str) -> Source | Batches:

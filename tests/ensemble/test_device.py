@@ -14,7 +14,7 @@ import subsvms.ensemble._device as device_module
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms._effort import Effort
 from subsvms.ensemble._device import GPUBooth, count_gpus, explain_refusal, find_device, find_own_gpu
-from subsvms.ensemble._votes import count_votes, take_voters
+from subsvms.ensemble._votes import count_votes
 from subsvms.exceptions import DeviceError, InputError
 
 needs_gpu = pytest.mark.skipif(not count_gpus() and COMPILER is None, reason="needs a GPU, or g++")
@@ -84,17 +84,6 @@ def test_a_correction_is_the_same_to_the_bit(gpu):
     )
     np.testing.assert_array_equal(cpu.labels, gpu.labels)
     np.testing.assert_array_equal(cpu.label_quality, gpu.label_quality)
-
-
-@needs_gpu
-@pytest.mark.slow
-def test_votes_can_be_added_to_earlier_ones(gpu):
-    X, y = make_table(0)
-    voters = SubSVMClassifier(n_estimators=6, random_state=0).fit(X, y).voters_
-    early = count_votes(take_voters(voters, 0, 2), X, Effort(device="cuda"))
-    assert_same(
-        count_votes(take_voters(voters, 2, 6), X, Effort(device="cuda"), start=early), count_votes(voters, X)
-    )
 
 
 @needs_gpu

@@ -18,7 +18,6 @@ from subsvms.ensemble._votes import (
     count_votes,
     gather_voters,
     lanes_for,
-    take_voters,
     vote_precision,
 )
 
@@ -188,14 +187,6 @@ def test_votes_of_two_ensembles_add_up():
     both, whole = halves[0] + halves[1], count_votes(voters, X)
     assert_array_equal(both.counts, whole.counts)
     assert_allclose(both.sums, whole.sums, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_the_votes_of_a_part_can_be_continued_by_the_rest(name):
-    """The result has the same bits as a single vote of all SVMs."""
-    X, _, _, _, voters = make_ensemble(n_classes=3, kernel=KERNELS[name])
-    first = count_votes(take_voters(voters, 0, 10), X)
-    assert_same_votes(count_votes(take_voters(voters, 10, 25), X, start=first), count_votes(voters, X))
 
 
 @pytest.mark.parametrize("offset, precision", [(0.0, np.float32), (1e4, np.float64)])

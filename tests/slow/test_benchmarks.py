@@ -115,12 +115,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         f"POOLS, LARGE, load_any, list_cases = (200,), {{}}, {BLOBS}, lambda _: [('clean', 'clean', '', 0)]",
         "scale_pool.csv",
     ),
-    (
-        "scale",
-        "cost",
-        "BLOCK, SHAPES, compare_exits = 600, [(5, 200, 20, 'rbf')], lambda kernel: {'kernel': kernel}",
-        "scale_cost.json",
-    ),
+    ("scale", "cost", "BLOCK, SHAPES = 600, [(5, 200, 20, 'rbf')]", "scale_cost.json"),
     ("benchmarks.several", "", "list_tables, CASES = lambda _: ['iris'], [('uniform', 0.1)]", "several.md"),
     (
         "speed",

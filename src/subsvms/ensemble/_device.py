@@ -171,11 +171,11 @@ class GPUBooth:
             raise explain_failure(error) from error
         return int(np.clip(FREE_SHARE * free // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
 
-    def vote(self, X, lines, first, last, bags, votes, oob_votes, start):
+    def vote(self, X, lines, first, last, bags, votes, oob_votes):
         """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
         try:
             with self.gpu.working():
-                self._vote(X, lines, first, last, bags, votes, oob_votes, start)
+                self._vote(X, lines, first, last, bags, votes, oob_votes)
             return
         except self.gpu.failures as error:
             if not self.gpu.is_out_of_memory(error):
@@ -187,16 +187,16 @@ class GPUBooth:
                 "device='cpu', which gives the same result."
             )
         middle = (first + last) // 2
-        self.vote(X, lines, first, middle, bags, votes, oob_votes, start)
-        self.vote(X, lines, middle, last, bags, votes, oob_votes, start)
+        self.vote(X, lines, first, middle, bags, votes, oob_votes)
+        self.vote(X, lines, middle, last, bags, votes, oob_votes)
 
-    def _vote(self, X, lines, first, last, bags, votes, oob_votes, start):
+    def _vote(self, X, lines, first, last, bags, votes, oob_votes):
         fetch = (lambda part: part) if self.gpu.holds(X) else self.gpu.fetch
         rows, lines = self.gpu.send(X[first:last]), self.gpu.send(lines.astype(np.int32))
-        filled = [(self.make_ballots(last - first, start and start.take(slice(first, last))), None, votes)]
+        filled = [(self.make_ballots(last - first), None, votes)]
         if bags is not None:
             counted = self.mark_out_of_bag(bags, first, last)
-            filled.append((self.make_ballots(last - first, None), counted, oob_votes))
+            filled.append((self.make_ballots(last - first), counted, oob_votes))
         with self.gpu.computing():
             values = self.compute_values(rows, lines)
             for ballots, counted, _ in filled:
@@ -245,13 +245,10 @@ class GPUBooth:
             )
         self.is_checked = True
 
-    def make_ballots(self, n_rows: int, start: Any) -> Ballots:
-        """Return the votes of no SVM, or those of earlier ones, in the memory of the GPU."""
-        if start is None:
-            shape, make = (self.n_classes, n_rows), self.gpu.zeros
-            return Ballots(make(shape, np.int32), make(shape, np.float64), make(n_rows, np.int32))
-        parts = start.counts.astype(np.int32), start.sums, start.n_voters.astype(np.int32)
-        return Ballots(*(self.gpu.send(part.T) for part in parts))
+    def make_ballots(self, n_rows: int) -> Ballots:
+        """Return the votes of no SVM, in the memory of the GPU."""
+        shape, make = (self.n_classes, n_rows), self.gpu.zeros
+        return Ballots(make(shape, np.int32), make(shape, np.float64), make(n_rows, np.int32))
 
     def tally(self, values: Any, ballots: Ballots, counted: Any = None) -> None:
         """Add the votes of all SVMs to those that are there; `counted` says which count, if not all do."""

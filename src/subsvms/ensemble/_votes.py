@@ -33,7 +33,6 @@ from subsvms.ensemble._rows import (
     Rows,
     cut_huge,
     gather_rows,
-    take_lists,
 )
 from subsvms.ensemble._solver import Solution
 
@@ -187,25 +186,6 @@ def _fold(weights: sparse.csr_array, X: Table) -> sparse.csr_array:
     return sparse.csr_array(parts, shape=(weights.shape[0], X.shape[1]))
 
 
-def take_voters(voters: Voters, first: int, last: int) -> Voters:
-    """Return the SVMs first to last - 1, with the training rows that they need.
-
-    Their votes have the same bits as among all SVMs.
-    """
-    n_pairs, lists = len(voters.pairs), voters.lists
-    chosen = np.arange(first * n_pairs, last * n_pairs)
-    few = take_lists(lists, chosen)
-    rows = voters.rows
-    if rows is not None:
-        used = np.zeros(lists.n_columns, dtype=bool)
-        used[few.column] = True
-        few = few._replace(
-            column=(np.cumsum(used) - 1)[few.column], features=lists.features[used], n_columns=int(used.sum())
-        )
-        rows = take_lists(rows, np.flatnonzero(used))
-    return voters._replace(lists=few, intercept=voters.intercept[chosen], rows=rows)
-
-
 def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
     """Return float32 if it changes no decision value of a row like these by more than `ERROR`, else float64.
 
@@ -237,13 +217,12 @@ def count_votes(
     effort: Effort = ONE_THREAD,
     *,
     lanes: int | None = None,
-    start: Votes | None = None,
 ) -> Votes:
     """Let every SVM vote on every row of X.
 
     Shapes: X (n_rows, n_features).
     """
-    return _fill_votes(voters, X, None, 0, effort, lanes, start)[0]
+    return _fill_votes(voters, X, None, 0, effort, lanes)[0]
 
 
 def count_training_votes(
@@ -263,7 +242,7 @@ def count_training_votes(
     return _fill_votes(voters, X, bags, len(subsets), effort)
 
 
-def _fill_votes(voters, X, bags, n_subsets, effort, lanes=None, start=None):
+def _fill_votes(voters, X, bags, n_subsets, effort, lanes=None):
     """Return votes and out-of-bag votes; without bags the latter are not filled in."""
     n_rows, n_classes = X.shape[0], len(voters.order)
     lines = voters.find_lines(X)
@@ -284,10 +263,10 @@ def _fill_votes(voters, X, bags, n_subsets, effort, lanes=None, start=None):
     def work(first, last):
         booth = shared or Booth(voters, lanes, n_subsets)
         for begin in range(first, last, lanes):
-            booth.vote(X, lines, begin, min(begin + lanes, last), bags, votes, oob_votes, start)
+            booth.vote(X, lines, begin, min(begin + lanes, last), bags, votes, oob_votes)
 
     run_pieces(work, n_rows, lanes * (1 if shared else BLOCKS_PER_PIECE), effort)
-    if shared and start is None:
+    if shared:
         shared.check_bits(lambda rows: count_votes(voters, rows), X, votes)
     return votes, oob_votes
 
@@ -334,7 +313,7 @@ class Booth:
             for _ in range(2)
         )
 
-    def vote(self, X, lines, first, last, bags, votes, oob_votes, start):
+    def vote(self, X, lines, first, last, bags, votes, oob_votes):
         """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
         from subsvms.ensemble._compiled import ballots as _ballots  # here: importing numba takes a while
 
@@ -350,9 +329,6 @@ class Booth:
             _ballots.mark_out_of_bag(*bags, first, last, self.counted)
         for part in (*self.ballots, *self.oob_ballots):
             part[...] = 0
-        if start is not None:
-            for part, before in zip(self.ballots, start.arrays.values(), strict=True):
-                part[..., : last - first] = before[first:last].T
         _ballots.vote_block(
             voters.lists, voters.intercept, voters.pairs, voters.order, table,
             self.everyone, self.counted, self.ballots, self.oob_ballots,

@@ -14,7 +14,7 @@ def judged(request, tmp_path_factory):
     """A corrector, the rows it learned from, and their judgement."""
     columns = make_columns(900, n_classes=request.param, wrong=0.2)
     where = write_files(columns, tmp_path_factory.mktemp("large") / "big")
-    corrector = learn_in_parts(where, pool_size=200, stages=(0.5, 1.0))[2].corrector
+    corrector = learn_in_parts(where, pool_size=200)[2].corrector
     return corrector, columns, corrector.judge(columns, np.arange(900), n_jobs=2)
 
 
@@ -36,11 +36,6 @@ def test_rows_of_the_pool_are_judged_by_svms_that_were_not_trained_on_them(judge
     assert np.mean(whole.votes.n_voters[in_pool] < 40) > 0.9
     assert np.all(whole.votes.n_voters[~in_pool] == 40)
     assert np.all(corrector.judge(columns).votes.n_voters == 40)  # without row numbers
-
-
-def test_only_with_two_classes_do_rows_leave_early(judged):
-    corrector, *_ = judged
-    assert (corrector.exits is None) == (len(corrector.labels.classes) > 2)
 
 
 def test_a_label_that_was_never_counted_is_refused(judged):

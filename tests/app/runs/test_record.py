@@ -22,7 +22,7 @@ def test_a_record_takes_no_further_settings(folder):
         "",
         "[]",
         '{"subsvms": 2}',
-        '{"subsvms": 1, "options": {"rule": "x"}, "input": {"paths": 3}}',
+        '{"subsvms": 2, "options": {"rule": "x"}, "input": {"paths": 3}}',
         '{"subsvms": 2, "options": {"label": "y", "svm": 3}, "input": {"paths": []}}',
     ],
 )
@@ -32,25 +32,22 @@ def test_what_is_not_a_record_is_refused(tmp_path, text):
         read_record(tmp_path)
 
 
-def test_a_record_of_a_later_version_is_refused(tmp_path):
-    (tmp_path / "run.json").write_text('{"subsvms": 99}')
-    with pytest.raises(TableError, match="use the version that wrote it"):
+@pytest.mark.parametrize("version", [1, 99])
+def test_a_record_of_another_format_is_refused(tmp_path, version):
+    (tmp_path / "run.json").write_text(f'{{"subsvms": {version}}}')
+    with pytest.raises(TableError, match="use the version that wrote it, or run subsvms correct"):
         read_record(tmp_path)
 
 
-def test_the_record_of_an_earlier_version_repeats_its_run(folder, tmp_path):
-    """In format 1 options had the names of their flags, and there was no issues.parquet."""
+def test_the_record_of_a_run_with_early_exits_is_read(folder):
+    """They stood for the paper's SVMs."""
     record = json.loads((folder / "run.json").read_text())
-    for new, old in (("n_estimators", "svms"), ("subsample_size", "subset_size"), ("random_state", "seed")):
-        record["options"][old] = record["options"].pop(new)
-    record["input"].pop("base")
-    (folder / "run.json").write_text(json.dumps(record | {"subsvms": 1}))
-    (folder / "issues.parquet").unlink()
-    call("correct", "--from", folder, "--output", tmp_path / "again", "--quiet")
-    for name in ("corrected.csv", "issues.csv"):
-        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
-    result = call("apply", folder, code=2)
-    assert "run subsvms correct again" in " ".join(result.output.split())
+    plain = record["options"] | {"n_estimators": None, "subsample_size": None, "kernel": None}
+    for options, kernel in ((plain, "rbf"), (plain | {"n_estimators": 50}, None)):
+        record["options"] = options | {"early_exit": 0.999}
+        (folder / "run.json").write_text(json.dumps(record))
+        found = read_record(folder).options
+        assert (found.kernel, found.early_exit) == (kernel, None)
 
 
 WRONG = (None, True, -1, 3.5, 10**30, "", "zzz", "\0", [], [[]], ["x"], [[1, [2]]], {}, {"a": 1})

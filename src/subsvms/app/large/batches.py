@@ -4,15 +4,13 @@ The judgement of a row depends on its values, its label, its number and what was
 So the table can be split into any batches, judged anywhere, and each row gets the bits it would get alone.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from subsvms._effort import Effort
 from subsvms.app.features.make import make_features
-from subsvms.app.large.early_exit import Exits, count_until_settled, plan_exits
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import Run, may_fill, prepare_estimator
 from subsvms.app.runs.tally import Grouping, Tally, learn_grouping
@@ -27,7 +25,6 @@ from subsvms.correction._result import Correction
 from subsvms.correction._rule import Cutoff, Halt, Judgement, Rule, Settings, apply_rule, keep_labels
 from subsvms.correction._trained import collect_votes, train_model
 from subsvms.correction._verified import apply_verified
-from subsvms.ensemble._device import find_device
 from subsvms.ensemble._pool import Drawing
 from subsvms.ensemble._votes import Voters, Votes, count_votes
 
@@ -64,8 +61,6 @@ class BatchCorrector:
     groupings : tuple of Grouping
     cutoff : Cutoff or None
         The last label that may change, if `max_error_rate` limits them.
-    exits : Exits or None
-        When to stop asking SVMs about a row.
     verified : dict of int to int
         Class numbers that people decided on, by row number.
     device : {"cpu", "cuda", "auto"}
@@ -99,7 +94,6 @@ class BatchCorrector:
     capped: bool
     groupings: tuple[Grouping, ...] = ()
     cutoff: Cutoff | None = None
-    exits: Exits | None = None
     verified: dict[int, int] = field(default_factory=dict)
     device: str = "cpu"
 
@@ -125,7 +119,7 @@ class BatchCorrector:
         return self.judge_votes(given, votes, rows)
 
     def count_votes(
-        self, batch: Any, rows: np.ndarray | None, given: np.ndarray, *, n_jobs: int = 1, early: bool = False
+        self, batch: Any, rows: np.ndarray | None, given: np.ndarray, *, n_jobs: int = 1
     ) -> Votes:
         """Return the votes on a batch, of SVMs that were not trained on the row.
 
@@ -135,14 +129,9 @@ class BatchCorrector:
             As in `judge`.
         given : ndarray of int of shape (n_rows,)
             Class numbers.
-        early : bool
-            Whether to return no votes on rows that are settled before all SVMs have been asked.
         """
         X = self.features.transform(self.as_table(batch))
-        if early and self.exits is not None:
-            votes = count_until_settled(self.exits, self.rule, X, given, n_jobs=n_jobs, device=self.device)
-        else:
-            votes = count_votes(self.voters, X, Effort(n_jobs, self.device))
+        votes = count_votes(self.voters, X, Effort(n_jobs, self.device))
         places, found = self.find_in_pool(rows)
         for name, own in votes.arrays.items():
             own[found] = self.pool_votes.arrays[name][places]
@@ -244,7 +233,6 @@ def learn(
     verified: dict[int, int] | None = None,
     n_jobs: int = 1,
     device: str = "cpu",
-    stages: Sequence[float] | None = None,
     **more: Any,
 ) -> Learned:
     """Learn from the pool and the sample how to judge every row of the table."""
@@ -278,15 +266,6 @@ def learn(
         contradictory=contradictory[pool], pool_sizes=model.class_sizes_, subset_size=model.subsets_.shape[1],
         choice=choice, capped=drawing.capped, groupings=groupings, verified=verified or {}, device=device,
     )  # fmt: skip
-    every = options.action == "weight" or options.by  # these need the votes on every row
-    on_gpu = find_device(device, model.voters_, X) is not None
-    pays = not on_gpu or options.early_exit is not None  # exact exits save nothing on a GPU
-    if choice is None and not every and pays:
-        exits = plan_exits(
-            model.voters_, verdict.rule, X[sample], given[sample], verdict.judgement,
-            confidence=options.early_exit, stages=stages,
-        )  # fmt: skip
-        batches = replace(batches, exits=exits)
     correction = batches.judge_votes(given[sample], votes, rows[sample])
     run = Run(options, table, made, None, None, model, correction, Tally.of(correction))
     return Learned(batches, run, rows[sample], verdict.notes)

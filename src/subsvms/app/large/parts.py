@@ -71,7 +71,7 @@ def read_with_votes(work: PartWork, unit: Unit) -> Iterator[tuple[Any, np.ndarra
         rows = np.arange(first, first + len(batch))
         given = corrector.labels.read(batch)
         if saved is None:
-            votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs, early=True)
+            votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs)
         else:
             votes = saved.take(slice(first - unit.first, first - unit.first + len(batch)))
         yield batch, rows, given, votes

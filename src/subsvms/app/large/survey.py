@@ -123,7 +123,6 @@ def learn_from(
     n_jobs: int = 1,
     device: str = "cpu",
     folder: Path | None = None,
-    stages: Sequence[float] | None = None,
 ) -> Learned:
     """Do the first pass over a table."""
     for option in ("exclude", "only", "keep", "by"):
@@ -146,8 +145,7 @@ def learn_from(
     fetched = Fetched(rows.drop_columns([number]), rows[number].to_numpy(), labels, drawing)
     return learn(
         fetched, options, decimal_comma=source.separator == ";", verified=verified, n_jobs=n_jobs,
-        device=device, stages=stages,
-        name=source.name, paths=source.paths, format=source.format, digest=digest,
+        device=device, name=source.name, paths=source.paths, format=source.format, digest=digest,
     )  # fmt: skip
 
 

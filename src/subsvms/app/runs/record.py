@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from subsvms.app.names import RECORD, REPORT
-from subsvms.app.runs.options import FLAGS, Options
+from subsvms.app.runs.options import Options
 from subsvms.app.tables.addresses import Address, Place, is_address
 from subsvms.app.tables.labels import Labels
 from subsvms.app.words import first_sentence, show
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # they need scikit-learn, and reading a record does not
     from subsvms.app.runs.run import Run
     from subsvms.app.runs.summary import Summary
 
-FORMAT = 2  # raised when an older reader could misread it; in format 1 options had the names of their flags
+FORMAT = 2  # raised when an older reader could misread it
 ELSEWHERE = ("worst", "ensemble", "versions", "seconds")  # parts of a summary that "found" leaves out
 
 
@@ -126,7 +126,7 @@ def read_record(path: Path) -> Record:
     try:
         found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         version = found["subsvms"]
-        if version in (1, FORMAT):
+        if version == FORMAT:
             return _build_record(found, path.parent)
     except (OSError, ValueError, KeyError, RecursionError) as error:
         raise TableError(
@@ -134,26 +134,31 @@ def read_record(path: Path) -> Record:
             "correct on the table again."
         ) from None
     raise TableError(
-        f"{shown} has format {show(version)}, but this version of subsvms reads up to {FORMAT}: use the "
-        "version that wrote it."
+        f"{shown} has format {show(version)}, but this version of subsvms reads format {FORMAT}: use the "
+        "version that wrote it, or run subsvms correct on the table again."
     )
 
 
 def _build_record(found: dict[str, Any], folder: Path) -> Record:
     """Return the record that a folder's run.json holds, its paths as seen from the working directory."""
-    if found["subsvms"] == 1:
-        names = {flag: name for name, flag in FLAGS.items()}
-        options = msgspec.convert(found["options"], dict[str, Any])
-        found = found | {"options": {names.get(flag, flag): value for flag, value in options.items()}}
     record = msgspec.convert(found, Record)
     unknown = set(found["options"]) - {one.name for one in fields(Options)}
     if unknown:  # of a later version, which may mean something else by the rest
         raise ValueError(f"unknown option {min(unknown)}")
     source = record.input
     others = {name: _seen_from(folder, getattr(source, name)) for name in ("features", "base")}
-    return replace(
-        record, input=replace(source, paths=[_seen_from(folder, one) for one in source.paths], **others)
-    )
+    paths = [_seen_from(folder, one) for one in source.paths]
+    options = without_early_exit(record.options)
+    return replace(record, input=replace(source, paths=paths, **others), options=options)
+
+
+def without_early_exit(options: Options) -> Options:
+    """Return options of 0.1.0 without early exits, which stood for the paper's SVMs if none were chosen."""
+    if options.early_exit is None:
+        return options
+    chosen = (options.n_estimators, options.subsample_size, options.kernel)
+    kernel = "rbf" if chosen == (None, None, None) else options.kernel
+    return replace(options, kernel=kernel, early_exit=None)
 
 
 def _seen_from(folder, name):

@@ -189,7 +189,7 @@ def make_estimator(options: Options) -> SubSVMClassifier | None:
     """Return the ensemble that the options ask for, not fitted; None if it is to be chosen."""
     names = ("n_estimators", "subsample_size", "kernel")
     asked = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    given = asked or options.early_exit is not None or options.rule == "majority"
+    given = asked or options.rule == "majority"
     return SubSVMClassifier(**asked) if given else None
 
 
