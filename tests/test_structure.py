@@ -16,8 +16,8 @@ import subsvms
 
 SOURCE = Path(subsvms.__file__).parent
 GROUND = """
-    exceptions _callers _extras _pages _text _typing _arrays _columns _numbers _labels _validation _intervals
-    _effort _progress _atomic _states _scaling metrics
+    exceptions _sentences _callers _extras _pages _text _typing _arrays _columns _numbers _labels _validation
+    _intervals _effort _progress _atomic _states _scaling metrics
 """
 APP_GROUND = "app.words app.names"  # for all of the application
 LIBRARY = "ensemble certificates theory correction audit displays adversaries datasets"

@@ -3,7 +3,21 @@
 __all__ = ["DeviceError", "InputError", "LabelNoiseWarning", "TableError"]
 
 
-class InputError(ValueError):
+class _Told(Exception):
+    """An error whose sentence may be a `Note`, or name parameters (`subsvms._sentences`)."""
+
+    @property
+    def kind(self) -> str:
+        """What kind of error it is, for programs; empty if nobody needs to ask."""
+        return getattr(self.args[0], "kind", "") if self.args else ""
+
+    @property
+    def parameter(self) -> str | None:
+        """The first parameter that the sentence names; None if it names none."""
+        return getattr(self.args[0], "parameter", None) if self.args else None
+
+
+class InputError(_Told, ValueError):
     """A value or a file that cannot be used.
 
     Examples
@@ -32,7 +46,7 @@ class TableError(InputError):
     """
 
 
-class DeviceError(RuntimeError):
+class DeviceError(_Told, RuntimeError):
     """A GPU has too little memory, or stopped answering.
 
     Examples

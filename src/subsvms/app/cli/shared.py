@@ -234,7 +234,7 @@ def errors_as_sentences() -> Iterator[None]:
 
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_: print_error(f"warning: {message}")
+            warnings.showwarning = lambda message, *_: print_error(f"warning: {tell_error(message)}")
             yield
     except KeyboardInterrupt as stop:
         print_error(f"stopped; {stop}." if str(stop) else "stopped.")
@@ -255,7 +255,14 @@ def format_error(error: BaseException) -> str:
         return "There is not enough memory: close other programs, or work in parts (--engine local)."
     if isinstance(error, FileNotFoundError) and error.filename is None and not has_working_directory():
         return "The working directory no longer exists: change to another."
-    return format_system_error(error) if isinstance(error, OSError) else str(error)
+    return format_system_error(error) if isinstance(error, OSError) else tell_error(error)
+
+
+def tell_error(error: BaseException | str) -> str:
+    """Return what an error or a warning says, with names of options instead of parameters."""
+    from subsvms.app.runs.options import tell_flags
+
+    return str(error) if isinstance(error, str) or len(error.args) != 1 else str(tell_flags(error.args[0]))
 
 
 def has_working_directory() -> bool:

@@ -1,9 +1,11 @@
 """What a run is asked to do, checked once. Messages name the flags of the command line."""
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
 from subsvms._numbers import check_count, check_range
+from subsvms._sentences import NOTHING, Setting, tell
 from subsvms.app.words import suggest
 from subsvms.exceptions import TableError
 
@@ -12,6 +14,36 @@ CHOICES = {
     "action": ("fix", "drop", "weight", "review"),
     "kernel": ("rbf", "linear", "poly"),
 }
+# Parameters that have another name on the command line than their own with dashes.
+SHORT = {
+    "n_estimators": "--svms", "subsample_size": "--subset-size", "random_state": "--seed",
+    "id_column": "--id", "missing_labels": "--missing-label", "n_jobs": "--threads", "from_run": "--from",
+    "import_from": "--import", "as_json": "--json", "n_answers": "--answers", "region_class": "--class",
+    "y": "--label", "X": "the table",
+}  # fmt: skip
+# Parameters of the library that the command line does not have.
+UNNAMED = ("estimator", "gamma", "C", "n_witnesses")
+
+
+def as_flag(setting: Setting) -> str:
+    """Return what the command line calls a parameter, with its value if there is one."""
+    name, value = setting.parameter, setting.value
+    flag = name if name in UNNAMED else SHORT.get(name, f"--{name.replace('_', '-')}")
+    if isinstance(value, bool):
+        words = flag if value else flag.replace("--", "--no-", 1)
+    elif value is NOTHING:
+        words = flag
+    else:
+        several = value if isinstance(value, list | tuple) else [value]
+        words = " ".join(f"{flag} {shlex.quote(str(one))}" for one in several)
+    return f" ({words})" if setting.aside else words
+
+
+def tell_flags(value: Any) -> Any:
+    """Return a sentence, or whatever holds sentences, in the words of the command line."""
+    return tell(value, as_flag)
+
+
 SIZES = ("log", "log_squared")
 # Fields that have scikit-learn's name here and a shorter one on the command line and in records of format 1.
 FLAGS = {
