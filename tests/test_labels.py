@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from subsvms._labels import check_class_weight, check_labels, check_verified, find_missing
+from subsvms._labels import Classes, check_class_weight, check_labels, check_verified, find_missing
+from subsvms.exceptions import InputError
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.arange(40) % 2
@@ -103,12 +104,55 @@ def test_verified_labels_become_class_numbers():
     assert check_verified(["yes", None, np.nan, "no"], classes, 4).tolist() == [1, -1, -1, 0]
     with pytest.raises(ValueError, match="one entry for each of the 3 rows; got 1"):
         check_verified(["yes"], classes, 3)
-    with pytest.raises(ValueError, match="such as 'no'; got 'maybe' in row 1"):
+    with pytest.raises(ValueError, match="label of row 1 must be one of 'no', 'yes'; got 'maybe'"):
         check_verified(["yes", "maybe"], classes, 2)
-    with pytest.raises(ValueError, match=r"got \['no'\] in row 0"):
+    with pytest.raises(ValueError, match=r"of row 0 must be one of .*; got \['no'\]"):
         check_verified([["no"], None], classes, 2)
     for verified in (3, np.zeros((2, 2)), sparse.csr_array((2, 2))):
         with pytest.raises(ValueError, match="each of the 2 rows, in one dimension"):
             check_verified(verified, classes, 2)
     pd = pytest.importorskip("pandas")
     assert check_verified(pd.Series([None, "no"], dtype="string"), classes, 2).tolist() == [-1, 0]
+
+
+def test_labels_of_different_types_are_different_classes():
+    numbers, booleans, texts = Classes.of([0, 1]), Classes.of([False, True]), Classes.of(["0", "1"])
+    labels = [1, 1.0, np.int64(1), True, np.True_, "1", None, np.nan]
+    assert numbers.number(labels, unknown=-2).tolist() == [1, 1, 1, -2, -2, -2, -1, -1]
+    assert booleans.number(labels, unknown=-2).tolist() == [-2, -2, -2, 1, 1, -2, -1, -1]
+    assert texts.number(labels).tolist() == [-1, -1, -1, -1, -1, 1, -1, -1]
+    assert (True in numbers, True in booleans, 1 in booleans, [1] in numbers) == (False, True, False, False)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["b", "a\0", None, "a"], [2**63, 1, None], [True, None, False], [-0.5, 2.0], [3, None]],
+    ids=str,
+)
+def test_labels_come_back_from_their_numbers(labels):
+    classes, numbers = Classes.learn(labels)
+    assert len(classes) == len(set(labels) - {None}) and classes.labels == sorted(set(labels) - {None})
+    back = classes.name(numbers).tolist()
+    assert back == labels and list(map(type, back)) == list(map(type, labels))
+
+
+def test_merged_spellings_have_the_number_of_their_class():
+    classes = Classes.of(["no", "yes"], {"no": 0, "No": 0, "yes": 1, "?": -1})
+    assert classes.merged and not Classes.of(["no", "yes"], {"no": 0, "?": -1}).merged
+    assert classes.number(["No", "yes", "?", "maybe"], unknown=-2).tolist() == [0, 1, -1, -2]
+
+
+def test_a_class_that_is_not_there_is_refused_with_a_guess():
+    classes = Classes.of(["chinstrap", "gentoo"])
+    assert classes.find("gentoo") == classes.find_text("gentoo") == 1
+    with pytest.raises(InputError, match="one of 'chinstrap', 'gentoo'; got 'Gento'; did you mean 'gentoo'"):
+        classes.find("Gento")
+    with pytest.raises(
+        InputError, match="^An answer must be one of 0, 1, or nothing; got '1'; did you mean 1"
+    ):
+        Classes.of([0, 1]).find("1", "An answer", ", or nothing")
+    with pytest.raises(InputError, match=r"one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \.\.\.; got \(11,\)\.$"):
+        Classes.of(range(11)).find((11,))
+    assert Classes.of([0, 1]).find_text("1", "The class") == 1
+    with pytest.raises(InputError, match="^The class must be one of 0, 1; got 'x'"):
+        Classes.of([0, 1]).find_text("x", "The class")

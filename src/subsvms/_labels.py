@@ -1,9 +1,11 @@
-"""Check labels once, on entry: which are missing, and which class number each of the others has.
+"""Classes and their numbers, and labels, which are checked once, on entry.
 
 As in `_validation`, each message is one sentence that says what was expected, what was found, and what to do.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Number, Real
 from typing import Any
 
@@ -13,8 +15,103 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from subsvms._arrays import take_in
-from subsvms._text import format_value, is_text
+from subsvms._text import find_closest, format_value, is_text
 from subsvms.exceptions import InputError
+
+MISSING = -1  # the class number of a missing label
+INT64 = 2**63 - 1  # the largest whole number in most types
+CLASSES_SHOWN = 10  # in a message
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of some labels, in the order of their numbers.
+
+    True, 1 and "1" are different labels; 1 and 1.0 are the same.
+    """
+
+    names: np.ndarray  # (n_classes,)
+    # where a column has other values than the names: the class number of each, -1 if it means a missing label
+    spellings: Mapping[Any, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, names: Iterable, spellings: Mapping[Any, int] | None = None) -> "Classes":
+        """Return classes with these names, as Python has them, without loss.
+
+        NumPy's own text would lose a NUL at its end, and whole numbers beyond int64 would become floats.
+        """
+        names = list(names)
+        if names and isinstance(names[0], str):
+            return cls(np.array(names, dtype=object), spellings or {})
+        beyond = any(isinstance(name, int) and name > INT64 for name in names)
+        return cls(np.array(names, dtype=np.uint64 if beyond else None), spellings or {})
+
+    @classmethod
+    def learn(cls, labels: Iterable) -> tuple["Classes", np.ndarray]:
+        """Return the classes of labels of one type, sorted, and the class number of each label."""
+        labels = list(labels)
+        classes = cls.of(sorted(set(labels) - {None}))
+        return classes, classes.number(labels)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def labels(self) -> list:
+        """The names as Python has them."""
+        return self.names.tolist()
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The names as text."""
+        return [str(label) for label in self.labels]
+
+    @property
+    def merged(self) -> bool:
+        """Whether a value of the column means a class with another spelling."""
+        values = self.spellings.items()
+        return any(number >= 0 and value != self.labels[number] for value, number in values)
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        return {label: number for number, label in enumerate(self.labels)} | dict(self.spellings)
+
+    def __contains__(self, label: Any) -> bool:
+        if isinstance(label, bool | np.bool_) != isinstance(self.labels[0], bool):
+            return False
+        return isinstance(label, Hashable) and label in self._numbers
+
+    def number(self, labels: Any, *, unknown: int = MISSING) -> np.ndarray:
+        """Return the class number of each label, -1 for a missing one."""
+        labels = as_list(labels)
+        typed = list(zip(map(type, labels), labels, strict=True))
+        found = {one: self._numbers[one[1]] if one[1] in self else unknown for one in set(typed)}
+        if unknown != MISSING:
+            found |= dict.fromkeys([one for one in found if is_missing(one[1])], MISSING)
+        return np.array([found[one] for one in typed], dtype=np.int64)
+
+    def name(self, numbers: Any) -> np.ndarray:
+        """Return the labels with these class numbers as Python has them; None for -1."""
+        return np.array([*self.labels, None], dtype=object)[numbers]
+
+    def find(self, label: Any, what: str = "A label", besides: str = "") -> int:
+        """Return the number of a class; raise an error that lists the classes if it is none of them."""
+        if label not in self:
+            raise InputError(self._refuse(label, what, besides))
+        return self._numbers[label]
+
+    def find_text(self, text: str, what: str = "A label") -> int:
+        """Return the number of the class whose name is written so; raise an error if there is none."""
+        if text not in self.texts:
+            raise InputError(self._refuse(text, what))
+        return self.texts.index(text)
+
+    def _refuse(self, label, what, besides=""):
+        shown = ", ".join(map(format_value, self.labels[:CLASSES_SHOWN]))
+        more = ", ..." if len(self) > CLASSES_SHOWN else ""
+        close = find_closest(label, self.texts) if isinstance(label, str) else None
+        guess = "." if close is None else f"; did you mean {self.labels[self.texts.index(close)]!r}?"
+        return f"{what} must be one of {shown}{more}{besides}; got {format_value(label)}{guess}"
 
 
 def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -98,6 +195,21 @@ def check_entries(y: Any) -> None:
         )
 
 
+def check_some_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (classes, class numbers) of a column of labels, of which some may be missing: -1."""
+    missing = find_missing(y)
+    whole = not missing.any() or len(missing) != n_samples
+    own_type = not isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype)  # pandas' Int64, say
+    known = drop_missing(y, missing) if own_type or not whole else y
+    if whole:
+        return check_labels(known, n_samples)
+    if not known:
+        raise InputError("y must hold labels, but every label is missing: check that y is the label column.")
+    numbers = np.full(n_samples, MISSING)
+    classes, numbers[~missing] = check_labels(known, len(known))
+    return classes, numbers
+
+
 def find_missing(y: Any) -> np.ndarray:
     """Return which labels are missing."""
     dtype = getattr(y, "dtype", None)
@@ -173,14 +285,8 @@ def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarra
     verified = as_list(verified)
     if len(verified) != n_rows:
         raise InputError(f"verified must have one entry for each of the {n_rows} rows; got {len(verified)}.")
-    known = {label: number for number, label in enumerate(classes.tolist())}
+    known = Classes(classes)
     for row, label in enumerate(verified):
-        if is_missing(label):
-            continue
-        if not isinstance(label, Hashable) or label not in known:
-            raise InputError(
-                f"verified must hold classes of y, such as {next(iter(known))!r}; got "
-                f"{format_value(label)} in row {row}: leave it out."
-            )
-        numbers[row] = known[label]
+        if not is_missing(label):
+            numbers[row] = known.find(label, f"The verified label of row {row}")
     return numbers

@@ -1,6 +1,8 @@
 """Text that goes into messages and files."""
 
+import difflib
 import reprlib
+from collections.abc import Iterable
 
 WIDE = 0.25  # an interval of a rate that is wider says too little for the middle of it to be named
 UNKNOWN = "not known"
@@ -25,6 +27,13 @@ def is_text(value: str) -> bool:
 def format_value(value: object) -> str:
     """Return a value for a message, cut short, in one line."""
     return " ".join(reprlib.repr(value).split())
+
+
+def find_closest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is written most like this one; None if none is close."""
+    folded = {other.strip().casefold(): other for other in known}
+    near = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
+    return folded[near[0]] if near else None
 
 
 def quote_spaces(name: str) -> str:

@@ -126,7 +126,7 @@ def test_a_row_without_a_label_can_be_verified():
 
 def test_another_class_or_length_is_refused():
     X, _, given = make_noisy(0)
-    with pytest.raises(InputError, match="verified must hold classes of y.*got 'maybe' in row 0"):
+    with pytest.raises(InputError, match="verified label of row 0 must be one of .*got 'maybe'"):
         correct(X, given, ["maybe", *[None] * 499])
     with pytest.raises(InputError, match="one entry for each of the 500 rows; got 3"):
         correct(X, given, [None] * 3)

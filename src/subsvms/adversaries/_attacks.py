@@ -15,6 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
+from subsvms._labels import Classes
 from subsvms.adversaries._budget import (
     Attack,
     RandomState,
@@ -265,10 +266,8 @@ def region_flips(
     """
     budget = set_budget("region_flips", y, error_rate, rho)
     X = check_features(X, len(budget.clean))
-    known = budget.classes.tolist()
-    if label is not None and label not in known:
-        raise InputError(f"label must be one of the classes, {known}; got {label!r}.")
-    own = int(np.argmax(np.bincount(budget.numbers))) if label is None else known.index(label)
+    largest = int(np.argmax(np.bincount(budget.numbers)))
+    own = largest if label is None else Classes(budget.classes).find(label, "label")
     group = budget.group(own, budget.n_flips, "choose a larger class")
     centre = check_random_state(random_state).choice(group[0])
     if sparse.issparse(X):

@@ -76,7 +76,7 @@ def count_flips(share: float, whole: int) -> int:
 
 def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: Share = None) -> Budget:
     """Return the budget of an attack: how many rows to flip, and of which classes."""
-    clean, classes, numbers, sizes = _number_labels(attack, y)
+    clean, classes, numbers, sizes = _check_labels(attack, y)
     if error_rate is not None and rho is not None:
         raise InputError(f"Give error_rate or rho, not both; got {error_rate!r} and {rho!r}.")
     name, share, whole = ("rho", rho, sizes.min())
@@ -105,7 +105,7 @@ def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: 
     return budget._replace(groups=[budget.group(number, n, "change alpha") for number, n in counts.items()])
 
 
-def _number_labels(attack, y):
+def _check_labels(attack, y):
     """Return the labels as an array, their classes, class numbers and class sizes."""
     clean = column_or_1d(y)
     try:

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._callers import find_stacklevel
-from subsvms._labels import check_verified
+from subsvms._labels import Classes, check_verified
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.review.background import Review
 from subsvms.app.runs.carriers import MOST_LABELS, Carriers, find_carriers
@@ -38,7 +38,6 @@ from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.files import check_target, write_content
 from subsvms.app.tables.frames import read_frame
-from subsvms.app.tables.labels import as_array
 from subsvms.correction._frames import find_style
 from subsvms.correction._result import Correction
 from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
@@ -195,7 +194,7 @@ def _as_plain(value: Any) -> Any:
 
 def _list_verified(verified, table):
     """Return the rows, from 1, with a verified label, and that label, as `Options` has them."""
-    numbers = check_verified(verified, as_array(table.classes), len(table))
+    numbers = check_verified(verified, Classes.of(table.classes).names, len(table))
     return tuple((int(row) + 1, table.classes[numbers[row]]) for row in np.flatnonzero(numbers >= 0))
 
 

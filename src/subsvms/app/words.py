@@ -1,9 +1,10 @@
 """Words of messages: values and names in quotes, the name that was probably meant, an error's reason."""
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+
+from subsvms._text import find_closest
 
 MAX_SHOWN = 240  # characters of the columns named in a message
 MAX_LENGTH = 60  # characters of a name or label in a message
@@ -26,9 +27,8 @@ def name_some(names: Sequence[str]) -> str:
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return a question that suggests the closest name, or nothing if none is close."""
-    folded = {other.strip().casefold(): other for other in known}
-    near = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
-    return f"; did you mean {show(folded[near[0]])}?" if near else ""
+    close = find_closest(name, known)
+    return "" if close is None else f"; did you mean {show(close)}?"
 
 
 def first_sentence(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subsvms._labels import check_labels
+from subsvms._labels import Classes, check_labels
 from subsvms._text import format_value
 from subsvms.correction import Correction
 from subsvms.exceptions import InputError
@@ -106,14 +106,7 @@ class Ranking:
 
     def number(self, label: Any) -> int:
         """Return the class number of a label; raise an error if there is no such class."""
-        label = label.item() if isinstance(label, np.generic) else label
-        known = self.classes.tolist()
-        if label not in known or isinstance(label, bool) != isinstance(known[0], bool):
-            shown = ", ".join(map(format_value, known[:10])) + (", ..." if len(known) > 10 else "")
-            raise InputError(
-                f"An answer must be one of {shown}, or None for 'cannot tell'; got {format_value(label)}."
-            )
-        return known.index(label)
+        return Classes(self.classes).find(label, "An answer", ", or None for 'cannot tell'")
 
 
 def as_ranking(source: "Correction | Ranking") -> Ranking:

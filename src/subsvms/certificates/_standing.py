@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._labels import as_list
+from subsvms._labels import Classes, as_list
 from subsvms._numbers import check_count
 from subsvms._typing import OnProgress
 from subsvms._validation import check_rows
@@ -139,7 +139,7 @@ def certify_together(
     n_samples = len(committee.labels_)
     n_carriers = min(n_carriers, n_samples)
     asked = np.arange(n_samples) if rows is None else np.atleast_1d(check_rows(rows, n_samples))
-    wanted = None if suggested is None else _number_labels(suggested, committee.classes_, len(asked))
+    wanted = None if suggested is None else _number_suggested(suggested, committee.classes_, len(asked))
     shares = _Shares(committee, n_flips)
     blocks = {}
 
@@ -183,13 +183,12 @@ class _Shares:
                 self.n_rows[group] += 1
 
 
-def _number_labels(suggested, classes, n_rows):
+def _number_suggested(suggested, classes, n_rows):
     """Return the class numbers of labels; -1 for those that the table does not have."""
     labels = as_list(suggested)
     if len(labels) != n_rows:
         raise InputError(f"suggested must have a label for each of {n_rows} rows; got {len(labels)}.")
-    numbers = {label: number for number, label in enumerate(classes.tolist())}
-    return np.array([numbers.get(label, -1) for label in labels], dtype=int)
+    return Classes(classes).number(labels)
 
 
 def bound_turned(sums: np.ndarray, n_rows: np.ndarray, n_flips: int) -> int:

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples, validate_data
 
 from subsvms._callers import find_stacklevel
-from subsvms._labels import check_labels, check_verified, drop_missing, find_missing
+from subsvms._labels import check_some_labels, check_verified
 from subsvms._progress import announce
 from subsvms._scaling import ColumnScaler
 from subsvms._typing import Table
@@ -226,12 +226,12 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             if self.estimator is None or isinstance(self.estimator, SubSVMClassifier):
                 with naming_correct_table(X):
                     table = check_table(self, X, reset=True)
-                self._fit_numbered(table, *_number_labels(y, table.shape[0]), verified, find_style(X, y))
+                self._fit_numbered(table, *check_some_labels(y, table.shape[0]), verified, find_style(X, y))
             else:
                 n_rows = _num_samples(X)
                 if n_rows == 0:
                     raise InputError("X must have rows, but has 0: check which rows were chosen.")
-                self._fit_judged(X, *_number_labels(y, n_rows), verified, find_style(X, y))
+                self._fit_judged(X, *check_some_labels(y, n_rows), verified, find_style(X, y))
         for note in self.correction_._cautions:
             warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
         return self
@@ -463,19 +463,3 @@ def read_numbers(X: Any) -> Table | None:
         return check_array(X, accept_sparse="csr", dtype=FLOATS)
     except (TypeError, ValueError):
         return None
-
-
-def _number_labels(y: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes, and the class number of each row; -1 where a label is missing."""
-    missing = find_missing(y)
-    whole = not missing.any() or len(missing) != n_rows
-    own_type = not isinstance(getattr(y, "dtype", np.dtype(object)), np.dtype)  # pandas' Int64, say
-    known = drop_missing(y, missing) if own_type or not whole else y
-    if not whole and not known:
-        raise InputError("y must hold labels, but every label is missing: check that y is the label column.")
-    classes, labels = check_labels(known, n_rows if whole else len(known))
-    if whole:
-        return classes, labels
-    given = np.full(n_rows, -1)
-    given[~missing] = labels
-    return classes, given

@@ -134,7 +134,7 @@ BAD = [
     (["--error-rate", "0.1", "--rho", "0.1"], "error_rate"),
     (["--rho", "1"], "rho must be at least 0 and less than 1"),
     (["--attack", "region", "--error-rate", "0.9"], "119"),
-    (["--attack", "region", "--class", "maybe"], "must be one of those in column 'default', no, yes"),
+    (["--attack", "region", "--class", "maybe"], "The class must be one of 'no', 'yes'; got 'maybe'"),
     (["--attack", "class-conditional", "--matrix", "a b"], "The matrix must be numbers"),
     (["--attack", "boundary", "--exclude", "srot"], "did you mean 'sort'"),
     (["--format", "xlz"], "got 'xlz'"),

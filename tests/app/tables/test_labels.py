@@ -6,8 +6,8 @@ import pytest
 from nasty_texts import assert_refused, write
 from pyarrow import parquet
 
-from subsvms._labels import check_labels
-from subsvms.app.tables.labels import as_array, encode_labels, learn_labels, number_labels, read_labels
+from subsvms._labels import Classes, check_labels
+from subsvms.app.tables.labels import encode_labels, learn_labels, read_labels
 from subsvms.app.tables.table import read_table, write_table
 
 TYPES = {
@@ -22,15 +22,15 @@ TYPES = {
 def test_labels_get_the_numbers_that_the_corrector_gives_them_in_memory_and_in_pieces(values):
     column = pa.chunked_array([pa.array(values), pa.array(values)])
     labels, _ = read_labels(column, "'t'", "y", is_text=False)
-    classes, codes = number_labels(labels)
+    classes, codes = Classes.learn(labels)
     present = codes >= 0
     assert present.tolist() == [value not in (None, "") and value == value for value in values] * 2
     expected, numbers = check_labels(labels[present], present.sum())
-    assert classes == expected.tolist() and np.array_equal(codes[present], numbers)
+    assert classes.labels == expected.tolist() and np.array_equal(codes[present], numbers)
     learned = learn_labels(dict.fromkeys(encode_labels(column)[0], 2), "'t'", "y", is_text=False)
     pieces = [learned.read(pa.table({"y": chunk})) for chunk in column.chunks]
     assert np.array_equal(np.concatenate(pieces), codes)
-    assert learned.classes.tolist() == classes and learned.name(codes).tolist() == labels.tolist()
+    assert learned.classes.tolist() == classes.labels and learned.name(codes).tolist() == labels.tolist()
     assert_refused("The label 7 was not in the table", learned.read, pa.table({"y": [7]}))
 
 
@@ -108,6 +108,6 @@ def test_typed_values_that_cannot_be_classes_are_refused(tmp_path, labels, messa
     [[3, 2**63 + 5], [2**63, 2**64 - 1], [-5, 2**62 + 1], [0.0, 1e300], ["a", "a\0"], [False, True]],
 )
 def test_classes_stay_what_they_are_as_an_array_and_in_arrow(classes):
-    array = as_array(classes)
+    array = Classes.of(classes).names
     assert array.tolist() == classes
     assert pa.array(array).to_pylist() == classes

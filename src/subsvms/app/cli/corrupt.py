@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._labels import Classes
 from subsvms._text import format_percent
 from subsvms.adversaries._attacks import ATTACKS, attack
 from subsvms.app.tables.files import check_target
@@ -72,7 +73,8 @@ def corrupt_file(
         made = make_features(table, exclude=exclude, only=only)
         X, notes = made.X[rows], made.notes
     if region_class is not None:
-        options["label"] = find_class(table, region_class)
+        classes = Classes.of(table.classes)
+        options["label"] = classes.labels[classes.find_text(region_class, "The class")]
     made_wrong = attack(name, X, table.labels[rows], **options)
     labels, flipped = table.labels.copy(), np.zeros(len(table), dtype=bool)
     labels[rows], flipped[rows] = made_wrong.labels, made_wrong.flipped
@@ -84,15 +86,6 @@ def corrupt_file(
     if not flipped.any():
         notes += ("The budget is less than one row, so no label was changed.",)
     return Corruption(table, Path(path), flipped, labels, notes)
-
-
-def find_class(table: LabelledTable, name: str) -> Any:
-    """Return the class of this name; in typed formats it may be a number."""
-    for label in table.classes:
-        if str(label) == name:
-            return label
-    known = ", ".join(str(label) for label in table.classes[:10])
-    raise TableError(f"The class must be one of those in column {table.label!r}, {known}; got {name!r}.")
 
 
 def parse_matrix(text: str) -> list[list[float]]:

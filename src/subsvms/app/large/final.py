@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._labels import Classes
 from subsvms._progress import announce
 from subsvms.app.large.job import find_part_format, prepare_source
 from subsvms.app.large.listing import name_files
@@ -23,7 +24,7 @@ from subsvms.app.runs.folder import fill_folder, remove_known
 from subsvms.app.runs.record import Record
 from subsvms.app.tables.addresses import as_place
 from subsvms.app.tables.files import digest_file
-from subsvms.app.tables.labels import Labels, as_array
+from subsvms.app.tables.labels import Labels
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
@@ -58,7 +59,7 @@ def write_final(
         base, options = as_place(str(record.input.base)), record.options
         source = prepare_source(paths, base, find_part_format(paths, options.format), options, folder)
         assert record.labels is not None  # without them the run could not be opened
-        meaning = Labels(options.label, as_array(record.labels.classes), dict(record.labels.values))
+        meaning = Labels(options.label, Classes.of(record.labels.classes).names, dict(record.labels.values))
         n_changed = write_parts(source, meaning, labels, dropped, folder)
         remove_known(folder, SCRAP.fullmatch)
     return n_changed
@@ -85,9 +86,8 @@ def write_parts(
     source: Source, meaning: Labels, labels: Mapping[int, Any], dropped: Iterable[int], folder: Path
 ) -> int:
     """Write a file for each unit of a table, and return how many labels differ from the given ones."""
-    numbers = {label: number for number, label in enumerate(meaning.classes.tolist())}
     rows = np.array(sorted(labels), dtype=np.int64)
-    codes = np.array([numbers[labels[row]] for row in rows.tolist()], dtype=np.int64)
+    codes = Classes(meaning.classes).number([labels[row] for row in rows.tolist()])
     left_out, n_changed = np.array(sorted(dropped), dtype=np.int64), 0
     for unit in source.units:
         with ExitStack() as stack:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._atomic import write_whole
+from subsvms._labels import Classes
 from subsvms._progress import announce
 from subsvms.app.large.batches import Fetched, Learned, learn
 from subsvms.app.large.draw import EMPTY, Census, draw, take_census
@@ -23,7 +24,7 @@ from subsvms.app.runs.run import check_decided
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.classes import check_few
 from subsvms.app.tables.files import digest_file
-from subsvms.app.tables.labels import Labels, as_array, check_type, encode_labels, learn_labels
+from subsvms.app.tables.labels import Labels, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import number_name
 from subsvms.ensemble._pool import Drawing
 
@@ -151,10 +152,9 @@ def learn_from(
 
 def number_verified(options: Options, source: Source, labels: Labels) -> dict[int, int]:
     """Return the class numbers that people decided on, by row number."""
-    classes = labels.classes.tolist()
+    classes = Classes(labels.classes)
     check_decided(options.verified, classes, len(source), source.name)
-    numbers = {label: number for number, label in enumerate(classes)}
-    return {row - 1: numbers[label] for row, label in options.verified if label is not None}
+    return {row - 1: classes.find(label) for row, label in options.verified if label is not None}
 
 
 def save_drawn(labels: Labels, drawing: Drawing, digest: str, rows: Any, folder: Path) -> None:
@@ -180,7 +180,7 @@ def load_drawn(folder: Path) -> tuple[Labels, Drawing, str, Any] | None:
     note = json.loads((folder / DRAWN).read_text(encoding="utf-8"))
     found, drawn = note["labels"], note["drawing"]
     meaning = {"numbers": dict(map(tuple, found["numbers"])), "notes": tuple(found["notes"])}
-    labels = Labels(**found | meaning | {"classes": as_array(found["classes"])})
+    labels = Labels(**found | meaning | {"classes": Classes.of(found["classes"]).names})
     hashes = {name: np.array(drawn[name], np.uint64)[()] for name in ("last", "last_overall")}
     drawing = Drawing(**drawn | hashes | {"sizes": np.array(drawn["sizes"])})
     with parquet.ParquetFile(folder / FETCHED) as file:

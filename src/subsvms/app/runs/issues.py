@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._labels import Classes
 from subsvms._typing import Table
 from subsvms.app.runs.carriers import Carriers
 from subsvms.app.runs.issue_file import (
@@ -82,12 +83,12 @@ def tabulate(
     """Return what is known about some rows, and their values, in typed columns."""
     import pyarrow as pa
 
-    classes = np.array([*correction.classes.tolist(), None], dtype=object)
+    classes = Classes(correction.classes)
     compared = correction.compared[rows]
     found = {
         "row": (rows if numbers is None else numbers[rows]) + 1,
-        "given_label": classes[correction.given[rows]].tolist(),
-        "suggested_label": classes[compared].tolist(),
+        "given_label": classes.name(correction.given[rows]).tolist(),
+        "suggested_label": classes.name(compared).tolist(),
         "is_label_issue": correction.flagged[rows],
         "label_quality": np.round(correction.label_quality[rows], DIGITS),
         "confidence": np.round(correction.judgement.posterior[rows, compared], DIGITS),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._labels import Classes
 from subsvms._progress import announce
 from subsvms._validation import check_table
 from subsvms.app.features.columns import find_meaning, read_column
@@ -21,7 +22,6 @@ from subsvms.app.runs.options import Options
 from subsvms.app.runs.origins import Origin, find_origins, format_origins
 from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
 from subsvms.app.tables.files import digest_file
-from subsvms.app.tables.labels import as_array
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.words import show, suggest
 from subsvms.correction._corrector import LabelCorrector
@@ -113,7 +113,8 @@ def correct_table(
         n_witnesses=n_witnesses, n_jobs=n_jobs, device=device, random_state=options.random_state,
     )  # fmt: skip
     X = check_table(corrector, made.X, reset=True)
-    corrector._fit_numbered(X, as_array(table.classes), table.codes, place_verified(options.verified, table))
+    verified = place_verified(options.verified, table)
+    corrector._fit_numbered(X, Classes.of(table.classes).names, table.codes, verified)
     clock.lap("voting")
     members = {name: group.read(table.columns[name]) for name, group in groups.items()}
     correction = corrector.correction_
@@ -206,20 +207,19 @@ def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) 
     """Return the verified labels, one for each row and None where there is none; None without any."""
     if not verified:
         return None
-    check_decided(verified, table.classes, len(table), table.name)
+    check_decided(verified, Classes.of(table.classes), len(table), table.name)
     labels = np.full(len(table), None, dtype=object)
     for row, label in verified:
         labels[row - 1] = label
     return labels
 
 
-def check_decided(verified: tuple[tuple[int, Any], ...], classes: list, n_rows: int, name: str) -> None:
+def check_decided(verified: tuple[tuple[int, Any], ...], classes: Classes, n_rows: int, name: str) -> None:
     """Raise an error if decisions are about rows or classes that a table does not have."""
-    known = {(type(label), label) for label in (*classes, None)}  # None: the row is to be left out
     for row, label in verified:
         if not 1 <= row <= n_rows:
             raise TableError(f"A decision is about row {row}, but {name} has {n_rows} rows.")
-        if (type(label), label) not in known:
+        if label is not None and label not in classes:  # None: the row is to be left out
             raise TableError(
                 f"A decision gives row {row} the label {show(label)}, which is not a class of {name}: "
                 "decide this row again."

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._labels import Classes
 from subsvms.app.names import SCORES
 from subsvms.app.runs.issue_file import DIGITS, get_label_type
 from subsvms.app.runs.stored import check_shares, read_stored
 from subsvms.app.tables.arrow import render_arrow
-from subsvms.app.tables.labels import as_array
 from subsvms.app.tables.table import LabelledTable
 from subsvms.audit import Ranking
 from subsvms.correction import Correction
@@ -67,11 +67,11 @@ def write_scores(scores: Scores, table: LabelledTable, folder: Path) -> None:
     """Write scores.parquet."""
     import pyarrow as pa
 
-    names = np.array([*scores.classes.tolist(), None], dtype=object)
+    classes = Classes(scores.classes)
     found = {
         "row": np.arange(1, len(scores) + 1),
-        "given_label": names[scores.given].tolist(),
-        "suggested_label": names[scores.suggested].tolist(),
+        "given_label": classes.name(scores.given).tolist(),
+        "suggested_label": classes.name(scores.suggested).tolist(),
         "label_quality": scores.quality,
         "confidence": np.round(scores.confidence, DIGITS),
         "vote_share": np.round(scores.vote_share, DIGITS),
@@ -106,10 +106,9 @@ def build_scores(found: Any, table: LabelledTable) -> Scores:
     """Return the scores in a pyarrow.Table; raise a ValueError if one cannot be true."""
     if not np.array_equal(found["row"].to_numpy(), np.arange(1, len(table) + 1)):
         raise ValueError("the rows are not those of the table")
-    numbers = {label: number for number, label in enumerate(table.classes)}
+    classes = Classes.of(table.classes)
     suggested, given = (
-        np.array([-1 if label is None else numbers.get(label, -2) for label in found[name].to_pylist()])
-        for name in ("suggested_label", "given_label")
+        classes.number(found[name], unknown=-2) for name in ("suggested_label", "given_label")
     )
     if np.any(suggested < 0):
         raise ValueError("the table has no such class")
@@ -123,5 +122,4 @@ def build_scores(found: Any, table: LabelledTable) -> Scores:
     if np.any(np.isnan(quality) & ~table.missing):
         raise ValueError("label_quality is missing in some rows")
     flags = {name: found[name].to_numpy() for name in ("contradicted", "decided", "changed")}
-    classes = as_array(table.classes)
-    return Scores(classes, table.codes, suggested, quality, confidence, share, **flags)
+    return Scores(classes.names, table.codes, suggested, quality, confidence, share, **flags)

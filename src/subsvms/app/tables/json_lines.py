@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._labels import INT64
 from subsvms._text import is_text
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.compression import MAX_SHARE, measure_free_memory
 from subsvms.app.tables.encodings import decode
 from subsvms.app.tables.files import Content, check_names, find_line
 from subsvms.app.tables.formats import Reading
-from subsvms.app.tables.labels import INT64
 from subsvms.app.tables.text import TableText
 from subsvms.app.words import show
 from subsvms.exceptions import TableError

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._labels import Classes
 from subsvms.app.tables.classes import (
     as_number,
     check_classes,
@@ -21,7 +22,6 @@ from subsvms.app.tables.classes import (
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
-INT64 = 2**63 - 1  # the largest whole number in most types
 # What people and programs write where a value is missing, including pandas, R and spreadsheets.
 MISSING_MARKS = frozenset(
     ["", *"NA N/A n/a #N/A <NA> NaN nan NAN -nan NULL Null null None none NaT ?".split()]
@@ -57,25 +57,6 @@ def read_written(column: Any, *, is_text: bool, missing_labels: Iterable[str] = 
     counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
     meant, _ = _interpret(dict(zip(values, counts, strict=True)), is_text, missing_labels)
     return np.array([*meant.values(), None], dtype=object)[codes]
-
-
-def number_labels(labels: Iterable) -> tuple[list, np.ndarray]:
-    """Return the classes, sorted as `np.unique` does, and the class number of each label."""
-    labels = list(labels)
-    classes = sorted(set(labels) - {None})
-    numbers = {label: number for number, label in enumerate(classes)}
-    return classes, np.array([numbers.get(label, -1) for label in labels], dtype=np.int64)
-
-
-def as_array(classes: list) -> np.ndarray:
-    """Return sorted classes as an array, without loss.
-
-    NumPy's own text would lose a NUL at its end, and whole numbers beyond int64 would become floats.
-    """
-    if isinstance(classes[0], str):
-        return np.array(classes, dtype=object)
-    beyond = isinstance(classes[-1], int) and classes[-1] > INT64
-    return np.array(classes, dtype=np.uint64 if beyond else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +102,8 @@ def learn_labels(
     """Return the class numbers of labels, from how often each value of their column occurs."""
     meant, notes = _interpret(counts, is_text, missing_labels)
     meant, more = _settle(meant, counts.values(), name, label, merge_labels, numeric_classes)
-    classes, codes = number_labels(meant.values())
-    return Labels(label, as_array(classes), dict(zip(meant, codes.tolist(), strict=True)), (*notes, *more))
+    classes, codes = Classes.learn(meant.values())
+    return Labels(label, classes.names, dict(zip(meant, codes.tolist(), strict=True)), (*notes, *more))
 
 
 def encode_labels(column: Any) -> tuple[list, np.ndarray]:

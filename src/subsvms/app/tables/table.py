@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._labels import Classes
 from subsvms.app.tables.addresses import Place, place_result
 from subsvms.app.tables.arrow import put_labels
 from subsvms.app.tables.compression import compress, strip_compression
@@ -30,7 +31,7 @@ from subsvms.app.tables.files import (
     write_content,
 )
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, Reading, check_reading, load_format
-from subsvms.app.tables.labels import number_labels, read_labels, read_written
+from subsvms.app.tables.labels import read_labels, read_written
 from subsvms.app.tables.text import Original
 from subsvms.app.tables.typed import read_all
 from subsvms.app.words import show
@@ -73,13 +74,13 @@ class LabelledTable:
         )
 
     @cached_property
-    def _numbered(self) -> tuple[list, np.ndarray]:
-        return number_labels(self.labels)
+    def _numbered(self) -> tuple[Classes, np.ndarray]:
+        return Classes.learn(self.labels)
 
     @property
     def classes(self) -> list:
         """The distinct labels, sorted."""
-        return self._numbered[0]
+        return self._numbered[0].labels
 
     @property
     def codes(self) -> np.ndarray:
