@@ -21,11 +21,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 from benchmarks.certificates import CHOSEN_ON, METHODS, NAMES, RESULTS, RIDGE, SEED
 from benchmarks.quality import load
 from subsvms.certificates import certify, find_turning_flips
-from subsvms.ensemble import LinearCommittee, solve_subsets, subset_size
+from subsvms.ensemble import LinearCommittee
 
 # Private: SVMs are to be given the same label-blind draws as members
 from subsvms.ensemble._linear import draw_blind
 from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._sampling import subset_size  # private: sizes of subsets as the paper draws them
+from subsvms.ensemble._solver import solve_subsets  # private: the solver alone
 
 N_ATTACKS, N_TIGHT = 10_000, 200
 N_VOTED = 30  # rows of a table whose SVMs are attacked one by one

@@ -20,9 +20,13 @@ import time
 import numpy as np
 from numba import njit
 
-from subsvms.ensemble import draw_subsets, solve_subsets, subset_size
 from subsvms.ensemble._compiled import ballots  # private, as the next two: loops are timed on their own
 from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._sampling import (  # private: sizes of subsets as the paper draws them
+    draw_subsets,
+    subset_size,
+)
+from subsvms.ensemble._solver import solve_subsets  # private: the solver alone
 from subsvms.ensemble._votes import LANES, Booth, count_votes, gather_voters
 
 J, N_ROWS, N_FEATURES = 1000, 10_000, 20

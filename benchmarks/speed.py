@@ -31,8 +31,12 @@ from sklearn.svm import SVC
 
 from subsvms import SubSVMClassifier, adversaries, correct_labels
 from subsvms._effort import Effort
-from subsvms.ensemble import draw_subsets, solve_subsets, subset_size
 from subsvms.ensemble._rows import Kernel  # private, as the next: stages are timed on their own
+from subsvms.ensemble._sampling import (  # private: sizes of subsets as the paper draws them
+    draw_subsets,
+    subset_size,
+)
+from subsvms.ensemble._solver import solve_subsets  # private: the solver alone
 from subsvms.ensemble._votes import count_votes, gather_voters
 
 RESULTS = Path(__file__).parent / "results"

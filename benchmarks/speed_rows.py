@@ -40,7 +40,7 @@ from benchmarks.peers.run import describe_machine
 from benchmarks.quality import load
 from benchmarks.speed import show
 from subsvms import SubSVMClassifier, adversaries
-from subsvms.ensemble import subset_size
+from subsvms.ensemble._sampling import subset_size  # private: sizes of subsets as the paper draws them
 from subsvms.scale import correct_batches, fit_batches
 
 RESULTS = Path(__file__).parent / "results"

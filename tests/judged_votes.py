@@ -5,7 +5,7 @@ import numpy as np
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._noise_curve import integrate_curve
 from subsvms.correction._rule import Rule, Settings
-from subsvms.ensemble import Votes
+from subsvms.ensemble._votes import Votes
 
 
 def make_rule(votes, labels, matrix, settings=None, evidence=50.0):

@@ -1,5 +1,6 @@
 """A warning names the line of the user, however the package was called."""
 
+import importlib
 import inspect
 import warnings
 
@@ -10,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from subsvms import LabelCorrector, SubSVMClassifier, correct_labels, correct_table
-from subsvms._callers import find_stacklevel
+from subsvms._callers import find_stacklevel, renamed, renamed_attribute
 from subsvms.exceptions import LabelNoiseWarning
 
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -60,3 +61,43 @@ def test_the_last_line_is_named_where_nobody_called():
     assert find_stacklevel() == 1
     level = eval("find()", {"find": find_stacklevel, "__name__": "sklearn.somewhere"})
     assert level == 2
+
+
+MOVED = [
+    ("subsvms.ensemble", "Votes", "_votes"), ("subsvms.ensemble", "class_probabilities", "_sampling"),
+    ("subsvms.ensemble", "draw_subsets", "_sampling"), ("subsvms.ensemble", "solve_shared", "_solver"),
+    ("subsvms.ensemble", "solve_subsets", "_solver"), ("subsvms.ensemble", "subset_size", "_sampling"),
+    ("subsvms.certificates", "changed_draw", "_vote"), ("subsvms.displays", "find_thresholds", "_votes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("package", "name", "home"), MOVED)
+def test_names_that_are_private_now_are_found_with_a_warning_that_says_where(package, name, home):
+    with pytest.warns(
+        FutureWarning, match=rf"{name} is no longer public; it is in {package}\.{home},"
+    ) as caught:
+        thing = getattr(importlib.import_module(package), name)
+    assert thing is getattr(importlib.import_module(f"{package}.{home}"), name)
+    assert {one.filename for one in caught} == {__file__}
+
+
+def test_a_name_that_never_was_is_an_error_as_ever():
+    with pytest.raises(ImportError, match="cannot import name 'draw_nothing'"):
+        exec("from subsvms.ensemble import draw_nothing")
+
+
+class Level:
+    """Something whose parameter and attribute have a new name."""
+
+    certainty = renamed_attribute("certainty", "level")
+
+    @renamed(certainty="level")
+    def __init__(self, *, level):
+        self.level = level
+
+
+def test_an_old_name_of_a_parameter_or_attribute_is_taken_with_a_warning():
+    with pytest.warns(FutureWarning, match="'certainty' is called 'level' now") as caught:
+        assert Level(certainty=0.9).certainty == Level(level=0.9).level == 0.9
+    assert [one.filename for one in caught] == [__file__, __file__]
+    assert list(inspect.signature(Level).parameters) == ["level"]

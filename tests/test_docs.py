@@ -50,6 +50,27 @@ def test_every_public_name_has_an_example_and_is_in_the_reference(module):
         assert own or name in text
 
 
+def list_names(page):
+    """Return the names in the tables of a page: {heading: names}, the first column that has one."""
+    heading, names = "", {}
+    for line in (DOCS / page).read_text().splitlines():
+        if line.startswith("## "):
+            heading = line.removeprefix("## ")
+        elif found := re.match(r"\|(?: [^`|]*\|)? `(\w+)` \|", line):
+            names.setdefault(heading, []).append(found[1])
+    return names
+
+
+def test_the_page_of_names_has_every_public_name_and_no_other():
+    listed = list_names("names.md")
+    listed.pop("")  # words that mean one thing everywhere
+    statements = sum(list_names("theory.md").values(), [])
+    assert {home: sorted(names) for home, names in (listed | {"subsvms.theory": statements}).items()} == {
+        home: sorted(names) for home, names in NAMES.items()
+    }
+    assert sum(map(len, listed.values())) + 1 <= 60  # the paper's statements count as one
+
+
 def list_commands():
     return typer.main.get_command(app).commands
 

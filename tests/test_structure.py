@@ -140,7 +140,7 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
         run_audit
     """,
     "subsvms.certificates": """
-        CertifiedCurve ExactCertificate LabelFlips Standing certified_curve certify changed_draw
+        CertifiedCurve ExactCertificate LabelFlips Standing certified_curve certify
         count_standing count_withstood find_turning_flips
     """,
     "subsvms.correction": """
@@ -150,11 +150,10 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
         make_separable_gaussians
     """,
     "subsvms.displays": """
-        CertifiedCurveDisplay NoiseMatrixDisplay RegularityDisplay VotesDisplay find_thresholds
+        CertifiedCurveDisplay NoiseMatrixDisplay RegularityDisplay VotesDisplay
     """,
     "subsvms.ensemble": """
-        LinearCommittee SubSVMClassifier Votes class_probabilities draw_subsets load save solve_shared
-        solve_subsets subset_size
+        LinearCommittee SubSVMClassifier load save
     """,
     "subsvms.exceptions": """
         DeviceError InputError LabelNoiseWarning TableError

@@ -26,7 +26,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
 from subsvms import SubSVMClassifier, correct_labels
-from subsvms.ensemble import subset_size
+from subsvms.ensemble._sampling import subset_size  # private: sizes of subsets as the paper draws them
 from subsvms.exceptions import LabelNoiseWarning
 
 N_FOLDS = 5

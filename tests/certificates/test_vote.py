@@ -6,10 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
-from subsvms.certificates import CONFIDENCE, certified_curve, changed_draw, count_withstood
-from subsvms.ensemble import Votes, class_probabilities, solve_subsets
+from subsvms.certificates import certified_curve, count_withstood
+from subsvms.certificates._vote import CERTIFICATE_LEVEL, changed_draw
 from subsvms.ensemble._rows import Kernel
-from subsvms.ensemble._votes import count_training_votes, gather_voters
+from subsvms.ensemble._sampling import class_probabilities
+from subsvms.ensemble._solver import solve_subsets
+from subsvms.ensemble._votes import Votes, count_training_votes, gather_voters
 
 CLOSE = 1e-12  # the same few fractions, added in another order
 BIASES = [0.5, 0.3, 0.8]
@@ -167,7 +169,7 @@ def plain_withstood(counts, sizes, own, size, p, confidence):
         m += 1
 
 
-@pytest.mark.parametrize("confidence", [None, 0.9, CONFIDENCE])
+@pytest.mark.parametrize("confidence", [None, 0.9, CERTIFICATE_LEVEL])
 @pytest.mark.parametrize(
     "sizes, p, size",
     [((50, 50), 0.5, 5), ((300, 900), 0.5, 7), ((200, 900), 0.3, 7), ((900, 200), 0.8, 3),
@@ -190,7 +192,7 @@ def test_the_fast_count_agrees_with_a_plain_loop(sizes, p, size, confidence):
 
 def test_a_tie_between_the_best_two_of_three_withstands_nothing():
     votes = make_votes([[450, 450, 100], [1000, 0, 0]])
-    for confidence in (None, CONFIDENCE):
+    for confidence in (None, CERTIFICATE_LEVEL):
         withstood = count_withstood(votes, [500] * 3, [-1, -1], 4, confidence=confidence)
         assert withstood[0] == 0 < withstood[1]
 

@@ -6,7 +6,7 @@ from judged_votes import make_rule, make_table
 from subsvms.correction._judge import gather_notes
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import Rule, Settings
-from subsvms.ensemble import Votes
+from subsvms.ensemble._votes import Votes
 
 
 def find_notes(votes, labels, matrix, **more):

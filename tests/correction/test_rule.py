@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from subsvms.correction._rule import Halt, Judgement, Overlap, Settings, apply_rule, limit_changes
-from subsvms.ensemble import Votes
+from subsvms.ensemble._votes import Votes
 
 
 def judge(votes, labels, matrix, settings, **more):

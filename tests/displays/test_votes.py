@@ -4,7 +4,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
 
-from subsvms.displays import VotesDisplay, find_thresholds
+from subsvms.displays import VotesDisplay
+from subsvms.displays._votes import find_thresholds
 
 
 def legend_texts(display):

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from subsvms._effort import Effort
-from subsvms.ensemble import solve_shared, solve_subsets
 from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._solver import solve_shared, solve_subsets
 
 KERNELS = {
     "rbf": Kernel.named("rbf", 0.3),

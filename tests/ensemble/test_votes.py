@@ -9,11 +9,12 @@ from reference import count_ballots, kernel_matrix
 from scipy import sparse
 
 from subsvms._effort import Effort
-from subsvms.ensemble import Votes, draw_subsets, solve_subsets
 from subsvms.ensemble._rows import Kernel
-from subsvms.ensemble._solver import Solution
+from subsvms.ensemble._sampling import draw_subsets
+from subsvms.ensemble._solver import Solution, solve_subsets
 from subsvms.ensemble._votes import (
     LANES,
+    Votes,
     count_training_votes,
     count_votes,
     gather_voters,

@@ -56,11 +56,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._intervals import lower_limit
-from subsvms.ensemble import Votes, class_probabilities
+from subsvms.ensemble._sampling import class_probabilities
+from subsvms.ensemble._votes import Votes
 
-__all__ = ["CertifiedCurve", "certified_curve", "changed_draw", "count_withstood"]
-
-CONFIDENCE = 0.999  # for one row; the limits widen slowly as it grows, so it costs few changes
+CERTIFICATE_LEVEL = 0.999  # for one row; the limits widen slowly as it grows, so it costs few changes
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ def count_withstood(
     size: int,
     *,
     p: float = 0.5,
-    confidence: float | None = CONFIDENCE,
+    confidence: float | None = CERTIFICATE_LEVEL,
     pooled: bool = False,
 ) -> np.ndarray:
     """Return for each row how many changed labels its verdict is certain to withstand.
@@ -165,7 +164,7 @@ def count_withstood(
         Number of draws in a subset.
     p : float, default=0.5
         The sampling bias.
-    confidence : float or None, default=CONFIDENCE
+    confidence : float or None, default=CERTIFICATE_LEVEL
         Probability, over the draw of the subsets and for one row, that the number is not too large. With
         None the votes are taken as the true shares.
     pooled : bool, default=False

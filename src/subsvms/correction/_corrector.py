@@ -17,7 +17,8 @@ from subsvms._progress import announce
 from subsvms._scaling import ColumnScaler
 from subsvms._typing import Table
 from subsvms._validation import FLOATS, check_table
-from subsvms.certificates import CONFIDENCE, count_withstood
+from subsvms.certificates import count_withstood
+from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction._duplicates import find_contradictory
 from subsvms.correction._frames import FrameStyle, find_style, like_labels, naming_correct_table
 from subsvms.correction._judge import judge_labels, settle
@@ -167,7 +168,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         max_error_rate=None,
         min_confidence=0.5,
         n_witnesses=3,
-        certainty=CONFIDENCE,
+        certainty=CERTIFICATE_LEVEL,
         n_jobs=None,
         device="cpu",
         random_state=None,
@@ -392,7 +393,7 @@ def correct_labels(
     min_confidence: float = 0.5,
     verified: Any = None,
     n_witnesses: int = 3,
-    certainty: float = CONFIDENCE,
+    certainty: float = CERTIFICATE_LEVEL,
     n_jobs: int | None = None,
     device: str = "cpu",
     random_state: Any = None,

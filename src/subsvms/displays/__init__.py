@@ -12,15 +12,17 @@ drew in attributes that end in `_`, to be changed by hand. matplotlib, which is 
 only imported when something is drawn.
 """
 
+from subsvms._callers import find_moved
 from subsvms.displays._certified import CertifiedCurveDisplay
 from subsvms.displays._noise import NoiseMatrixDisplay
 from subsvms.displays._regularity import RegularityDisplay
-from subsvms.displays._votes import VotesDisplay, find_thresholds
+from subsvms.displays._votes import VotesDisplay
 
 __all__ = [
     "CertifiedCurveDisplay",
     "NoiseMatrixDisplay",
     "RegularityDisplay",
     "VotesDisplay",
-    "find_thresholds",
 ]
+
+__getattr__ = find_moved(__name__, {"find_thresholds": "_votes"})

@@ -56,10 +56,6 @@ class VotesDisplay(Display):
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
-    See Also
-    --------
-    find_thresholds : How the thresholds are found.
-
     Examples
     --------
     >>> import matplotlib.pyplot as plt

@@ -163,7 +163,7 @@ def solve_subsets(
 
     Examples
     --------
-    >>> from subsvms.ensemble import solve_subsets
+    >>> from subsvms.ensemble._solver import solve_subsets
     >>> X, labels = np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1])
     >>> solution = solve_subsets(X, labels, np.array([[0, 1, 2]]), kernel="linear", C=1e6, tol=1e-9)
     >>> slope = solution.coef @ X[solution.row, 0]  # the hard margin lies halfway between 1 and 3
@@ -290,7 +290,7 @@ def solve_shared(
 
     Examples
     --------
-    >>> from subsvms.ensemble import solve_shared
+    >>> from subsvms.ensemble._solver import solve_shared
     >>> x = np.array([0.0, 1.0, 3.0, 9.0])
     >>> solution = solve_shared(np.outer(x, x), [[-1, -1, 1, 0]], C=1e6, tol=1e-9)
     >>> print(solution.decision.round(2))  # the last row was left out

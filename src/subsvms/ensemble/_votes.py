@@ -58,7 +58,7 @@ class Votes:
     Examples
     --------
     >>> import numpy as np
-    >>> from subsvms.ensemble import Votes
+    >>> from subsvms.ensemble._votes import Votes
     >>> votes = Votes(np.array([[2, 8]]), np.array([[-6.0, 6.0]]), np.array([10]))  # two for 0, eight for 1
     >>> (votes + votes).counts
     array([[ 4, 16]])

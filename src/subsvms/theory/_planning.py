@@ -26,7 +26,8 @@ from sklearn.utils import _safe_indexing, check_random_state  # the former cuts 
 
 from subsvms._labels import check_labels
 from subsvms._numbers import check_range
-from subsvms.certificates import CONFIDENCE, count_withstood
+from subsvms.certificates import count_withstood
+from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 from subsvms.ensemble._votes import Votes
@@ -274,7 +275,7 @@ def format_guaranteed(model, needed, phi, failure, rho, measured, counts) -> lis
     if m > 0:
         sentences.append(
             f"A unanimous vote of {n_svms} SVMs on a row keeps its winner if any {m} further labels change "
-            f"(the certificate, with confidence {CONFIDENCE})."
+            f"(the certificate, with confidence {CERTIFICATE_LEVEL})."
         )
     return sentences
 

@@ -16,7 +16,8 @@ from subsvms.app.runs.run import Run, may_fill, prepare_estimator
 from subsvms.app.runs.tally import Grouping, Tally, learn_grouping
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
-from subsvms.certificates import CONFIDENCE, count_withstood
+from subsvms.certificates import count_withstood
+from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction._choice import Choice
 from subsvms.correction._duplicates import find_contradictory, read_contents
 from subsvms.correction._judge import judge_labels
@@ -178,7 +179,7 @@ class BatchCorrector:
         withstands = count_withstood(votes, self.pool_sizes, trained, self.subset_size, pooled=self.capped)
         return Correction(
             classes=self.labels.classes, given=given, judgement=judgement, votes=votes,
-            noise=self.rule.noise, withstands=withstands, certainty=CONFIDENCE, choice=self.choice,
+            noise=self.rule.noise, withstands=withstands, certainty=CERTIFICATE_LEVEL, choice=self.choice,
             settings=may_fill(self.rule.settings, self.options, self.rule.noise),
             verified=find_verified(self.verified, rows) if self.verified and rows is not None else None,
         )  # fmt: skip

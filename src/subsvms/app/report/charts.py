@@ -17,8 +17,8 @@ from subsvms._typing import Table
 from subsvms.app.report.row_map import lay_out_map
 from subsvms.app.report.text import UNPRINTABLE, format_percent, open_templates
 from subsvms.correction._result import Correction
-from subsvms.displays import find_thresholds
 from subsvms.displays._base import COLOURS
+from subsvms.displays._votes import find_thresholds
 
 MAX_CLASSES = 12  # on either side of a matrix; with more, the numbers are too small to read on a phone
 MAX_NAME = 16  # characters of a class's name; the middle is cut, as names often begin alike

@@ -13,7 +13,7 @@ from subsvms.app.runs.run import Run
 from subsvms.app.tables.arrow import list_values
 from subsvms.audit._claim import Outcome
 from subsvms.correction._noise import NoiseEstimate
-from subsvms.ensemble import subset_size
+from subsvms.ensemble._sampling import subset_size
 
 ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
