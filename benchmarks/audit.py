@@ -20,19 +20,18 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
+from benchmarks.made import append_lines, find_done, write
 from benchmarks.ordinary import (
     HARM,
     LARGE,
     MADE,
     SKLEARN,
-    append_lines,
-    find_done,
     list_real,
     make_parser,
     read,
     read_seeds,
 )
-from benchmarks.peers.tables import as_markdown
+from benchmarks.pages import as_markdown
 from benchmarks.quality import FEATURES
 from benchmarks.verified import judge_again
 from subsvms import LabelCorrector, adversaries
@@ -181,7 +180,7 @@ def write_report(path):
         f"{len(lines) * N_AUDITS:,} in all. Shares of rows; harmed and false: shares of the audits."
     ]
     text += [f"## {title}\n\n" + "\n".join(as_markdown(t.reset_index())) for title, t in tables.items()]
-    path.with_suffix(".md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    write(path.with_suffix(".md"), "\n\n".join(text) + "\n", lines=path)
 
 
 def main(words=None):

@@ -1,7 +1,7 @@
 """What a billion rows cost: measure the stages of a run in parts, and add them up for other machines.
 
-    python benchmarks/billion.py                 # a minute of one core
-    python benchmarks/billion.py --measured      # the page alone, after gpu.py or gpu_job.py has run
+    python -m benchmarks.billion                 # a minute of one core
+    python -m benchmarks.billion --measured      # the page alone, after gpu.py or gpu_job.py has run
 
 Made rows of 20 columns are read from Parquet, turned into numbers, voted on, judged and written, one stage
 after the other on one core, in CPU seconds, which hardly depend on what else the machine does. How fast a GPU
@@ -25,7 +25,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scale import N_COLUMNS, write_rows
+
+from benchmarks.made import write
+from benchmarks.scale import N_COLUMNS, write_rows
 
 # Not public: the stages of a run are measured one by one
 from subsvms.app.large.engines import LocalEngine
@@ -181,7 +183,7 @@ def as_markdown(found, gpu):
     lines = [
         "# A billion rows",
         "",
-        "Made by `python benchmarks/billion.py`; see there for the formula.",
+        "Made by `python -m benchmarks.billion`; see there for the formula.",
         "",
         f"{found['n_estimators']:,} SVMs on subsets of {found['subsample_size']} of {found['pool']:,} rows "
         f"with {found['columns']} numbers ({found['type']}). A part done as a run does it took a core "
@@ -241,9 +243,9 @@ def main():
     target = RESULTS / "billion.json"
     if not args.measured:
         found = measure(N_ROWS, N_VOTED, n_estimators=N_SVMS, subsample_size=SUBSET)
-        target.write_text(json.dumps(found, indent=1) + "\n")
+        write(target, json.dumps(found, indent=1) + "\n")
     page = as_markdown(json.loads(target.read_text()), read_gpu())
-    (RESULTS / "billion.md").write_text(page)
+    write(RESULTS / "billion.md", page, lines=target)
 
 
 if __name__ == "__main__":

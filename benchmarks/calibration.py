@@ -28,9 +28,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import ordinary, several
+from benchmarks.made import write
 from benchmarks.ordinary import read_seeds, run_missing
-from benchmarks.peers.plots import save
-from benchmarks.peers.tables import as_markdown
+from benchmarks.pages import as_markdown, save
 from subsvms import LabelCorrector
 
 RESULTS = Path(__file__).parent / "results"
@@ -205,7 +205,7 @@ def draw_reliability(lines, path):
         axes.set(xlim=(low - 0.02, 1.02), ylim=(-0.02, 1.02), xlabel=xlabel, ylabel="share of them right")
         axes.grid(alpha=0.3)
     panels[1].legend(fontsize="small")
-    save(figure, path)
+    save(figure, path, lines=path.with_suffix(".csv"))
 
 
 # Intervals
@@ -381,7 +381,7 @@ def draw_smoothness(lines, path):
         axes.set(title=name, xlabel="labels flipped", ylabel="labels changed")
         axes.grid(alpha=0.3)
     panels[0, 0].legend(fontsize="small")
-    save(figure, path)
+    save(figure, path, lines=path.with_suffix(".csv"))
 
 
 PARTS = {  # seeds, jobs, what does one, columns, section of the report
@@ -403,7 +403,8 @@ def write_report(folder):
         path = folder / f"calibration_{part}.csv"
         if path.exists():
             text += report(path)
-    (folder / "calibration.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
+            lines = path
+    write(folder / "calibration.md", "\n\n".join(text) + "\n", lines=lines)
 
 
 def main(words=None):

@@ -27,8 +27,8 @@ from sklearn.datasets import make_moons
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from benchmarks.ordinary import append_lines, find_done
-from benchmarks.peers.tables import as_markdown
+from benchmarks.made import append_lines, find_done, write
+from benchmarks.pages import as_markdown, save
 from benchmarks.quality import FEATURES, load
 from subsvms import SubSVMClassifier
 from subsvms.certificates import certify, count_withstood
@@ -169,7 +169,7 @@ def write_report(folder):
         path = folder / f"certificates_{part}.csv"
         if path.exists():
             text += ["", f"## {title}", "", *as_markdown(pd.read_csv(path), 2 if part == "cost" else 1)]
-    (folder / "certificates.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    write(folder / "certificates.md", "\n".join(text) + "\n", lines=folder / "certificates.csv")
     draw(lines, order, folder / "certificates.png")
 
 
@@ -227,8 +227,7 @@ def draw(lines, order, path):
     figure.supylabel("judged right, whatever is flipped (share of rows)", fontsize=8)
     handles = axes.flat[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper center", ncols=5, fontsize=8)
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
+    save(figure, path, lines=path.with_suffix(".csv"))
 
 
 def main(words=None):

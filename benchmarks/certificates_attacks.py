@@ -19,6 +19,7 @@ import pandas as pd
 from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.certificates import CHOSEN_ON, METHODS, NAMES, RESULTS, RIDGE, SEED
+from benchmarks.made import write
 from benchmarks.quality import load
 from subsvms.certificates import certify, find_turning_flips
 from subsvms.ensemble import LinearCommittee
@@ -196,10 +197,10 @@ def main(words=None):
         large, small = attack_tables(args.only), attack_small()
         line = {**large, **{f"small tables: {key}": value for key, value in small.items()}}
         found = pd.DataFrame({"what": line.keys(), "number": line.values()})
-        found.to_csv(args.results / "certificates_attacks.csv", index=False, lineterminator="\n")
+        write(args.results / "certificates_attacks.csv", found.to_csv(index=False, lineterminator="\n"))
     if "svms" in args.part:
         lines = pd.DataFrame([measure_svms(name) for name in args.only if name in CHOSEN_ON])
-        lines.to_csv(args.results / "certificates_svms.csv", index=False, lineterminator="\n")
+        write(args.results / "certificates_svms.csv", lines.to_csv(index=False, lineterminator="\n"))
 
 
 if __name__ == "__main__":

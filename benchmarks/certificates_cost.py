@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from benchmarks.ordinary import append_lines, find_done, make
+from benchmarks.made import append_lines, find_done
+from benchmarks.ordinary import make
 from benchmarks.quality import load
 from subsvms import adversaries
 from subsvms.app.runs import job  # private: a user cannot switch carriers off

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.made import write
 from subsvms import correct_table
 
 RESULTS = Path(__file__).parent / "results"
@@ -35,8 +36,8 @@ def main():
     frames = {"all columns": frame, "numbers alone": numbers}
     correct_table(frame[:2000], label="default")  # compiles, and imports
     lines = [measure(name, one, clean) for _ in range(args.runs) for name, one in frames.items()]
-    (RESULTS / "frames.json").write_text(json.dumps({"machine": platform.machine(), "runs": lines}, indent=1))
-    (RESULTS / "frames.md").write_text(as_markdown(lines))
+    write(RESULTS / "frames.json", json.dumps({"machine": platform.machine(), "runs": lines}, indent=1))
+    write(RESULTS / "frames.md", as_markdown(lines))
 
 
 def make_loans(n, seed=0):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.made import write
 from subsvms import SubSVMClassifier
 from subsvms._effort import Effort
 
@@ -48,8 +49,8 @@ def main():
         "on_gpu": vote(model, args.rows, args.device), **compare(model, args.compare, args.device),
         "single": compare_single(model, args.compare, args.device),
     }  # fmt: skip
-    (RESULTS / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")
-    (RESULTS / "gpu.md").write_text(as_markdown(found))
+    write(RESULTS / "gpu.json", json.dumps(found, indent=1) + "\n")
+    write(RESULTS / "gpu.md", as_markdown(found))
 
 
 def make_rows(n, seed):

@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from benchmarks import made
 from benchmarks.gpu import name_gpu
 
 # Not public: the stages of a run are measured one by one
@@ -290,8 +291,8 @@ def do_alone(args):
 def write(found, folder):
     """Write what is known so far."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "gpu_job.json").write_text(json.dumps(found, indent=1) + "\n")
-    (folder / "gpu_job.md").write_text(as_markdown(found))
+    made.write(folder / "gpu_job.json", json.dumps(found, indent=1) + "\n")
+    made.write(folder / "gpu_job.md", as_markdown(found))
 
 
 def as_markdown(found):

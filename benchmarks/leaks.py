@@ -19,8 +19,9 @@ from pyarrow import parquet
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
+from benchmarks.made import write
 from benchmarks.ordinary import MADE, make
-from benchmarks.peers.tables import as_markdown
+from benchmarks.pages import as_markdown
 from benchmarks.quality import load
 from subsvms.adversaries import uniform_flips
 from subsvms.app.features.make import make_features
@@ -154,12 +155,12 @@ def main():
         for part, what in ((clean[~made], "tables"), (clean[made], "that were made with a perfect feature"))
         if len(part)
     )
-    (RESULTS / "leaks.md").write_text(
+    write(
+        RESULTS / "leaks.md",
         "# Columns that give the label away\n\nMade by `python -m benchmarks.leaks`, which says what is "
         f"measured.\n\n## Clean tables\n\nLeft out: {found}. {ABOUT_CLEAN}\n\n{show(clean)}\n\n## 10 % wrong "
         "labels and a column made from the labels\n\n*Left out* is a share of the tables, *others left out* "
         f"the mean number of honest columns. {ABOUT_NOISY}\n\n{show(means)}\n\n{show(noisy)}\n",
-        encoding="utf-8",
     )
 
 

@@ -11,7 +11,6 @@ per run is appended to benchmarks/results/ordinary.csv; the tables go to benchma
 """
 
 import argparse
-import csv
 import os
 import time
 import warnings
@@ -33,8 +32,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
+from benchmarks.made import append_lines, find_done, write
+from benchmarks.pages import as_markdown
 from benchmarks.peers.methods import cleanlab_boosting, cleanlab_logistic, cleanlab_svc, correct
-from benchmarks.peers.tables import as_markdown
 from benchmarks.quality import FEATURES, load
 from subsvms import adversaries
 
@@ -178,26 +178,6 @@ def list_jobs(seeds):
     ]
 
 
-def find_done(path, columns):
-    """Return the runs that a CSV file has: tuples of the words in these columns."""
-    if not path.exists():
-        return set()
-    with path.open(encoding="utf-8") as file:
-        return {tuple(line[key] for key in columns) for line in csv.DictReader(file)}
-
-
-def append_lines(path, columns, lines):
-    """Append each line to a CSV file as soon as it is there, numbers with five digits."""
-    fresh = not path.exists()
-    with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        if fresh:
-            writer.writeheader()
-        for line in lines:
-            writer.writerow({k: f"{v:.5g}" if isinstance(v, float) else v for k, v in line.items()})
-            file.flush()
-
-
 def write_report(path):
     """Write the tables: by group and method, then by table."""
     lines = pd.read_csv(path)
@@ -224,7 +204,7 @@ def write_report(path):
         "## Wrong labels left, mean over the kinds of noise\n\n" + "\n".join(as_markdown(left.reset_index())),
         "## Ranking (ROC AUC)\n\n" + "\n".join(as_markdown(auc.reset_index())),
     ]
-    (path.with_suffix(".md")).write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    write(path.with_suffix(".md"), "\n\n".join(text) + "\n", lines=path)
 
 
 def read_seeds(words):

@@ -1,6 +1,6 @@
 """Measure how many wrong labels a correction leaves, over data sets, attacks and corruptions.
 
-    python benchmarks/quality.py --data-dir FOLDER     # about ten minutes on two cores
+    python -m benchmarks.quality --data-dir FOLDER     # about ten minutes on two cores
 
 FOLDER holds the 13 LIBSVM files of the paper (default: SUBSVMS_DATA); without it, only scikit-learn's and
 synthetic data are used. One line per run is appended to benchmarks/results/quality.csv as soon as it is done,
@@ -36,6 +36,7 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
+from benchmarks.made import append_lines, write
 from subsvms import LabelCorrector, adversaries
 
 # Private, because users cannot give the rule the true noise matrix
@@ -213,18 +214,8 @@ def run(name, folder, done, path, seeds):
         return key | scores
 
     for line in Parallel(n_jobs=2, return_as="generator")(delayed(work)(*job) for job in todo):
-        append_line(path, line)
+        append_lines(path, list(line), [line])
     print(f"{name}: {len(todo)} runs", flush=True)
-
-
-def append_line(path, line):
-    """Append a dictionary to a CSV file, whose first line names the columns."""
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, line, lineterminator="\n")
-        if fresh:
-            writer.writeheader()
-        writer.writerow(line)
 
 
 def read(path):
@@ -272,7 +263,7 @@ def write_tables(cells, path):
     made = [cell for cell in cells if cell["data"] in MADE]
     text = [
         "# Wrong labels left\n",
-        "Made by `python benchmarks/quality.py`: shares of all rows, means over corruptions; at the end",
+        "Made by `python -m benchmarks.quality`: shares of all rows, means over corruptions; at the end",
         "with standard deviation. *Harmed* cells (left > given + 0.002) are marked with `!`. `known` is the",
         "default rule with the true noise matrix, which no user has.\n",
     ]
@@ -289,7 +280,7 @@ def write_tables(cells, path):
     text += ["\n## Beside the earlier program (rho = 0.75)\n", *beside_earlier(paper)]
     text += ["\n## Flips of the 20 % of rows nearest the boundary\n", *boundary_table(cells)]
     text += ["\n## All cells\n", *full_table(cells)]
-    path.write_text("\n".join(text) + "\n")
+    write(path, "\n".join(text) + "\n", lines=path.with_suffix(".csv"))
     print("\n".join(text[: text.index("\n## All cells\n")]))
 
 

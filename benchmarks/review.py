@@ -1,6 +1,6 @@
 """Let fifty people decide at once on a hundred thousand issues: count what is lost, and how long they wait.
 
-    python benchmarks/review.py [--clients 50] [--seconds 30] [--issues 100000]
+    python -m benchmarks.review [--clients 50] [--seconds 30] [--issues 100000]
 
 Clients send the next decision as soon as the last one is acknowledged, over loopback on this machine, whose
 cores they share with the server. A sixth of the requests read instead, as the page does: a list with a
@@ -21,6 +21,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
+
+from benchmarks.made import write
 
 # Not public: the folder of a run is written without running the tool
 from subsvms.app.runs.decisions import Decisions
@@ -64,7 +66,7 @@ def main():
         }  # fmt: skip
         stored.close()
     print(json.dumps(result, indent=1))
-    (RESULTS / "review.json").write_text(json.dumps(result, indent=1) + "\n")
+    write(RESULTS / "review.json", json.dumps(result, indent=1) + "\n")
     if lost or found["errors"]:
         sys.exit(f"{lost} decisions were lost, and {found['errors']} requests failed")
 

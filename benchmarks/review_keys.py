@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import sync_playwright
 
+from benchmarks.made import write
 from benchmarks.review import write_run
 from benchmarks.tickets import write_tickets
 
@@ -58,7 +59,7 @@ def main():
     args = parser.parse_args()
     results = [measure(n_issues, min(args.keys, n_issues - 1), args.pause) for n_issues in args.issues]
     print(json.dumps(results, indent=1))
-    (RESULTS / "review_keys.json").write_text(json.dumps(results, indent=1) + "\n")
+    write(RESULTS / "review_keys.json", json.dumps(results, indent=1) + "\n")
 
 
 def measure(n_issues, n_keys, pause):

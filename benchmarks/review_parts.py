@@ -1,6 +1,6 @@
 """Open the review of a table that was corrected in parts, and apply decisions: time and memory.
 
-    python benchmarks/review_parts.py [--rows 300000 3000000] [--issues 100000]
+    python -m benchmarks.review_parts [--rows 300000 3000000] [--issues 100000]
 
 The tables have about as many wrong labels as issues are asked for, whatever their size, so that it shows what
 grows with the table and what with the issues. Seconds are of processor time, of all cores
@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
+
+from benchmarks.made import write
 
 RESULTS = Path(__file__).parent / "results"
 BLOCK = 100_000  # rows in a row group
@@ -54,13 +56,13 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             result.append(measure(Path(name), n_rows, args.issues))
             print(json.dumps(result[-1], indent=1))
-    (RESULTS / "review_parts.json").write_text(json.dumps(result, indent=1) + "\n")
+    write(RESULTS / "review_parts.json", json.dumps(result, indent=1) + "\n")
 
 
 def measure(place, n_rows, n_issues):
     """Return what the review of one table takes."""
     table, folder = place / "big.parquet", place / "big.subsvms"
-    write(table, n_rows, min(0.4, n_issues / n_rows))
+    write_table(table, n_rows, min(0.4, n_issues / n_rows))
     tool = [sys.executable, "-m", "subsvms"]
     words = ["--label", "y", "--exclude", "text", "--engine", "local", "--quiet"]
     run([*tool, "correct", table, *words, "--svms", "20", "--kernel", "linear"])
@@ -79,7 +81,7 @@ def measure(place, n_rows, n_issues):
     }  # fmt: skip
 
 
-def write(path, n_rows, wrong):
+def write_table(path, n_rows, wrong):
     """Write a table with four numbers, a text and two classes, a row group at a time."""
     rng, file = np.random.default_rng(0), None
     for first in range(0, n_rows, BLOCK):

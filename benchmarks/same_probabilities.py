@@ -33,9 +33,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_te
 from sklearn.svm import SVC
 
 from benchmarks import ordinary, several
-from benchmarks.ordinary import HARM, append_lines, find_done, read_seeds, score
+from benchmarks.made import append_lines, find_done, write
+from benchmarks.ordinary import HARM, read_seeds, score
+from benchmarks.pages import as_markdown
 from benchmarks.peers.methods import N_FOLDS
-from benchmarks.peers.tables import as_markdown
 from subsvms import LabelCorrector
 
 RESULTS = Path(__file__).parent / "results"
@@ -199,7 +200,7 @@ def write_report(path):
     for title, lost in losses.items():
         worst = lost.sort_values("by", ascending=False)[[*shown, "by"]]
         text.append(f"## {title}\n\n{len(lost)} in all.\n\n" + "\n".join(as_markdown(worst.head(10))))
-    path.with_suffix(".md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    write(path.with_suffix(".md"), "\n\n".join(text) + "\n", lines=path)
 
 
 def main(words=None):

@@ -1,9 +1,9 @@
 """Measure runs in parts: time and memory against rows, and how the size of the pool affects quality.
 
-    python benchmarks/scale.py rows                        # ten minutes on two cores, 2 GB of disk
-    python benchmarks/scale.py pool --data-dir FOLDER      # about half an hour
-    python benchmarks/scale.py cost                        # three minutes
-    python benchmarks/scale.py rows --again --least 10000000 --beside PYTHON   # the largest table once more
+    python -m benchmarks.scale rows                        # ten minutes on two cores, 2 GB of disk
+    python -m benchmarks.scale pool --data-dir FOLDER      # about half an hour
+    python -m benchmarks.scale cost                        # three minutes
+    python -m benchmarks.scale rows --again --least 10000000 --beside PYTHON   # the largest table once more
 
 `rows` makes tables of 20 columns with a tenth of the labels wrong and runs the command line on them, each in
 a new process, whose time, CPU time and peak memory are recorded. CPU time, of the process and of those that
@@ -12,7 +12,7 @@ measured again, and with `--beside` also by the Python of an earlier version. `p
 benchmarks/quality.py, and larger synthetic ones, once with all rows and once for each size of the pool;
 finished runs are not repeated. `cost` compares the time that votes should take with the time they took, for
 several tables and ensembles.
-Results go to benchmarks/results/scale.json, scale_cost.json, scale_pool.csv and scale.md.
+Results go to benchmarks/results/: scale.json, scale_cost.json, scale_pool.csv and scale.md.
 """
 
 import argparse
@@ -32,10 +32,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
-from quality import FEATURES, append_line, corrupt, load
 from scipy.optimize import nnls
 from sklearn.datasets import make_classification
 from sklearn.preprocessing import minmax_scale
+
+from benchmarks.made import append_lines, write
+from benchmarks.quality import FEATURES, corrupt, load
 
 # Not public: the stages of a run are measured one by one
 from subsvms.app.large.engines import LocalEngine
@@ -150,7 +152,7 @@ def bench_rows(rows, folder, *, long, again, beside=None):
             found["lines"] = sorted(
                 lines.values(), key=lambda line: (line["rows"], CASES.index(line["case"]))
             )
-            target.write_text(json.dumps(found, indent=1) + "\n")
+            write(target, json.dumps(found, indent=1) + "\n")
 
 
 def fit_slope(lines, case):
@@ -213,7 +215,7 @@ def bench_cost():
     ]
     text = {"lines": lines, "fitted": dict(zip(CONSTANTS, fitted.round(3).tolist(), strict=True))}
     print(json.dumps(text, indent=1), flush=True)
-    (RESULTS / "scale_cost.json").write_text(json.dumps(text, indent=1) + "\n")
+    write(RESULTS / "scale_cost.json", json.dumps(text, indent=1) + "\n")
 
 
 def load_any(name, folder):
@@ -269,7 +271,7 @@ def bench_pool(data, names):
                 line = {"data": name, "rows": len(clean), "attack": case, "pool": pool,
                         "given": f"{np.mean(given != clean):.5f}", "left": f"{wrong:.5f}",
                         "seconds": f"{seconds:.1f}"}  # fmt: skip
-                append_line(target, line)
+                append_lines(target, list(line), [line])
                 print(line, flush=True)
 
 
@@ -284,7 +286,7 @@ def as_table(lines):
 
 def write_tables():
     """Write scale.md from the results."""
-    text = ["# Runs in parts", "", "Made by `python benchmarks/scale.py`; see there.", ""]
+    text = ["# Runs in parts", "", "Made by `python -m benchmarks.scale`; see there.", ""]
     if (RESULTS / "scale.json").exists():
         found = json.loads((RESULTS / "scale.json").read_text())
         text += [
@@ -322,7 +324,7 @@ def write_tables():
     if (RESULTS / "scale_pool.csv").exists():
         lines = list(csv.DictReader((RESULTS / "scale_pool.csv").open()))
         text += pool_tables(lines)
-    (RESULTS / "scale.md").write_text("\n".join(text))
+    write(RESULTS / "scale.md", "\n".join(text), lines=RESULTS / "scale.json")
 
 
 def pool_tables(lines):

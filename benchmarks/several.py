@@ -24,7 +24,8 @@ import pandas as pd
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.preprocessing import minmax_scale
 
-from benchmarks.quality import append_line, load
+from benchmarks.made import append_lines, write
+from benchmarks.quality import load
 from subsvms import adversaries, correct_labels
 
 RESULTS = Path(__file__).parent / "results"
@@ -141,7 +142,7 @@ def measure_all(name, folder, seeds):
                     "attack": attack, "rate": rate, "seed": seed, "given": f"{np.mean(given != clean):.4f}",
                     "left": f"{np.mean(labels != clean):.4f}", "seconds": f"{seconds:.2f}",
                 }  # fmt: skip
-                append_line(path, line)
+                append_lines(path, list(line), [line])
                 print(*line.values(), flush=True)
 
 
@@ -175,7 +176,7 @@ def write_tables():
             ]
             text.append(f"| {value} | {counts[value]} | {given[value]:.4f} | " + " | ".join(cells) + " |")
         text.append("")
-    (RESULTS / "several.md").write_text("\n".join(text))
+    write(RESULTS / "several.md", "\n".join(text), lines=RESULTS / "several.csv")
     print("\n".join(text))
 
 

@@ -1,6 +1,6 @@
 """Measure how fast training and voting are, beside a loop of scikit-learn's SVC, in one run.
 
-    python benchmarks/speed.py --data-dir FOLDER     # about five minutes on two cores
+    python -m benchmarks.speed --data-dir FOLDER     # about five minutes on two cores
 
 The last part needs cleanlab: pip install 'subsvms[experiments]'. `--only TITLE` measures one part again. The
 table goes to standard output, the numbers to benchmarks/results/speed.json. FOLDER holds the LIBSVM files a1a
@@ -29,6 +29,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from benchmarks.made import write
 from subsvms import SubSVMClassifier, adversaries, correct_labels
 from subsvms._effort import Effort
 from subsvms.ensemble._rows import Kernel  # private, as the next: stages are timed on their own
@@ -337,7 +338,7 @@ def main():
             results[title] = part()
             show(title, results[title])
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(results, indent=1) + "\n")
+    write(args.out, json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

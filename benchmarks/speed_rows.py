@@ -15,8 +15,7 @@ Parts, each of which `--only TITLE` measures again:
 - Peak: multiply-adds per second in the loops of the solver and of the votes, beside what one core can do.
 
 Each call is a process of its own with one thread (benchmarks/peers/child.py), one at a time. Tables go to
-standard output, numbers to benchmarks/results/speed_rows.json, the picture to speed_rows.png beside it;
-`python -m benchmarks.peers report` puts them on its page.
+standard output, numbers to benchmarks/results/speed_rows.json, the picture to speed_rows.png beside it.
 """
 
 import argparse
@@ -26,6 +25,7 @@ import signal
 import time
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 from sklearn.datasets import make_classification
@@ -33,10 +33,10 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
+from benchmarks.made import write
+from benchmarks.pages import save
 from benchmarks.peers.child import DONE, call, end_calls
-from benchmarks.peers.methods import IN_PARTS, OURS, count_drawn, find_methods
-from benchmarks.peers.plots import draw_growth
-from benchmarks.peers.run import describe_machine
+from benchmarks.peers.methods import OURS, count_drawn, find_methods
 from benchmarks.quality import load
 from benchmarks.speed import show
 from subsvms import SubSVMClassifier, adversaries
@@ -52,7 +52,9 @@ MEMORY = 18 * 2**30  # bytes
 J, C = 1000, 100.0
 N_PREDICTED = 2000
 BATCH = 50_000  # rows
+MARKERS = "x^osDPv<>*"
 HOPELESS = 1.5  # times the limit
+IN_PARTS = f"{OURS}, in parts"
 
 
 def make_rows(n_rows):
@@ -153,6 +155,24 @@ def against_rows(sizes, limit, n_times, picture):
         f"{', '.join(f'{n:,}' for n in shared)} rows"
     )
     return {"note": note, "picture": picture.name, "lines": lines}
+
+
+def draw_growth(lines, path):
+    """Draw seconds against rows, both on logarithmic axes, with the fitted lines."""
+    figure, axes = plt.subplots(figsize=(7, 5), layout="constrained")
+    for i, line in enumerate(lines):
+        name, slope = line["method"], line.get("slope b") or None
+        times = {int(key.replace(",", "")): line[key] for key in line if key[0].isdigit() and line[key] != ""}
+        rows, seconds = np.array(list(times)), np.array(list(times.values()))
+        label = name if slope is None else f"{name}: slope {slope:.2f}"
+        axes.plot(rows, seconds, MARKERS[i], color=f"C{i}", label=label)
+        if slope is not None:  # the fitted line goes through the means of both logarithms
+            centre = np.exp(np.log(seconds).mean() - slope * np.log(rows).mean())
+            axes.plot(rows, centre * rows**slope, color=f"C{i}", linewidth=1)
+    axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds to correct the labels, one thread")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="x-small")
+    save(figure, path)
 
 
 def on_a5a(folder, limit, n_times):
@@ -260,9 +280,9 @@ def main():
     try:
         for title, part in parts.items():
             if args.only in (None, title):
-                results[title] = part() | {"machine": describe_machine()}
+                results[title] = part()
                 show(title, results[title])
-                args.out.write_text(json.dumps(results, indent=1) + "\n")  # if killed, one part is lost
+                write(args.out, json.dumps(results, indent=1) + "\n")  # if killed, one part is lost
     finally:
         end_calls()
 

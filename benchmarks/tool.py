@@ -4,7 +4,7 @@ LIBSVM's a1a and its test file are the rows of the Adult data, with the 14 colum
 The columns are put together again, as categories with missing values, labels are flipped, and `subsvms
 correct` is run as a user would run it, in a process of its own whose peak memory the system reports.
 
-    python benchmarks/tool.py --data-dir FOLDER
+    python -m benchmarks.tool --data-dir FOLDER
 """
 
 import argparse
@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_svmlight_files
 
+from benchmarks.made import write
 from subsvms import adversaries
 
 COLUMNS = {  # of the Adult data, and the number of features that each was turned into
@@ -59,10 +60,8 @@ def main():
                 write_table(path, columns, given)
                 lines.append({"attack": name, "seed": seed, **run_tool(path, given, clean)})
                 print(lines[-1], flush=True)
-    (RESULTS / "tool.json").write_text(
-        json.dumps({"machine": f"{os.cpu_count()} cores", "runs": lines}, indent=1)
-    )
-    (RESULTS / "tool.md").write_text(as_markdown(lines))
+    write(RESULTS / "tool.json", json.dumps({"machine": f"{os.cpu_count()} cores", "runs": lines}, indent=1))
+    write(RESULTS / "tool.md", as_markdown(lines))
 
 
 def read_income(folder):
@@ -114,7 +113,7 @@ def as_markdown(lines):
         means = [f"{np.mean([line[head] for line in own]):.0f}" for head in heads[2:]]
         body.append("| " + " | ".join([name, "mean", *means]) + " |")
     table = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads), *body]
-    head = ["# The whole tool", "", "`python benchmarks/tool.py`, the Adult data.", ""]
+    head = ["# The whole tool", "", "`python -m benchmarks.tool`, the Adult data.", ""]
     return "\n".join([*head, *table]) + "\n"
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_array
 
+from benchmarks.made import write
 from benchmarks.ordinary import (
     HARM,
     KINDS,
@@ -29,7 +30,7 @@ from benchmarks.ordinary import (
     read_seeds,
     run_missing,
 )
-from benchmarks.peers.tables import as_markdown
+from benchmarks.pages import as_markdown
 from subsvms import LabelCorrector
 
 # Private, because the votes do not depend on what people verified: here they are counted once for all cases
@@ -154,7 +155,7 @@ def write_report(path):
         + "\n".join(as_markdown(stopped.reset_index())),
         "## All cells, 50 answers\n\n" + "\n".join(as_markdown(fifty)),
     ]
-    path.with_suffix(".md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    write(path.with_suffix(".md"), "\n\n".join(text) + "\n", lines=path)
 
 
 def main(words=None):

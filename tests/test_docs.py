@@ -14,6 +14,7 @@ import pandas
 import pytest
 import typer
 
+from benchmarks import quality
 from benchmarks.ordinary import HARM, METHODS
 from subsvms.app.cli.main import app
 
@@ -139,9 +140,6 @@ def test_the_times_beside_svc_are_those_of_the_results():
 def test_the_corrections_beside_the_plain_vote_are_those_of_the_results():
     """The summary is that of the results, and it keeps the promises."""
     page = (DOCS / "numbers.md").read_text()
-    spec = importlib.util.spec_from_file_location("quality", ROOT / "benchmarks/quality.py")
-    quality = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(quality)
     cells = quality.summarise(quality.read(ROOT / "benchmarks/results/quality.csv"))
     cells = [cell for cell in cells if cell["data"] in quality.FEATURES and cell["attack"] != "boundary"]
     assert {cell["data"] for cell in cells} == set(quality.FEATURES)

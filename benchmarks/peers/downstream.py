@@ -35,10 +35,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 from benchmarks.ordinary import corrupt, list_real, make_parser, read, read_seeds, run_missing
-from benchmarks.peers.measures import rank
 from benchmarks.peers.methods import METHODS, take_own
 from benchmarks.peers.page import write_page
-from benchmarks.peers.scores import SCORES
+from benchmarks.peers.scores import SCORES, rank
 from subsvms import Correction, correct_labels
 from subsvms.audit import Audit, Ranking, SimulatedAnnotator, run_audit
 

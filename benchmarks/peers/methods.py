@@ -137,7 +137,6 @@ def count_drawn(given):
 
 
 OURS, MAJORITY = "SubSVMs posterior", "SubSVMs majority"
-IN_PARTS = "SubSVMs posterior, in parts"  # for many rows; only timed
 METHODS = {
     "as given": keep_labels,
     MAJORITY: correct_by_majority,
@@ -153,11 +152,6 @@ LIBRARIES = {
     **{name: "cleanlab" for name in METHODS if name.startswith("cleanlab")},
     "balanced bagging": "imblearn",
 }
-
-
-def is_ours(method):
-    """Say if a method is one of SubSVMs."""
-    return method in (OURS, MAJORITY, IN_PARTS)
 
 
 def find_methods():

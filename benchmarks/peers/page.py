@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.peers.tables import MARGIN, as_markdown
+from benchmarks.pages import as_markdown
+from benchmarks.quality import MARGIN  # more wrong labels than this, as a share of the rows, is harm
 
 CELL = ["group", "data", "kind"]
 KEY = [*CELL, "seed", "method"]

@@ -5,7 +5,7 @@ from contextlib import suppress
 import numpy as np
 from scipy import sparse
 
-from benchmarks.peers import measures, methods  # noqa: F401
+from benchmarks.peers import methods  # noqa: F401
 
 with suppress(ImportError):
     import cleanlab.classification  # noqa: F401

@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from benchmarks.peers.methods import take_margins
 
@@ -88,3 +89,12 @@ SCORES = {
     "self-influence": self_influence,
     "Data-OOB": data_oob,
 }
+
+
+def rank(wrong, quality):
+    """Return how well a quality ranks wrong labels first; NaN where none is wrong."""
+    if not wrong.any():
+        return {"auc": np.nan, "ap": np.nan}
+    most = np.finfo(float).max
+    doubt = -np.nan_to_num(quality, nan=most, posinf=most, neginf=-most)
+    return {"auc": roc_auc_score(wrong, doubt), "ap": average_precision_score(wrong, doubt)}

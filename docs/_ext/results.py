@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
 COPIED = (
-    "benchmarks/*.md", "benchmarks/results/*", "experiments/RESULTS.md", "experiments/results/*.*",
+    "benchmarks/results/*", "experiments/RESULTS.md", "experiments/results/*.*",
     "CHANGELOG.md", "CONTRIBUTING.md",
 )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Every benchmark still runs: each with constants that make it small, and with results in another folder."""
 
+import json
 import lzma
 import os
 import shlex
@@ -15,7 +16,7 @@ START = """
 import importlib, sys
 from pathlib import Path
 name, results, smaller, *words = sys.argv[1:]
-here = importlib.import_module(name)
+here = importlib.import_module(f"benchmarks.{name}")
 here.RESULTS = Path(results)
 exec(smaller, vars(here))
 sys.argv = [name, *words]
@@ -24,86 +25,81 @@ here.main()
 BLOBS = "lambda *_: load('made: blobs', None)"  # 600 rows
 SETTINGS = [  # module, words of its command line ({} is the folder), what makes it small, what it writes
     (
-        "benchmarks.audit",
+        "audit",
         "--seeds 0 --only wine 'breast cancer' --results {} --workers 1",
         "KINDS, ANSWERS, ERROR_RATES, N_AUDITS = ('uniform', 'region'), (10, 20), (0.1,), 2",
         "audit.md",
     ),
     ("billion", "", "N_ROWS, N_VOTED, POOL, N_SVMS, SUBSET = 3000, 100, 300, 20, 30", "billion.md"),
     (
-        "benchmarks.calibration",
+        "calibration",
         "reliability --seeds 0 --only wine iris --results {} --workers 1",
         "ordinary.KINDS, several.CASES = ('clean', 'uniform'), (('uniform', 0.1),)",
         "calibration_reliability.png",
     ),
     (
-        "benchmarks.calibration",
+        "calibration",
         "intervals --seeds 0 --results {} --workers 1",
         "GAUSSIANS = {'two': (200, 4, 5.0, (0.5, 0.5)), 'three': (200, 4, 5.0, (0.4, 0.3, 0.3))}",
         "calibration.md",
     ),
     (
-        "benchmarks.calibration",
+        "calibration",
         "smoothness --seeds 0 --results {} --workers 1",
         "RATES, TABLES = (0.0, 0.1), {'breast cancer': TABLES['breast cancer']}",
         "calibration_smoothness.png",
     ),
     (
-        "benchmarks.certificates",
+        "certificates",
         "tables report --only 'breast cancer' --results {}",
         "N_SMOOTHED = 50",
         "certificates.png",
     ),
     (
-        "benchmarks.gpu_job",
+        "gpu_job",
         "--rows 3000 --engines local --device cpu --svms 20 --pool 300 --folder {}/table --results {}",
         "",
         "gpu_job.md",
     ),
     (
-        "benchmarks.certificates_attacks",
+        "certificates_attacks",
         "attacks svms --only 'breast cancer' --results {}",
         "N_ATTACKS, N_TIGHT, N_VOTED = 100, 5, 2",
         "certificates_svms.csv",
     ),
     (
-        "benchmarks.certificates_cost",
+        "certificates_cost",
         "--only 'breast cancer' --runs 1 --results {}",
         "",
         "certificates_cost.csv",
     ),
-    ("benchmarks.frames", "--rows 300 --runs 1", "", "frames.json"),
+    ("frames", "--rows 300 --runs 1", "", "frames.json"),
     (
-        "benchmarks.leaks",
+        "leaks",
         "",
         "load_tables, LEAKS = lambda: [('iris', *load_iris(return_X_y=True))], LEAKS[:1]",
         "leaks.md",
     ),
     (
-        "benchmarks.ordinary",
+        "ordinary",
         "--seeds 0 --only wine --methods subsvms --results {} --workers 1",
         "KINDS = ('clean', 'uniform')",
         "ordinary.md",
     ),
     ("peak", "", "J, N_ROWS, N_BLOCKS, N_ROUNDS = 20, 300, 1, 10", None),
-    (
-        "planning",
-        "",
-        "tables = lambda _: [('blobs', *(part[::3] for part in load('made: blobs', None)))]",
-        "planning.md",
-    ),
     ("quality", "--corruptions 1 --out {}/quality.csv --only 'made: blobs'", "", "quality.md"),
     (
-        "benchmarks.gpu",
+        "gpu",
         "--rows 3000 --compare 500 --pool 300 --svms 20 --subset 30 --device cpu",
         "BLOCK = 2000",
         "gpu.md",
     ),
     ("review", "--clients 2 --seconds 0.5 --issues 200", "", "review.json"),
     ("review_parts", "--rows 3000 --issues 300", "BLOCK = 1000", "review_parts.json"),
-    ("benchmarks.review_keys", "--issues 30 --keys 10 --pause 20", "", "review_keys.json"),
+    ("review_keys", "--issues 30 --keys 10 --pause 20", "", "review_keys.json"),
+    ("same_bits", "--only 'other classifier' --write {}/before.json", "", None),
     (
-        "benchmarks.same_probabilities",
+        "same_probabilities",
         "--seeds 0 --only iris 'breast cancer' --judges 'logistic regression' --cache {}/cache --results {}",
         "KINDS, ONE_CLASS, MOST = ('clean', 'uniform'), ONE_CLASS[:1], 150",
         "same_probabilities.md",
@@ -116,7 +112,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "scale_pool.csv",
     ),
     ("scale", "cost", "BLOCK, SHAPES = 600, [(5, 200, 20, 'rbf')]", "scale_cost.json"),
-    ("benchmarks.several", "", "list_tables, CASES = lambda _: ['iris'], [('uniform', 0.1)]", "several.md"),
+    ("several", "", "list_tables, CASES = lambda _: ['iris'], [('uniform', 0.1)]", "several.md"),
     (
         "speed",
         "--svms 50 --times 1 --out {}/speed.json",
@@ -125,14 +121,14 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
         "speed.json",
     ),
     (
-        "benchmarks.speed_rows",
+        "speed_rows",
         "--times 1 --limit 60 --out {}/speed_rows.json --only Rows",
         "ROWS, find_methods = (300,), dict",
         "speed_rows.json",
     ),
     ("tool", "--data-dir {} --seeds 1", "ATTACKS = {'clean': None}", "tool.md"),
     (
-        "benchmarks.verified",
+        "verified",
         "--seeds 0 --only 'breast cancer' --results {} --workers 1",
         "KINDS = ('clean', 'uniform')",
         "verified.md",
@@ -142,24 +138,26 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
 
 def test_every_benchmark_has_a_smallest_setting():
     """The packages beside them, peers and experiments, have tests of their own; tickets are data."""
-    named = {module.removeprefix("benchmarks.") for module, *_ in SETTINGS}
+    named = {module.removeprefix("") for module, *_ in SETTINGS}
     assert named | {"tickets"} == {path.stem for path in BENCHMARKS.glob("*.py")}
 
 
-@pytest.mark.slow
+@pytest.mark.benchmarks
 @pytest.mark.parametrize("module, words, smaller, written", SETTINGS, ids=[str(row[0]) for row in SETTINGS])
 def test_a_benchmark_runs_with_its_smallest_setting(tmp_path, module, words, smaller, written):
     if module == "tool":
         write_income(tmp_path)
-    if module == "benchmarks.review_keys" and shutil.which("chromium") is None:
+    if module == "review_keys" and shutil.which("chromium") is None:
         pytest.skip("chromium is not installed")
     environment = {key: value for key, value in os.environ.items() if key != "SUBSVMS_DATA"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(BENCHMARKS), str(BENCHMARKS.parent)])
+    environment["PYTHONPATH"] = str(BENCHMARKS.parent)
     words = shlex.split(words.replace("{}", str(tmp_path)))
     command = [sys.executable, "-W", "ignore", "-c", START, module, str(tmp_path), smaller, *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert written is None or (tmp_path / written).stat().st_size > 0
+    if written is not None:
+        assert (tmp_path / written).stat().st_size > 0
+        assert written in json.loads((tmp_path / "made.json").read_text())
 
 
 def write_income(folder):
