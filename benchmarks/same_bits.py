@@ -84,7 +84,7 @@ def hash_correction(found):
         "labels changed flagged label_quality confidence vote_share withstands sample_weight reason action"
     )
     hashed = {name: digest(getattr(found, name)) for name in names.split()}
-    frame = found.to_frame(witnesses=True)
+    frame = found.to_frame(witnesses=found.witnesses is not None)
     noise = (found.noise.matrix, found.noise.error_rate)
     return hashed | {"noise": digest([np.asarray(part).tolist() for part in noise]), "frame": digest(frame)}
 
@@ -169,7 +169,7 @@ def correct_numbers():
 
 def correct_paper(name, noise):
     """Correct a table of the paper, or the first rows of it."""
-    data = datasets.load(name)
+    data = datasets.load(name, os.environ["SUBSVMS_DATA"])
     X, y = data.X_train[:MOST], data.y_train[:MOST]
     return hash_correction(correct_labels(X, y if noise == "clean" else flip(y, 0.15, 4), random_state=0))
 
@@ -270,7 +270,7 @@ def run_commands(folder):
             lambda: correct_file(
                 folder / "svmlight",
                 "t.svm",
-                lambda path: path.write_bytes(datasets.read_text("splice")),
+                lambda path: path.write_bytes(datasets.read_text("splice", os.environ["SUBSVMS_DATA"])),
                 label="label",
             ),
         )
