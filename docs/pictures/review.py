@@ -85,8 +85,6 @@ def take_all(album: Album) -> None:
     page.click("#back")
     album.take(page, "phone_list")
     page = album.open(WIDE)
-    page.locator("#lines button", has_text="similar").first.click()
-    album.take(page, "group")
     page.keyboard.press("w")
     page.keyboard.press("n")
     page.keyboard.type("The text speaks of two things.")

@@ -321,7 +321,7 @@ def test_a_page_of_a_hundred_thousand_issues_is_small(desk):
     desk.suggested, desk.confidence = 1 - desk.given, np.linspace(1, 0.5, big)
     desk.columns_of_issues["is_label_issue"] = [True] * big
     desk.flagged, desk.expected = np.ones(big, dtype=bool), np.linspace(1, 0.5, big)
-    desk.groups, desk.progress = np.full(big, -1), Progress(desk.flagged)
+    desk.progress = Progress(desk.flagged)
     desk.witnesses = {"supporting": [[]] * big, "opposing": [[]] * big}
     desk.about = Columns(desk, desk.rows, [[]] * big)
     desk.source.take = lambda rows, names=None: desk.table.columns.select(names or desk.columns).take(
@@ -428,9 +428,7 @@ def test_a_note_of_ten_megabytes_is_refused(quiet):
     assert answer.status_code == 413 and quiet.decisions.last == 0
 
 
-@pytest.mark.parametrize(
-    "words", ["verdict=delete", "note=no", "group=7", "group=x", "group=" + "9" * 30, "group=-1", "whom=Ann"]
-)
+@pytest.mark.parametrize("words", ["verdict=delete", "note=no", "whom=Ann"])
 def test_filters_that_cannot_be_are_refused_in_a_sentence(quiet, words):
     (answer,) = ask(quiet, get(f"api/issues?{words}"))
     assert answer.status_code == 400 and len(answer.json()["error"]) < 200
@@ -442,22 +440,3 @@ def test_the_bar_is_what_worst_sorts_by(quiet):
     shown = [issue["expected"] for issue in issues if issue["expected"] is not None]
     assert shown == sorted(shown, reverse=True) and len(shown) > 10
     assert all(issue["given"] is None for issue in issues if issue["expected"] is None)
-
-
-def test_similar_rows_are_decided_together(tickets):
-    (answer,) = ask(tickets, get("api/issues?limit=200"))
-    grouped = [issue for issue in answer.json()["issues"] if issue["group"]]
-    group = grouped[0]["group"]
-    listed, decided, after = ask(
-        tickets, get(f"api/issues?group={group['id']}"),
-        post("api/decide-all", {
-            "filter": {"group": group["id"], "status": "open"}, "expect": group["size"],
-            "verdict": "accept", "who": "Ann",
-        }),
-        get(f"api/issues?group={group['id']}"),
-    )  # fmt: skip
-    issues = listed.json()["issues"]
-    assert len(issues) == group["size"] == group["open"] > 1
-    assert len({(issue["given"], issue["suggested"]) for issue in issues}) == 1
-    assert decided.json()["rows"] == group["size"] and decided.json()["judged"] == 0
-    assert {issue["group"]["open"] for issue in after.json()["issues"]} == {0}

@@ -18,7 +18,6 @@ from subsvms._text import CHARACTERS_SHOWN
 from subsvms.app.names import DECISIONS, RECORD
 from subsvms.app.review.columns import Column, Columns, shorten
 from subsvms.app.review.filters import STATUSES, Filter
-from subsvms.app.review.groups import find_groups
 from subsvms.app.review.progress import OPEN, Progress
 from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
 from subsvms.app.runs.decisions import Decisions
@@ -75,9 +74,6 @@ class Desk(OpenedRun):
             [*first, *second]
             for first, second in zip(self.witnesses["supporting"], self.witnesses["opposing"], strict=True)
         ]  # those that speak for the suggestion, and then those that speak against it
-        self.groups = find_groups(self.given, self.suggested, self.compared)
-        grouped = np.unique(self.groups[self.groups >= 0]).tolist()
-        self.members = {group: np.flatnonzero(self.groups == group) for group in grouped}
         self.carriers: dict[str, list[Any]] = {
             name: found[name].to_pylist() if name in found.column_names else [None] * len(found)
             for name in CARRIERS
@@ -192,8 +188,6 @@ class Desk(OpenedRun):
             keep &= self.progress.status == STATUSES.index(wanted.status)
         if wanted.note is not None:
             keep &= self.progress.noted
-        if wanted.group is not None:
-            keep &= np.isin(np.arange(len(self)), self._read_group(wanted.group))
         if wanted.who is not None or wanted.verdict is not None:
             keep &= self._find_decided(wanted.who, wanted.verdict)
         if wanted.column is not None and wanted.value is not None:
@@ -206,13 +200,6 @@ class Desk(OpenedRun):
             "given": self.given[found], "suggested": self.suggested[found],
         }[wanted.sort]  # fmt: skip
         return found[np.argsort(key, kind="stable")]
-
-    def _read_group(self, name: str) -> np.ndarray:
-        """Return the places of the issues in a group, which is called by the row of the first of them."""
-        place = self.place.get(int(name) if name.isdecimal() and len(name) < 16 else 0, -1)
-        if place not in self.members:
-            raise TableError(f"There is no group {show(name)}.")
-        return self.members[place]
 
     def _find_decided(self, who: str | None, verdict: str | None) -> np.ndarray:
         """Return which issues have a decision of this person, with this verdict, that holds now."""
@@ -237,7 +224,7 @@ class Desk(OpenedRun):
 
     def brief(self, number: int) -> dict[str, Any]:
         """Return what is known about an issue in short, but for the preview of its values."""
-        row, group, expected = int(self.rows[number]), int(self.groups[number]), self.expected[number]
+        row, expected = int(self.rows[number]), self.expected[number]
         return {
             "row": row,
             "id": self.names[number] if self.names else None,
@@ -246,14 +233,8 @@ class Desk(OpenedRun):
             "confidence": float(self.confidence[number]),
             "expected": None if np.isnan(expected) else float(expected),
             "flagged": self.columns_of_issues["is_label_issue"][number],
-            "group": self._describe_group(group) if group >= 0 else None,
             "decision": as_plain(self.decisions.latest(row)),
         }
-
-    def _describe_group(self, group: int) -> dict[str, Any]:
-        members = self.members[group]
-        n_open = int((self.progress.status[members] == OPEN).sum())
-        return {"id": str(self.rows[group]), "size": len(members), "open": n_open}
 
     def _preview(self, numbers: list[int]) -> list[list[dict[str, str]]]:
         """Return an excerpt of each issue's long text, or of the two columns that matter most."""

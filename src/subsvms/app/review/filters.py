@@ -25,7 +25,6 @@ class Filter:
     who: str | None = None  # whose decision holds now, and which
     verdict: str | None = None
     note: str | None = None  # {"yes"} or None: only rows with a note of anybody
-    group: str | None = None  # only similar rows; see `groups`
     column: str | None = None  # A column, and the value that rows must have in it
     value: str | None = None
     search: str = ""  # text that a row must contain, in any column

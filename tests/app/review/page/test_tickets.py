@@ -9,7 +9,6 @@ from reviewers import WAIT, Reviewer, serving_here, stored, stored_rows, until, 
 
 from benchmarks.review import write_run
 from benchmarks.tickets import write_tickets
-from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
 
 pytestmark = pytest.mark.slow
@@ -160,27 +159,6 @@ def test_what_was_undone_can_be_done_again(ann, tickets):
     ann.press("Control+Shift+z")
     ann.see("#said.wrong", "othing")  # is left to do again
     ann.forget("409")
-
-
-def test_similar_rows_are_decided_at_once_and_undone_at_once(browser, tmp_path):
-    write_tickets(tmp_path / "tickets.csv", 300, wrong=0.3)
-    folder = do_job(str(tmp_path / "tickets.csv"), Options("topic", n_estimators=100), n_jobs=1).folder
-    with serving_here(folder) as address:
-        ann = Reviewer(browser, address)
-        ann.page.locator("#lines button", has_text="similar").first.click()
-        ann.page.wait_for_selector(".group")
-        row, n = ann.row, int(ann.page.inner_text(".group span").split()[0])
-        ann.page.click(f"text=Accept all {n}")
-        ann.see("#all-dialog", f"{n} rows will get the suggested label: all open rows that are similar.")
-        ann.page.click("#all-yes")
-        ann.see("#said", f"{n} rows decided.")
-        ann.see("#agreement", "No suggestion has been judged one by one yet.")
-        assert n > 1 and len(stored(folder)) == n and row in stored(folder)
-        ann.press("u")
-        ann.see("#said", f"Undone: {n} rows.")
-        assert stored(folder) == {}
-        ann.check()
-        ann.context.close()
 
 
 def test_the_number_beside_the_bar_is_what_the_list_is_sorted_by(ann):

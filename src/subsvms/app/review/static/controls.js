@@ -14,7 +14,6 @@ import { isTight } from "./state.js";
  * @property {(number: number) => unknown} giveNumber
  * @property {() => unknown} giveOtherLabel
  * @property {(verdict: Verdict) => unknown} decideAll
- * @property {(act: string) => unknown} decideGroup
  * @property {() => unknown} undo
  * @property {() => unknown} redo
  * @property {() => unknown} openNote
@@ -69,7 +68,6 @@ function listenToFilter({ narrow, clear }) {
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   });
   $("clear").onclick = clear;
-  $("grouped").onclick = () => narrow({ group: "" });
 }
 
 /** @param {Actions} actions */
@@ -89,10 +87,8 @@ function listenToList({ choose, turnPage, goToPage, narrow, clear }) {
 }
 
 /** @param {Actions} actions */
-function listenToRow({ decideGroup, keepDraft }) {
+function listenToRow({ keepDraft }) {
   $("issue").onclick = (event) => {
-    const act = around(event, "[data-group]")?.dataset.group;
-    if (act !== undefined) decideGroup(act);
     const unfold = around(event, "[data-unfold]");
     if (!unfold) return;
     const isOpen = unfold.getAttribute("aria-expanded") === "true";

@@ -18,7 +18,6 @@ import { count, plural, shorten, formatDecision } from "./words.js";
 
 /** @typedef {import("./types.js").Choice} Choice */
 /** @typedef {import("./types.js").Decision} Decision */
-/** @typedef {import("./types.js").Filter} Filter */
 /** @typedef {import("./types.js").Issue} Issue */
 /** @typedef {import("./types.js").Verdict} Verdict */
 
@@ -153,9 +152,10 @@ function confirm(issue, decision, name) {
 
 // Many rows
 
-/** Decide on all rows of the filter, or on those of a group. */
-export async function decideAll(/** @type {Verdict} */ verdict, /** @type {Partial<Filter>} */ filter = state.filter, total = state.total) {
+/** Decide on all rows of the filter. */
+export async function decideAll(/** @type {Verdict} */ verdict) {
   if (!isReady()) return;
+  const { filter, total } = state;
   const request = { filter: askedFilter(filter), expect: total, seen: state.listed };
   const choice = await askAll(verdict, total, filter);
   if (!choice || !(ownName() || (await needName()))) return;
@@ -173,15 +173,6 @@ export async function decideAll(/** @type {Verdict} */ verdict, /** @type {Parti
     }
   };
   enqueue({ rows: [], send });
-}
-
-/** Decide on the open rows that are similar to the chosen one, or show them. */
-export function decideGroup(/** @type {string} */ act) {
-  const group = state.issue?.group;
-  if (!group) return;
-  const filter = { group: group.id, status: "open" };
-  if (act === "show") void attempt(() => applyFilter({ ...filter, status: group.open ? "open" : "all" }));
-  else void decideAll(/** @type {Verdict} */ (act), filter, group.open);
 }
 
 /** Store a decision on all rows; if others decided some differently since, ask which decisions to keep. */

@@ -94,8 +94,7 @@ export async function askAll(verdict, total, filter) {
   const narrowed = formatFilter(filter);
   const again = filter.status === "open" ? "" : " Earlier decisions about them are replaced.";
   $("all-title").textContent = title;
-  const which = filter.group ? "all open rows that are similar" : `all rows of this list, on every page${narrowed ? ` (${narrowed})` : ""}`;
-  $("all-words").textContent = `${what}: ${which}.${again}`;
+  $("all-words").textContent = `${what}: all rows of this list, on every page${narrowed ? ` (${narrowed})` : ""}.${again}`;
   $("all-field").hidden = verdict !== "label";
   $("all-yes").textContent = `${button} all ${count(total)}`;
   if (!(await ask("all-dialog"))) return null;

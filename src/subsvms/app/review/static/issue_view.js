@@ -32,7 +32,6 @@ export function makeDetail(issue, label) {
       make("span", {}, `${percent(getShare(issue))} that the ${issue.expected === null ? "suggested label is right" : "given label is wrong"}`),
       issue.flagged ? null : make("span", { class: "soft" }, "Not sure enough: without you, the label stays."),
     ),
-    makeGroup(issue),
     makeTexts(issue),
     makeComparison(issue),
     make("p", { class: "reason" }, issue.reason ? `${issue.reason}. ` : "", formatWithstands(issue.withstands)),
@@ -50,16 +49,6 @@ function makeDecision(decision) {
   if (!decision) return null;
   const sign = make("span", { class: "sign", "aria-hidden": "true" }, mark(decision)[0]);
   return make("p", { class: `decision ${decision.verdict}` }, sign, make("span", {}, ...describe(decision)));
-}
-
-/** Similar rows can be decided at once. */
-function makeGroup(/** @type {Issue} */ { group }) {
-  if (!group || group.size < 2) return null;
-  const button = (/** @type {string} */ act, /** @type {string} */ words) => make("button", { type: "button", "data-group": act }, words);
-  const open = count(group.open);
-  const acts = [button("accept", `Accept all ${open}`), button("keep", `Keep all ${open}`)];
-  const words = `${count(group.size)} similar rows${group.open < group.size ? `, ${open} of them open` : ""}:`;
-  return make("p", { class: "group" }, make("span", {}, words), ...(group.open > 1 ? acts : []), button("show", "Show them"));
 }
 
 /** The short values of the row next to those of rows that speak for and against the suggestion. */

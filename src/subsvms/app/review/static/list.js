@@ -129,7 +129,6 @@ export function drawFilter() {
   }
   const { low, high, column, value, who, verdict, note } = state.filter;
   if ([low, high, column, value, who, verdict, note].some(Boolean)) $("more-filters", HTMLDetailsElement).open = true;
-  $("grouped").hidden = state.filter.group === "";
   $("filter-words").textContent = formatFilter(state.filter);
   $("clear", HTMLButtonElement).disabled = isUnfiltered();
 }

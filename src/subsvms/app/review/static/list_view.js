@@ -43,11 +43,10 @@ export const getShare = (/** @type {Brief} */ { expected, confidence }) => expec
 
 /** The row, and the values by which one tells it from others: a text, or two columns. */
 function makePreview(/** @type {Brief} */ issue) {
-  const similar = issue.group ? `, ${count(issue.group.size)} similar` : null;
   const parts = issue.preview.flatMap(({ column, excerpt }) => [
     " · ", issue.preview.length > 1 ? make("span", { class: "soft" }, name(column), " ") : null, make("bdi", {}, excerpt),
   ]);
-  return make("span", { class: "preview" }, make("span", { class: "soft" }, ...nameRow(issue), similar), ...parts);
+  return make("span", { class: "preview" }, make("span", { class: "soft" }, ...nameRow(issue)), ...parts);
 }
 
 /** @param {Brief} issue */

@@ -3,7 +3,7 @@
 import { closeNote, keepDraft, listKeys, hasMore, makeButtons, openNote } from "./bar.js";
 import { attempt, hideLost, hurry, isLost, poll, say, watch } from "./connection.js";
 import { listen } from "./controls.js";
-import { changeName, decide, decideAll, decideGroup, drawName, giveLabel, giveOtherLabel, redo, undo } from "./decisions.js";
+import { changeName, decide, decideAll, drawName, giveLabel, giveOtherLabel, redo, undo } from "./decisions.js";
 import { $, all, fillSelect } from "./elements.js";
 import { choose, goBack, renewIssue, scrollRow, showEntry, showSide } from "./issue.js";
 import { listenToKeys, openHelp } from "./keys.js";
@@ -60,7 +60,7 @@ function drawWaiting(length) {
 // The start
 
 const actions = {
-  decide, decideAll, decideGroup, giveLabel, undo, redo, changeName, openNote, closeNote, keepDraft, scrollRow, goBack, openHelp,
+  decide, decideAll, giveLabel, undo, redo, changeName, openNote, closeNote, keepDraft, scrollRow, goBack, openHelp,
   giveNumber: (/** @type {number} */ number) => {
     const label = listKeys()[number - 1];
     if (label !== undefined) giveLabel(label);

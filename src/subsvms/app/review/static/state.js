@@ -6,7 +6,7 @@ export const PAGE = 50; // issues in the list
 const PAUSE = 250; // milliseconds between changes of the address: browsers ignore more than about 200 in 30 s
 /** @type {Filter} */
 export const EVERYTHING = {
-  search: "", status: "open", given: "", suggested: "", low: "", high: "", column: "", value: "", who: "", verdict: "", note: "", group: "",
+  search: "", status: "open", given: "", suggested: "", low: "", high: "", column: "", value: "", who: "", verdict: "", note: "",
   sort: "worst",
 };
 const NAMES = /** @type {(keyof Filter)[]} */ (Object.keys(EVERYTHING));

@@ -14,8 +14,6 @@
  * @property {string | null} note
  */
 
-/** @typedef {{ id: string, size: number, open: number }} Group similar rows with the same given and suggested class */
-
 /**
  * @typedef {object} Brief what the list shows of an issue
  * @property {number} row
@@ -27,7 +25,6 @@
  * @property {number | null} expected what the bar shows and "worst" sorts by: how likely the given label is wrong; null if none was given
  * @property {Decision | null} decision
  * @property {{ column: string, excerpt: string }[]} preview
- * @property {Group | null} group
  */
 
 /** @typedef {{ name: string, separation: number, used: boolean, long: boolean }} Column */
@@ -86,6 +83,6 @@
  * @property {boolean} is_parts
  */
 
-/** @typedef {Record<"search" | "status" | "given" | "suggested" | "low" | "high" | "column" | "value" | "who" | "verdict" | "note" | "group" | "sort", string>} Filter */
+/** @typedef {Record<"search" | "status" | "given" | "suggested" | "low" | "high" | "column" | "value" | "who" | "verdict" | "note" | "sort", string>} Filter */
 
 export {};

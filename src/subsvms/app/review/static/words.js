@@ -106,9 +106,8 @@ export function formatWhen(at) {
 
 /** A filter in words, to confirm before all of its rows are decided. */
 export function formatFilter(/** @type {Partial<import("./types.js").Filter>} */ filter) {
-  const { given, suggested, low, high, column, value, search, who, verdict, note, group } = filter;
+  const { given, suggested, low, high, column, value, search, who, verdict, note } = filter;
   const parts = [];
-  if (group) parts.push("similar rows");
   if (given) parts.push(`given ${quote(given)}`);
   if (suggested) parts.push(`suggested ${quote(suggested)}`);
   if (low || high) parts.push(`likely wrong from ${low || 0} to ${high || 100}\u00a0%`);
