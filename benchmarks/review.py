@@ -38,8 +38,10 @@ from subsvms.correction._witnesses import Witnesses
 RESULTS = Path(__file__).parent / "results"
 SERVE = """
 import sys
-from subsvms.app.review import serve
-serve(sys.argv[1], port=18800, ready=lambda address, desk: print(address, len(desk), flush=True))
+from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.server import serve
+desk = ReviewDesk(sys.argv[1])
+serve(desk, port=18800, ready=lambda address: print(address, len(desk), flush=True))
 """
 
 

@@ -33,8 +33,9 @@ N_CLASSES = 5
 QUANTILES = (("median", 50), ("95 %", 95), ("longest", 100))
 SERVE = """
 import sys
-from subsvms.app.review import serve
-serve(sys.argv[1], port=18900, ready=lambda address, desk: print(address, flush=True))
+from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.server import serve
+serve(ReviewDesk(sys.argv[1]), port=18900, ready=lambda address: print(address, flush=True))
 """
 WATCH = """
 window.times = [];

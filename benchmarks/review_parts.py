@@ -28,11 +28,11 @@ WORDS = np.array("account bill call delay error form invoice late missing order 
 OPEN = """
 import sys
 from time import process_time
-from subsvms.app.review import server
-from subsvms.app.review.desk import Desk
-from subsvms.app.review.filters import Filter
+from subsvms.app.desk import server
+from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.filters import Filter
 times = [process_time()]
-desk = Desk(sys.argv[1])
+desk = ReviewDesk(sys.argv[1])
 times.append(process_time())
 desk.describe(int(desk.rows[0]))
 times.append(process_time())

@@ -50,7 +50,7 @@ ANSWER = """
 import sys
 from pathlib import Path
 import numpy as np
-from subsvms.app.audit.desk import AuditDesk, NotAsked
+from subsvms.app.desk.audit import AuditDesk, NotAsked
 folder, truth, who, most = sys.argv[1:]
 clean = Path(truth).read_text().split()
 desk = AuditDesk(folder)

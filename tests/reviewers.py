@@ -13,13 +13,15 @@ from contextlib import contextmanager
 import pytest
 import uvicorn
 
+from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.server import serve
 from subsvms.app.names import DECISIONS
-from subsvms.app.review import serve
 from subsvms.app.runs.decisions import Decisions
 
 SERVE = (
-    "import sys; from subsvms.app.{room} import serve; serve(sys.argv[1], port=int(sys.argv[2]), "
-    "ready=lambda address, desk: print(address, flush=True), **{options!r})"
+    "import sys; from subsvms.app.desk.{room} import {desk}; from subsvms.app.desk.server import serve; "
+    "serve({desk}(sys.argv[1], **{options!r}), port=int(sys.argv[2]), "
+    "ready=lambda address: print(address, flush=True))"
 )
 HOSTILE = [
     "<script>ran = 1</script>", "<img src=x onerror='ran = 1'>", '" onmouseover="ran = 1" x="', "x" * 5000,
@@ -35,7 +37,8 @@ WAIT = 60_000  # milliseconds; the machine may be busy
 
 @contextmanager
 def serving(folder, port=9300, room="review", **options):
-    words = [sys.executable, "-c", SERVE.format(room=room, options=options), folder, str(port)]
+    code = SERVE.format(room=room, desk=f"{room.title()}Desk", options=options)
+    words = [sys.executable, "-c", code, folder, str(port)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process.stdout.readline().strip(), process
@@ -46,7 +49,7 @@ def serving(folder, port=9300, room="review", **options):
 
 
 @contextmanager
-def serving_here(folder, serve=serve):
+def serving_here(folder, open_desk=ReviewDesk):
     """Serve in a thread, which takes none of the seconds that a process of its own needs for imports."""
     addresses, servers = queue.Queue(), []
 
@@ -55,8 +58,8 @@ def serving_here(folder, serve=serve):
             super().__init__(config)
             servers.append(self)
 
-    options = dict(port=9300, ready=lambda address, _: addresses.put(address))
-    thread = threading.Thread(target=serve, args=(folder,), kwargs=options)
+    options = dict(port=9300, ready=addresses.put)
+    thread = threading.Thread(target=serve, args=(open_desk(folder),), kwargs=options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(uvicorn, "Server", Recorded)
         thread.start()

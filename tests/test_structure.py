@@ -36,10 +36,9 @@ MAY_USE = {  # each room, and the rooms it may import from, besides the ground a
     "app.report": "displays correction",
     "app.runs": f"app.tables app.features app.report {LIBRARY}",
     "app.large": f"app.tables app.features app.report app.runs {LIBRARY}",
-    "app.review": f"app.tables app.features app.report app.runs app.large {LIBRARY}",
-    "app.audit": f"app.tables app.features app.report app.runs app.review {LIBRARY}",
-    "app.frames": f"app.tables app.runs app.review {LIBRARY}",
-    "app.cli": f"app.tables app.features app.report app.runs app.large app.review app.audit {LIBRARY}",
+    "app.desk": f"app.tables app.features app.report app.runs app.large {LIBRARY}",
+    "app.frames": f"app.tables app.runs app.desk {LIBRARY}",
+    "app.cli": f"app.tables app.features app.report app.runs app.large app.desk {LIBRARY}",
     "scale": "app.tables app.runs app.large",
 }
 

@@ -14,8 +14,10 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_breast_cancer
 
+from subsvms._pages import FIRST_PORT
 from subsvms.adversaries import boundary_flips
-from subsvms.app.audit import AuditDesk, serve
+from subsvms.app.desk.audit import AuditDesk
+from subsvms.app.desk.server import serve
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
 
@@ -50,8 +52,8 @@ def answer_some(folder: Path) -> Path:
 def take_picture(run: Path, path: Path) -> None:
     """Open the audit page in Chromium and save what it looks like."""
     addresses: Queue[str] = Queue()
-    ready = {"ready": lambda address, desk: addresses.put(address)}
-    threading.Thread(target=serve, args=(run,), kwargs=ready, daemon=True).start()
+    how = {"port": FIRST_PORT, "ready": addresses.put}
+    threading.Thread(target=serve, args=(AuditDesk(run),), kwargs=how, daemon=True).start()
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": WIDTH, "height": 520})

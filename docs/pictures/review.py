@@ -15,7 +15,9 @@ from queue import Queue
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from subsvms.app.review import serve
+from subsvms._pages import FIRST_PORT
+from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.server import serve
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
 
@@ -121,10 +123,10 @@ def take_all(album: Album) -> None:
 def main(folder: Path | None) -> None:
     """Serve a run and take pictures of its page."""
     addresses: Queue[str] = Queue()
-    ready = {"ready": lambda address, desk: addresses.put(address)}
+    how = {"port": FIRST_PORT, "ready": addresses.put}
     with tempfile.TemporaryDirectory() as place, sync_playwright() as driver:
         run = correct_tickets(Path(place))
-        threading.Thread(target=serve, args=(run,), kwargs=ready, daemon=True).start()
+        threading.Thread(target=serve, args=(ReviewDesk(run),), kwargs=how, daemon=True).start()
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         album = Album(browser, addresses.get(timeout=60), folder or HERE)
         take_two(album) if folder is None else take_all(album)

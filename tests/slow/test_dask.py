@@ -13,8 +13,8 @@ import pytest
 from large_tables import correct_in_parts, make_columns, write_files
 from loans import call
 
+from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.large.engines import DaskEngine
-from subsvms.app.review.desk import Desk
 from subsvms.app.runs.acts import Act
 from subsvms.app.runs.options import Options
 
@@ -173,7 +173,7 @@ def test_what_dask_made_is_reviewed_and_applied_like_what_one_process_made(folde
     for engine in ("local", "dask"):
         words = (*COMMON, "--exclude", "city", "--engine", engine, "--threads", 2, "--quiet")
         call("correct", folder, *words, "--output", tmp_path / engine)
-        desk = Desk(tmp_path / engine)
+        desk = ReviewDesk(tmp_path / engine)
         decided = [desk.settle(row, ("accept", "keep", "drop")[row % 3], None) for row in desk.rows.tolist()]
         desk.decide_many([Act(decided, "Ann")])
         desk.decisions.close()

@@ -22,8 +22,8 @@ from scipy import sparse
 
 from subsvms._callers import find_stacklevel
 from subsvms._labels import Classes, check_verified
+from subsvms.app.desk.background import Review
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
-from subsvms.app.review.background import Review
 from subsvms.app.runs.carriers import MOST_LABELS, Carriers, find_carriers
 from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place

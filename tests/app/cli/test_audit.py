@@ -12,8 +12,7 @@ import pytest
 from auditing import answer_all, fill_in, make_folder, person_of
 from loans import call, read
 
-from subsvms.app.audit.desk import AuditDesk
-from subsvms.app.audit.estimate_desk import EstimateDesk
+from subsvms.app.desk.audit import AuditDesk, EstimateDesk
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from loans import call, make_rows, write
 from nasty_texts import assert_refused
 from workbooks import load, make_ods, make_xlsx
 
-from subsvms.app.review.apply import apply_decisions
-from subsvms.app.review.desk import Desk
+from subsvms.app.desk.apply import apply_decisions
+from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.runs.acts import Act
 from subsvms.app.tables.table import read_table
 
@@ -91,7 +91,7 @@ def test_a_workbook_is_corrected_reviewed_and_applied(tmp_path, frame):
     book.save(path)
     call("correct", path, "--sheet", "loans", *QUICK)
     folder = tmp_path / "loans.subsvms"
-    desk = Desk(folder)
+    desk = ReviewDesk(folder)
     flagged = desk.rows[desk.flagged].tolist()
     accept, keep = flagged[:2]
     desk.decide_many([Act([desk.settle(accept, "accept", None), desk.settle(keep, "keep", None)], "Ann")])
@@ -117,7 +117,7 @@ def test_a_query_is_part_of_the_record(tmp_path, frame):
     call("correct", save(frame, tmp_path / "loans.db"), "--query", query, *QUICK)
     record = json.loads((tmp_path / "loans.subsvms" / "run.json").read_text())
     assert record["options"]["query"] == query and record["found"]["rows"] == 150
-    desk = Desk(tmp_path / "loans.subsvms")
+    desk = ReviewDesk(tmp_path / "loans.subsvms")
     desk.decisions.close()
     assert len(desk.table) == 150
 

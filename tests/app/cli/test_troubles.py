@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from loans import call, make_rows, read, write
 
-from subsvms.app.review.desk import Desk
+from subsvms.app.desk.review import ReviewDesk
 
 
 def correct(path, *words, code=0):
@@ -177,7 +177,7 @@ def test_rows_are_named_by_a_column_and_found_by_their_line(tmp_path):
     call("export", folder, "--to", "jsonl", "--output", exported)
     first = json.loads(exported.read_text().splitlines()[0])
     assert list(first)[:2] == ["row", "id"] and first["id"] == issues[0]["number"]
-    desk = Desk(folder)
+    desk = ReviewDesk(folder)
     assert desk.brief(0)["id"] == desk.describe(int(issues[0]["row"]))["id"] == issues[0]["number"]
     desk.decisions.close()
     for name, message in (("nummer", "'number'"), ("default", "the label of")):

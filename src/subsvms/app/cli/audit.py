@@ -1,13 +1,16 @@
 """The command for audits: a page with questions, or questions and answers in files."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from subsvms._pages import FIRST_PORT
 from subsvms.app.cli.review import Folder
 from subsvms.app.cli.shared import app, print_text
+
+if TYPE_CHECKING:
+    from subsvms.app.desk.audit import QuestionDesk
 
 
 @app.command(epilog="Example: subsvms audit loans.subsvms --answers 50")
@@ -75,17 +78,15 @@ def audit(
     options: dict[str, Any] = {"n_answers": answers, "seed": seed, "repeat": repeat, "confidence": confidence}
     if estimate is not None:
         options = {"n_answers": estimate, "seed": seed, "confidence": confidence}
-    if questions is None and import_from is None:
-        open_page(folder, options, port=port, browser=browser, estimate=estimate is not None)
-        return
 
-    from subsvms.app.audit.desk import AuditDesk
-    from subsvms.app.audit.estimate_desk import EstimateDesk
-    from subsvms.app.audit.exchange import import_answers, write_questions
+    from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+    from subsvms.app.desk.audit_exchange import import_answers, write_questions
 
     options["create"] = import_from is None  # answers to questions that nobody wrote cannot be right
     desk = AuditDesk(folder, **options) if estimate is None else EstimateDesk(folder, **options)
-    if questions is not None:
+    if questions is None and import_from is None:
+        open_page(desk, port=port, browser=browser)
+    elif questions is not None:
         print_text(str(write_questions(desk, questions, force=force)))
     elif import_from is not None:
         done = import_answers(desk, import_from, who=who)
@@ -93,14 +94,11 @@ def audit(
         print_progress(done.progress)
 
 
-def open_page(folder: Path, options: dict[str, Any], *, port: int, browser: bool, estimate: bool) -> None:
+def open_page(desk: "QuestionDesk", *, port: int, browser: bool) -> None:
     """Serve the page until Ctrl-C; then print where it stands."""
-    from subsvms.app.audit import serve
+    from subsvms.app.desk.server import serve
 
-    desks = []
-
-    def ready(address, desk):
-        desks.append(desk)
+    def ready(address):
         n_answers = desk.progress()["n_answers"]
         print_text(f"Questions about {n_answers:,} labels of {desk.title}, at {address}")
         print_text(
@@ -109,16 +107,14 @@ def open_page(folder: Path, options: dict[str, Any], *, port: int, browser: bool
         if browser:
             typer.launch(address)
 
-    serve(folder, port=port, ready=ready, estimate=estimate, **options)
-    for desk in desks:
-        print_progress(desk.progress())
+    serve(desk, port=port, ready=ready)
+    print_progress(desk.progress())
 
 
 def print_status(folder: Path) -> None:
     """Print where the audit and the estimate of a folder stand."""
-    from subsvms.app.audit.desk import AuditDesk
-    from subsvms.app.audit.estimate_desk import EstimateDesk
-    from subsvms.app.audit.store import AuditFile
+    from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+    from subsvms.app.desk.store import AuditFile
     from subsvms.app.runs.record import read_record
 
     read_record(folder)  # an error says that this is not the folder of a run

@@ -201,8 +201,8 @@ def correct(
     from joblib import effective_n_jobs
     from rich.console import Console
 
-    from subsvms.app.audit.result import read_answered
     from subsvms.app.cli.terminal import show_summary, showing_progress
+    from subsvms.app.desk.result import read_answered
     from subsvms.app.large.job import do_job_in_parts
     from subsvms.app.runs.job import do_job, read_verified, repeat_options
     from subsvms.app.runs.options import Options

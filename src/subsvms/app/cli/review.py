@@ -23,10 +23,12 @@ def review(
 
     Decisions are stored in the folder. Press Ctrl-C to stop.
     """
-    from subsvms.app.review import serve
-    from subsvms.app.review.desk import format_count
+    from subsvms.app.desk.review import ReviewDesk, format_count
+    from subsvms.app.desk.server import serve
 
-    def ready(address, desk):
+    desk = ReviewDesk(folder)
+
+    def ready(address):
         print_text(f"{format_count(len(desk), 'label')} of {desk.title} to review, at {address}")
         print_text(
             "Anyone on this machine with this address can decide. Press Ctrl-C to stop; decisions are kept."
@@ -34,7 +36,7 @@ def review(
         if browser:
             typer.launch(address)
 
-    serve(folder, port=port, ready=ready)
+    serve(desk, port=port, ready=ready)
 
 
 @app.command(epilog="Example: subsvms apply loans.subsvms --undecided suggestion")
@@ -49,7 +51,7 @@ def apply(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write the table with the labels that people decided on the review page, and those of the audit."""
-    from subsvms.app.audit.apply import apply_labels
+    from subsvms.app.desk.audit_apply import apply_labels
 
     print_text(str(apply_labels(folder, undecided=undecided, output=output, force=force)))
 
@@ -71,7 +73,7 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Export the issues of a run to another tool, or import decisions made there."""
-    from subsvms.app.review.exchange import export_issues, import_decisions
+    from subsvms.app.desk.exchange import export_issues, import_decisions
     from subsvms.exceptions import InputError
 
     if (to is None) == (import_from is None):

@@ -52,6 +52,10 @@ class NothingToUndo(Exception):
     """Nothing that this person did, or undid, can be taken back any more."""
 
 
+class NotAsked(TableError):
+    """An answer to a question that nobody is asked, or that was answered in the meantime."""
+
+
 class Conflict(Exception):
     """Others decided differently in the meantime."""
 

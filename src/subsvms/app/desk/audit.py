@@ -1,0 +1,401 @@
+"""Questions to people, and their answers: what the page, the files and the command line of an audit share.
+
+Everything that the page shows comes from here, as plain values; rows count from 1. A question shows the row
+and the classes, and nothing that would give away what the run thinks: no label, suggestion, rank or vote.
+With two classes the given label alone would be enough.
+
+A person who is shown a question has it for ten minutes, so that others get other ones. This is remembered in
+the process only: if two processes show one row, the first answer counts, and the other one is refused.
+"""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from subsvms.app.desk.desk import Desk
+from subsvms.app.desk.result import read_decisions, read_own_scores, read_result, write_section
+from subsvms.app.desk.store import Answer, AuditFile, Book, StoredAudit, StoredEstimate, add_answer
+from subsvms.app.desk.turns import Sample, Turns, begin_sample, begin_turns, check_state, take
+from subsvms.app.features.describe import LEFT_OUT
+from subsvms.app.runs.acts import NotAsked, check_name
+from subsvms.app.runs.describe import cut
+from subsvms.app.runs.scores import make_ranking
+from subsvms.app.words import show
+from subsvms.audit import Audit, Ranking, draw_rows
+from subsvms.exceptions import InputError, TableError
+
+LEASE = 600.0  # seconds for which a question belongs to the person who sees it
+DEFAULTS = {"n_answers": 50, "random_state": 0, "confidence": 0.95}
+NAMES = {"n_answers": "answers", "random_state": "seed", "repeat": "repeats", "confidence": "confidence"}
+
+
+class QuestionDesk(Desk, ABC):
+    """A run's folder, and questions about its rows; `AuditDesk` and `EstimateDesk` say which.
+
+    folder: made by `subsvms correct`.
+    """
+
+    room = "audit"
+    part = ""  # of audit.json
+    command = ""  # that begins it
+    why_one = ""  # why a table has only one
+    is_blind = False  # whether nothing is told about an answer, because it may be asked again
+
+    def __init__(self, folder: str | Path):
+        super().__init__(folder, "an audit")
+        self.scores = read_own_scores(self)
+        self.file = AuditFile(self.folder)
+        self.lock = threading.RLock()
+        self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs
+        self.seen: dict[str, float] = {}  # by person: when they last asked or answered
+        self.work: Any = None  # Turns or Sample
+        self.log: list[Answer] = []  # what `work` has taken
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table but the label, and those that the run left out as they give it away."""
+        lines = [line["columns"] for line in self.record.found.columns if line["how"] == LEFT_OUT["leak"]]
+        leaks = {name for line in lines for name, _ in line}
+        return [name for name in super().columns if name not in leaks]
+
+    def close(self) -> None:
+        """Nothing stays open between questions."""
+
+    @property
+    def page_words(self) -> dict[str, Any]:
+        """What the page says before the first question."""
+        return {
+            "is_estimate": self.part == "estimate", "is_blind": self.is_blind,
+            "n_answers": self.progress()["n_answers"],
+        }  # fmt: skip
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What stays the same while the page is open."""
+        return {
+            "title": self.title, "label": cut(self.options.label), "classes": self.classes,
+            "folder": str(self.folder), "is_estimate": self.part == "estimate",
+        }  # fmt: skip
+
+    # What the two desks do differently
+
+    @abstractmethod
+    def _begin(self, book: Book, options: dict[str, Any]) -> Book:
+        """Return a book in which the work is begun."""
+
+    @abstractmethod
+    def _list_options(self, stored: Any) -> dict[str, Any]:
+        """Return the options that the stored work was begun with, by the names in `NAMES`."""
+
+    @abstractmethod
+    def _start(self, book: Book) -> Any:
+        """Return the work that is stored, without its answers."""
+
+    def _note_changes(self) -> dict[str, Any]:
+        """Return what changes in the stored part with an answer, besides the answers."""
+        return {}
+
+    @abstractmethod
+    def _describe_progress(self) -> dict[str, Any]:
+        """Return where the work stands: plain values."""
+
+    def _open(self, create: bool, **options: Any) -> None:
+        """Go on with what was begun, or begin; options that are None are not asked for."""
+        wanted = {name: value for name, value in options.items() if value is not None}
+
+        def begin(book: Book) -> Book:
+            is_first = getattr(book, self.part) is None  # else another process was first
+            return self._begin(book, DEFAULTS | wanted) if is_first else book
+
+        book, folder = self.file.read(), str(self.folder)
+        if getattr(book, self.part) is None:
+            if not create:
+                raise TableError(f"There is no {self.part} in {folder!r}: begin one with {self.command}.")
+            book = self.file.change(begin)
+        self._refresh(book)
+        found = self._list_options(getattr(book, self.part))
+        for name, value in wanted.items():
+            if found[name] != value:
+                raise TableError(
+                    f"The {self.part} in {folder!r} has other {NAMES[name]} ({found[name]}, not {value}): "
+                    f"leave the option out to go on with it; {self.why_one}."
+                )
+
+    # Questions and answers
+
+    def question(self, who: str) -> dict[str, Any] | None:
+        """Return what to ask a person now."""
+        who = check_name(who)
+        with self.lock:
+            self._refresh(self.file.read())
+            row = self._choose(who)
+            if row is None:
+                self.leases.pop(who, None)
+                return None
+            self.leases[who] = row, time.monotonic() + LEASE
+            return self.describe(row)
+
+    def leave(self, who: str) -> None:
+        """Let others have the question of a person who goes away."""
+        with self.lock:
+            self.leases.pop(who, None)
+            self.seen.pop(who, None)
+
+    def describe(self, row: int) -> dict[str, Any]:
+        """Return the question about a row, which counts from 0 here."""
+        return {
+            "id": len(self.log), "row": row + 1, "columns": self.shown_columns,
+            "values": self.show([row + 1])[0], "classes": self.classes,
+        }  # fmt: skip
+
+    def progress(self) -> dict[str, Any]:
+        """Return where it stands, with what others answered."""
+        with self.lock:
+            self._refresh(self.file.read())
+            return self._describe_progress()
+
+    def list_questions(self) -> tuple[int, list[int]]:
+        """Return the number of the next question, and all rows that may be answered now, in their order."""
+        with self.lock:
+            self._refresh(self.file.read())
+            return len(self.log), [row + 1 for row in self.work.list_open()]
+
+    def _choose(self, who: str) -> int | None:
+        """Return the row that a person gets: what they have already, or the first that nobody else has."""
+        now = time.monotonic()
+        self.seen[who] = now
+        self.leases = {name: lease for name, lease in self.leases.items() if lease[1] > now}
+        open_rows = self.work.list_open(sparing=True)
+        mine = self.leases.get(who)
+        if mine is not None and mine[0] in open_rows:
+            return mine[0]
+        taken = {row for name, (row, _) in self.leases.items() if name != who}
+        there = {name for name, when in self.seen.items() if now - when < LEASE} - {who}
+        for row in open_rows:
+            if row in taken:
+                continue
+            if self.work.is_repeat(row) and self._first_person(row) in there:
+                continue
+            return row
+        return None
+
+    def _first_person(self, row: int) -> str:
+        return next(answer.who for answer in self.log if answer.row == row + 1)
+
+    def answer(self, who: str, row: int, label: Any, id: int) -> dict[str, Any]:
+        """Store an answer, and return what may be told about it; it is on disk by then, and stands."""
+        return self.enter([(who, row, label, id)])[0]
+
+    def enter(self, answers: list[tuple[str, int, Any, int]]) -> list[dict[str, Any]]:
+        """Store several answers, all or none; parameters and result as in `answer`, for each."""
+        read = [(check_name(who), row, self.read_label(label), id) for who, row, label, id in answers]
+
+        def edit(book: Book) -> Book:
+            self._refresh(book)
+            for who, row, label, id in read:
+                self._check_asked(row, id)
+                self.work.add(row - 1, label)
+                answer = Answer(row, label, who, datetime.now(UTC).isoformat(timespec="milliseconds"))
+                self.log.append(answer)
+                book = add_answer(book, self.part, answer, **self._note_changes())
+            return book
+
+        with self.lock:
+            try:
+                self.file.change(edit)
+            except BaseException:
+                self.work, self.log = None, []  # it may be ahead of the file: it is read again
+                raise
+            for who, *_ in read:
+                self.leases.pop(who, None)
+                self.seen[who] = time.monotonic()
+            progress = self._describe_progress()
+            if progress["finished"]:
+                with suppress(TableError, OSError):  # the answer is stored; `apply` says what is wrong
+                    write_section(self, read_result(self))
+            return [self._tell(row, label) | {"progress": progress} for _, row, label, _ in read]
+
+    def read_label(self, label: Any) -> Any:
+        """Return the label of the table that a class name means; None for None."""
+        if label is None:
+            return None
+        if isinstance(label, str) and label in self.values:
+            return self.values[label]
+        raise TableError(f"There is no class {show(label)}: choose one of those in the table.")
+
+    def _check_asked(self, row: Any, id: Any) -> None:
+        """Raise an error unless a row is asked, and nobody answered since the question `id` was shown."""
+        if not all(isinstance(one, int) and not isinstance(one, bool) for one in (row, id)):
+            raise NotAsked(f"An answer must name its row and its question; got {show(row)} and {show(id)}.")
+        if not 0 <= id <= len(self.log):
+            raise NotAsked(f"There is no question {id}: ask for the next one.")
+        if any(answer.row == row for answer in self.log[id:]):
+            raise NotAsked(
+                f"Row {row} was answered in the meantime, and an answer stands: go on with the next question."
+            )
+        if not self.work.may_take(row - 1):
+            raise NotAsked(f"Row {row} is not asked now: go on with the next question.")
+
+    def _tell(self, row: int, label: Any) -> dict[str, Any]:
+        given, suggested = self.scores.given[row - 1], self.scores.suggested[row - 1]
+        told: dict[str, Any] = dict.fromkeys(("given", "suggested", "overturned"))
+        if not self.is_blind:
+            overturned = label is not None and label != self.labels[given]
+            told = {
+                "given": self.classes[given], "suggested": self.classes[suggested], "overturned": overturned
+            }  # fmt: skip
+        return told | {"label": None if label is None else str(label)}
+
+    # The file
+
+    def _refresh(self, book: Book) -> None:
+        """Take what others answered; if that is not a continuation of what is known, begin again."""
+        stored = getattr(book, self.part)
+        if stored is None:
+            raise TableError(f"{str(self.file.path)!r} was removed: restore it, or start again.")
+        try:
+            if self.work is None or stored.answers[: len(self.log)] != self.log:
+                self.work, self.log = self._start(book), []
+            take(self.work, stored.answers[len(self.log) :])
+            if isinstance(stored, StoredAudit):
+                check_state(self.work, stored)
+        except InputError as error:
+            self.work, self.log = None, []
+            raise self.file.misfit(error) from None
+        self.log = list(stored.answers)
+
+
+def check_enough(ranking: Ranking, n_answers: int, flag: str) -> None:
+    """Raise an error if a table has fewer labels to ask about than answers are to be given."""
+    if n_answers > len(ranking.order):
+        raise TableError(
+            f"There are {len(ranking.order)} labels to ask about, too few for {n_answers} answers: ask for "
+            f"fewer ({flag})."
+        )
+
+
+class AuditDesk(QuestionDesk):
+    """The audit of a run's folder: it is begun, or goes on.
+
+    folder: made by `subsvms correct`.
+    n_answers: how many answers will be given, 50 by default.
+    seed: 0 by default.
+    repeat: whether each answer that overturns a label is asked again; by default it is.
+    confidence: .95 by default.
+    create: whether to begin an audit if there is none. An audit that was begun has its own values of the
+    above: others are refused.
+    """
+
+    part, command = "audit", "subsvms audit"
+    why_one = "a table has one audit, because trying several until one passes would void its claim"
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        n_answers: int | None = None,
+        seed: int | None = None,
+        repeat: bool | None = None,
+        confidence: float | None = None,
+        create: bool = True,
+    ):
+        super().__init__(folder)
+        self._open(create, n_answers=n_answers, random_state=seed, repeat=repeat, confidence=confidence)
+        self.is_blind = self.work.audit.repeat
+
+    def _begin(self, book: Book, options: dict[str, Any]) -> Book:
+        left_out = sorted(self._list_decided(book))
+        ranking = make_ranking(self.scores, [row - 1 for row in left_out])
+        check_enough(ranking, options["n_answers"], "--answers")
+        audit = Audit(ranking, **{"repeat": True} | options)
+        return replace(book, audit=StoredAudit(audit.state, left_out))
+
+    def _list_decided(self, book: Book) -> set[int]:
+        """Return the rows that people decided in the review or for the estimate: they are not asked again."""
+        rows = set() if book.estimate is None else {answer.row for answer in book.estimate.answers}
+        return {row for row in rows | read_decisions(self).keys() if 1 <= row <= len(self.table)}
+
+    def _list_options(self, stored: StoredAudit) -> dict[str, Any]:
+        return stored.state
+
+    def _start(self, book: Book) -> Turns:
+        assert book.audit is not None
+        return begin_turns(book.audit, self.scores)
+
+    def _note_changes(self) -> dict[str, Any]:
+        return {"state": self.work.audit.state}
+
+    def _describe_progress(self) -> dict[str, Any]:
+        audit, finished = self.work.audit, self.work.finished
+        now, said, share = audit.progress, str(audit.progress), audit.progress.share
+        if audit.repeat and now.stage == "confirm":  # hits would tell which answer overturned a label
+            said = f"Checking a set of {now.n_rows:,} labels: {now.asked} of {now.of}"
+            share = now.asked / now.of
+        return {
+            "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of, "share": share,
+            "is_proof": now.stage == "confirm" and not audit.repeat,
+            "total": self._format_total(), "answers": self.work.n_rows, "n_answers": audit.n_answers,
+            "finished": finished,
+            "claim": self.work.said if audit.claim.rings or finished else None,
+        }  # fmt: skip
+
+    def _format_total(self) -> str:
+        """Return how much is done of the whole; repeats come on top of it."""
+        audit = self.work.audit
+        total = f"{self.work.n_rows} of {audit.n_answers} labels"
+        return f"{total}; some are asked again, {len(self.log)} answers so far" if audit.repeat else total
+
+
+class EstimateDesk(QuestionDesk):
+    """Random rows of a run's folder, to estimate how many labels are wrong in all; begun, or goes on.
+
+    folder: made by `subsvms correct`.
+    n_answers, seed, confidence, create: as in `AuditDesk`.
+    """
+
+    part, command = "estimate", "subsvms audit --estimate"
+    why_one = "drawing again would void its confidence"
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        n_answers: int | None = None,
+        seed: int | None = None,
+        confidence: float | None = None,
+        create: bool = True,
+    ):
+        super().__init__(folder)
+        self._open(create, n_answers=n_answers, random_state=seed, confidence=confidence)
+
+    def _begin(self, book: Book, options: dict[str, Any]) -> Book:
+        ranking, seed = make_ranking(self.scores), options["random_state"]
+        check_enough(ranking, options["n_answers"], "--estimate")
+        rows = draw_rows(ranking, options["n_answers"], random_state=seed)
+        return replace(book, estimate=StoredEstimate([row + 1 for row in rows], seed, options["confidence"]))
+
+    def _list_options(self, stored: StoredEstimate) -> dict[str, Any]:
+        return {
+            "n_answers": len(stored.rows),
+            "random_state": stored.random_state,
+            "confidence": stored.confidence,
+        }
+
+    def _start(self, book: Book) -> Sample:
+        assert book.estimate is not None
+        return begin_sample(book.estimate, self.scores)
+
+    def _describe_progress(self) -> dict[str, Any]:
+        done, of, finished = len(self.work.answers), len(self.work.rows), self.work.finished
+        return {
+            "stage": "done" if finished else "estimate",
+            "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
+            "asked": done, "of": of, "share": done / of, "is_proof": False, "total": f"{done} of {of} labels",
+            "answers": done, "n_answers": of, "finished": finished,
+            "claim": str(self.work.error_rate) if finished else None,
+        }  # fmt: skip

@@ -1,0 +1,126 @@
+"""The folder of a finished run, opened again: its record, and rows of the table to show people."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subsvms.app.desk.part_rows import PartRows
+from subsvms.app.desk.rows import Rows, TableRows, as_text
+from subsvms.app.names import AUDIT_FILES, DECISION_FILES, FOLDERS, ISSUES, LISTED, RECORD, REPORT
+from subsvms.app.runs.record import read_record
+from subsvms.app.tables.addresses import as_place, is_address
+from subsvms.app.tables.arrow import list_values
+from subsvms.app.tables.files import check_target
+from subsvms.app.tables.table import LabelledTable, read_table
+from subsvms.exceptions import TableError
+
+
+class Desk:
+    """A run's folder, opened: its record, and rows of the table that the run read.
+
+    folder: made by `subsvms correct`.
+    whole: what needs the whole table, in messages, such as "an audit": a run in parts is refused then.
+    """
+
+    room = ""  # what is done here, and the page for it
+
+    def __init__(self, folder: str | Path, whole: str | None = None):
+        self.folder = Path(folder)
+        self.record = read_record(self.folder)
+        self.options = self.record.options
+        self.source: Rows = self._open_rows(whole)
+        self.labels = self.source.classes  # in typed formats numbers
+        self.classes = [str(name) for name in self.labels]
+        self.values = dict(zip(self.classes, self.labels, strict=True))
+
+    @property
+    def page_words(self) -> dict[str, Any]:
+        """What the page says besides its title."""
+        return {}
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the table was corrected in parts: then it is not in memory, and only issues are shown."""
+        return self.options.pool_size is not None
+
+    @property
+    def table(self) -> LabelledTable:
+        """The whole table; only if it was corrected in memory."""
+        assert isinstance(self.source, TableRows)
+        return self.source.table
+
+    def _open_rows(self, whole: str | None) -> Rows:
+        if not self.in_parts:
+            return TableRows(self._read_table(), self.folder)
+        if whole is None:
+            return PartRows(self.folder, self.record)
+        raise TableError(
+            f"{str(self.folder)!r} was made in parts, so it has no scores of all rows, which {whole} needs: "
+            "review its issues (subsvms review), or correct a part of the table by itself (--engine memory)."
+        )
+
+    def _read_table(self) -> LabelledTable:
+        paths = self.record.input.paths
+        if not paths:
+            raise TableError(
+                f"The table of {str(self.folder)!r} was read from standard input, so its rows cannot be "
+                "shown: save it in a file and correct that."
+            )
+        table = read_table(paths, self.options.label, **self.options.reading)
+        if table.digest != self.record.input.sha256:
+            raise TableError(
+                f"{table.name} has changed since the run in {str(self.folder)!r}: correct it again, or "
+                "restore the table that the run read."
+            )
+        return table
+
+    def check_folder(self, path: Path) -> Path:
+        """Return where to write a folder; never one that the run wrote, or that holds the table."""
+        place, own = path.resolve(), self.folder.resolve()
+        if place in {own / name for name in FOLDERS}:
+            raise TableError(f"{str(path)!r} is a folder of the run itself: choose another name (--output).")
+        read = [Path(one).resolve() for one in self.record.input.paths if not is_address(one)]
+        if any(place in one.parents for one in (own, *read)):
+            raise TableError(f"{str(path)!r} holds the table or the run: choose another name (--output).")
+        return path
+
+    def check_output(self, path: Path, *, force: bool) -> Path:
+        """Return where to write, with links followed; files that the run read or wrote are never replaced."""
+        kept = (RECORD, ISSUES, LISTED, REPORT, *DECISION_FILES, *AUDIT_FILES)
+        if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
+            raise TableError(f"{str(path)!r} is a file of the run itself: choose another name (--output).")
+        features = self.record.input.features
+        inputs = [
+            as_place(one) for one in (*self.record.input.paths, *([] if features is None else [features]))
+        ]
+        return check_target(path, inputs, force=force)
+
+    @property
+    def title(self) -> str:
+        """What the table is called."""
+        return self.record.found.title
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table but the label."""
+        return self.source.columns
+
+    @property
+    def shown_columns(self) -> list[str]:
+        """Names of the values of a row."""
+        return self.columns or ["features"]
+
+    def take(self, rows: Sequence[int] | np.ndarray, columns: Sequence[str] | None = None) -> Any:
+        """Return values of some rows, which count from 1, as a pyarrow.Table: `shown_columns`, or some."""
+        return self.source.take(rows, self.columns if columns is None else columns)
+
+    def labels_of(self, rows: Sequence[int] | np.ndarray) -> list:
+        """Return the given labels of some rows, which count from 1; None where there is none."""
+        return self.source.labels_of(rows)
+
+    def show(self, rows: Sequence[int]) -> list[list[str]]:
+        """Return the values of each of some rows, which count from 1, as text."""
+        columns = [list_values(column) for column in self.take(rows).columns]
+        return [[as_text(column[i]) for column in columns] for i in range(len(rows))]

@@ -1,0 +1,276 @@
+"""What a reviewer looks at in a row: which columns matter, long texts, and words that speak for either label.
+
+A column has a number from 0 to 1, which says how well it tells the rows that speak for a suggestion from
+those that speak against it:
+
+- numbers: half the distance between the means of both sides, in standard deviations of the column, and at
+  most 1;
+- categories, and all else: the total variation distance, the share of values that one side would have to
+  change to have the values of the other;
+- text: half the distance between how much the words of both sides lean to either class.
+
+A column that the run did not use says nothing about the verdict, whatever its values: it comes last.
+
+The features of a text are groups of letters, condensed, and the SVMs are not linear in them, so there are no
+weights of words to show. What is shown is what a reader can check by searching: how much more often a word
+occurs in rows that carry the one label than in rows that carry the other,
+
+    delta = logit((n_a + 1/2) / (N_a + 1)) - logit((n_b + 1/2) / (N_b + 1)),
+
+with n_a of the N_a texts of class a that contain it (each word once a text). Its variance is the sum of
+1 / (n + 1/2) + 1 / (N - n + 1/2) over both classes; words that differ by less than twice its root are left
+alone (after Monroe, Colaresi and Quinn, "Fightin' words", 2008). The labels are those given, wrong ones
+included, which weakens the words but does not turn them round.
+
+Tables are counted once, from at most `TEXTS` evenly spaced texts, each up to `CHARACTERS` characters.
+All of it follows from the table and the record of the run, and is found when it is first asked for.
+"""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from math import exp, isfinite, log, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from subsvms.app.desk.desk import Desk
+from subsvms.app.desk.rows import as_text
+from subsvms.app.features.columns import Meaning, find_meaning, read_column
+from subsvms.app.tables.arrow import list_values
+
+LONG = 100  # characters of a text that is read rather than compared
+SAMPLE = 10_000  # rows from which the scale of a column is found
+EXCERPT = 160  # characters of a value in a list
+WIDE = 2.0  # standard deviations between the sides of a column that separates fully
+TEXTS = 10_000  # half a second for texts of 500 characters
+CHARACTERS = 2000
+WORD = re.compile(r"\w{2,}")
+LEAST_ERRORS = 2.0  # by which a word must differ
+STRONG = 3.0  # delta of a word that is marked fully: twenty times the odds
+MOST_MARKS = 40  # in one text, the strongest
+
+Mark = list[Any]  # start, end (in UTF-16 code units, as JavaScript counts), "for" or "against", strength
+
+
+class WordCounts:
+    """In how many texts of each class every word occurs.
+
+    codes: the class of each text; -1 for those without a label, which are not counted.
+    """
+
+    def __init__(self, texts: Iterable[str], codes: Iterable[int], n_classes: int):
+        self.n_texts = [0] * n_classes
+        self.counts: list[Counter[str]] = [Counter() for _ in range(n_classes)]
+        self._known: dict[tuple[str, int, int], float] = {}  # what was compared: texts share most words
+        for text, code in zip(texts, codes, strict=True):
+            if code >= 0:
+                self.n_texts[code] += 1
+                self.counts[code].update(set(WORD.findall(text[:CHARACTERS].casefold())))
+
+    def compare(self, word: str, suggested: int, given: int) -> float:
+        """Return how much a word speaks for one class and against another; 0 if that may be chance."""
+        asked = (word, suggested, given)
+        if asked not in self._known:
+            self._known[asked] = self._compare(*asked)
+        return self._known[asked]
+
+    def _compare(self, word: str, suggested: int, given: int) -> float:
+        n, n_texts = self.counts[suggested][word], self.n_texts[suggested]
+        if given >= 0:
+            m, m_texts = self.counts[given][word], self.n_texts[given]
+        else:
+            m = sum(counts[word] for counts in self.counts) - n
+            m_texts = sum(self.n_texts) - n_texts
+        delta = _logit(n, n_texts) - _logit(m, m_texts)
+        error = sqrt(_invert(n) + _invert(n_texts - n) + _invert(m) + _invert(m_texts - m))
+        return delta if abs(delta) > LEAST_ERRORS * error else 0.0
+
+    def mark(self, text: str, suggested: int, given: int) -> list[Mark]:
+        """Return the words of a text that speak for either class, in their order."""
+        found: list[Mark] = []
+        for match in WORD.finditer(text):
+            delta = self.compare(match.group().casefold(), suggested, given)
+            if delta:
+                side, strength = ("for" if delta > 0 else "against"), min(1.0, abs(delta) / STRONG)
+                found.append([match.start(), match.end(), side, round(strength, 2)])
+        if len(found) > MOST_MARKS:
+            least = sorted((mark[3] for mark in found), reverse=True)[MOST_MARKS - 1]
+            found = [mark for mark in found if mark[3] >= least][:MOST_MARKS]
+        return count_units(text, found)
+
+    def lean(self, texts: Sequence[str], suggested: int, given: int) -> float:
+        """Return how much texts lean to one class: from -1 to 1, the mean over all marked words."""
+        words = [word for text in texts for word in WORD.findall(text[:CHARACTERS].casefold())]
+        found = [delta for word in words if (delta := self.compare(word, suggested, given))]
+        mean = sum(found) / len(found) if found else 0.0
+        return 2 / (1 + exp(-mean)) - 1
+
+
+def count_units(text: str, marks: list[Mark]) -> list[Mark]:
+    """Return marks whose places are counted in UTF-16 code units."""
+    if text.isascii() or max(text) <= "\uffff":
+        return marks
+    wide = [i for i, letter in enumerate(text) if letter > "\uffff"]
+    return [[place + bisect_left(wide, place) for place in mark[:2]] + mark[2:] for mark in marks]
+
+
+def _invert(n):
+    return 1 / (n + 0.5)
+
+
+def _logit(n, n_texts):
+    share = (n + 0.5) / (n_texts + 1)
+    return log(share / (1 - share))
+
+
+class Column(NamedTuple):
+    """A column, as people should look at it for one row."""
+
+    name: str
+    separation: float  # from 0 to 1; see `separation`
+    used: bool  # whether the run used it
+    long: bool  # whether it holds long texts
+
+
+class Columns:
+    """What is known about the columns of a run.
+
+    rows: the rows that are listed.
+    witnesses: the rows that each of them is compared with.
+    """
+
+    def __init__(self, run: Desk, rows: np.ndarray, witnesses: list[list[int]]):
+        self.run, self.rows, self.witnesses = run, rows, witnesses
+        self.names = run.shown_columns
+        self._words: dict[str, WordCounts] = {}
+
+    @cached_property
+    def uses(self) -> dict[str, str | None]:
+        """How the run used each column, None if it did not; "" for all if it used none of them by name."""
+        lines = self.run.record.found.columns
+        known = {name: line["use"] for line in lines for name, _ in line["columns"]}
+        if not any(known.get(name) for name in self.names):  # embeddings, LIBSVM text, or an old record
+            return {name: None if name == self.run.options.id_column else "" for name in self.names}
+        return {name: known.get(name) for name in self.names}
+
+    @cached_property
+    def sample(self) -> Any:
+        """Rows from all over the table, from which scales are found."""
+        return self.run.source.sample(SAMPLE)[0]
+
+    @cached_property
+    def long(self) -> list[str]:
+        """Columns with a long text in one of the listed rows."""
+        from pyarrow import compute
+
+        found = set()
+        for taken in self.run.source.walk(self.rows):
+            for name, column in zip(self.names, taken.columns, strict=True):
+                if is_text_type(column.type) and len(column):
+                    longest = compute.max(compute.utf8_length(column)).as_py()
+                    found |= {name} if (longest or 0) > LONG else set()
+        return [name for name in self.names if name in found]
+
+    @cached_property
+    def meanings(self) -> dict[str, Meaning]:
+        """How to read the columns that the run used as numbers."""
+        numbers = [name for name, use in self.uses.items() if use == "Numbers"]
+        found = {name: find_meaning(self.sample[name]) for name in numbers}
+        return {name: one for name, one in found.items() if one is not None and one.kind == "number"}
+
+    @cached_property
+    def scales(self) -> dict[str, float]:
+        """The standard deviation of each column of numbers."""
+        return {
+            name: float(np.nanstd(values)) if np.isfinite(values).any() else 0.0
+            for name, meaning in self.meanings.items()
+            for values in [read_column(self.sample[name], meaning)]
+        }
+
+    def words_of(self, name: str) -> WordCounts:
+        """Return the words of a text column, counted by class."""
+        if name not in self._words:
+            taken, labels = self.run.source.sample(TEXTS, [name])
+            numbers = {label: code for code, label in enumerate(self.run.labels)}
+            codes = [numbers.get(label, -1) for label in labels]
+            texts = map(as_text, list_values(taken[name]))
+            self._words[name] = WordCounts(texts, codes, len(self.run.labels))
+        return self._words[name]
+
+    @cached_property
+    def compared(self) -> tuple[dict[int, int], dict[str, list]]:
+        """Places of all witnesses, and their values in the columns that were used: numbers, or text."""
+        rows = sorted({row for some in self.witnesses for row in some})
+        used = [name for name in self.names if self.uses[name] is not None]
+        taken = self.run.take(rows, used)
+        values: dict[str, list] = {}
+        for name, column in zip(used, taken.columns, strict=True):
+            meaning = self.meanings.get(name)
+            cells = list_values(column) if meaning is None else read_column(column, meaning).tolist()
+            values[name] = list(map(as_text, cells)) if meaning is None else cells
+        return {row: place for place, row in enumerate(rows)}, values
+
+    def rank(self, number: int, n_supporting: int, suggested: int, given: int) -> list[Column]:
+        """Return the columns, those first that tell the witnesses of an issue apart."""
+        places, values = self.compared
+        chosen = [places[row] for row in self.witnesses[number]]
+        sides = chosen[:n_supporting], chosen[n_supporting:]
+        found = [
+            Column(name, self._separate(name, values[name], sides, suggested, given), True, name in self.long)
+            if self.uses[name] is not None
+            else Column(name, 0.0, False, name in self.long)
+            for name in self.names
+        ]
+        return sorted(found, key=lambda column: (not column.used, -column.separation))
+
+    def _separate(
+        self, name: str, values: list, places: tuple[list[int], list[int]], suggested: int, given: int
+    ) -> float:
+        first, second = ([values[place] for place in side] for side in places)
+        if not first or not second:
+            return 0.0
+        if name in self.meanings:
+            return separate_numbers(first, second, self.scales[name])
+        if name in self.long or self.uses[name] == "Text":
+            counts = self.words_of(name)
+            return abs(counts.lean(first, suggested, given) - counts.lean(second, suggested, given)) / 2
+        return separate_categories(first, second)
+
+    def mark(self, values: dict[str, str], suggested: int, given: int) -> dict[str, list[Mark]]:
+        """Return the words of the long texts of a row that speak for either class."""
+        long = [name for name in self.long if self.uses[name] is not None]
+        return {name: self.words_of(name).mark(values[name], suggested, given) for name in long}
+
+
+def is_text_type(kind: Any) -> bool:
+    """Return whether an Arrow type is text."""
+    from pyarrow import types
+
+    return types.is_string(kind) or types.is_large_string(kind)
+
+
+def shorten(text: str, most: int = EXCERPT) -> str:
+    """Return the beginning of a text in one line."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else line[:most] + "…"
+
+
+def separate_numbers(supporting: Sequence, opposing: Sequence, scale: float) -> float:
+    """Return how far apart the numbers of both sides are."""
+    sides = [[number for number in side if isfinite(number)] for side in (supporting, opposing)]
+    if not all(sides) or not scale > 0:
+        return 0.0
+    means = [sum(side) / len(side) for side in sides]
+    return min(1.0, abs(means[0] - means[1]) / (WIDE * scale))
+
+
+def separate_categories(supporting: Sequence, opposing: Sequence) -> float:
+    """Return how far apart the values of both sides are."""
+    if not supporting or not opposing:
+        return 0.0
+    first, second = Counter(supporting), Counter(opposing)
+    shares = (abs(first[v] / len(supporting) - second[v] / len(opposing)) for v in first | second)
+    return sum(shares) / 2

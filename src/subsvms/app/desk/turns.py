@@ -1,0 +1,245 @@
+"""Answers of several people, each entered when it is its turn.
+
+`Audit` takes answers in its own order only. Here they may come before: they wait, and so does the second
+answer about a row whose first one waits. Rows count from 0, as in `subsvms.audit`.
+
+What is stored is what came, in its order; the rest follows from it. So `take` is how answers are entered for
+the first time, and how they are read from a file, which anybody may have changed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from subsvms.app.desk.store import Answer, StoredAudit, StoredEstimate
+from subsvms.app.runs.scores import Scores, make_ranking
+from subsvms.audit import Audit, Claim, ErrorRate, Ranking, draw_rows, estimate_error_rate
+from subsvms.exceptions import InputError
+
+ALL = 2**62  # of the upcoming rows
+AHEAD = 5  # rows of a set that several people answer at once: it may pass any time, and the rest is in vain
+
+
+class Turns:
+    """An audit, and the answers that wait for their turn.
+
+    audit: with all answers whose turn has come.
+    needless: answers that came early, about rows of a set that passed before their turn. They are no part of
+    the claim.
+    """
+
+    def __init__(self, audit: Audit):
+        self.audit = audit
+        self.needless: dict[int, Any] = {}
+        self.given: dict[int, list] = {}  # answers about each row, in the order in which they came
+        self.entered: dict[int, int] = {}  # how many of them the audit has
+        self._part = self._name_part()
+
+    def _name_part(self):
+        return self.audit.stage, len(self.audit.rings)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows of the audit have an answer."""
+        return len(self.given) - len(self.needless)
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing more to ask."""
+        return self.audit.next_row is None
+
+    def list_open(self, *, sparing: bool = False) -> list[int]:
+        """Return the rows that may be answered now, the one that the audit waits for first.
+
+        Repeats come when they are due, or when nothing else is left to ask in this stage.
+        """
+        if self.audit.next_row is None:
+            return []
+        upcoming = self.audit.upcoming(ALL)
+        fresh = [row for row in upcoming if row not in self.given]
+        waiting = [] if fresh else [row for row in self.given if self._lacks_repeat(row)]
+        if sparing and self.audit.stage == "confirm":
+            near = set(upcoming[:AHEAD])
+            fresh = [row for row in fresh if row in near]
+        return list(dict.fromkeys([self.audit.next_row, *fresh, *waiting]))
+
+    def may_take(self, row: int) -> bool:
+        """Return whether an answer about a row is taken: it is open, or was until its set passed or may pass.
+
+        Somebody may have been looking at it then.
+        """
+        drawn = any(row in ring.rows[ring.draws] for ring in self.audit.rings)
+        return row in self.list_open() or (drawn and row not in self.given)
+
+    def is_repeat(self, row: int) -> bool:
+        """Return whether a question about this row has been answered before."""
+        return row in self.given
+
+    def _lacks_repeat(self, row):
+        """Return whether a row that has an answer needs another."""
+        return row not in self.needless and not self._is_settled(row)
+
+    def _is_settled(self, row):
+        """Return whether the answers about a row decide it: they keep its label, or agree on it."""
+        given = self.given[row]
+        if not self.audit.repeat or len(given) > 2:
+            return True
+        if len(given) == 2:
+            return given[0] == given[1]
+        ranking = self.audit.ranking
+        return given[0] is None or ranking.number(given[0]) == ranking.given[row]
+
+    def add(self, row: int, label: Any) -> None:
+        """Take an answer about an open row, and enter all answers whose turn has come."""
+        if label is not None:
+            self.audit.ranking.number(label)  # an unknown label is refused now, not when its turn comes
+        self.given.setdefault(row, []).append(label)
+        self.entered.setdefault(row, 0)
+        if not self._is_current(row):
+            self.needless[row] = label
+        while (due := self.audit.next_row) is not None and self.entered.get(due, 0) < len(
+            self.given.get(due, [])
+        ):
+            self.audit.answer(due, self.given[due][self.entered[due]])
+            self.entered[due] += 1
+            if self._name_part() != self._part:
+                self._part = self._name_part()
+                self._set_aside()
+
+    def _is_current(self, row):
+        """Return whether the audit has, or may still come to, an answer about a row."""
+        passed = self.audit.rings[: -1 if self.audit.stage == "confirm" else None]
+        return self.entered[row] > 0 or not any(row in ring.rows[ring.draws] for ring in passed)
+
+    def _set_aside(self):
+        """Keep apart what is not needed any more, as its set has passed."""
+        for row, given in self.given.items():
+            if self.entered[row] == 0 and row not in self.needless:
+                self.needless[row] = given[-1]
+
+    @property
+    def labels(self) -> dict[int, Any]:
+        """The label of each row that a person decided, by their answers.
+
+        With repeats, one answer that is not needed any more overturns a label only if the set that passed
+        says the same; it is not asked again.
+        """
+        ranking = self.audit.ranking
+        classes, passed = ranking.classes.tolist(), set(self.audit.claim.changed.tolist())
+        needless = {
+            row: label
+            for row, label in self.needless.items()
+            if label is not None
+            and (self._is_settled(row) or (row in passed and ranking.number(label) == ranking.suggested[row]))
+        }
+        return needless | {row: classes[number] for row, number in self.audit.decided.items()}
+
+    @property
+    def changed(self) -> dict[int, Any]:
+        """The new label of each row that is changed without being seen."""
+        ranking = self.audit.ranking
+        classes, rows = ranking.classes.tolist(), self.audit.claim.changed.tolist()
+        return {row: classes[ranking.suggested[row]] for row in rows if row not in self.needless}
+
+    @property
+    def claim(self) -> Claim:
+        """What may be said: the claim of the audit, in which no row counts as unseen that has an answer.
+
+        It is as true as that one. The rows that have an answer were changed to the suggestion there; now they
+        get that label if a person gave it, and one that is no worse if not. Those that are left are fewer, so
+        no more of them are wrong.
+        """
+        claim, rings = self.audit.claim, []
+        unseen = np.array(list(self.changed), dtype=int)
+        for passed, ring in zip(claim.rings, self.audit.rings, strict=False):
+            n = int(np.isin(ring.rows, unseen).sum())
+            most = None if passed.at_most_wrong is None else min(passed.at_most_wrong, n)
+            rings.append(replace(passed, n_changed=n, at_most_wrong=most))
+        return replace(claim, changed=unseen, rings=tuple(rings))
+
+    @property
+    def said(self) -> str:
+        """The claim in plain words, with the answers that are no part of it."""
+        n = len(self.needless)
+        if not n:
+            return str(self.claim)
+        late = (
+            "1 other answer came when its set had passed already, and is"
+            if n == 1
+            else f"{n} other answers came when their set had passed already, and are"
+        )
+        return f"{self.claim} {late} in none of these numbers."
+
+
+class Sample:
+    """Rows drawn at random, and the answers about them so far."""
+
+    def __init__(self, ranking: Ranking, rows: Iterable[int], confidence: float):
+        self.ranking, self.rows, self.confidence = ranking, list(rows), confidence
+        self.answers: dict[int, Any] = {}
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing more to ask."""
+        return len(self.answers) == len(self.rows)
+
+    def list_open(self, *, sparing: bool = False) -> list[int]:
+        """Return the rows that may be answered now; all of them are needed."""
+        return [row for row in self.rows if row not in self.answers]
+
+    def may_take(self, row: int) -> bool:
+        """Return whether an answer about a row is taken."""
+        return row in self.rows and row not in self.answers
+
+    def is_repeat(self, row: int) -> bool:
+        """Return whether a question about this row has been answered before: nothing is asked twice."""
+        return False
+
+    def add(self, row: int, label: Any) -> None:
+        """Take an answer about an open row."""
+        if label is not None:
+            self.ranking.number(label)
+        self.answers[row] = label
+
+    @property
+    def labels(self) -> dict[int, Any]:
+        """The label of each row that a person decided."""
+        return {row: label for row, label in self.answers.items() if label is not None}
+
+    @property
+    def error_rate(self) -> ErrorRate:
+        """How many labels are wrong, once all rows have an answer."""
+        return estimate_error_rate(self.ranking, self.answers, confidence=self.confidence)
+
+
+def begin_turns(stored: StoredAudit, scores: Scores) -> Turns:
+    """Return an audit that is stored, without its answers."""
+    left_out = [row - 1 for row in stored.left_out]
+    if any(not 0 <= row < len(scores) for row in left_out):
+        raise InputError("the table does not have all rows that were left out")
+    return Turns(Audit.load(stored.state | {"answers": []}, make_ranking(scores, left_out)))
+
+
+def begin_sample(stored: StoredEstimate, scores: Scores) -> Sample:
+    """Return a sample that is stored, without its answers."""
+    ranking = make_ranking(scores)
+    rows = draw_rows(ranking, len(stored.rows), random_state=stored.random_state)
+    if stored.rows != [row + 1 for row in rows]:
+        raise InputError("other rows would be drawn from it")
+    return Sample(ranking, rows, stored.confidence)
+
+
+def take(work: Turns | Sample, answers: Iterable[Answer]) -> None:
+    """Enter answers that are stored; raise an error if one of them is about a row that was not asked."""
+    for answer in answers:
+        if not work.may_take(answer.row - 1):
+            raise InputError(f"row {answer.row} was not asked then")
+        work.add(answer.row - 1, answer.label)
+
+
+def check_state(turns: Turns, stored: StoredAudit) -> None:
+    """Raise an error if the stored state is not the one that the answers lead to."""
+    if turns.audit.state != stored.state:
+        raise InputError("its answers do not give its state")

@@ -1,0 +1,264 @@
+"""The audit page in a real browser, against a real server."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from auditors import answer_all, read_answers
+from loans import read, write
+from reviewers import HOSTILE, until
+from web_pages import PAPER
+
+from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+from subsvms.app.desk.result import read_result
+from subsvms.app.runs.job import do_job
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.scores import make_ranking, read_scores
+from subsvms.audit import Audit, run_audit
+
+pytestmark = pytest.mark.slow
+KEYS = {"no": "1", "yes": "2"}
+
+
+def list_keys(clean):
+    """Return the key of the right answer to each row."""
+    return {row: KEYS[label] for row, label in enumerate(clean, start=1)}
+
+
+def audit_in_memory(folder, clean, n_answers, repeat=True):
+    """Return the audit of the library with the same answers, in the order in which it asks."""
+    desk = AuditDesk(folder, create=False)
+    ranking = make_ranking(read_scores(desk.folder, desk.table))
+    audit = Audit(ranking, n_answers, repeat=repeat, random_state=0)
+    return run_audit(audit, lambda row: str(clean[row]))
+
+
+def read_labels(folder):
+    """Return what the audit of a folder changes: labels that people gave, and labels changed unseen."""
+    desk = AuditDesk(folder, create=False)
+    found = read_result(desk)
+    return found.answered | found.unseen
+
+
+def list_changes(audit, given):
+    """Return the labels of an audit where a person decided, or where they differ from the given ones."""
+    labels = audit.labels.tolist()
+    seen = set(audit.decided)
+    return {i + 1: label for i, label in enumerate(labels) if i in seen or (given[i] and label != given[i])}
+
+
+def overflow(page):
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def test_fifty_answers_by_keyboard_alone_are_those_of_the_library(audit, folder, finished):
+    ann = audit(n_answers=50)()
+    log = answer_all({"Ann": ann}, list_keys(finished.clean))
+    expected = audit_in_memory(folder, finished.clean, 50)
+    asked = [row + 1 for row, _ in expected.state["answers"]]
+    assert [row for _, row, _ in log] == asked and len(asked) > 50  # some came again
+    ann.see("#claim", str(expected.claim))
+    ann.see("#next", f"subsvms apply {folder}")
+    ann.see("#total", "50 of 50 labels")
+    given = [row["default"] for row in read(folder.with_name("loans.csv"))]
+    assert len(expected.claim.changed) > 0 and read_labels(folder) == list_changes(expected, given)
+    assert all(who == "Ann" for _, _, who in read_answers(folder))
+
+
+def test_two_people_share_an_audit_and_its_claim_is_that_of_the_answers_in_order(audit, folder, finished):
+    person = audit(n_answers=25)
+    people = {"Ann": person(), "Bob": person(name="Bob")}
+    assert people["Ann"].row != people["Bob"].row
+    log = answer_all(people, list_keys(finished.clean))
+    expected = audit_in_memory(folder, finished.clean, 25)
+    for one in people.values():
+        one.see("#claim", str(expected.claim))
+    assert {who for who, _, _ in log} == {"Ann", "Bob"}
+    assert [(row, who) for row, _, who in read_answers(folder)] == [(row, who) for who, row, _ in log]
+    changes = list_changes(expected, [row["default"] for row in read(folder.with_name("loans.csv"))])
+    found = read_labels(folder)
+    assert changes.items() <= found.items()  # what came early and was not needed is entered all the same
+    assert {row for row in found if row not in changes} <= {row for _, row, _ in log}
+
+
+def test_before_the_answer_neither_server_nor_page_says_what_the_label_is(audit, finished):
+    ann = audit(n_answers=15, repeat=False)()
+    rest = "[...document.body.querySelectorAll('header, #ask')].map(part => part.innerText).join(' ')"
+    asked = []
+    while ann.view == "ask":
+        asked.append(ann.row)
+        words = ann.page.evaluate(rest).replace(",", " ").replace(".", " ").split()
+        assert not {"yes", "no", "“yes”", "“no”"} & set(words)
+        ann.press("2")
+        ann.settle()
+    told = []
+
+    def collect(value):
+        if isinstance(value, dict):
+            return [one for part in value.values() for one in collect(part)]
+        return [one for part in value for one in collect(part)] if isinstance(value, list) else [value]
+
+    for response in ann.received:
+        found = response.json()
+        told += [found.pop("told")] if "told" in found else []
+        found.pop("classes", None)
+        assert not {"yes", "no"} & set(collect(found)), response.url
+    assert len(told) == len(asked) == 15
+    given = [row["default"] for row in read(finished.table)]
+    assert [one["given"] for one in told] == [given[row - 1] for row in asked]
+
+
+def test_after_an_answer_a_line_says_what_the_label_was(audit, finished):
+    ann = audit(n_answers=12, repeat=False)()
+    row = ann.row
+    given = read(finished.table)[row - 1]["default"]
+    other = {"no": "yes", "yes": "no"}[given]
+    ann.press("c")
+    ann.see("#said", f"Row {row}: “cannot tell” is stored. Its label was “{given}”; suggested was “{other}”.")
+    row = ann.row
+    given = read(finished.table)[row - 1]["default"]
+    ann.press("1")
+    ann.see("#said", f"Row {row}: “no” is stored. Its label was “{given}”; suggested was “")
+    ann.see("#sentence", "Locating wrong labels: 2 of 6")
+    ann.see("#total", "2 of 12 labels")
+    assert ann.page.evaluate("document.getElementById('progress').value") == pytest.approx(2 / 6)
+    assert ann.page.evaluate("document.activeElement.id") == "question"
+
+
+def test_before_the_first_question_the_page_says_what_an_answer_means_and_asks_for_a_name(audit, folder):
+    bob = audit(n_answers=12)(name="", begin=False)
+    for words in (
+        "An answer stands.",
+        "You may stop at any time",
+        "Some questions may come again",
+        "12 answers",
+    ):
+        bob.see("#start", words)
+    assert read_answers(folder) == []
+    until(bob.page, "document.activeElement.id === 'begin'")
+    bob.page.keyboard.press("Enter")
+    bob.page.wait_for_selector("#name-dialog[open]")
+    bob.page.keyboard.press("Escape")
+    bob.see("#said.wrong", "A name is needed to begin.")
+    bob.page.keyboard.press("1")  # not yet an answer
+    bob.page.click("#begin")
+    bob.page.wait_for_selector("#name-dialog[open]")
+    bob.page.keyboard.type("  Bob <b> ")
+    bob.page.keyboard.press("Enter")
+    bob.settle()
+    bob.see("#person", "Answering as Bob <b>")
+    row = bob.row
+    bob.press("1")
+    assert read_answers(folder) == [(row, "no", "Bob <b>")]
+    shown = bob.row
+    bob.page.reload()  # goes on at once
+    bob.settle()
+    assert bob.view == "ask" and bob.row == shown
+
+
+def test_keys_do_nothing_with_modifiers_in_dialogs_or_without_a_class(audit, folder):
+    ann = audit(n_answers=12)()
+    for key in ("Control+1", "Alt+2", "3", "9", "x"):
+        ann.page.keyboard.press(key)
+    ann.page.keyboard.press("?")
+    ann.page.wait_for_selector("#help-dialog[open]")
+    ann.page.keyboard.press("1")
+    ann.page.wait_for_timeout(300)
+    assert read_answers(folder) == []
+    ann.close_dialog()
+    ann.press("0")
+    assert [label for _, label, _ in read_answers(folder)] == [None]
+
+
+def test_buttons_can_be_reached_with_tab_and_show_the_focus(audit, folder):
+    ann = audit(n_answers=12)()
+    reached = []
+    for _ in range(3):
+        ann.page.keyboard.press("Tab")
+        reached.append(ann.page.evaluate("document.activeElement.textContent.trim()"))
+        style = ann.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert style == "solid", reached
+    assert reached == ["no1", "yes2", "Cannot tell 0"]
+    ann.page.keyboard.press("Shift+Tab")
+    ann.press("Enter")
+    assert [label for _, label, _ in read_answers(folder)] == ["yes"]
+
+
+def test_an_estimate_asks_about_random_rows_and_ends_with_its_sentence(audit, folder, finished):
+    ann = audit(n_answers=12, estimate=True)()
+    ann.see("#sentence", "Labels drawn at random: 0 of 12")
+    answer_all({"Ann": ann}, list_keys(finished.clean))
+    ann.see("#claim", str(EstimateDesk(folder).progress()["claim"]))
+    ann.see("#claim", "Of 12 labels drawn at random ")
+    ann.see("#next", f"subsvms audit {folder}")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """The folder of a run with twelve classes and hostile text."""
+    rng = np.random.default_rng(0)
+    kinds = [f"kind {chr(97 + k)}" for k in range(11)] + ["<i>c</i>"]
+    rows = [
+        {
+            "x": f"{k + rng.normal(0, 0.3):.2f}", "y": f"{k % 3 + rng.normal(0, 0.3):.2f}",
+            "<b>note</b>": HOSTILE[i % len(HOSTILE)], "kind": kinds[k],
+        }
+        for i, k in enumerate(rng.integers(12, size=240))
+    ]  # fmt: skip
+    table = write(tmp_path_factory.mktemp("many") / "kinds & <b>more.csv", rows)
+    return Path(do_job(str(table), Options(label="kind", n_estimators=100), n_jobs=1).folder)
+
+
+def test_with_many_classes_a_list_is_searched_by_keyboard_alone(audit, many):
+    ann = audit(many, n_answers=12)()
+    assert ann.page.evaluate("document.activeElement.id") == "search"
+    assert ann.page.locator("#found [role=option]").count() == 12
+    ann.page.keyboard.press("Enter")  # nothing is chosen yet
+    ann.page.keyboard.type("KIND")
+    ann.page.keyboard.press("ArrowDown")
+    ann.page.keyboard.press("ArrowDown")
+    first = ann.row
+    ann.press("Enter")
+    second = ann.row
+    ann.page.keyboard.type("<i>")
+    assert ann.page.locator("#found [role=option]").count() == 1
+    ann.press("Enter")
+    third = ann.row
+    ann.page.keyboard.press("Escape")
+    ann.press("c")
+    assert read_answers(many) == [(first, "kind c", "Ann"), (second, "<i>c</i>", "Ann"), (third, None, "Ann")]
+    fourth = ann.row
+    ann.page.click("#found >> text=kind b")
+    until(ann.page, "words => document.getElementById('said').textContent.includes(words)", f"Row {fourth}:")
+    assert read_answers(many)[-1] == (fourth, "kind b", "Ann")
+
+
+@pytest.mark.parametrize("width, scheme", [(375, "dark"), (375, "light"), (1200, "dark")])
+def test_the_page_fits_the_screen_and_shows_whole_text(audit, many, width, scheme):
+    ann = audit(many)(width=width, height=740, scheme=scheme)
+    with open(many.parent / "kinds & <b>more.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for _ in range(3):
+        assert overflow(ann.page) <= 0
+        note = rows[ann.row - 1]["<b>note</b>"].strip()
+        assert note in ann.page.evaluate("document.getElementById('values').textContent")
+        for part in ("#search", "#untold"):
+            box = ann.page.locator(part).bounding_box()
+            assert box["y"] + box["height"] <= 740 and box["x"] + box["width"] <= width
+        ann.page.click("#untold")
+        ann.page.wait_for_timeout(50)
+        ann.settle()
+    assert ann.page.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER[scheme]
+
+
+def test_every_control_has_a_name_and_news_are_read_out(audit):
+    ann = audit(n_answers=12)()
+    nameless = ann.page.evaluate(
+        "[...document.querySelectorAll('button, input, summary, progress')]"
+        ".filter(part => !part.labels?.length && !part.ariaLabel && !part.textContent.trim())"
+        ".map(part => part.outerHTML)"
+    )
+    assert nameless == []
+    assert ann.page.get_attribute("#said", "aria-live") == "polite"
+    assert ann.page.evaluate("document.getElementById('sentence').closest('[aria-live=polite]') !== null")

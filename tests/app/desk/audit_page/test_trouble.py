@@ -1,0 +1,164 @@
+"""What the audit page does with double presses and old tabs, and when its server fails or is killed."""
+
+import os
+import signal
+
+import pytest
+from auditors import Auditor, answer_all, read_answers
+from reviewers import serving
+
+from subsvms.app.desk.audit import AuditDesk
+from subsvms.app.runs.scores import make_ranking, read_scores
+from subsvms.audit import Audit, run_audit
+
+pytestmark = pytest.mark.slow
+KEYS = {"no": "1", "yes": "2"}
+TWICE = (  # faster than any pause of a busy machine
+    "key => { const press = () => new KeyboardEvent('keydown', { key, bubbles: true });"
+    "document.body.dispatchEvent(press()); document.body.dispatchEvent(press()) }"
+)
+
+
+def test_a_double_press_is_one_answer_and_the_page_says_so(audit, folder):
+    ann = audit(n_answers=12)()
+    first = ann.row
+    ann.page.evaluate(TWICE, "1")
+    ann.see("#said", "1 press ignored")
+    ann.settle()
+    assert read_answers(folder) == [(first, "no", "Ann")] and ann.row != first
+    ann.page.keyboard.down("2")
+    for _ in range(5):
+        ann.page.keyboard.down("2")  # held down
+        ann.page.wait_for_timeout(150)
+    ann.settle()
+    assert len(read_answers(folder)) == 2
+
+
+def test_an_old_tab_is_refused_politely_and_shows_the_right_question(audit, folder):
+    ann = audit(n_answers=12)()
+    first = ann.row
+    tab = ann.open_tab()
+    tab.click("#begin")
+    tab.wait_for_selector("#question")
+    tab.route("**/api/question", lambda route: route.abort())  # it does not learn what happens elsewhere
+    ann.press("1")
+    second = ann.row
+    tab.wait_for_selector("body:not([data-new])")
+    tab.keyboard.press("2")
+    words = f"Row {first} was answered in the meantime, and an answer stands: go on with the next question."
+    tab.wait_for_selector(f"#said:has-text('{words}')")
+    assert tab.inner_text("#row") == f"Row {second}"
+    assert read_answers(folder) == [(first, "no", "Ann")]
+    tab.close()
+    ann.forget("409", "ERR_FAILED")
+
+
+def test_a_question_answered_in_another_tab_is_replaced(audit, folder):
+    ann = audit(n_answers=12)()
+    first, page = ann.row, ann.page
+    ann.page = ann.open_tab()
+    ann.begin()
+    assert ann.row == first
+    ann.press("1")
+    second, ann.page = ann.row, page
+    ann.see("#said", f"Row {first} was answered elsewhere; this is the next question.")
+    assert ann.row == second and len(read_answers(folder)) == 1
+
+
+def test_a_lost_connection_is_reported_and_work_continues_once_it_is_back(audit, folder):
+    ann = audit(n_answers=12)()
+    first = ann.row
+    ann.settle()
+    ann.page.route("**/api/**", lambda route: route.abort())
+    ann.page.keyboard.press("1")
+    ann.see("#lost:not([hidden])", "The server is not responding. Nothing can be answered until it does")
+    ann.see("#said.wrong", "This may not have been stored.")
+    assert ann.row == first and read_answers(folder) == []
+    ann.page.unroute("**/api/**")
+    ann.page.wait_for_selector("#lost", state="hidden")
+    ann.see("#said", "The server is responding again.")
+    ann.press("1")
+    assert read_answers(folder) == [(first, "no", "Ann")]
+    ann.forget("ERR_FAILED")
+
+
+def test_an_answer_that_was_stored_but_not_confirmed_is_not_asked_again(audit, folder):
+    ann = audit(n_answers=12)()
+    first = ann.row
+
+    def swallow(route):
+        route.fetch()  # it reaches the server, but the answer gets lost
+        route.abort()
+
+    ann.settle()
+    ann.page.route("**/api/answer", swallow)
+    ann.page.keyboard.press("1")
+    ann.see("#said", "stored")  # first that it may not have been, then that it is
+    ann.page.unroute("**/api/answer")
+    ann.page.wait_for_selector("#lost", state="hidden")
+    ann.settle()
+    assert ann.row != first and read_answers(folder) == [(first, "no", "Ann")]
+    ann.forget("ERR_FAILED")
+
+
+def test_who_closes_the_page_lets_others_have_the_question(audit):
+    person = audit(n_answers=12)
+    ann, bob = person(), person(name="Bob")
+    first = ann.row
+    assert bob.row != first
+    ann.page.close()
+    bob.page.wait_for_timeout(500)  # until the server knows
+    cid = person(name="Cid")
+    assert cid.row == first
+
+
+def test_a_moved_folder_is_reported_until_it_is_back(audit, folder):
+    ann = audit(n_answers=12)()
+    first = ann.row
+    os.rename(folder, f"{folder}.away")
+    try:
+        ann.page.keyboard.press("1")
+        ann.see("#lost:not([hidden])", str(folder))
+    finally:
+        os.rename(f"{folder}.away", folder)
+    ann.page.wait_for_selector("#lost", state="hidden")
+    assert ann.row == first
+    ann.press("1")
+    assert read_answers(folder) == [(first, "no", "Ann")]
+    ann.forget("400")
+
+
+def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder, finished):
+    keys = {row: KEYS[label] for row, label in enumerate(finished.clean, start=1)}
+    port = 20_000 + os.getpid() % 10_000  # which no other test takes in between
+    options = {"room": "audit", "n_answers": 20}
+    acknowledged = []
+    with serving(folder, port, **options) as (address, process):
+        ann = Auditor(browser, address)
+        for _ in range(9):
+            acknowledged.append(ann.row)
+            ann.press(keys[ann.row])
+        waiting = ann.row
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        ann.page.keyboard.press(keys[waiting])
+        ann.see("#lost:not([hidden])", "The server is not responding.")
+        assert ann.row == waiting
+    assert [row for row, _, _ in read_answers(folder)] == acknowledged
+    with serving(folder, port, room="audit") as (later, _):
+        ann.see("#lost:not([hidden])", "The audit was restarted, or another one was started")
+        ann.see("#lost", "open the address that subsvms audit printed last")
+        ann.context.close()
+        ann = Auditor(browser, later, begin=False)
+        ann.see("#begin", "Go on")
+        ann.begin()
+        assert ann.row == waiting
+        answer_all({"Ann": ann}, keys)
+        claim = ann.page.inner_text("#claim")
+        assert ann.faults == []
+        ann.context.close()
+    desk = AuditDesk(folder, create=False)
+    audit = Audit(make_ranking(read_scores(folder, desk.table)), 20, repeat=True, random_state=0)
+    run_audit(audit, lambda row: str(finished.clean[row]))
+    assert claim == str(audit.claim)
+    assert [row for row, _, _ in read_answers(folder)] == [row + 1 for row, _ in audit.state["answers"]]

@@ -1,0 +1,553 @@
+"""Questions to people and their answers: the same audit as in memory, whoever answers, whatever happens."""
+
+import json
+import shutil
+import signal
+import threading
+
+import numpy as np
+import pytest
+from auditing import answer_all, person_of, start_person
+from loans import call, make_rows, write
+
+from subsvms.app.desk import audit as desks
+from subsvms.app.desk.audit import AuditDesk, EstimateDesk, NotAsked
+from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.store import AuditFile
+from subsvms.app.runs.acts import Act
+from subsvms.app.runs.scores import make_ranking
+from subsvms.audit import Audit, draw_rows, estimate_error_rate, run_audit
+from subsvms.exceptions import TableError
+
+
+def audit_in_memory(desk, person, **options):
+    return run_audit(Audit(desk.work.audit.ranking, **options), person)
+
+
+@pytest.mark.parametrize("repeat, error_rate", [(True, 0.0), (True, 0.1), (False, 0.1)])
+def test_an_audit_at_the_desk_is_that_in_memory(made, seed, repeat, error_rate):
+    desk = AuditDesk(made.folder, n_answers=50, seed=seed, repeat=repeat)
+    n = answer_all(desk, person_of(made.clean, error_rate=error_rate, random_state=seed))
+    person = person_of(made.clean, error_rate=error_rate, random_state=seed)
+    same = audit_in_memory(desk, person, n_answers=50, random_state=seed, repeat=repeat)
+    assert desk.work.audit.state == same.state
+    np.testing.assert_array_equal(desk.work.audit.labels, same.labels)
+    assert n == len(same.state["answers"]) >= 50
+    assert desk.progress()["claim"] == str(same.claim)
+    assert desk.work.needless == {}
+    again = AuditDesk(made.folder)  # from the file alone
+    assert again.work.audit.state == same.state and again.progress() == desk.progress()
+
+
+def test_an_audit_changes_labels_for_the_better(made):
+    desk = AuditDesk(made.folder)
+    answer_all(desk, person_of(made.clean))
+    before, after = desk.table.labels, desk.work.audit.labels
+    assert np.sum(after != made.clean) < 0.6 * np.sum(before != made.clean)
+    assert len(desk.work.changed) > 30
+    assert str(len(desk.work.audit.claim.changed)) in desk.progress()["claim"]
+
+
+def test_a_question_gives_nothing_away(made):
+    desk = AuditDesk(made.folder)
+    question = desk.question("Ann")
+    assert set(question) == {"id", "row", "columns", "values", "classes"}
+    assert "default" not in question["columns"]
+    assert question["classes"] == ["no", "yes"]
+    again = desk.question("Ann")
+    assert again == question  # a reload shows the same
+
+
+def test_with_repeats_nothing_is_told_about_an_answer(made):
+    desk = AuditDesk(made.folder)
+    question = desk.question("Ann")
+    told = desk.answer("Ann", question["row"], "yes", question["id"])
+    assert (told["given"], told["suggested"], told["overturned"], told["label"]) == (None, None, None, "yes")
+
+
+@pytest.mark.parametrize("repeat", [True, False])
+def test_only_without_repeats_progress_tells_how_many_were_wrong(made, repeat):
+    desk = AuditDesk(made.folder, repeat=repeat)
+    found = []
+    while (question := desk.question("Ann")) is not None:
+        desk.answer("Ann", question["row"], made.clean[question["row"] - 1], question["id"])
+        now, inside = desk.progress(), desk.work.audit.progress
+        if now["stage"] == "confirm":
+            found.append(now)
+            n, asked, of = f"{inside.n_rows:,}", inside.asked, inside.of
+            told = f"{inside.hits} of {asked} wrong so far" if asked else "nobody has answered about it yet"
+            end = f"{asked} of {of}" if repeat else told
+            assert now["sentence"] == f"Checking a set of {n} labels: {end}"
+            assert now["share"] == (asked / of if repeat else inside.share)
+        assert now["is_proof"] is (now["stage"] == "confirm" and not repeat)
+    assert found[0]["asked"] == 0 < found[-1]["asked"]
+
+
+def test_without_repeats_an_answer_is_compared_with_the_label(made):
+    desk = AuditDesk(made.folder, repeat=False)
+    for label in ("yes", "no", None):
+        question = desk.question("Ann")
+        told = desk.answer("Ann", question["row"], label, question["id"])
+        given = desk.table.labels[question["row"] - 1]
+        assert told["given"] == given and told["suggested"] == {"yes": "no", "no": "yes"}[given]
+        assert told["overturned"] is (label is not None and label != given)
+        assert told["label"] == label
+    assert told["progress"]["answers"] == 3
+
+
+def test_rows_without_a_label_and_decided_rows_are_not_asked(made):
+    review = ReviewDesk(made.folder)
+    rows = review.rows[:20].tolist()
+    review.decide_many([Act([review.settle(row, "accept", None) for row in rows], "Ann")])
+    review.decisions.close()
+    desk = AuditDesk(made.folder)
+    order = set((desk.work.audit.ranking.order + 1).tolist())
+    assert not order & {4, 9, *rows}
+    assert len(order) == 600 - len({4, 9, *rows})
+    assert AuditFile(made.folder).read().audit.left_out == sorted(rows)
+    review = ReviewDesk(made.folder)  # what is decided later changes no question
+    review.decide_many([Act([review.settle(int(review.rows[30]), "accept", None)], "Ann")])
+    review.decisions.close()
+    assert AuditDesk(made.folder).work.audit.next_row == desk.work.audit.next_row
+
+
+# Refused
+
+
+def test_an_answer_is_taken_once(made):
+    desk = AuditDesk(made.folder)
+    question = desk.question("Ann")
+    desk.answer("Ann", question["row"], "yes", question["id"])
+    said = (
+        f"Row {question['row']} was answered in the meantime, and an answer stands: go on with the next "
+        "question."
+    )
+    with pytest.raises(NotAsked) as double_click:
+        desk.answer("Ann", question["row"], "yes", question["id"])
+    assert str(double_click.value) == said
+    asked = desk.question("Ann")
+    assert asked["id"] == 1 and asked["row"] != question["row"]
+    with pytest.raises(NotAsked) as elsewhere:
+        desk.answer("Ann", question["row"], "yes", 1)
+    assert str(elsewhere.value) == f"Row {question['row']} is not asked now: go on with the next question."
+    assert len(AuditFile(made.folder).read().audit.answers) == 1
+
+
+@pytest.mark.parametrize(
+    "row, label, id, said",
+    [
+        (4, "yes", 0, "Row 4 is not asked now: go on with the next question."),
+        (0, "yes", 0, "Row 0 is not asked now: go on with the next question."),
+        (10**9, "yes", 0, "Row 1000000000 is not asked now: go on with the next question."),
+        (None, "yes", 0, "An answer must name its row and its question; got None and 0."),
+        (True, "yes", 0, "An answer must name its row and its question; got True and 0."),
+        ("row", "yes", "0", "An answer must name its row and its question; got 'row' and '0'."),
+        ("ask", "yes", 7, "There is no question 7: ask for the next one."),
+        ("ask", "yes", -1, "There is no question -1: ask for the next one."),
+        ("ask", "maybe", 0, "There is no class 'maybe': choose one of those in the table."),
+        ("ask", 1, 0, "There is no class 1: choose one of those in the table."),
+        ("ask", ["yes"], 0, "There is no class ['yes']: choose one of those in the table."),
+        ("ask", "", 0, "There is no class '': choose one of those in the table."),
+    ],
+)
+def test_what_is_no_answer_is_refused_and_not_stored(made, row, label, id, said):
+    desk = AuditDesk(made.folder)
+    row = desk.question("Ann")["row"] if row == "ask" else row
+    before = AuditFile(made.folder).path.read_bytes()
+    with pytest.raises(TableError) as refused:
+        desk.answer("Ann", row, label, id)
+    assert str(refused.value) == said
+    assert AuditFile(made.folder).path.read_bytes() == before
+    assert desk.question("Ann")["id"] == 0
+
+
+@pytest.mark.parametrize(
+    "options, what",
+    [
+        ({"n_answers": 60}, "answers (50, not 60)"),
+        ({"seed": 1}, "seed (0, not 1)"),
+        ({"repeat": False}, "repeats (True, not False)"),
+        ({"confidence": 0.9}, "confidence (0.95, not 0.9)"),
+    ],
+)
+def test_a_table_has_one_audit(made, options, what):
+    AuditDesk(made.folder)
+    with pytest.raises(TableError) as refused:
+        AuditDesk(made.folder, **options)
+    assert str(refused.value) == (
+        f"The audit in {str(made.folder)!r} has other {what}: leave the option out to go on with it; a table "
+        "has one audit, because trying several until one passes would void its claim."
+    )
+    AuditDesk(made.folder, n_answers=50, seed=0, repeat=True, confidence=0.95)
+
+
+def test_no_audit_is_begun_unasked(made):
+    with pytest.raises(TableError) as refused:
+        AuditDesk(made.folder, create=False)
+    assert str(refused.value) == (f"There is no audit in {str(made.folder)!r}: begin one with subsvms audit.")
+    with pytest.raises(TableError) as refused:
+        EstimateDesk(made.folder, create=False)
+    assert str(refused.value) == (
+        f"There is no estimate in {str(made.folder)!r}: begin one with subsvms audit --estimate."
+    )
+    with pytest.raises(TableError) as refused:
+        AuditDesk(made.folder, n_answers=599)
+    assert str(refused.value) == (
+        "There are 598 labels to ask about, too few for 599 answers: ask for fewer (--answers)."
+    )
+    assert not (made.folder / "audit.json").exists()
+
+
+# Several people
+
+
+def test_people_get_different_questions_and_answers_wait_for_their_turn(made):
+    desk = AuditDesk(made.folder, repeat=False)
+    first, second = desk.question("Ann"), desk.question("Bob")
+    assert first["row"] != second["row"]
+    desk.answer("Bob", second["row"], "yes", second["id"])
+    assert desk.progress()["asked"] == 0 and desk.progress()["answers"] == 1
+    again = AuditDesk(made.folder)  # a process that is killed now loses nothing
+    assert again.progress()["answers"] == 1
+    desk.answer("Ann", first["row"], "no", first["id"])  # though the number of answers is another by now
+    assert desk.progress()["asked"] == 2
+
+
+@pytest.mark.parametrize("repeat", [True, False])
+def test_several_people_make_the_same_audit_as_one(made, seed, repeat):
+    desk = AuditDesk(made.folder, seed=seed, repeat=repeat)
+    rng = np.random.default_rng(seed)
+    people = ["Ann", "Bob", "Cid"]
+    shown = {}
+    while not desk.progress()["finished"]:
+        who = people[rng.integers(3)]
+        if who in shown and rng.random() < 0.5:
+            question = shown.pop(who)
+            desk.answer(who, question["row"], made.clean[question["row"] - 1], question["id"])
+        elif (question := desk.question(who)) is not None:
+            shown[who] = question
+    same = audit_in_memory(desk, person_of(made.clean), random_state=seed, repeat=repeat)
+    assert desk.work.audit.state == same.state
+    log = AuditFile(made.folder).read().audit.answers
+    assert {answer.who for answer in log} == set(people)
+    needless = sum(len(desk.work.given[row]) for row in desk.work.needless)
+    assert len(log) == len(same.state["answers"]) + needless and needless <= 5 * len(same.rings)
+    for row, label in desk.work.needless.items():
+        assert desk.work.labels[row] == label and row not in desk.work.changed
+
+
+def test_answers_that_are_not_needed_any_more_are_labels_but_not_part_of_the_claim(made):
+    desk = AuditDesk(made.folder, repeat=False)
+    answer_all(desk, person_of(made.clean), most=20)
+    assert desk.progress()["stage"] == "confirm"
+    first = desk.question("Ann")
+    early = [desk.question(who) for who in ("Bob", "Cid")]
+    while not desk.work.audit.claim.rings:  # all others first
+        _, rows = desk.list_questions()
+        row = next((row for row in rows[1:] if row not in {one["row"] for one in early}), None)
+        if row is None:
+            break
+        desk.answer("Dan", row, made.clean[row - 1], len(desk.log))
+    desk.answer("Ann", first["row"], made.clean[first["row"] - 1], first["id"])
+    # Bob's row came second and Cid's third: without them the set does not pass yet
+    assert not desk.work.needless
+    for who, question in zip(("Bob", "Cid"), early, strict=True):
+        desk.answer(who, question["row"], made.clean[question["row"] - 1], question["id"])
+    assert desk.work.needless
+    n_entered = len(desk.work.audit.state["answers"])
+    assert len(desk.log) == n_entered + len(desk.work.needless)
+    assert desk.work.audit.claim.n_answers == n_entered
+    assert AuditDesk(made.folder).work.needless == desk.work.needless
+
+
+def test_a_repeat_goes_to_the_same_person_if_that_person_is_there(made, monkeypatch):
+    desk = AuditDesk(made.folder)
+    owner = {}
+    for _ in range(200):
+        for who in ("Ann", "Bob"):
+            question = desk.question(who)
+            if question is None:
+                continue
+            row = question["row"]
+            assert owner.setdefault(row, who) == who
+            desk.answer(who, row, made.clean[row - 1], question["id"])
+    assert desk.progress()["finished"]
+    assert len(desk.log) > len(owner)
+
+
+def test_a_repeat_goes_to_somebody_else_when_the_person_has_left(made, monkeypatch):
+    desk = AuditDesk(made.folder)
+    while (question := desk.question("Ann")) is not None and not desk.work.is_repeat(question["row"] - 1):
+        given = desk.table.labels[question["row"] - 1]
+        desk.answer("Ann", question["row"], {"no": "yes", "yes": "no"}[given], question["id"])
+    row = question["row"]
+    assert desk.question("Bob")["row"] != row
+    later = desks.time.monotonic() + desks.LEASE + 1
+    monkeypatch.setattr(desks.time, "monotonic", lambda: later)
+    assert desk.question("Cid")["row"] == row
+
+
+def test_a_question_is_somebody_elses_after_ten_minutes(made, monkeypatch):
+    desk = AuditDesk(made.folder)
+    row = desk.question("Ann")["row"]
+    assert desk.question("Bob")["row"] != row
+    later = desks.time.monotonic() + desks.LEASE + 1
+    monkeypatch.setattr(desks.time, "monotonic", lambda: later)
+    assert desk.question("Cid")["row"] == row
+
+
+def test_nothing_is_asked_while_others_answer_the_last_question(made):
+    desk = AuditDesk(made.folder, n_answers=10, repeat=False)
+    answer_all(desk, person_of(made.clean), most=5)
+    assert desk.question("Ann") is not None
+    assert desk.question("Bob") is None and not desk.progress()["finished"]
+
+
+def test_many_threads_at_one_desk_lose_no_answer(made):
+    desk = AuditDesk(made.folder, repeat=False)
+    failed = []
+
+    def answer(who):
+        try:
+            while not desk.progress()["finished"]:
+                answer_all(desk, person_of(made.clean), who=who)
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=answer, args=(f"P{i}",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not failed
+    same = audit_in_memory(desk, person_of(made.clean))
+    assert AuditFile(made.folder).read().audit.state == same.state
+
+
+# Several processes
+
+
+def test_two_processes_answer_one_audit(made):
+    AuditDesk(made.folder, repeat=False)
+    people = [start_person(made, who) for who in ("Ann", "Bob")]
+    for person in people:
+        assert person.stdout.readline() == "ready\n"
+    for person in people:
+        person.stdin.write("go\n")
+        person.stdin.flush()
+    said = [person.communicate(timeout=120)[0].split() for person in people]
+    assert [person.returncode for person in people] == [0, 0]
+    desk = AuditDesk(made.folder)
+    assert desk.progress()["finished"]
+    assert desk.work.audit.state == audit_in_memory(desk, person_of(made.clean)).state
+    stored = [str(answer.row) for answer in AuditFile(made.folder).read().audit.answers]
+    acknowledged = [word for words in said for word in words if word not in ("late", "end")]
+    assert sorted(stored) == sorted(acknowledged) and len(set(stored)) == len(stored)
+
+
+def test_a_process_that_is_killed_loses_no_answer_that_it_acknowledged(made):
+    AuditDesk(made.folder, n_answers=20)
+    acknowledged = []
+    while True:
+        person = start_person(made, "Ann")
+        person.stdout.readline()
+        person.stdin.write("go\n")
+        person.stdin.flush()
+        for line in person.stdout:
+            if line == "end\n":
+                break
+            acknowledged.append(int(line))
+            if len(acknowledged) % 9 == 0:
+                person.send_signal(signal.SIGKILL)
+                break
+        person.communicate(timeout=60)
+        stored = [answer.row for answer in AuditFile(made.folder).read().audit.answers]
+        # The last answer may be on disk although its acknowledgement was not printed any more.
+        assert stored[: len(acknowledged)] == acknowledged and len(stored) <= len(acknowledged) + 1
+        acknowledged = stored
+        if AuditDesk(made.folder).progress()["finished"]:
+            break
+    desk = AuditDesk(made.folder)
+    assert (
+        desk.work.audit.state == audit_in_memory(desk, person_of(made.clean), n_answers=20, repeat=True).state
+    )
+    left = {path.name for path in made.folder.iterdir() if path.name.startswith(".")}
+    assert not left
+
+
+def test_the_order_is_on_disk_before_the_first_question(made):
+    desk = AuditDesk(made.folder, seed=5)
+    state = AuditFile(made.folder).read().audit.state
+    assert state["random_state"] == 5 and state["made_from"] == desk.work.audit.ranking.digest
+
+
+# Kinds of labels
+
+
+@pytest.mark.parametrize(
+    "names, format",
+    [
+        (("1", "2"), "csv"),
+        (("1", "2"), "jsonl"),
+        (("true", "false"), "jsonl"),
+        (("not yet", "odd  one"), "csv"),
+        (("?", "cannot tell"), "csv"),
+        (("a", "b", "c", "d"), "csv"),
+    ],
+)
+def test_any_labels_can_be_audited(tmp_path, names, format):
+    rng = np.random.default_rng(0)
+    clean = rng.integers(len(names), size=400)
+    given = np.where(rng.random(400) < 0.3, (clean + 1) % len(names), clean)
+    points = rng.normal(size=(400, 2)) / 4 + np.column_stack([clean % 2, clean // 2])
+    rows = [
+        {"x": round(float(x), 4), "y": round(float(y), 4), "kind": names[k]}
+        for (x, y), k in zip(points, given, strict=True)
+    ]
+    if format == "csv":
+        table = write(tmp_path / "t.csv", rows)
+    else:
+        typed = {"1": 1, "2": 2, "true": True, "false": False}
+        table = tmp_path / "t.jsonl"
+        table.write_text(
+            "\n".join(json.dumps(row | {"kind": typed.get(row["kind"], row["kind"])}) for row in rows)
+        )
+    call("correct", table, "--label", "kind", "--svms", 50, "--threads", 1, "--quiet", "--action", "review")
+    desk = AuditDesk(tmp_path / "t.subsvms", n_answers=30)
+    classes = {name: desk.values.get(name, desk.values.get(name.capitalize())) for name in names}
+    truth = np.array([classes[names[k]] for k in clean], dtype=object)
+    answer_all(desk, person_of(truth))
+    same = audit_in_memory(desk, person_of(truth), n_answers=30, repeat=True)
+    assert desk.work.audit.state == same.state and desk.progress()["finished"]
+    assert np.sum(desk.work.audit.labels != truth) < np.sum(desk.table.labels != truth)
+    assert AuditDesk(tmp_path / "t.subsvms").work.audit.state == same.state
+    stored = AuditFile(tmp_path / "t.subsvms").read().audit.answers
+    assert {type(answer.label) for answer in stored} <= {type(label) for label in desk.labels}
+
+
+# The estimate
+
+
+def test_an_estimate_at_the_desk_is_that_in_memory(made, seed):
+    desk = EstimateDesk(made.folder, n_answers=40, seed=seed)
+    person = person_of([None if i % 9 == 0 else label for i, label in enumerate(made.clean)])
+    assert answer_all(desk, person) == 40
+    ranking = make_ranking(desk.scores)
+    rows = draw_rows(ranking, 40, random_state=seed)
+    wanted = estimate_error_rate(ranking, {row: person(row) for row in rows})
+    assert desk.progress()["claim"] == str(wanted)
+    assert EstimateDesk(made.folder).progress() == desk.progress()
+    with pytest.raises(TableError) as refused:
+        EstimateDesk(made.folder, n_answers=50)
+    assert str(refused.value) == (
+        f"The estimate in {str(made.folder)!r} has other answers (40, not 50): leave the option out to go on "
+        "with it; drawing again would void its confidence."
+    )
+
+
+def test_audit_and_estimate_share_a_folder_and_rows_that_were_answered_are_not_asked_again(made):
+    estimate = EstimateDesk(made.folder)
+    answer_all(estimate, person_of(made.clean), most=30)
+    audit = AuditDesk(made.folder)
+    answered = {answer.row for answer in estimate.log}
+    assert not answered & set((audit.work.audit.ranking.order + 1).tolist())
+    answer_all(audit, person_of(made.clean))
+    answer_all(estimate, person_of(made.clean))
+    assert estimate.progress()["finished"] and audit.progress()["finished"]
+    assert AuditDesk(made.folder).progress() == audit.progress()
+
+
+# The folder
+
+
+def test_a_folder_of_an_earlier_version_is_refused(made):
+    (made.folder / "scores.parquet").unlink()
+    with pytest.raises(TableError) as refused:
+        AuditDesk(made.folder)
+    assert str(refused.value) == (
+        f"There is no file {str(made.folder / 'scores.parquet')!r}, which earlier versions did not write: "
+        f"run subsvms correct again (--decisions {made.folder} keeps what was decided)."
+    )
+
+
+def test_scores_of_another_run_are_refused(made, tmp_path):
+    other = tmp_path / "other.subsvms"
+    call("correct", made.table, "--label", "default", "--svms", 50, "--seed", 1, "--quiet", "--output", other)
+    shutil.copy(other / "scores.parquet", made.folder)
+    with pytest.raises(TableError) as refused:
+        AuditDesk(made.folder)
+    assert str(refused.value) == (
+        f"{str(made.folder / 'scores.parquet')!r} was changed after the run wrote it: run subsvms correct "
+        "again."
+    )
+
+
+def test_a_run_in_parts_is_refused(tmp_path):
+    rows, _ = make_rows(300)
+    table = write(tmp_path / "t.csv", rows)
+    call("correct", table, "--label", "default", "--engine", "local", "--quiet", "--threads", 1)
+    with pytest.raises(
+        TableError, match="was made in parts, so it has no scores of all rows, which an audit needs"
+    ):
+        AuditDesk(tmp_path / "t.subsvms")
+
+
+def test_an_audit_is_never_replaced(made):
+    desk = AuditDesk(made.folder)
+    before = {path.name: path.read_bytes() for path in made.folder.iterdir()}
+    words = ("correct", made.table, "--label", "default", "--quiet", "--svms", 50)
+    for more in ((), ("--force",)):
+        said = " ".join(call(*words, *more, code=2).output.split())
+        assert "holds an audit, which must not be overwritten: choose another folder (--output)." in said
+    assert {path.name: path.read_bytes() for path in made.folder.iterdir()} == before
+    assert desk.question("Ann") is not None
+    (made.folder / "audit.json").unlink()  # its lock, which a killed process left, is ours
+    call(*words, "--force")
+
+
+def test_an_audit_of_another_run_is_refused(made, tmp_path):
+    AuditDesk(made.folder)
+    other = tmp_path / "other.subsvms"
+    call("correct", made.table, "--label", "default", "--svms", 50, "--quiet", "--output", other)
+    shutil.copy(made.folder / "audit.json", other)
+    with pytest.raises(TableError) as refused:
+        AuditDesk(other)
+    assert str(refused.value) == (
+        f"{str(other / 'audit.json')!r} is about another run than the one in its folder: move it back to the "
+        "folder in which it was made."
+    )
+
+
+def test_a_run_that_is_made_again_while_the_desk_is_open_is_noticed(made, tmp_path):
+    desk = AuditDesk(made.folder)
+    question = desk.question("Ann")
+    other = tmp_path / "other.subsvms"
+    call("correct", made.table, "--label", "default", "--svms", 50, "--quiet", "--output", other)
+    shutil.copy(other / "run.json", made.folder)
+    with pytest.raises(TableError, match="is about another run than the one in its folder"):
+        desk.answer("Ann", question["row"], "yes", question["id"])
+
+
+def test_verified_rows_are_not_asked(made, tmp_path):
+    review = ReviewDesk(made.folder)
+    rows = review.rows[:10].tolist()
+    review.decide_many([Act([review.settle(row, "keep", None) for row in rows], "Ann")])
+    review.decisions.close()
+    call(
+        "correct", made.table, "--label", "default", "--svms", 50, "--quiet", "--decisions", made.folder,
+        "--output", tmp_path / "second.subsvms",
+    )  # fmt: skip
+    desk = AuditDesk(tmp_path / "second.subsvms")
+    assert not set(rows) & set((desk.work.audit.ranking.order + 1).tolist())
+    assert desk.scores.decided.sum() == 10
+    answer_all(desk, person_of(made.clean))
+    assert desk.progress()["finished"]
+
+
+def test_a_column_that_gives_the_label_away_is_not_shown(tmp_path):
+    rows, _ = make_rows(300, wrong=0.2)
+    for row in rows:
+        row["code"] = {"no": "N", "yes": "Y"}[row["default"]]
+    call("correct", write(tmp_path / "loans.csv", rows), "--label", "default", "--svms", 50, "--quiet")
+    question = AuditDesk(tmp_path / "loans.subsvms", n_answers=20).question("Ann")
+    assert "code" not in question["columns"] and len(question["columns"]) == len(question["values"]) > 2

@@ -1,0 +1,256 @@
+"""Questions in files, and answers back: the same audit, and nothing that cannot be right."""
+
+import json
+
+import pytest
+from auditing import fill_in, person_of
+from loans import call, read, write
+
+from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+from subsvms.app.desk.audit_exchange import import_answers, read_number, write_questions
+from subsvms.app.desk.store import AuditFile
+from subsvms.audit import Audit, run_audit
+from subsvms.exceptions import TableError
+
+
+def answer_in_files(desk, folder, person, form=".csv", rounds=40):
+    """Write questions, fill them in, import them, until the audit ends; return how many files it took."""
+    for n in range(rounds):
+        if desk.progress()["finished"]:
+            return n
+        path = folder / f"q{n}{form}"
+        write_questions(desk, path)
+        if form == ".csv":
+            fill_in(path, person)
+        elif form == ".jsonl":
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            path.write_text(
+                "\n".join(json.dumps(line | {"answer": person(line["row"] - 1)}) for line in lines)
+            )
+        else:
+            tasks = json.loads(path.read_text())
+            for task in tasks:
+                result = [{"type": "choices", "value": {"choices": [person(task["data"]["row"] - 1)]}}]
+                task["annotations"] = [{"completed_by": {"email": "a@b.c"}, "result": result}]
+            path.write_text(json.dumps(tasks))
+        import_answers(desk, path, who="Ann")
+    raise AssertionError("too many files")
+
+
+@pytest.mark.parametrize(
+    "form, repeat", [(".csv", True), (".csv", False), (".jsonl", False), (".json", True)]
+)
+def test_an_audit_in_files_is_that_in_memory(made, tmp_path, form, repeat):
+    desk = AuditDesk(made.folder, repeat=repeat)
+    n_files = answer_in_files(desk, tmp_path, person_of(made.clean), form)
+    same = run_audit(Audit(desk.work.audit.ranking, repeat=repeat), person_of(made.clean))
+    assert desk.work.audit.state == same.state
+    assert n_files <= (3 * (2 + len(same.rings)) if repeat else 2 + len(same.rings))
+    assert AuditDesk(made.folder).work.needless == desk.work.needless
+    who = {answer.who for answer in AuditFile(made.folder).read().audit.answers}
+    assert who == {"a@b.c" if form == ".json" else "Ann"}
+
+
+def test_an_estimate_in_a_file(made, tmp_path):
+    desk = EstimateDesk(made.folder, n_answers=30)
+    assert answer_in_files(desk, tmp_path, person_of(made.clean)) == 1
+    assert desk.progress()["claim"].startswith("Of 30 labels drawn at random")
+
+
+@pytest.mark.parametrize("form", [".csv", ".jsonl", ".json"])
+def test_a_file_gives_nothing_away_and_disarms_formulas(made, tmp_path, form):
+    rows = read(made.table)
+    for i, row in enumerate(rows):
+        row["answer"], row["=1+1"] = f"own {i}", "=cmd()"
+    table = write(tmp_path / "odd.csv", rows)
+    call("correct", table, "--label", "default", "--svms", 50, "--quiet", "--exclude", "answer")
+    desk = AuditDesk(tmp_path / "odd.subsvms")
+    path = tmp_path / f"q{form}"
+    done = write_questions(desk, path)
+    assert done.n_questions == 20 and str(done) == (
+        f"20 questions are in {path}: fill in the column answer ('no', 'yes', or 'cannot tell'), and enter "
+        f"it with: subsvms audit {desk.folder} --import {path}"
+    )
+    text = path.read_text()
+    for secret in ("default", "suggest", "quality", "confidence", "vote"):
+        assert secret not in text
+    if form == ".csv":
+        first = read(path)[0]
+        names = list(first)
+        assert names[:2] == ["row", "question"] and names[-1] == "answer" and first["answer"] == ""
+        assert first["'=1+1"] == "'=cmd()" and first["answer (column)"].startswith("own ")
+        assert [int(line["row"]) for line in read(path)] == desk.list_questions()[1]
+
+
+def test_a_file_that_is_filled_in_bit_by_bit_can_be_imported_again(made, tmp_path):
+    desk, path = AuditDesk(made.folder), tmp_path / "q.csv"
+    person = person_of(made.clean)
+    write_questions(desk, path)
+    fill_in(path, person, most=3)
+    done = import_answers(desk, path)
+    assert str(done) == "3 answers were entered, 17 lines had none."
+    assert desk.progress()["answers"] == 3
+    fill_in(path, person_of(made.clean), most=9)
+    assert str(import_answers(desk, path)) == (
+        "6 answers were entered, 3 had been entered before, 11 lines had none."
+    )
+    before = AuditFile(made.folder).path.read_bytes()
+    assert str(import_answers(desk, path)) == (
+        "0 answers were entered, 9 had been entered before, 11 lines had none."
+    )
+    assert AuditFile(made.folder).path.read_bytes() == before
+
+
+def test_a_copy_of_the_first_answers_is_not_an_answer_to_what_is_asked_again(made, tmp_path):
+    desk, path = AuditDesk(made.folder), tmp_path / "q.csv"
+    write_questions(desk, path)
+    fill_in(path, person_of(made.clean))
+    import_answers(desk, path)
+    again = tmp_path / "again.csv"
+    write_questions(desk, again)
+    repeated = {line["row"] for line in read(again)}
+    assert repeated and repeated <= {line["row"] for line in read(path)}  # only repeats are open
+    assert import_answers(desk, path).n_answers == 0
+    fill_in(again, person_of(made.clean))
+    assert import_answers(desk, again).n_answers == len(repeated)
+    assert desk.progress()["stage"] == "confirm"
+
+
+def test_rows_may_come_in_any_order(made, tmp_path):
+    desk, path = AuditDesk(made.folder, repeat=False), tmp_path / "q.csv"
+    write_questions(desk, path)
+    lines = fill_in(path, person_of(made.clean))
+    write(path, lines[::-1])
+    import_answers(desk, path)
+    same = Audit(desk.work.audit.ranking)
+    for line in lines:
+        same.answer(int(line["row"]) - 1, line["answer"])
+    assert desk.work.audit.state == same.state
+
+
+def test_semicolons_marks_and_spellings_of_spreadsheets_are_understood(made, tmp_path):
+    desk, path = AuditDesk(made.folder), tmp_path / "q.csv"
+    write_questions(desk, path)
+    rows = [line["row"] for line in read(path)]
+    said = [" yes ", "Cannot tell", "?", "no", ""]
+    lines = [f"{row}.0;0;{answer}" for row, answer in zip(rows, said, strict=False)]
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(["row;question;answer", *lines]).encode())
+    assert str(import_answers(desk, path)) == "4 answers were entered, 1 line had none."
+    stored = {str(answer.row): answer.label for answer in AuditFile(made.folder).read().audit.answers}
+    assert [stored[row] for row in rows[:4]] == ["yes", None, None, "no"]
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"answer": "maybe"}, "gives row '{row}' the label 'maybe', which is not a class"),
+        ({"row": "4"}, "is about row '4', which is not asked"),
+        ({"row": "x"}, "is about row 'x', which is not asked"),
+        ({"row": ""}, "is about row '', which is not asked"),
+        ({"row": "99999999999"}, "is about row '99999999999', which is not asked"),
+        ({"row": "second"}, "is about row {second} once more"),
+        ({"question": "7"}, "names question '7', which was not asked"),
+        ({"question": "-1"}, "names question '-1', which was not asked"),
+        ({"question": ""}, "names question '', which was not asked"),
+    ],
+)
+def test_a_file_with_one_mistake_is_refused_as_a_whole(made, tmp_path, change, said):
+    desk, path = AuditDesk(made.folder), tmp_path / "q.csv"
+    write_questions(desk, path)
+    lines = fill_in(path, person_of(made.clean))
+    row, second = lines[2]["row"], lines[1]["row"]
+    lines[2] |= {name: second if cell == "second" else cell for name, cell in change.items()}
+    write(path, lines)
+    before = AuditFile(made.folder).path.read_bytes()
+    with pytest.raises(TableError) as refused:
+        import_answers(desk, path)
+    said = said.format(row=row, second=second)
+    assert str(refused.value) == f"Entry 3 of {str(path)!r} {said}: nothing was entered."
+    assert AuditFile(made.folder).path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["row", "question", "answer"])
+def test_a_file_without_one_of_the_columns_is_refused(made, tmp_path, name):
+    desk, path = AuditDesk(made.folder), tmp_path / "q.csv"
+    write_questions(desk, path)
+    lines = [{key: cell for key, cell in line.items() if key != name} for line in read(path)]
+    write(path, lines)
+    with pytest.raises(TableError) as refused:
+        import_answers(desk, path)
+    assert str(refused.value) == (
+        f"{str(path)!r} has no column {name!r}: fill in a file that --questions wrote. Nothing was entered."
+    )
+
+
+def test_another_answer_than_before_is_refused(made, tmp_path):
+    desk, path = AuditDesk(made.folder), tmp_path / "q.csv"
+    write_questions(desk, path)
+    lines = fill_in(path, person_of(made.clean))
+    import_answers(desk, path)
+    lines[4]["answer"] = "?"
+    write(path, lines)
+    with pytest.raises(TableError) as refused:
+        import_answers(desk, path)
+    assert str(refused.value) == (
+        f"Entry 5 of {str(path)!r} gives row {lines[4]['row']} another answer than before, and an answer "
+        "stands: nothing was entered."
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '"x"', '[{"data": {}}]', '{"a": 1}'])
+def test_what_is_no_file_of_answers_is_refused(made, tmp_path, text):
+    desk = AuditDesk(made.folder)
+    for name in ("a.json", "a.jsonl"):
+        if (name, text) in {("a.jsonl", ""), ("a.json", "")}:
+            continue
+        path = tmp_path / name
+        path.write_text(text)
+        with pytest.raises(TableError, match="cannot be read as answers|has no column"):
+            import_answers(desk, path)
+    with pytest.raises(TableError, match="There is no file"):
+        import_answers(desk, tmp_path / "none.csv")
+
+
+def test_where_questions_are_not_written(made, tmp_path):
+    desk = AuditDesk(made.folder, n_answers=10, repeat=False)
+    with pytest.raises(TableError) as refused:
+        write_questions(desk, tmp_path / "q.xlsx")
+    assert str(refused.value) == (
+        f"A file of questions must end in .csv, .jsonl, .json; got {str(tmp_path / 'q.xlsx')!r}."
+    )
+    with pytest.raises(TableError, match="is a file of the run itself"):
+        write_questions(desk, made.folder / "issues.csv", force=True)
+    with pytest.raises(TableError, match="is the input table"):
+        write_questions(desk, made.table, force=True)
+    (tmp_path / "q.csv").write_text("")
+    with pytest.raises(TableError, match="already exists"):
+        write_questions(desk, tmp_path / "q.csv")
+    write_questions(desk, tmp_path / "q.csv", force=True)
+
+
+@pytest.mark.parametrize("labels", [(1, 2), (True, False), ("=a", "-b c")])
+def test_labels_come_back_from_a_spreadsheet_as_they_were(tmp_path, labels):
+    rows = [{"x": i % 100, "kind": labels[(i % 100 < 50) != (i % 7 == 0)]} for i in range(300)]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    call("correct", tmp_path / "t.jsonl", "--label", "kind", "--svms", 50, "--quiet", "--threads", 1)
+    desk, path = AuditDesk(tmp_path / "t.subsvms", n_answers=20, repeat=False), tmp_path / "q.csv"
+    write_questions(desk, path)
+    lines = read(path)
+    ways = [
+        {1: "1.0", 2: "2.0"}, {True: "TRUE", False: "FALSE"}, {"=a": "'=a", "-b c": "'-b c"}
+    ][[int, bool, str].index(type(labels[0]))]  # fmt: skip
+    said = [ways[labels[i % 2]] if i // 2 % 2 else labels[i % 2] for i in range(len(lines))]
+    cells = zip(lines, said, strict=True)
+    write(path, [{"row": line["row"], "question": 0, "answer": what} for line, what in cells])
+    import_answers(desk, path)
+    stored = {answer.row: answer.label for answer in AuditFile(desk.folder).read().audit.answers}
+    assert [stored[int(line["row"])] for line in lines] == [labels[i % 2] for i in range(len(lines))]
+    assert {type(label) for label in stored.values()} == {type(labels[0])}
+
+
+@pytest.mark.parametrize(
+    "value, number",
+    [("3", 3), (3.0, 3), ("x", None), (None, None), (True, None), ("1e999", None), ("nan", None)],
+)
+def test_numbers_of_questions(value, number):
+    assert read_number(value) == number

@@ -1,0 +1,259 @@
+"""The server of the audit page: requests and answers, what it gives away, and attacks that are refused."""
+
+import asyncio
+import json
+import os
+
+import httpx
+import pytest
+from loans import make_rows, read, write
+
+from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+from subsvms.app.desk.guard import HEADERS
+from subsvms.app.desk.server import make_app
+from subsvms.app.runs.job import do_job
+from subsvms.app.runs.options import Options
+
+TOKEN, HOST = "t0ken", "127.0.0.1:8765"
+
+
+class Client:
+    """Sends requests to the application one after the other."""
+
+    def __init__(self, desk):
+        self.app = make_app(desk, TOKEN, {HOST})
+
+    def send(self, method, url, **options):
+        async def work():
+            transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
+                return await client.request(method, url, **options)
+
+        return asyncio.run(work())
+
+    def get(self, url, **options):
+        return self.send("GET", f"/{TOKEN}/{url}", **options)
+
+    def post(self, url, **body):
+        return self.send("POST", f"/{TOKEN}/{url}", json=body)
+
+    def ask(self, who="Ann"):
+        return self.post("api/question", who=who).json()["question"]
+
+    def answer(self, question, answer, **changes):
+        body = {"who": "Ann", "row": question["row"], "id": question["id"], "label": answer} | changes
+        return self.post("api/answer", **body)
+
+
+@pytest.fixture
+def client(folder):
+    return Client(AuditDesk(folder, n_answers=20))
+
+
+@pytest.fixture
+def telling(folder):
+    """An audit without repeats, which tells after an answer what the label was."""
+    return Client(AuditDesk(folder, n_answers=20, repeat=False))
+
+
+def test_a_question_shows_the_row_but_not_its_label(client, folder):
+    question = client.ask()
+    row = read(folder.with_name("loans.csv"))[question["row"] - 1]
+    del row["default"]
+    assert dict(zip(question["columns"], question["values"], strict=True)) == row
+    assert set(question) == {"id", "row", "columns", "values"}
+
+
+def test_values_are_shown_whole(tmp_path):
+    rows, _ = make_rows(60)
+    for row in rows:
+        row["note"] = f"{row['id']} " + "word " * 5000
+    table = write(tmp_path / "loans.csv", rows)
+    run = do_job(str(table), Options(label="default", n_estimators=50), n_jobs=1)
+    question = Client(AuditDesk(run.folder, n_answers=20)).ask()
+    assert question["values"][question["columns"].index("note")] == rows[question["row"] - 1]["note"]
+
+
+def test_nothing_gives_label_suggestion_or_vote_away_before_the_answer(client):
+    sent = [client.get(path) for path in ("", "api/meta", "api/progress")]
+    for i in range(8):
+        before = client.post("api/question", who="Ann")
+        sent.append(before)
+        sent.append(client.answer(before.json()["question"], ["yes", "no", None][i % 3]))
+    keys = set()
+
+    def collect(value):
+        if isinstance(value, dict):
+            for name, one in value.items():
+                keys.add(name) if one is not None else None
+                collect(one)
+        elif isinstance(value, list):
+            for one in value:
+                collect(one)
+
+    for answer in sent[1:]:
+        collect(answer.json())
+    assert keys == {
+        "title", "label", "classes", "folder", "is_estimate", "progress", "stage", "sentence", "asked", "of",
+        "share", "is_proof", "total", "answers", "n_answers", "finished", "question", "id", "row", "columns",
+        "values", "told",
+    }  # fmt: skip
+
+
+def test_with_repeats_nothing_is_told_after_an_answer(client):
+    told = client.answer(client.ask(), "yes").json()["told"]
+    assert (told["label"], told["given"], told["suggested"], told["overturned"]) == ("yes", None, None, None)
+
+
+def test_without_repeats_the_label_and_the_suggestion_are_told(telling, folder):
+    rows = read(folder.with_name("loans.csv"))
+    for label in ("yes", "no", None):
+        question = telling.ask()
+        found = telling.answer(question, label).json()
+        given = rows[question["row"] - 1]["default"]
+        assert found["told"]["given"] == given != found["told"]["suggested"]
+        assert found["told"]["overturned"] == (label not in (None, given))
+        assert found["question"]["row"] != question["row"]
+
+
+def stored(folder):
+    return len(json.loads((folder / "audit.json").read_bytes())["audit"]["answers"])
+
+
+def test_an_answer_is_on_disk_and_the_next_question_comes_with_it(client, folder):
+    first = client.ask()
+    found = client.answer(first, "yes").json()
+    assert stored(folder) == 1 and found["progress"]["answers"] == 1
+    assert found["question"] == client.ask() and found["question"]["row"] != first["row"]
+
+
+REFUSED = {
+    "a label that is not there": (
+        {"label": "maybe"},
+        400,
+        "There is no class 'maybe': choose one of those in the table.",
+    ),
+    "a label that is a number": (
+        {"label": 1},
+        400,
+        "There is no class 1: choose one of those in the table.",
+    ),
+    "a row that is not asked": (
+        {"row": 10**9},
+        409,
+        "Row 1000000000 is not asked now: go on with the next question.",
+    ),
+    "a row that is text": (
+        {"row": "1"},
+        409,
+        "An answer must name its row and its question; got '1' and 0.",
+    ),
+    "a question to come": ({"id": 7}, 409, "There is no question 7: ask for the next one."),
+    "no question": (
+        {"id": None, "row": 1},
+        409,
+        "An answer must name its row and its question; got 1 and None.",
+    ),
+    "no name": ({"who": " "}, 400, "A name must have 1 to 60 characters; got ' '."),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_hostile_answers_are_refused_in_one_sentence_and_nothing_is_stored(client, folder, name):
+    changes, status, words = REFUSED[name]
+    question = client.ask()
+    found = client.answer(question, "yes", **changes)
+    assert found.status_code == status
+    assert found.json()["error"] == words
+    assert stored(folder) == 0 and client.ask() == question
+
+
+def test_an_answer_without_a_label_is_not_taken_for_cannot_tell(client, folder):
+    question = client.ask()
+    found = client.post("api/answer", who="Ann", row=question["row"], id=question["id"])
+    assert found.status_code == 400 and stored(folder) == 0
+    assert found.json()["error"] == "An answer must name a label, or null for “cannot tell”."
+
+
+def test_a_second_press_and_an_old_tab_are_refused_and_get_the_right_question(client, folder):
+    first = client.ask()
+    following = client.answer(first, "yes").json()["question"]
+    again = client.answer(first, "no")
+    assert again.status_code == 409 and again.json()["question"] == following and stored(folder) == 1
+    assert again.json()["error"] == (
+        f"Row {first['row']} was answered in the meantime, and an answer stands: go on with the next "
+        "question."
+    )
+
+
+def test_who_leaves_lets_others_have_the_question(client):
+    mine = client.ask("Ann")
+    assert client.ask("Bob")["row"] != mine["row"]
+    client.post("api/leave", who="Ann")
+    assert client.ask("Cid")["row"] == mine["row"]
+
+
+def test_a_folder_that_is_gone_is_reported_until_it_is_back(client, folder):
+    question = client.ask()
+    away = folder.with_name("elsewhere")
+    os.rename(folder, away)
+    answers = [client.answer(question, "yes"), client.post("api/question", who="Ann")]
+    assert {answer.status_code for answer in answers} == {400} and not folder.exists()
+    assert all(str(folder) in answer.json()["error"] for answer in answers)
+    os.rename(away, folder)
+    assert client.answer(question, "yes").status_code == 200 and stored(folder) == 1
+
+
+ATTACKS = {
+    "no token": (("GET", "/"), {}, 403),
+    "wrong token": (("GET", "/wrong/api/meta"), {}, 403),
+    "another name of this machine": (
+        ("GET", f"/{TOKEN}/api/meta"),
+        {"headers": {"host": "evil.example"}},
+        421,
+    ),
+    "a foreign page reads": (
+        ("GET", f"/{TOKEN}/api/meta"),
+        {"headers": {"origin": "http://evil.example"}},
+        403,
+    ),
+    "a foreign page posts": (
+        ("POST", f"/{TOKEN}/api/leave"),
+        {"json": {"who": "Ann"}, "headers": {"sec-fetch-site": "cross-site"}},
+        403,
+    ),
+    "path traversal": (("GET", f"/{TOKEN}/static/%2e%2e/server.py"), {}, 404),
+    "asking by get": (("GET", f"/{TOKEN}/api/question"), {}, 405),
+    "a form": (("POST", f"/{TOKEN}/api/answer"), {"data": {"row": "1"}}, 415),
+    "an oversized body": (
+        ("POST", f"/{TOKEN}/api/answer"),
+        {"content": b"x" * 10**6, "headers": {"content-type": "application/json"}},
+        413,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_attacks_are_refused_and_the_server_stays_up(client, name):
+    words, options, status = ATTACKS[name]
+    answer = client.send(*words, **options)
+    assert answer.status_code == status, answer.text
+    assert client.get("api/progress").json()["progress"]["answers"] == 0
+    for header, value in HEADERS.items():
+        assert answer.headers[header] == value
+
+
+def test_an_old_address_names_the_command_of_this_page(client):
+    answer = client.send("GET", "/old/")
+    assert "open the whole address that subsvms audit printed last." in answer.json()["error"]
+
+
+def test_an_estimate_has_other_words_and_ends_with_its_sentence(folder):
+    client = Client(EstimateDesk(folder, n_answers=12))
+    page = client.get("").text
+    assert "You see 12 rows of the table" in page and "may come again" not in page
+    assert "may come again" in Client(AuditDesk(folder)).get("").text
+    while question := client.ask():
+        found = client.answer(question, "yes").json()
+    assert found["told"]["given"] in ("yes", "no")
+    assert found["progress"]["claim"].startswith("Of 12 labels drawn at random ")

@@ -1,0 +1,108 @@
+"""What reviewers see of columns: long texts whole, those that separate first, words that do."""
+
+import numpy as np
+import pytest
+from loans import call, read, write
+from tickets import TOPICS
+
+from subsvms.app.desk.evidence import EXCERPT, LONG, separate_categories, separate_numbers, shorten
+from subsvms.app.desk.filters import Filter
+from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.rows import space_evenly
+from subsvms.app.runs.acts import Act
+
+
+def test_a_long_text_is_whole_in_a_row_and_its_witnesses_and_an_excerpt_in_the_list(tickets):
+    rows = read(tickets.folder.with_name("tickets.csv"))
+    row = int(tickets.rows[0])
+    found = tickets.describe(row)
+    names = [column["name"] for column in found["columns"]]
+    assert found["values"][names.index("text")] == rows[row - 1]["text"] and len(rows[row - 1]["text"]) > 400
+    for witness in found["supporting"] + found["opposing"]:
+        assert witness["values"][names.index("text")] == rows[witness["row"] - 1]["text"]
+    (preview,) = tickets.list_briefly([0])[0]["preview"]
+    assert preview["column"] == "text" and len(preview["excerpt"]) == EXCERPT + 1
+    assert tickets.meta["long_columns"] == ["text"] and tickets.meta["keys"] == ["card", "login", "refund"]
+
+
+def test_the_search_looks_at_the_whole_text(tickets):
+    rows = read(tickets.folder.with_name("tickets.csv"))
+    found = tickets.rows[tickets.find(Filter(search="REFUND"))].tolist()
+    expected = [row for row in tickets.rows.tolist() if "refund" in rows[row - 1]["text"]]
+    assert sorted(found) == sorted(expected) and expected
+    assert any("refund" not in rows[row - 1]["text"][:300] for row in expected)
+
+
+def test_marked_words_are_those_of_the_topics_on_the_right_side(tickets):
+    row = int(tickets.rows[tickets.flagged][0])
+    found = tickets.describe(row)
+    text = found["values"][[column["name"] for column in found["columns"]].index("text")]
+    units = text.encode("utf-16-le")
+    sides = {"for": set(), "against": set()}
+    for start, end, side, strength in found["marks"]["text"]:
+        sides[side].add(units[2 * start : 2 * end].decode("utf-16-le"))
+        assert 0 < strength <= 1
+    assert sides["for"] and len(sides["for"] & set(TOPICS[found["suggested"]])) >= 0.7 * len(sides["for"])
+    assert not sides["against"] & set(TOPICS[found["suggested"]])
+    assert any(witness["marks"]["text"] for witness in found["supporting"])
+
+
+def test_columns_that_separate_come_first_and_those_that_were_not_used_last(quiet):
+    found = quiet.describe(int(quiet.rows[0]))["columns"]
+    names = [column["name"] for column in found]
+    assert set(names[:3]) == {"age", "size", "colour"}
+    assert [column["name"] for column in found if not column["used"]] == names[-2:]
+    assert set(names[-2:]) == {"id", "who"}  # an identifier, and what --by groups
+    separation = [column["separation"] for column in found if column["used"]]
+    assert separation == sorted(separation, reverse=True) and 0 <= min(separation) < max(separation) <= 1
+    preview = quiet.list_briefly([0])[0]["preview"]
+    assert [one["column"] for one in preview] == names[:2]
+
+
+def test_a_row_without_witnesses_has_its_columns_in_their_order(quiet):
+    ranked = quiet.about.rank(0, 0, int(quiet.suggested[0]), int(quiet.given[0]))
+    assert all(column.separation == 0 for column in ranked)
+    assert [column.name for column in ranked if column.used] == ["age", "size", "colour", "note"]
+
+
+@pytest.mark.parametrize("sides, expected", [
+    (([1.0, 2.0], [np.nan]), 0.0), (([], [1.0]), 0.0), (([0.0], [9.0]), 1.0), (([1.0], [2.0]), 0.5),
+])  # fmt: skip
+def test_numbers_are_compared_in_standard_deviations(sides, expected):
+    assert separate_numbers(*sides, 1.0) == expected
+    assert separate_numbers(*sides, 0.0) == 0.0
+
+
+def test_categories_are_compared_by_their_shares():
+    assert separate_categories(["a", "b"], ["b", "a"]) == 0.0
+    assert separate_categories(["a"], []) == 0.0
+
+
+def test_tables_without_names_of_columns_and_wide_or_odd_cells_can_be_shown(tmp_path):
+    lines = [f"{i % 2 if i % 9 else 1 - i % 2} 1:{i % 2 + i / 900:.3f} 2:{i % 5}" for i in range(200)]
+    (tmp_path / "t.svm").write_text("\n".join(lines))
+    call("correct", tmp_path / "t.svm", "--label", "label", "--quiet", "--svms", 30)
+    desk = ReviewDesk(tmp_path / "t.subsvms")
+    found = desk.describe(int(desk.rows[0]))
+    assert [column["name"] for column in found["columns"]] == ["features"] and found["columns"][0]["used"]
+    assert found["values"][0].startswith("1:") and desk.list_briefly([0])[0]["preview"]
+    assert len(desk.find(Filter(search="2:3"))) == sum("2:3" in line for (line,) in desk.show(desk.rows))
+    desk.decisions.close()
+
+
+def test_a_million_characters_are_cut_where_absurd_and_can_be_decided(tmp_path):
+    rows = [{"a": i % 2 + i / 500, "text": "x" * (150_000 if i == 0 else 5), "y": i % 2} for i in range(60)]
+    rows[0]["y"] = 1
+    call("correct", write(tmp_path / "t.csv", rows), "--label", "y", "--quiet", "--svms", 30)
+    desk = ReviewDesk(tmp_path / "t.subsvms")
+    found = desk.describe(1)
+    lengths = sorted(map(len, found["values"]))
+    assert lengths[-1] == 100_001
+    desk.decide_many([Act([desk.settle(1, "drop", None, "too long")], "Ann")])
+    assert desk.count()["dropped"] == 1
+    desk.decisions.close()
+
+
+def test_excerpts_are_one_line():
+    assert shorten("a\n\tb " * 200).startswith("a b a b") and len(shorten("x" * 999)) == EXCERPT + 1
+    assert LONG < EXCERPT and space_evenly(0, 5).tolist() == []

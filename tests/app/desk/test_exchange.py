@@ -1,0 +1,250 @@
+"""Issues out to other tools, and decisions back in."""
+
+import json
+
+import pyarrow as pa
+import pytest
+from loans import call, make_rows, write
+from pyarrow import parquet
+
+from subsvms.app.desk.apply import apply_decisions
+from subsvms.app.desk.exchange import FORMATS, describe_issues, export_issues, import_decisions
+from subsvms.app.runs.acts import Act
+from subsvms.exceptions import TableError
+
+
+@pytest.mark.parametrize("format", ["jsonl", "label-studio", "spotlight"])
+def test_what_is_exported_comes_back_as_decisions(desk, folder, tmp_path, format):
+    done = export_issues(folder, format, output=tmp_path / f"out.{format}")
+    assert done.n_issues == len(desk)
+    rows = desk.rows[desk.flagged][:3].tolist()
+    labels = {row: ("yes", "no")[i % 2] for i, row in enumerate(rows)}
+    if format == "jsonl":
+        path = tmp_path / "back.jsonl"
+        lines = [json.loads(line) for line in done.path.read_text().split("\n") if line]
+        for line in lines:
+            line["label"] = labels.get(line["row"])
+        path.write_text("\n".join(map(json.dumps, lines)))
+    elif format == "label-studio":
+        path = tmp_path / "back.json"
+        tasks = json.loads(done.path.read_text())
+        assert all(task["predictions"][0]["result"][0]["value"]["choices"] for task in tasks)
+        for task in tasks:
+            label = labels.get(task["data"]["row"])
+            result = [{"type": "choices", "value": {"choices": [label]}}]
+            task["annotations"] = [{"completed_by": {"email": "a@b.c"}, "result": result}] if label else []
+        path.write_text(json.dumps(tasks))
+    else:
+        path = tmp_path / "back.parquet"
+        frame = parquet.read_table(done.path)
+        assert set(frame["row"].to_pylist()) == set(desk.rows.tolist())
+        parquet.write_table(pa.table({"row": rows, "label": [labels[row] for row in rows]}), path)
+    found = import_decisions(folder, path, who="Cid")
+    assert found.n_decisions == 3
+    desk.refresh()
+    assert {row: decision.label for row, decision in desk.decisions.current.items()} == labels
+    who = {decision.who for decision in desk.decisions.current.values()}
+    assert who == ({"a@b.c"} if format == "label-studio" else {"Cid"})
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("row,label\n999999,yes\n", "which is not an issue"),
+        ("row,label\nx,yes\n", "which is not an issue"),
+        ("label\nyes\n", "must give the row"),
+        ("row,label\n{row},maybe\n", "no class 'maybe'"),
+    ],
+)
+def test_an_invalid_import_imports_nothing(desk, folder, tmp_path, text, message):
+    path = tmp_path / "back.csv"
+    good = f"{desk.rows[0]},yes"
+    path.write_text(text.replace("{row}", str(desk.rows[1])) + (good if "row" in text else ""))
+    with pytest.raises(TableError, match=message):
+        import_decisions(folder, path)
+    desk.refresh()
+    assert desk.decisions.current == {}
+
+
+def test_apply_and_export_work_from_the_command_line(desk, folder, tmp_path):
+    row = int(desk.rows[0])
+    (tmp_path / "d.csv").write_text(f"row,label\n{row},{desk.classes[desk.suggested[0]]}\n")
+    assert (
+        "1 decision was imported; 0 lines had no label."
+        in call("export", folder, "--import", tmp_path / "d.csv").output
+    )
+    assert "issues are in" in call("export", folder, "--to", "jsonl", "--output", tmp_path / "i.jsonl").output
+    assert "1 of 500 labels differs from the one given: 1 row was decided" in " ".join(
+        call("apply", folder, "--output", tmp_path / "f.csv").output.split()
+    )
+    assert "Give either --to" in call("export", folder, code=2).output
+    assert "must be one of" in call("export", folder, "--to", "excel", code=2).output
+    assert "run.json" in call("review", tmp_path, code=2).output
+
+
+@pytest.mark.parametrize("kind", ["bool", "int", "formula"])
+def test_labels_of_any_kind_survive_review_apply_export_and_import(tmp_path, kind):
+    rows, _ = make_rows(300, wrong=0.2)
+    classes = {"bool": (False, True), "int": (0, 7), "formula": ("-no", "=yes()")}[kind]
+    labels = [classes[row["default"] == "yes"] for row in rows]
+    columns = {name: [float(row[name] or "nan") for row in rows] for name in ("age", "size")}
+    parquet.write_table(pa.table({**columns, "y": labels}), tmp_path / "t.parquet")
+    call("correct", tmp_path / "t.parquet", "--label", "y", "--quiet", "--svms", 50)
+    folder = tmp_path / "t.subsvms"
+    exported = export_issues(folder, "jsonl")
+    lines = [json.loads(line) for line in exported.path.read_text().split("\n") if line]
+    flagged = [line for line in lines if line["is_label_issue"]][:3]
+    written = {"bool": str.lower, "int": lambda label: f"{label}.0", "formula": str}[kind]
+    text = ["row,label"] + [f"{line['row']},{written(line['suggested'])}" for line in flagged]
+    (tmp_path / "d.csv").write_text("\n".join(text))
+    assert import_decisions(folder, tmp_path / "d.csv").n_decisions == 3
+    apply_decisions(folder)
+    final = parquet.read_table(folder / "final.parquet")["y"].to_pylist()
+    changed = [i + 1 for i, (new, old) in enumerate(zip(final, labels, strict=True)) if new != old]
+    assert sorted(changed) == sorted(line["row"] for line in flagged) and set(final) == set(classes)
+
+
+def test_text_with_odd_line_ends_comes_back(folder):
+    done = export_issues(folder, "jsonl")
+    assert "\u2028" in done.path.read_text() and "\x85" in done.path.read_text()
+    assert import_decisions(folder, done.path).n_decisions == 0
+
+
+@pytest.mark.parametrize("row", ["true", "1e400", "1" + "0" * 400, "[1]", "null", "-1", "1.5"])
+def test_rows_that_are_no_rows_are_refused(folder, tmp_path, row):
+    path = tmp_path / "back.jsonl"
+    path.write_text(f'{{"row": {row}, "label": "yes"}}')
+    with pytest.raises(TableError, match="which is not an issue"):
+        import_decisions(folder, path)
+
+
+@pytest.mark.parametrize("label", ['["yes"]', '{"a": 1}', "7", f'"{"x" * 10**6}"'])
+def test_labels_that_are_no_class_are_not_imported(desk, folder, tmp_path, label):
+    path = tmp_path / "back.jsonl"
+    path.write_text(f'{{"row": {desk.rows[0]}, "label": {label}}}')
+    with pytest.raises(TableError, match="There is no class") as caught:
+        import_decisions(folder, path)
+    assert len(str(caught.value)) < 300
+
+
+def test_files_that_are_no_decisions_are_refused(folder, tmp_path):
+    for name, data in {
+        "a.jsonl": b"[" * 10**5, "b.json": b"7", "c.json": b'[{"data": {"row": 1}, "annotations": [7]}]',
+        "d.parquet": b"PAR1" + bytes(100), "e.csv": b"row,label\n\xff\xfe,1\n", "f.json": b'{"a": 1}',
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(TableError, match="cannot be read as decisions"):
+            import_decisions(folder, tmp_path / name)
+
+
+def test_an_import_without_a_name_leaves_an_empty_file_of_decisions_as_it_is(folder, tmp_path):
+    (folder / "decisions.sqlite").write_bytes(b"")
+    (tmp_path / "back.csv").write_text("row,label\n")
+    with pytest.raises(TableError, match="A name must have"):
+        import_decisions(folder, tmp_path / "back.csv", who="")
+    assert (folder / "decisions.sqlite").read_bytes() == b""
+
+
+def test_a_date_beyond_those_of_python_beside_the_decisions_does_not_matter(desk, folder, tmp_path):
+    row = int(desk.rows[0])
+    late = pa.array([2**62], pa.timestamp("us"))
+    frame = pa.table({"row": [row], "label": [desk.classes[0]], "when": late})
+    parquet.write_table(frame, tmp_path / "back.parquet")
+    assert import_decisions(folder, tmp_path / "back.parquet").n_decisions == 1
+
+
+def test_an_import_says_how_many_decisions_it_replaces(desk, folder, tmp_path):
+    rows = desk.rows[desk.flagged][:2].tolist()
+    desk.decide_many([Act([desk.settle(row, "keep", None) for row in rows], "Ann")])
+    labels = [
+        desk.classes[desk.suggested[desk.place[rows[0]]]],
+        desk.classes[desk.given[desk.place[rows[1]]]],
+    ]
+    path = tmp_path / "back.csv"
+    path.write_text(
+        "\n".join(["row,label", *(f"{row},{label}" for row, label in zip(rows, labels, strict=True))])
+    )
+    assert "1 of them replaces a different decision" in str(import_decisions(folder, path))
+    desk.refresh()
+    assert desk.count()["disputed"] == 1
+
+
+def decide_five(desk):
+    """Decide five rows, one with each verdict; the last is skipped."""
+    other = {"card": "login", "login": "refund", "refund": "card"}
+    rows = desk.rows[:5].tolist()
+    third = desk.brief(2)
+    label = next(name for name in other if name not in (third["given"], third["suggested"]))
+    decided = [
+        desk.settle(rows[0], "accept", None, "as it says: \"refund\",\nline two"),
+        desk.settle(rows[1], "keep", None), desk.settle(rows[2], "label", label, "mixed"),
+        desk.settle(rows[3], "drop", None, "not a ticket"), desk.settle(rows[4], "skip", None, "ask Cid"),
+    ]  # fmt: skip
+    desk.decide_many([Act([line], "Ann") for line in decided])
+    return decided
+
+
+@pytest.mark.parametrize("format", ["jsonl", "label-studio", "spotlight", "csv"])
+def test_verdicts_notes_and_whole_texts_survive_export_and_import(tickets, tmp_path, format):
+    decided = decide_five(tickets)
+    lines = describe_issues(tickets)
+    assert {line["row"]: line["values"]["text"] for line in lines} == {
+        row: values[1] for row, values in zip(tickets.rows.tolist(), tickets.show(tickets.rows), strict=True)
+    }
+    assert min(len(line["values"]["text"]) for line in lines) > 300
+    if format == "csv":
+        path = write(
+            tmp_path / "back.csv", [{k: v for k, v in line.items() if k != "values"} for line in lines]
+        )
+    else:
+        path = tmp_path / f"back{FORMATS[format]}"
+        export_issues(tickets.folder, format, output=path)
+    before = dict(tickets.decisions.current)
+    for _ in decided:
+        tickets.undo("Ann")
+    assert tickets.decisions.current == {} and tickets.count()["open"] == len(tickets)
+    found = import_decisions(tickets.folder, path, who="Ann")
+    tickets.refresh()
+    assert (found.n_decisions, found.n_skipped) == (5, len(tickets) - 5)
+    latest = [tickets.decisions.latest(line.row) for line in decided]
+    assert [(one.row, one.verdict, one.label, one.note, one.who) for one in latest] == [
+        (*line, "Ann") for line in decided
+    ]
+    assert before.keys() == tickets.decisions.current.keys() and tickets.count()["judged"] == 0
+    again = import_decisions(tickets.folder, path, who="Ann")
+    assert again.n_replaced == 0
+
+
+@pytest.mark.parametrize("note", [7, ["x"], "x" * 2001])
+def test_a_note_that_is_none_is_not_imported(tickets, tmp_path, note):
+    line = {"row": int(tickets.rows[0]), "label": None, "verdict": "drop", "note": note}
+    (tmp_path / "d.jsonl").write_text(json.dumps(line))
+    with pytest.raises(TableError, match="A note is text"):
+        import_decisions(tickets.folder, tmp_path / "d.jsonl")
+    tickets.refresh()
+    assert tickets.decisions.last == 0
+
+
+def test_a_label_counts_more_than_a_stale_verdict_and_other_words_decide_nothing(tickets, tmp_path):
+    first, second = tickets.rows[:2].tolist()
+    lines = [f"{first},card,skip", f"{second},,maybe"]
+    (tmp_path / "d.csv").write_text("\n".join(["row,label,verdict", *lines]))
+    assert import_decisions(tickets.folder, tmp_path / "d.csv").n_decisions == 1
+    tickets.refresh()
+    assert tickets.decisions.current[first].label == "card" and second not in tickets.decisions.current
+
+
+def test_of_several_annotations_the_last_completed_one_counts(tickets, tmp_path):
+    rows = tickets.rows[:3].tolist()
+    chosen = [{"type": "choices", "value": {"choices": ["card"]}}]
+    skipped = {"was_cancelled": True, "result": []}
+    annotations = [
+        [{"result": chosen}, skipped], [skipped],
+        [{"result": [*chosen, {"type": "choices", "from_name": "drop", "value": {"choices": ["x"]}}]}],
+    ]  # fmt: skip
+    tasks = [{"data": {"row": row}, "annotations": some} for row, some in zip(rows, annotations, strict=True)]
+    (tmp_path / "d.json").write_text(json.dumps(tasks))
+    import_decisions(tickets.folder, tmp_path / "d.json")
+    tickets.refresh()
+    assert [tickets.decisions.latest(row).label for row in rows] == ["card", None, None]
+    assert [tickets.decisions.latest(row).verdict for row in rows][1:] == ["skip", "drop"]

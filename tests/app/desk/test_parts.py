@@ -1,0 +1,333 @@
+"""A table that was corrected in parts is reviewed like one in memory, from its issues alone."""
+
+import asyncio
+import csv
+import json
+import shutil
+import signal
+import subprocess
+import sys
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+from large_tables import make_columns, write_files
+from loans import call
+from pyarrow import parquet
+
+from subsvms.app.desk import part_rows
+from subsvms.app.desk.apply import apply_decisions
+from subsvms.app.desk.exchange import export_issues, import_decisions
+from subsvms.app.desk.filters import Filter
+from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.server import make_app
+from subsvms.app.names import UNDER_WAY
+from subsvms.app.runs.acts import Act
+from subsvms.exceptions import TableError
+
+N = 2400  # rows, in three files
+COMMON = (
+    "--label",
+    "label",
+    "--exclude",
+    "true",
+    "--exclude",
+    "city",
+    "--svms",
+    100,
+    "--quiet",
+    "--fill-missing",
+)
+KILL = """
+import os, signal, sys
+from subsvms.app.large import final
+from subsvms.app.desk.apply import apply_decisions
+
+seen = []
+
+def stop():
+    seen.append(1)
+    if len(seen) == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+final.release_memory = stop  # which is called after each part
+apply_decisions(sys.argv[1], undecided="suggestion", force=True)
+"""
+
+
+def make_table():
+    """Return columns of which one has the name of one of ours, and some rows have no label."""
+    columns = make_columns(N, wrong=0.08)
+    labels = [None if i % 400 == 7 else label for i, label in enumerate(columns["label"].to_pylist())]
+    columns = columns.set_column(columns.column_names.index("label"), "label", pa.array(labels))
+    return columns.append_column("reason", pa.array([f"because {i}" for i in range(1, N + 1)]))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folders of a run in memory and of one in parts on the same table: not to be changed."""
+    place = tmp_path_factory.mktemp("parts")
+    big = write_files(make_table(), place / "big", row_group_size=300)
+    for engine in ("memory", "local"):
+        call("correct", big / "*.parquet", *COMMON, "--engine", engine, "--output", place / engine)
+    return place
+
+
+@pytest.fixture
+def place(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "copy")
+
+
+@pytest.fixture
+def desks(place):
+    found = [ReviewDesk(place / name) for name in ("memory", "local")]
+    yield found
+    for desk in found:
+        desk.decisions.close()
+
+
+def read_table(path):
+    """Return the lines of a table, in one file or in parts."""
+    return parquet.read_table(path, partitioning=None).to_pylist()
+
+
+def decide_some(desk):
+    """Decide in every way, by row: what holds does not depend on the order of the issues."""
+    for row in sorted(desk.rows.tolist()):
+        verdict = ("accept", "keep", "skip", "label", "drop")[row % 5]
+        if desk.given[desk.place[row]] >= 0 or verdict != "keep":
+            desk.decide_many([Act([desk.settle(row, verdict, desk.classes[row % 2])], "Ann")])
+
+
+def ask(desk, *requests):
+    """Send requests one after the other and return the answers."""
+
+    async def work():
+        transport = httpx.ASGITransport(app=make_app(desk, "token", {"127.0.0.1:8765"}))
+        base = "http://127.0.0.1:8765/token/api/"
+        async with httpx.AsyncClient(transport=transport, base_url=base) as client:
+            return [await client.request(method, url, json=body) for method, url, body in requests]
+
+    return asyncio.run(work())
+
+
+def test_a_desk_shows_the_same_issues_in_parts_and_in_memory(desks):
+    memory, local = desks
+    assert not memory.in_parts and local.in_parts
+    assert sorted(local.rows) == sorted(memory.rows) and len(local) > 100
+    assert (local.classes, local.columns, local.source.n_rows) == (memory.classes, memory.columns, N)
+    for row in memory.rows.tolist():
+        ours, theirs = local.describe(row), memory.describe(row)
+        assert json.dumps(ours, allow_nan=False)
+        assert ours["supporting"] == ours["opposing"] == []
+        for one in (ours, theirs):  # without witnesses no column separates
+            names = [column["name"] for column in one.pop("columns")]
+            one["values"] = dict(zip(names, one["values"], strict=True))
+            del (
+                one["supporting"],
+                one["opposing"],
+                one["preview"],
+                one["carriers"],
+                one["flips"],
+            )
+        assert ours == theirs
+    kinds = [(not flagged, local.given[i] < 0) for i, flagged in enumerate(local.flagged)]
+    assert [kind[0] for kind in kinds] == sorted(kind[0] for kind in kinds)
+    quality = [memory.columns_of_issues["label_quality"][memory.place[row]] for row in local.rows.tolist()]
+    flagged = [one for one, is_flagged in zip(quality, local.flagged, strict=True) if is_flagged]
+    assert flagged == sorted(flagged)
+
+
+def test_filters_and_searches_find_the_same_rows(desks, monkeypatch):
+    monkeypatch.setattr(part_rows, "CACHE_BYTES", 5000)  # so that some row groups are read again
+    city = "city number 7"
+    for wanted in (
+        Filter(search="BECAUSE 17"), Filter(search=city), Filter(search="nowhere"),
+        Filter(column="colour", value="red"), Filter(column="colour", value=""),
+        Filter(given="yes", low=0.6), Filter(sort="confidence", column="city", value=city),
+    ):  # fmt: skip
+        found = [sorted(desk.rows[desk.find(wanted)].tolist()) for desk in desks]
+        assert found[0] == found[1] and (found[0] != []) == (wanted.search != "nowhere")
+    assert desks[0].common_values("colour") == desks[1].common_values("colour")
+    rows = np.random.default_rng(0).permutation(desks[0].rows)
+    assert desks[1].source.take(rows).equals(desks[0].source.take(rows))
+    assert desks[1].source.take([]).num_rows == 0
+    with pytest.raises(KeyError):
+        desks[1].source.take([next(row for row in range(1, N) if row not in desks[1].place)])
+
+
+def test_the_server_answers_decides_and_undoes(desks):
+    row, local = int(desks[1].rows[0]), desks[1]
+    other = next(row for row in range(1, N) if row not in local.place)
+    answers = ask(
+        local,
+        ("GET", "issues?limit=10&search=because", None),
+        ("GET", f"issues/{row}", None),
+        ("POST", "decide", {"row": row, "verdict": "accept", "who": "Ann"}),
+        ("GET", "state?since=0", None),
+        ("POST", "undo", {"who": "Ann"}),
+        ("GET", "state?since=0", None),
+        ("GET", f"issues/{other}", None),
+    )
+    assert [one.status_code for one in answers] == [200] * 6 + [404]
+    listed, shown, _, decided, _, undone, _ = [one.json() for one in answers]
+    assert listed["total"] == len(local) and listed["issues"][0]["row"] == row
+    assert f"because {row}" in shown["values"] and shown["supporting"] == []
+    assert (decided["decided"], undone["decided"]) == (1, 0)
+
+
+@pytest.mark.parametrize("undecided", ["keep", "suggestion"])
+def test_apply_writes_what_it_writes_in_memory(desks, place, undecided):
+    done = []
+    for desk in desks:
+        decide_some(desk)
+        done.append(apply_decisions(desk.folder, undecided=undecided))
+    assert [path.name for path in sorted((place / "local" / "final").iterdir())] == [
+        f"part-{i:06d}.parquet" for i in range(3)
+    ]
+    lines = [read_table(place / "memory" / "final.parquet"), read_table(place / "local" / "final")]
+    assert lines[0] == lines[1] and len(lines[0]) == N - done[1].n_dropped < N
+    assert str(done[0]).replace("final.parquet", "").replace("memory", "local") == str(done[1]).replace(
+        "final", ""
+    )
+    given = {line["reason"]: line for line in make_table().to_pylist()}
+    assert all(line.pop("label_given") == given[line["reason"]]["label"] for line in lines[1])
+    differ = {line["reason"] for line in lines[1] if line != given[line["reason"]]}
+    assert len(differ) == done[1].n_changed > 10
+    assert differ <= {f"because {row}" for row in desks[1].rows.tolist()}
+
+
+def test_what_is_there_is_replaced_only_if_asked_and_only_if_it_is_ours(desks, place):
+    decide_some(desks[1])
+    folder = place / "local"
+    apply_decisions(folder)
+    before = read_table(folder / "final")
+    with pytest.raises(TableError, match="already exists.*--force"):
+        apply_decisions(folder)
+    apply_decisions(folder, undecided="suggestion", force=True)
+    assert read_table(folder / "final") != before
+    (folder / "final" / "notes.txt").write_text("mine")
+    with pytest.raises(TableError, match="holds 'notes.txt', which subsvms apply did not write"):
+        apply_decisions(folder, force=True)
+    for name in ("corrected", "issues"):
+        with pytest.raises(TableError, match="is a folder of the run itself"):
+            apply_decisions(folder, output=folder / name, force=True)
+    for other in (place / "big", place, folder):
+        with pytest.raises(TableError, match="holds the table or the run|which subsvms apply did not write"):
+            apply_decisions(folder, output=other, force=True)
+    with pytest.raises(TableError, match="is not a folder"):
+        apply_decisions(folder, output=folder / "run.json", force=True)
+    parquet.write_table(make_table().slice(1), place / "big" / "0.parquet")
+    with pytest.raises(TableError, match="has changed since the run"):
+        apply_decisions(folder, output=place / "other")
+    assert len(desks[1].show(desks[1].rows[:1])[0]) == 8  # the review does not need the table
+
+
+def test_issues_are_exported_and_decisions_imported(desks, place):
+    decide_some(desks[1])
+    folder = place / "local"
+    for format in ("jsonl", "label-studio", "spotlight"):
+        assert export_issues(folder, format).n_issues == len(desks[1])
+    lines = [json.loads(line) for line in (folder / "issues.jsonl").read_text().splitlines()]
+    assert [line["row"] for line in lines] == desks[1].rows.tolist()
+    assert all(line["values"]["reason"] == f"because {line['row']}" for line in lines)
+    (folder / "mine.jsonl").write_text(json.dumps({"row": lines[0]["row"], "label": "yes"}))
+    assert import_decisions(folder, folder / "mine.jsonl").n_decisions == 1
+
+
+def test_decisions_stand_in_the_next_run_in_parts_as_in_one_in_memory(desks, place):
+    for desk, engine in zip(desks, ("memory", "local"), strict=True):
+        decide_some(desk)
+        again = ("correct", place / "big" / "*.parquet", *COMMON, "--engine", engine)
+        call(*again, "--decisions", desk.folder, "--output", place / f"again-{engine}")
+    lines = [
+        read_table(place / "again-memory" / "corrected.parquet"),
+        read_table(place / "again-local" / "corrected"),
+    ]
+    assert lines[0] == lines[1]
+    decided = desks[1].decided_labels
+    assert len(decided) > 50 and all(lines[1][row - 1]["label"] == label for row, label in decided.items())
+    second = ReviewDesk(place / "again-local")
+    try:
+        assert not set(decided) & set(second.rows.tolist()) and second.decided_labels == decided
+    finally:
+        second.decisions.close()
+    done = apply_decisions(place / "again-local")
+    assert done.n_decided == len(decided)
+    assert json.loads((place / "again-local" / "run.json").read_text())["found"]["verified"] == len(decided)
+    changed = desks[1].folder / "run.json"
+    changed.write_text(
+        changed.read_text().replace(f'"sha256": "{desks[1].record.input.sha256}"', '"sha256": "0"')
+    )
+    said = call(*again, "--decisions", desk.folder, "--output", place / "third", code=2).output
+    assert "about another run" in " ".join(said.split())
+
+
+def test_text_files_are_staged_again_and_merged_spellings_stay_merged(tmp_path):
+    columns = make_columns(900, wrong=0.08)
+    labels = [
+        f"{label} " if i % 50 == 3 else "?" if i % 300 == 8 else label
+        for i, label in enumerate(columns["label"].to_pylist())
+    ]
+    columns = columns.set_column(columns.column_names.index("label"), "label", pa.array(labels))
+    columns.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    words = ("correct", tmp_path / "t.csv", *COMMON, "--merge-labels", "--missing-label", "?")
+    for engine in ("memory", "local"):
+        folder = tmp_path / engine
+        call(*words, "--engine", engine, "--output", folder)
+        desk = ReviewDesk(folder)
+        decide_some(desk)
+        desk.decisions.close()
+        call("apply", folder)
+    with (tmp_path / "memory" / "final.csv").open(newline="") as file:
+        memory = list(csv.DictReader(file))
+    local = [
+        {name: value or "" for name, value in line.items()} for line in read_table(tmp_path / "local/final")
+    ]
+    assert memory == local and {line["label"] for line in local} >= {"no", "yes"}
+    assert [path.name for path in (tmp_path / "local" / "final").iterdir()] == ["part-000000.parquet"]
+
+
+def test_an_audit_of_a_run_in_parts_is_refused_in_one_sentence(made):
+    said = " ".join(call("audit", made / "local", code=2).output.split())
+    assert "was made in parts, so it has no scores of all rows, which an audit needs" in said
+
+
+def test_a_folder_of_an_earlier_version_and_damaged_issues_are_refused(place):
+    folder = place / "local"
+    record = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(record | {"labels": None}))
+    with pytest.raises(TableError, match="earlier version"):
+        ReviewDesk(folder)
+    (folder / "run.json").write_text(json.dumps(record))
+    path = folder / "issues" / "part-000001.parquet"
+    good = parquet.read_table(path)
+    for name, values in {"row": good["row"].to_numpy() + N, "confidence": np.full(len(good), 2.0)}.items():
+        parquet.write_table(good.set_column(good.column_names.index(name), name, pa.array(values)), path)
+        with pytest.raises(TableError, match="is damaged"):
+            ReviewDesk(folder)
+    path.write_bytes(b"nothing")
+    with pytest.raises(TableError, match="part-000001.parquet' is damaged"):
+        ReviewDesk(folder)
+    path.unlink()
+    with pytest.raises(TableError, match="part-000001.parquet' is damaged"):
+        ReviewDesk(folder)
+
+
+def test_apply_that_is_killed_leaves_what_was_there(desks, place):
+    """Killed after each part: what was there stays, and the next apply removes what was left."""
+    decide_some(desks[1])
+    folder = place / "local"
+    apply_decisions(folder)
+    before = read_table(folder / "final")
+    for n_parts in (1, 3):
+        done = subprocess.run([sys.executable, "-c", KILL, str(folder), str(n_parts)], timeout=120)
+        assert done.returncode == -signal.SIGKILL
+        assert read_table(folder / "final") == before
+        left = [path for path in folder.iterdir() if path.name.startswith(".final-") and path.is_dir()]
+        assert len(left) == 1 and len(list(left[0].iterdir())) == n_parts
+        assert all(UNDER_WAY.fullmatch(path.name) for path in left[0].iterdir())
+    apply_decisions(folder, undecided="suggestion", force=True)
+    assert read_table(folder / "final") != before
+    assert not [path for path in folder.iterdir() if path.name.startswith(".final-")]
