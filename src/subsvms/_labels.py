@@ -10,11 +10,7 @@ from numbers import Number, Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from subsvms._arrays import take_in
 from subsvms._text import find_closest, format_value, is_text
 from subsvms.exceptions import InputError
 
@@ -116,6 +112,10 @@ class Classes:
 
 def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (classes, class numbers) of a column of labels."""
+    from sklearn.utils.multiclass import check_classification_targets  # takes a second to import
+
+    from subsvms._arrays import take_in
+
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a label for each row.")
     y = take_in(y)
@@ -163,6 +163,8 @@ def _as_column(y):
             y = np.array(y, dtype=object)
     elif np.ma.is_masked(y):
         y = np.array(y.tolist(), dtype=object)  # None where a label is masked
+    from sklearn.utils.validation import column_or_1d
+
     try:
         column = column_or_1d(y, warn=True)
     except (TypeError, ValueError) as error:
@@ -230,7 +232,9 @@ def _is_column(values):
     """Return whether these are values in one dimension, whatever they are."""
     if isinstance(values, list | tuple | Iterator):  # NumPy fails if they are lists of different lengths
         return True
-    return not sparse.issparse(values) and np.ndim(values) == 1
+    from scipy.sparse import issparse
+
+    return not issparse(values) and np.ndim(values) == 1
 
 
 def as_list(values: Any) -> list:
