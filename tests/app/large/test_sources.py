@@ -7,9 +7,9 @@ from forged_files import TEXTS, write_forged
 from large_tables import make_columns, write_files
 from pyarrow import parquet
 
-from subsvms.app.large.listing import find_format, list_files
 from subsvms.app.large.sources import UNIT_ROWS, open_source
 from subsvms.app.tables.table import read_table
+from subsvms.app.tables.where import find_common_format, list_files
 from subsvms.exceptions import TableError
 
 
@@ -140,7 +140,7 @@ def test_a_missing_label_mixed_formats_and_no_files_are_refused(tmp_path):
         open_source(folder, "lable")
     (folder / "x.csv").write_text("a")
     with pytest.raises(TableError, match="must have the same format"):
-        find_format(list_files(folder)[1])
+        find_common_format(list_files(folder)[1])
     (tmp_path / "empty").mkdir()
     with pytest.raises(TableError, match="contains no files"):
         open_source(tmp_path / "empty", "label")

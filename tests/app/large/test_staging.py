@@ -8,10 +8,10 @@ from forged_files import FORGED, write_forged
 from large_tables import make_columns
 from pyarrow import feather, parquet
 
-from subsvms.app.large.listing import find_format
 from subsvms.app.large.sources import open_source
 from subsvms.app.large.staging import stage_files
 from subsvms.app.tables.table import read_table
+from subsvms.app.tables.where import find_common_format
 from subsvms.exceptions import TableError
 
 
@@ -33,7 +33,7 @@ def test_other_formats_give_the_same_table(tmp_path, staged, name):
     else:
         text = columns.to_pandas().to_csv(index=False, sep="\t" if "tsv" in name else ",").encode()
         path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-    format = find_format([path])
+    format = find_common_format([path])
     separator = stage_files([path], format, staged, label="label")
     assert separator == {"csv": ",", "tsv": "\t", "feather": None}[format]
     assert parquet.read_table(staged).equals(read_table(path, "label").columns.combine_chunks())

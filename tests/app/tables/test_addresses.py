@@ -11,12 +11,12 @@ from loans import call
 from pyarrow import csv, parquet
 
 from subsvms.app.large import job
-from subsvms.app.large.listing import list_files
 from subsvms.app.large.sources import open_source
 from subsvms.app.tables import addresses
 from subsvms.app.tables.addresses import Address, as_place, read_version
-from subsvms.app.tables.files import digest_file, find_files
+from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import read_table
+from subsvms.app.tables.where import find_files, list_files
 from subsvms.exceptions import TableError
 
 COMMON = ["--label", "label", "--exclude", "true", "--exclude", "city", "--svms", "40"]

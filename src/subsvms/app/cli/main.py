@@ -346,7 +346,7 @@ def list_columns(file: str, how: dict[str, Any]) -> list[str]:
 def check_there(file: str) -> None:
     """Raise an error if there is no such file or folder, and no file that matches such a pattern."""
     from subsvms.app.tables.addresses import as_place, is_database
-    from subsvms.app.tables.files import find_files
+    from subsvms.app.tables.where import find_files
 
     if not is_database(file) and not as_place(file).is_dir():  # what these hold is for their readers to say
         find_files(file)

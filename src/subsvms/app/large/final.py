@@ -15,7 +15,6 @@ import numpy as np
 from subsvms._labels import Classes
 from subsvms._progress import announce
 from subsvms.app.large.job import find_part_format, prepare_source
-from subsvms.app.large.listing import name_files
 from subsvms.app.large.parts import name_part, open_parquet, replace_labels
 from subsvms.app.large.sources import Source, release_memory
 from subsvms.app.large.survey import join_digests
@@ -25,6 +24,7 @@ from subsvms.app.runs.record import Record
 from subsvms.app.tables.addresses import as_place
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels
+from subsvms.app.tables.where import name_files
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 

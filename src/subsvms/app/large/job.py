@@ -16,7 +16,6 @@ from typing import Any
 
 from subsvms._progress import announce
 from subsvms.app.large.engines import check_engine, open_engine
-from subsvms.app.large.listing import find_format, list_files, name_files
 from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
 from subsvms.app.large.sources import Source, open_source
 from subsvms.app.large.staging import stage_files
@@ -43,11 +42,12 @@ from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, get_version, summarise
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
+from subsvms.app.tables.coded import find_class_names
 from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
 from subsvms.app.tables.files import digest_file, split_suffix
 from subsvms.app.tables.formats import FORMATS
-from subsvms.app.tables.hugging_face import find_class_names, is_data_set
 from subsvms.app.tables.labels import Labels
+from subsvms.app.tables.where import find_common_format, is_data_set, list_files, name_files
 from subsvms.app.words import show
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
@@ -67,7 +67,7 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
         return False
     _, paths = list_files(where)
     try:
-        factor = FORMATS[find_format(paths, format)].growth
+        factor = FORMATS[find_common_format(paths, format)].growth
     except TableError:  # the run itself will report what is wrong with them
         return True
     growth = [COMPRESSED_BYTES if path.suffix.lower() in COMPRESSIONS else 1.0 for path in paths]
@@ -158,7 +158,7 @@ def check_possible(where: str | list[str]) -> None:
 
 def find_part_format(paths: Sequence[Place], format: str | None) -> str:
     """Return the format of files, or raise an error if it cannot be read in parts."""
-    format = find_format(paths, format)
+    format = find_common_format(paths, format)
     if not FORMATS[format].in_parts:
         raise TableError(
             f"{str(paths[0])!r} is {FORMATS[format].title}, which cannot be read in pieces: convert it to "

@@ -1,8 +1,10 @@
 """Tables whose labels are codes with names: people see the names, and files keep the codes.
 
-Hugging Face's ClassLabel, the value labels of Stata and those of SPSS are such codes.
+Hugging Face's ClassLabel, the value labels of Stata and those of SPSS are such codes. Which names a
+ClassLabel has is said in the schema of each Arrow or Parquet file that its library writes.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.tables.arrow import put_labels
+
+HUGGING_FACE = b"huggingface"  # key in the schema of a file
+UNLABELLED = -1  # Hugging Face's code of a row without a label
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,3 +65,15 @@ def name_labels(
     shown = [None if cell is None or cell in missing else named[cell] for cell in cells]
     coded = Coded(columns, label, {name: int(code) for code, name in named.items()}, render)
     return columns.set_column(place, label, pa.array(shown, pa.string())), {"text": coded}
+
+
+def find_class_names(schema: Any, label: str | None) -> dict[int, str]:
+    """Return the names of a ClassLabel by code, from the schema of an Arrow or Parquet file."""
+    try:
+        features = json.loads((schema.metadata or {})[HUGGING_FACE])["info"]["features"]
+        names = features[label]["names"] if features[label]["_type"] == "ClassLabel" else []
+    except (ValueError, LookupError, TypeError, RecursionError):  # not by that library, or changed since
+        return {}
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return {}
+    return dict(enumerate(names))

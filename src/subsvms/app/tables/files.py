@@ -5,7 +5,6 @@ here is a `TableError`: one sentence that names the file, what was expected, wha
 """
 
 import codecs
-import glob
 import hashlib
 import os
 import re
@@ -15,14 +14,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from subsvms._atomic import format_system_error, write_whole
-from subsvms._text import is_text
-from subsvms.app.tables.addresses import Address, Place, as_place, find_remote, is_address
+from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.compression import decompress, read_limited, strip_compression
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, list_formats
-from subsvms.app.tables.hugging_face import is_data_set, list_data_files
 from subsvms.app.words import name_some, show, suggest
 from subsvms.exceptions import TableError
 
@@ -79,48 +76,6 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
     if label is not None and label not in names:
         found = f"its columns are {name_some(names)}" if names else "it has no columns"
         raise TableError(f"{name} has no column {show(label)}: {found}{suggest(label, names) or '.'}")
-
-
-def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> Sequence[Place]:
-    """Return the files that a path, an address, a pattern such as "part-*.parquet", or a list names."""
-    if not isinstance(where, str | os.PathLike):
-        if not where:
-            raise TableError("No file was given: give the name of at least one.")
-        return [path for one in where for path in find_files(one)]
-    files = _find(where)
-    for path in files:
-        if not is_text(str(path)):
-            raise TableError(f"The name of the file {show(str(path))} is not valid UTF-8: rename it.")
-    return files
-
-
-def _find(where: str | os.PathLike) -> Sequence[Place]:
-    path = as_place(where)
-    if isinstance(path, Address):
-        return find_remote(path) or _refuse_folder(str(path), f"{path}/*.parquet")
-    where = str(path) if is_address(os.fspath(where)) else where  # of a file://
-    if os.fspath(where) == STANDARD_INPUT or path.exists():
-        if path.is_dir() and is_data_set(path):
-            return list_data_files(path)
-        if path.is_dir():
-            _refuse_folder(str(where), str(path / "*.parquet"))
-        return [path]
-    if glob.has_magic(os.fspath(where)):
-        found = sorted(glob.glob(os.fspath(where), recursive=True))
-        files = [Path(one) for one in found if not os.path.isdir(one)]
-        if files:
-            return files
-        raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
-    others = os.listdir(path.parent) if path.parent.is_dir() else []
-    hint = suggest(path.name, others) or ": check its name and folder."
-    raise TableError(f"There is no file {str(where)!r}{hint}")
-
-
-def _refuse_folder(name: str, pattern: str) -> NoReturn:
-    raise TableError(
-        f"{name!r} is a folder: use --engine local, or give a file in it or, unless it is a Delta table, a "
-        f"pattern such as {pattern!r}."
-    )
 
 
 def read_content(path: Place, format: str | None = None) -> Content:

@@ -25,7 +25,6 @@ from subsvms.app.tables.files import (
     check_names,
     check_target,
     default_ending,
-    find_files,
     read_content,
     split_suffix,
     write_content,
@@ -34,6 +33,7 @@ from subsvms.app.tables.formats import FORMATS, SUFFIXES, Reading, check_reading
 from subsvms.app.tables.labels import read_labels, read_written
 from subsvms.app.tables.text import Original
 from subsvms.app.tables.typed import read_all
+from subsvms.app.tables.where import find_files
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 

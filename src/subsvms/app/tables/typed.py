@@ -5,10 +5,9 @@ from functools import partial
 from typing import Any
 
 from subsvms.app.tables.arrow import join_tables, read_arrow, render_arrow
-from subsvms.app.tables.coded import name_labels
+from subsvms.app.tables.coded import UNLABELLED, find_class_names, name_labels
 from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
-from subsvms.app.tables.hugging_face import UNLABELLED, find_class_names
 
 
 def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:

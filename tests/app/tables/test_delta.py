@@ -8,9 +8,9 @@ from large_tables import make_columns
 from loans import call
 from pyarrow import parquet
 
-from subsvms.app.large import delta
-from subsvms.app.large.listing import list_files
 from subsvms.app.large.sources import open_source
+from subsvms.app.tables import where
+from subsvms.app.tables.where import list_files
 from subsvms.exceptions import TableError
 
 deltalake = pytest.importorskip("deltalake")
@@ -114,7 +114,7 @@ def test_a_damaged_log_is_one_sentence(folder):
 
 
 def test_without_deltalake_the_extra_is_named(folder, monkeypatch):
-    monkeypatch.setattr(delta, "find_spec", lambda name: None)
+    monkeypatch.setattr(where, "find_spec", lambda name: None)
     with pytest.raises(TableError, match=r"is a Delta table, .*: run pip install 'subsvms\[delta\]'"):
         open_source("big", "label")
 

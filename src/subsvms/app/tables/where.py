@@ -1,0 +1,312 @@
+"""Where a table is: the files of a path, a pattern, a list, a folder or a data set, here or at an address.
+
+Three kinds of folders say themselves which of their files count. `save_to_disk` of Hugging Face's datasets
+writes Arrow streams, and their order to state.json. A Delta table is a folder of Parquet files and a log,
+which deltalake (`subsvms[delta]`) reads; other files are leftovers of earlier versions. Iceberg is refused.
+"""
+
+import glob
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+from subsvms._text import is_text
+from subsvms.app.names import RECORD
+from subsvms.app.tables.addresses import Address, Place, as_place, find_plain, find_remote, is_address
+from subsvms.app.tables.compression import strip_compression
+from subsvms.app.tables.files import STANDARD_INPUT, check_format
+from subsvms.app.tables.formats import FORMATS, SUFFIXES
+from subsvms.app.words import first_sentence, show, suggest
+from subsvms.exceptions import TableError
+
+STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"  # of Hugging Face's datasets
+LOG = "_delta_log"
+UNDERSTOOD = {"timestampNtz", "deletionVectors"}  # what a Delta table may ask of its readers
+
+
+def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> Sequence[Place]:
+    """Return the files that a path, an address, a pattern such as "part-*.parquet", or a list names."""
+    if not isinstance(where, str | os.PathLike):
+        if not where:
+            raise TableError("No file was given: give the name of at least one.")
+        return [path for one in where for path in find_files(one)]
+    files = _find(where)
+    for path in files:
+        if not is_text(str(path)):
+            raise TableError(f"The name of the file {show(str(path))} is not valid UTF-8: rename it.")
+    return files
+
+
+def _find(where: str | os.PathLike) -> Sequence[Place]:
+    path = as_place(where)
+    if isinstance(path, Address):
+        return find_remote(path) or _refuse_folder(str(path), f"{path}/*.parquet")
+    where = str(path) if is_address(os.fspath(where)) else where  # of a file://
+    if os.fspath(where) == STANDARD_INPUT or path.exists():
+        if path.is_dir() and is_data_set(path):
+            return list_data_files(path)
+        if path.is_dir():
+            _refuse_folder(str(where), str(path / "*.parquet"))
+        return [path]
+    if glob.has_magic(os.fspath(where)):
+        found = sorted(glob.glob(os.fspath(where), recursive=True))
+        files = [Path(one) for one in found if not os.path.isdir(one)]
+        if files:
+            return files
+        raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
+    others = os.listdir(path.parent) if path.parent.is_dir() else []
+    hint = suggest(path.name, others) or ": check its name and folder."
+    raise TableError(f"There is no file {str(where)!r}{hint}")
+
+
+def _refuse_folder(name: str, pattern: str) -> NoReturn:
+    raise TableError(
+        f"{name!r} is a folder: use --engine local, or give a file in it or, unless it is a Delta table, a "
+        f"pattern such as {pattern!r}."
+    )
+
+
+def name_files(paths: Sequence[Place]) -> str:
+    """Return what messages call a table of these files."""
+    return repr(str(paths[0])) if len(paths) == 1 else f"{str(paths[0])!r} and {len(paths) - 1} more"
+
+
+def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[Place, Sequence[Place]]:
+    """Return the folder below which the names of folders are columns, and the files, sorted by path."""
+    base = as_place(where) if isinstance(where, str | os.PathLike) else None
+    if isinstance(base, Address):
+        return _list_remote(base)
+    if base is not None and base.is_dir():
+        if (base / RECORD).is_file():
+            raise TableError(
+                f"{str(where)!r} is the folder of a run: give the table itself, or repeat the run (--from)."
+            )
+        if is_data_set(base):
+            return base, list_data_files(base)
+        if is_delta(base):
+            return base, list_delta_files(base)
+        files = [path for path in base.rglob("*") if path.is_file() and _belongs(path, base)]
+        if not files:
+            raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
+        _refuse_iceberg(base, files)
+        return base, sorted(files)
+    found = list(dict.fromkeys(find_files(where)))
+    remote = sorted(one for one in found if isinstance(one, Address))
+    local = sorted(one for one in found if isinstance(one, Path))
+    if remote:
+        return _find_root(remote, local), remote
+    if base is not None:
+        plain = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), base.parts))
+        return _find_base(base, plain, local), local
+    return Path(os.path.commonpath([file.parent for file in local])), local
+
+
+def _list_remote(where: Address) -> tuple[Place, Sequence[Place]]:
+    """Return what `list_files` does, for an address."""
+    files = find_remote(where)
+    if files:
+        return _find_base(where, find_plain(where), files), files
+    if is_delta(where):
+        return where, list_delta_files(where)
+    start = len(where.text)
+    files = [file for file in where.list_files() if not _is_hidden(file.text[start:].split("/"))]
+    if not files:
+        raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
+    _refuse_iceberg(where, files)
+    return where, files
+
+
+def _find_base(pattern: Place, plain: Place, files: Sequence[Place]) -> Place:
+    """Return the folder of a file, or the one before the first * of a pattern.
+
+    A pattern in a Delta table is refused: some of the files may no longer count.
+    """
+    if plain in files:
+        return plain.parent
+    folder = plain
+    while "=" in folder.name:  # a value of a column
+        folder = folder.parent
+    if is_delta(folder):
+        raise TableError(
+            f"{str(pattern)!r} is a pattern of files in a Delta table, whose log tells which files count: "
+            f"give its folder, {str(folder)!r}."
+        )
+    return plain
+
+
+def _refuse_iceberg(folder: Place, files: Sequence[Place]) -> None:
+    """Raise an error if a folder is an Iceberg table: of its files, some may not count."""
+    if any(file.parent.name == "metadata" and file.name.endswith(".metadata.json") for file in files):
+        raise TableError(
+            f"{str(folder)!r} is an Iceberg table, which subsvms does not read: write its current rows to "
+            "Parquet files first, or pass them to subsvms.scale."
+        )
+
+
+def _find_root(remote: list[Address], local: list[Path]) -> Address:
+    """Return the folder that contains all files; raise an error if they do not lie in the same place."""
+    first = remote[0]
+    other = next((one for one in [*remote, *local] if getattr(one, "root", None) != first.root), None)
+    if other is not None:
+        raise TableError(
+            f"{str(first)!r} and {str(other)!r} do not lie in the same place: copy all files of the table "
+            "to one."
+        )
+    scheme, _ = first.root
+    inner = os.path.commonpath([one.parent.text.removeprefix(f"{scheme}://") for one in remote])
+    return Address(f"{scheme}://{inner}")
+
+
+def _is_hidden(parts: Iterable[str]) -> bool:
+    """Return whether a path leads to a log or marker."""
+    return any(part.startswith((".", "_")) for part in parts)
+
+
+def _belongs(path, base):
+    """Return whether a file is part of the table: not a log or marker, and not written by a run."""
+    inner = path.relative_to(base)
+    if _is_hidden(inner.parts):
+        return False
+    above = [base / parent for parent in inner.parents[:-1]]
+    return not any((folder / name).is_file() for folder in above for name in (RECORD, ".lock"))
+
+
+def find_common_format(paths: Sequence[Place], format: str | None = None) -> str:
+    """Return the format of the files, which must have the same one, by their suffixes."""
+    check_format(format)
+    if format is not None:
+        return format
+    kinds = {path: SUFFIXES.get(strip_compression(path)[0].suffix.lower()) for path in paths}
+    first = paths[0]
+    for path, kind in kinds.items():
+        if kind is None:
+            known = ", ".join(SUFFIXES)
+            raise TableError(
+                f"{str(path)!r} has none of the suffixes {known}: move it elsewhere, use a pattern such as "
+                "'folder/*.parquet' instead of the folder, or name the format."
+            )
+        if kind != kinds[first]:
+            raise TableError(
+                f"{str(path)!r} is {kind}, but {str(first)!r} is {kinds[first]}: all files of a table must "
+                "have the same format."
+            )
+    return str(kinds[first])
+
+
+# Hugging Face's datasets
+
+
+def is_data_set(folder: Path) -> bool:
+    """Return whether `save_to_disk` made a folder, of one data set or of several splits."""
+    return (folder / SPLITS).is_file() or ((folder / STATE).is_file() and (folder / INFO).is_file())
+
+
+def list_data_files(folder: Path) -> list[Path]:
+    """Return the Arrow files of a data set in their order."""
+    shown = repr(str(folder))
+    if (folder / SPLITS).is_file():
+        splits = sorted(path.name for path in folder.iterdir() if is_data_set(path))
+        example = f", such as {str(folder / splits[0])!r}" if splits else ""
+        listed = ", ".join(splits) or "none that can be read"
+        raise TableError(f"{shown} holds several data sets ({listed}): give the folder of one{example}.")
+    try:
+        state = json.loads((folder / STATE).read_bytes())
+        names = [str(one["filename"]) for one in state["_data_files"]]
+        indices = state.get("_indices_data_files")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise TableError(f"{str(folder / STATE)!r} is damaged: save the data set again.") from None
+    if indices:
+        raise TableError(f"{shown} holds a selection of rows only: save flatten_indices() of the data set.")
+    for name in names:  # nobody reads a file elsewhere because this one says so
+        inside = Path(name).name == name and Path(name).suffix in FORMATS["feather"].suffixes
+        if not inside or not (folder / name).is_file():
+            raise TableError(
+                f"{shown} has no Arrow file {name[:60]!r}, which its {STATE} names: save it again."
+            )
+    if not names:
+        raise TableError(f"{shown} is a data set without rows: choose another one.")
+    return [folder / name for name in names]
+
+
+# Delta tables
+
+
+def is_delta(folder: Place) -> bool:
+    """Return whether a folder is a Delta table."""
+    return (folder / LOG if isinstance(folder, Path) else Address(f"{folder}/{LOG}")).is_dir()
+
+
+def list_delta_files(folder: Place) -> list[Place]:
+    """Return the files of the current version of a Delta table, sorted."""
+    table, name = open_delta(folder), repr(str(folder))
+    unknown = set(table.protocol().reader_features or ()) - UNDERSTOOD
+    if (table.metadata().configuration or {}).get("delta.columnMapping.mode", "none") != "none":
+        unknown.add("columnMapping")
+    if unknown:
+        raise TableError(
+            f"The Delta table {name} uses {', '.join(sorted(unknown))}, which subsvms does not read: write a "
+            "copy of it without."
+        )
+    if "deletionVectors" in (table.protocol().reader_features or ()) and _has_deleted(table):
+        raise TableError(
+            f"The Delta table {name} has deletion vectors, which subsvms does not apply: remove these rows "
+            "from its files first (REORG TABLE ... APPLY (PURGE))."
+        )
+    files = sorted(table.file_uris())
+    for column in table.metadata().partition_columns:
+        if not all(re.search(rf"[\\/]{re.escape(column)}=", file) for file in files):
+            raise TableError(
+                f"The Delta table {name} does not name the values of {column!r} in its folders: write a copy "
+                "of it that does."
+            )
+    if not files:
+        raise TableError(f"The Delta table {name} has no rows: choose another one.")
+    return [as_place(file) for file in files]
+
+
+def _has_deleted(table):
+    """Return whether rows of files are marked as deleted, as far as deltalake can tell."""
+    try:
+        return any(batch.num_rows for batch in table.deletion_vectors())
+    except Exception:  # vectors that it cannot read
+        return True
+
+
+def find_layout(folder: Place) -> dict[str, Any]:
+    """Return what pyarrow.dataset should know about files below a folder.
+
+    Names of folders such as year=2024 become columns. A Delta table says what types these and all others
+    have: its files may differ, and columns that were added later are missing in the earlier ones.
+    """
+    if not is_delta(folder) or not find_spec("deltalake"):
+        return {"partitioning": "hive"}
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    table = open_delta(folder)
+    schema = pa.schema(table.schema().to_arrow())
+    fields = [schema.field(name) for name in table.metadata().partition_columns]
+    return {"partitioning": dataset.partitioning(pa.schema(fields), flavor="hive"), "schema": schema}
+
+
+def open_delta(folder: Place) -> Any:
+    """Return the current version of a table, as deltalake.DeltaTable."""
+    if not find_spec("deltalake"):
+        raise TableError(
+            f"{str(folder)!r} is a Delta table, whose log tells which files count: run pip install "
+            "'subsvms[delta]' to read it."
+        )
+    from deltalake import DeltaTable
+
+    try:
+        return DeltaTable(str(folder))
+    except Exception as error:  # of the log, or of the network
+        raise TableError(
+            f"The Delta table {str(folder)!r} cannot be read ({first_sentence(error)}): check its log, and "
+            "the keys in the environment if it lies elsewhere."
+        ) from None
