@@ -19,7 +19,7 @@ from subsvms.app.runs.options import Options
 from subsvms.app.runs.parameters import naming_parameters
 from subsvms.app.tables.arrow import use_plain_columns, use_plain_types
 from subsvms.app.tables.files import check_names
-from subsvms.app.tables.lazy import is_lazy, read_lazy
+from subsvms.app.tables.frames import is_lazy, read_lazy
 from subsvms.app.tables.table import number_name
 from subsvms.exceptions import InputError
 

@@ -1,12 +1,20 @@
-"""Rows are removed from text, and every other byte stays as it was."""
+"""Rows are removed from text, and every other byte stays as it was.
+
+Text files keep their encoding, or one sentence says why it cannot be used.
+"""
+
+import os
+from encodings.aliases import aliases
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from nasty_texts import write
+from nasty_texts import GOOD, assert_refused, write
 from pyarrow import parquet
 
 from subsvms.app.tables.table import keep_rows, read_table, write_table
+from subsvms.app.tables.text import guess_encoding
+from subsvms.exceptions import TableError
 
 TEXTS = {  # what stands before the rows, and three rows
     "t.csv": ("a,y\r\n", '"1\n2",no\r\n', "\r\n3,yes\r\n", "4,no"),
@@ -53,3 +61,102 @@ def test_typed_tables_lose_the_same_rows(tmp_path):
     fewer = keep_rows(read_table(tmp_path / "t.parquet", "y"), np.array([True, True, False]))
     write_table(fewer, tmp_path / "new.parquet")
     assert parquet.read_table(tmp_path / "new.parquet").to_pydict() == {"y": [0, 1], "a": [1.0, 2.0]}
+
+
+def test_a_wrong_encoding_is_reported_with_its_position(tmp_path):
+    path = write(tmp_path, "a,label\n1,Привет\n", encoding="cp1251")
+    message = (
+        "is not text in the encoding 'utf-8': byte 0xcf at position 10 (line 2) does not fit; convert the "
+        "file to UTF-8, or name its encoding with --encoding, for example 'cp1252'."
+    )
+    assert_refused(message, read_table, path, "label")
+    path = write(tmp_path, b"\xef\xbb\xbfa,label\n1,\xff\n")
+    assert_refused("position 13 (line 2)", read_table, path, "label")
+    for unknown in ("utf-9", "base64", "undefined", "punycode", "idna", "unicode_escape", "\udcff", "a\0b"):
+        message = f"{unknown!r} is not an encoding of text files: use one such as"
+        assert_refused(message, read_table, path, "label", encoding=unknown)
+    path = write(tmp_path, GOOD + "3,é\n", encoding="latin-1")
+    read = read_table(path, "label", encoding="latin-1")
+    message = "'→' cannot be written in the encoding 'latin-1'"
+    assert_refused(message, write_table, read, tmp_path / "out.csv", ["x", "y", "→"])
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
+def test_encodings_are_kept(tmp_path, encoding):
+    path = write(tmp_path, "a,label\ngrün,schön\nblau,häßlich\n", encoding=encoding)
+    for asked in (encoding, None):
+        read = read_table(path, "label", encoding=asked)
+        assert read.labels.tolist() == ["schön", "häßlich"]
+        write_table(read, tmp_path / "out.csv", force=True)
+        assert (tmp_path / "out.csv").read_bytes() == path.read_bytes()
+
+
+def test_every_encoding_of_python_is_read_and_kept_or_refused(tmp_path):
+    n_read = 0
+    for encoding in {*aliases.values(), "idna", "punycode", "undefined", "unicode_escape"}:
+        try:
+            path = write(tmp_path, GOOD, encoding=encoding)
+        except (LookupError, UnicodeError):  # not an encoding of text
+            path = write(tmp_path, GOOD)
+        try:
+            write_table(read_table(path, None, encoding=encoding), tmp_path / "out.csv", force=True)
+        except TableError:
+            continue
+        n_read += 1
+        assert (tmp_path / "out.csv").read_bytes() == path.read_bytes()
+    assert n_read > 80
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le", "utf-16-be"])
+def test_a_guessed_encoding_is_said_with_a_word_to_check_it_by(tmp_path, monkeypatch, encoding):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "name,label\nJoe,x\nMüller,y\n", "t.csv", encoding)
+    read = read_table("t.csv", "label")
+    assert read.columns["name"].to_pylist() == ["Joe", "Müller"]
+    assert read.notes == (
+        f"'t.csv' does not say how its text is encoded: it was read as {encoding}, as in 'Müller'; if that "
+        "looks wrong, name the encoding with --encoding.",
+    )
+    assert read_table("t.csv", "label", encoding=encoding).notes == ()
+    write_table(read, "out.csv", ["y", "y"])
+    assert (tmp_path / "out.csv").read_text(encoding=encoding) == "name,label\nJoe,y\nMüller,y\n"
+
+
+@pytest.mark.parametrize("mark", ["utf-8-sig", "utf-16", "utf-32", "utf-8"])
+def test_what_is_sure_needs_no_note(tmp_path, mark):
+    path = write(tmp_path, "name,label\nMüller,x\nЮля,y\n", encoding=mark)
+    read = read_table(path, "label")
+    assert read.notes == () and read.columns["name"].to_pylist() == ["Müller", "Юля"]
+
+
+WESTERN = [
+    "Zoë, naïve façade; déjà vu “quoted” – 5 €", "Ærøskøbing på Fünen", "São João, ação", "El Niño ¿qué?",
+]  # fmt: skip
+OTHERS = {
+    "cp1251": "Съешь же ещё этих мягких французских булок",
+    "cp1253": "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία",
+    "shift_jis": "いろはにほへとちりぬるを",
+    "gb18030": "天地玄黄宇宙洪荒",
+    "euc_kr": "키스의 고유조건은 입술끼리",
+    "koi8_r": "Съешь же ещё этих мягких булок",
+}
+
+
+def test_only_western_european_text_is_guessed():
+    for text in WESTERN:
+        assert guess_encoding(text.encode("cp1252")) == "cp1252"
+        assert guess_encoding(text.encode()) is None
+    for encoding, text in OTHERS.items():
+        assert guess_encoding(text.encode(encoding)) is None
+
+
+def test_damaged_utf_8_is_not_read_as_something_else(tmp_path):
+    text = "a,label\n" + "größer,schön\nkleiner,hässlich\n" * 50
+    path = write(tmp_path, text.encode().replace("schön".encode(), b"sch\xf6n", 1))
+    assert_refused("is not text in the encoding 'utf-8': byte 0xf6", read_table, path, "label")
+    assert_refused(
+        "is not text in the encoding 'utf-8'", read_table, write(tmp_path, b"a,label\n\x81,x\n"), "label"
+    )
+    path = write(tmp_path, b"a,label\n1\x00,\xff\n2,y\n")
+    assert_refused("is not text in the encoding 'utf-8': byte 0xff", read_table, path, "label")

@@ -1,237 +1,330 @@
-"""An .xlsx file is written back with only its label cells changed, or as a new file of plain values."""
+"""A sheet of a workbook is read as the table that people see in it, or one sentence says why not."""
 
 import datetime as dt
-import re
 import zipfile
 
-import numpy as np
 import openpyxl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from nasty_texts import assert_refused, write
-from openpyxl.chart import BarChart, Reference
-from openpyxl.styles import Font, PatternFill
-from workbooks import change_part, load, make_xlsx, unzip, zip_again
+from workbooks import change_part, load, make_ods, make_xlsx, unzip, zip_again
 
-from subsvms.app.tables.sheet_xml import letters, read_reference
-from subsvms.app.tables.table import keep_rows, read_table, write_table
-from subsvms.app.tables.workbook import render_workbook
+from subsvms.app.tables import files
+from subsvms.app.tables.table import read_table, write_table
 
+HEADER = ["id", "n", "day", "flag", "label"]
+ROWS = [
+    ["007", 1, dt.datetime(2024, 1, 31), True, "no"],
+    ["é <&> ]]>", 2.5, dt.datetime(2024, 2, 1), False, "yes"],
+    [" two\nlines ", None, None, None, None],
+]
 SHEET = "xl/worksheets/sheet1.xml"
 
 
-def make_rich(path):
-    """Write a workbook with formats, formulas and their values, a chart, and a second sheet."""
-    rows = [["n", "label", "twice"], [1, "no", "=A2*2"], [2, "yes", "=A3*2"], [3, None, "=A4*2"]]
-    make_xlsx(path, ("data", rows), ("other", [['=COUNTIF(data!B2:B4,"yes")'], ["kept"]]))
-    book = openpyxl.load_workbook(path)
-    sheet = book["data"]
-    sheet["B1"].font = Font(bold=True)
-    sheet["B3"].fill = PatternFill("solid", fgColor="FFFF00")
-    sheet["D9"].fill = PatternFill("solid", fgColor="FF0000")  # an empty cell with a format
-    sheet.column_dimensions["B"].width = 33
-    sheet.freeze_panes = "A2"
-    sheet.auto_filter.ref = "A1:C4"
-    chart = BarChart()
-    chart.add_data(Reference(sheet, min_col=1, min_row=1, max_row=4), titles_from_data=True)
-    sheet.add_chart(chart, "F2")
-    book.save(path)
-    for part in (SHEET, "xl/worksheets/sheet2.xml"):  # as Excel saves them: with values
-        change_part(
-            path,
-            part,
-            lambda text: text.replace("</f><v/>", "</f><v>2</v>").replace("</f><v />", "</f><v>2</v>"),
-        )
-    return path
+def test_cells_keep_their_types(tmp_path):
+    read = read_table(make_xlsx(tmp_path / "t.xlsx", [HEADER, *ROWS]), "label")
+    assert read.format == "xlsx" and read.notes == ()
+    assert read.labels.tolist() == ["no", "yes", None]
+    assert read.columns.column_names == HEADER
+    assert read.columns["id"].to_pylist() == ["007", "é <&> ]]>", " two\nlines "]
+    assert read.columns["n"].to_pylist() == [1.0, 2.5, None]
+    assert read.columns["flag"].to_pylist() == [True, False, None]
+    assert read.columns["day"].to_pylist()[:2] == [dt.date(2024, 1, 31), dt.date(2024, 2, 1)]
 
 
-def test_everything_but_the_labels_stays(tmp_path):
-    path = make_rich(tmp_path / "t.xlsx")
+def test_whole_numbers_are_labels_and_mixed_columns_are_text(tmp_path):
+    rows = [["mixed", "when", "label"], [1, dt.datetime(2024, 1, 2), 0], ["x", dt.datetime(2024, 1, 2, 3), 1]]
+    read = read_table(make_xlsx(tmp_path / "t.xlsx", [*rows, [True, None, 1]]), "label")
+    assert read.labels.tolist() == [0, 1, 1]
+    assert read.columns["mixed"].to_pylist() == ["1", "x", "true"]
+    assert read.columns["when"].to_pylist() == [dt.datetime(2024, 1, 2), dt.datetime(2024, 1, 2, 3), None]
+
+
+def test_errors_in_cells_are_missing_values(tmp_path):
+    path = make_xlsx(
+        tmp_path / "t.xlsx", [["a", "b", "label"], [1, 1, "x"], [2, 2, "y"], ["#N/A", 3, "#REF!"]]
+    )
     read = read_table(path, "label")
-    assert read.columns["twice"].to_pylist() == [2, 2, 2]
-    write_table(read, tmp_path / "new.xlsx", ["yes", "yes", "no"])
-    old, new = unzip(path), unzip(tmp_path / "new.xlsx")
-    assert list(old) == list(new)
-    assert {name for name in old if old[name] != new[name]} <= {SHEET, "xl/workbook.xml"}
-    assert any("chart" in name for name in new)
-    cell = re.compile(rb'<c r="B[24]"[^>]*?(/>|>.*?</c>)')
-    assert cell.sub(b"", old[SHEET]) == cell.sub(b"", new[SHEET])
-    sheet = openpyxl.load_workbook(tmp_path / "new.xlsx")["data"]
-    assert [cell.value for cell in sheet["B"]][:4] == ["label", "yes", "yes", "no"]
-    assert [cell.value for cell in sheet["C"]][:4] == ["twice", "=A2*2", "=A3*2", "=A4*2"]
-    assert sheet["B1"].font.bold and sheet["B3"].fill.fgColor.rgb == "00FFFF00"
-    assert b'fullCalcOnLoad="1"' in new["xl/workbook.xml"]
+    assert read.columns["a"].to_pylist() == [1, 2, None] and read.labels.tolist() == ["x", "y", None]
 
 
-@pytest.mark.parametrize("end", ["", " "])
-def test_a_label_in_an_empty_cell_at_the_end_of_its_row_is_written(tmp_path, end):
-    path = make_xlsx(tmp_path / "t.xlsx", [["n", "label"], [1, "no"], [2, "yes"], [3]])
-    empty = f'<c r="A4" t="n"><v>3</v></c><c r="B4" s="0"/></row{end}>'
-    change_part(path, SHEET, lambda text: re.sub('<c r="A4".*?</row>', empty, text))
-    write_table(read_table(path, "label"), tmp_path / "new.xlsx", ["yes", "yes", "no"])
-    assert load(tmp_path / "new.xlsx") == [["n", "label"], [1, "yes"], [2, "yes"], [3, "no"]]
-    assert len(read_table(tmp_path / "new.xlsx", "label")) == 3
-
-
-def test_empty_cells_where_new_columns_go_are_replaced(tmp_path):
-    path = make_xlsx(tmp_path / "t.xlsx", [["n", "label"], [1, "no"], [2, "yes"]])
-    row = re.compile(r'(<row r="(\d)".*?)</row>')
-    change_part(path, SHEET, lambda text: row.sub(r'\1<c r="C\2" s="0"/></row>', text))
-    change_part(path, SHEET, lambda text: text.replace('<c r="C3" s="0"/>', '<c r="C3" s="0"><v/></c>'))
-    read = read_table(path, "label")
-    write_table(read, tmp_path / "new.xlsx", ["yes", "yes"], {"given": read.labels})
-    assert load(tmp_path / "new.xlsx") == [["n", "label", "given"], [1, "yes", "no"], [2, "yes", "yes"]]
-
-
-def test_the_same_labels_give_the_same_sheet(tmp_path):
-    path = make_rich(tmp_path / "t.xlsx")
-    write_table(read_table(path, "label"), tmp_path / "new.xlsx")
-    assert unzip(path)[SHEET] == unzip(tmp_path / "new.xlsx")[SHEET]
-
-
-def test_new_columns_go_to_the_right_and_formulas_stay(tmp_path):
-    path = make_rich(tmp_path / "t.xlsx")
-    read = read_table(path, "label")
-    more = {"given": read.labels, "weight": [0.5, True, None]}
-    write_table(read, tmp_path / "new.xlsx", ["yes", "no", "yes"], more)
-    rows = load(tmp_path / "new.xlsx")
-    assert rows[:4] == [
-        ["n", "label", "twice", "given", "weight"],
-        [1, "yes", "=A2*2", "no", 0.5],
-        [2, "no", "=A3*2", "yes", True],
-        [3, "yes", "=A4*2", None, None],
+def test_titles_and_empty_rows_are_skipped_and_said(tmp_path):
+    rows = [
+        [],
+        ["Loans of 2024"],
+        [None, "in EUR"],
+        [None, "a", "label"],
+        [],
+        [None, 1, "x"],
+        [],
+        [None, 2, "y"],
     ]
-    assert all(cell is None for row in rows[4:] for cell in row)
-    sheet = openpyxl.load_workbook(tmp_path / "new.xlsx")["data"]
-    assert sheet["D1"].font.bold and sheet["D9"].fill.fgColor.rgb == "00FF0000"
-    again = openpyxl.load_workbook(tmp_path / "new.xlsx", read_only=True)["data"]  # which believes the size
-    assert [len(row) for row in again.iter_rows()][:4] == [5] * 4
-    assert read_table(tmp_path / "new.xlsx", "label").columns.column_names[3:] == ["given", "weight"]
-
-
-def test_cells_of_any_spelling_are_found(tmp_path):
-    """Prefixes, cells and rows without addresses, missing cells, spans and comments are all valid."""
-    path = make_xlsx(tmp_path / "t.xlsx", [["a", "label", "c"], [1, "x", 5], [2, "y", 6], [3, None, 7]])
-    sheet = unzip(path)[SHEET].decode()
-    spellings = {
-        "prefix": re.sub(r"<(/?)(\w)", r"<\1x:\2", sheet).replace("xmlns=", "xmlns:x="),
-        "no addresses": re.sub(r'<(row|c) r="\w+"', r"<\1", sheet.replace('<c r="C4"', '<c /><c r="C4"')),
-        "comment": sheet.replace("<sheetData>", '<!-- <c r="B2"> --><sheetData>'),
-        "spans": re.sub(r'<row r="(\d)"', r'<row spans="1:3" r="\1"', sheet),
-        "no dimension": re.sub(r"<dimension[^>]*>", "", sheet),
-    }
-    for name, text in spellings.items():
-        change_part(path, SHEET, lambda _, text=text: text)
-        read = read_table(path, "label")
-        write_table(read, tmp_path / "new.xlsx", ["y", "y", "x"], {"given": read.labels}, force=True)
-        again = read_table(tmp_path / "new.xlsx", "label")
-        assert again.columns.to_pydict() == {
-            "a": [1, 2, 3], "label": ["y", "y", "x"], "c": [5, 6, 7], "given": ["x", "y", None],
-        }, name  # fmt: skip
-        assert "spans=" not in unzip(tmp_path / "new.xlsx")[SHEET].decode()
-
-
-def test_labels_by_formulas_give_a_plain_workbook(tmp_path):
-    path = make_xlsx(tmp_path / "t.xlsx", [["n", "label"], [1, '=IF(A2>1,"x","y")'], [2, "z"]])
-    change_part(
-        path, SHEET, lambda text: re.sub("(<c[^>]*)(><f>.*?</f>)<v ?/>", r'\1 t="str"\2<v>y</v>', text)
-    )
-    read = read_table(path, "label")
-    assert read.labels.tolist() == ["y", "z"]
+    read = read_table(make_xlsx(tmp_path / "t.xlsx", rows), "label")
+    assert read.columns.to_pydict() == {"a": [1, 2], "label": ["x", "y"]}
     assert read.notes == (
-        "The label column 'label' is computed by formulas, as in cell B2: the result is an .xlsx file of "
-        "plain values.",
+        "The names of the columns are in row 4 of the sheet 'Sheet1': what stands above them was skipped.",
+        "The sheet 'Sheet1' has 2 empty rows, skipped here: row numbers count the others.",
     )
-    write_table(read, tmp_path / "new.xlsx", ["z", "z"])
-    assert load(tmp_path / "new.xlsx") == [["n", "label"], [1, "z"], [2, "z"]]
+    write_table(read, tmp_path / "new.xlsx", ["y", "y"], {"given": ["x", "y"]})
+    assert load(tmp_path / "new.xlsx") == [
+        [None] * 4, ["Loans of 2024", None, None, None], [None, "in EUR", None, None],
+        [None, "a", "label", "given"], [None] * 4, [None, 1, "y", "x"], [None] * 4, [None, 2, "y", "y"],
+    ]  # fmt: skip
 
 
-def test_without_some_rows_a_workbook_has_plain_values(tmp_path):
-    read = read_table(make_rich(tmp_path / "t.xlsx"), "label")
-    write_table(keep_rows(read, np.array([True, False, True])), tmp_path / "new.xlsx")
-    assert load(tmp_path / "new.xlsx") == [["n", "label", "twice"], [1, "no", 2], [3, None, 2]]
+def test_a_row_of_data_is_not_taken_for_the_header(tmp_path):
+    path = make_xlsx(tmp_path / "t.xlsx", [["a", "b"], ["label", "x"], ["other", "y"]])
+    assert_refused("has no column 'label': its columns are 'a', 'b'.", read_table, path, "label")
 
 
-def test_text_is_never_a_formula(tmp_path):
-    read = read_table(make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]]), "label")
-    write_table(read, tmp_path / "new.xlsx", ["=1+1", "y"], {"=a": ["@x", "-1"]})
-    cells = openpyxl.load_workbook(tmp_path / "new.xlsx").active
-    assert [cells[at].data_type for at in ("B2", "C1", "C2", "C3")] == ["s"] * 4
-    assert [cells[at].value for at in ("B2", "C1", "C2", "C3")] == ["=1+1", "=a", "@x", "-1"]
+def test_columns_without_a_name_are_named_after_their_letters(tmp_path):
+    path = make_xlsx(tmp_path / "t.xlsx", [["a", None, None, "label"], [1, None, 5, "x"], [2, None, 6, "y"]])
+    assert read_table(path, "label").columns.column_names == ["a", "column C", "label"]
 
 
-cells = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False),
-    st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),
-)  # fmt: skip
+@pytest.mark.parametrize("wanted", [None, "data"])
+def test_the_sheet_with_the_label_is_read(tmp_path, wanted):
+    path = make_xlsx(
+        tmp_path / "t.xlsx",
+        ("read me", [["see the other sheet"]]),
+        ("data", [["a", "label"], [1, "x"], [2, "y"]]),
+    )
+    assert read_table(path, "label", sheet=wanted).labels.tolist() == ["x", "y"]
 
 
-@given(column=st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=5))
-@settings(max_examples=100, deadline=None)
-def test_any_text_comes_back(tmp_path_factory, column):
-    import pyarrow as pa
+def test_a_sheet_that_is_not_clear_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = [["a", "label"], [1, "x"], [2, "y"]]
+    make_xlsx(tmp_path / "t.xlsx", ("one", table), ("two", table), ("three", []))
+    for options, message in {
+        (
+            None,
+            "label",
+        ): "'t.xlsx' has a column 'label' in several sheets, 'one', 'two': choose one with --sheet.",
+        (None, None): "'t.xlsx' has several sheets, 'one', 'two': choose one with --sheet.",
+        ("tow", "label"): "'t.xlsx' has no sheet 'tow'; did you mean 'two'?",
+        ("x", "label"): "'t.xlsx' has no sheet 'x': its sheets are 'one', 'two', 'three'.",
+        ("three", "label"): "The sheet 'three' of 't.xlsx' is empty: choose another one with --sheet.",
+        (
+            None,
+            "labels",
+        ): "'t.xlsx' has no column 'labels' in any of its sheets, 'one', 'two', 'three'; did you "
+        "mean 'label'?",
+        (
+            "two",
+            "lebal",
+        ): "The sheet 'two' of 't.xlsx' has no column 'lebal': its columns are 'a', 'label'; did "
+        "you mean 'label'?",
+    }.items():
+        assert assert_refused(message, read_table, "t.xlsx", options[1], sheet=options[0]) == message
+    write(tmp_path, "a,label\n1,x\n2,y\n")
+    message = "--sheet is for workbooks, but 't.csv' is read as CSV: leave it out"
+    assert_refused(message, read_table, "t.csv", "label", sheet="one")
 
-    folder = tmp_path_factory.mktemp("texts")
-    (folder / "t.xlsx").write_bytes(render_workbook(pa.table({"a": column, "b": ["x"] * len(column)})))
-    assert read_table(folder / "t.xlsx", None).columns["a"].to_pylist() == column
+
+def test_what_is_no_table_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for rows, message in [
+        ([], "'t.xlsx' has no sheet with a table: all its cells are empty."),
+        ([["a", "label"]], "The sheet 'Sheet1' of 't.xlsx' has a header but no rows below it."),
+        (
+            [[5.1, 0], [4.9, 1]],
+            "The sheet 'Sheet1' of 't.xlsx' has no names of columns: its first row holds '5.1'",
+        ),
+        (
+            [["a", "a", "label"], [1, 2, 3]],
+            "'t.xlsx' has several columns named 'a' (columns 1, 2): give each",
+        ),
+        (
+            [["label"], [1], ["1"]],
+            "'t.xlsx' has numbers and text in its label column 'label', such as 1 in cell A2 and '1' in "
+            "cell A3: use one type for all.",
+        ),
+        (
+            [["label"], [True], ["x"]],
+            "has booleans and text in its label column 'label', such as True in cell A2",
+        ),
+        (
+            [["label"], [dt.date(2024, 1, 1)], [dt.date(2024, 1, 2)]],
+            "has the type date32[day]: labels must be",
+        ),
+        (
+            [["a", "label"], ["=1+1", "x"], [3, "y"]],
+            "'t.xlsx' has formulas whose values nobody has computed, such as cell A2: open it in Excel or "
+            "LibreOffice, and save it there.",
+        ),
+    ]:
+        make_xlsx(tmp_path / "t.xlsx", rows)
+        assert_refused(message, read_table, "t.xlsx", "label")
 
 
-def test_types_come_back_from_a_plain_workbook(tmp_path):
-    import pyarrow as pa
-
-    columns = pa.table({
-        "day": [dt.date(2024, 2, 29), None], "early": [dt.date(1850, 1, 1), dt.date(1900, 1, 1)],
-        "moment": [dt.datetime(2024, 2, 29, 13, 30), dt.datetime(1999, 12, 31, 23, 59, 59)],
-        "time": [dt.time(13, 30), dt.time(0, 1)], "long": [2**60, 1], "number": [0.1, 1e300],
-        "flag": [True, False], "nested": [[1, 2], []], "text": ["_x0041_", "a\x07\r\n b"],
-    })  # fmt: skip
-    (tmp_path / "t.xlsx").write_bytes(render_workbook(columns))
-    found = read_table(tmp_path / "t.xlsx", None).columns.to_pydict()
-    assert found.pop("early") == ["1850-01-01", "1900-01-01"]
-    assert found.pop("long") == ["1152921504606846976", "1"]
-    assert found.pop("nested") == ["[1, 2]", "[]"]
-    assert found == {name: values for name, values in columns.to_pydict().items() if name in found}
-    assert load(tmp_path / "t.xlsx")[1][0] == dt.datetime(2024, 2, 29)  # openpyxl agrees
-
-
-def test_what_a_sheet_cannot_hold_is_refused(tmp_path):
-    read = read_table(write(tmp_path, f"a,label\n{'z' * 40_000},x\n1,y\n"), "label")
+def test_merged_names_are_refused_and_merged_titles_are_not(tmp_path):
+    path = make_xlsx(tmp_path / "t.xlsx", [["Loans"], ["a", "b", "label"], [1, 2, "x"], [1, 2, "y"]])
+    book = openpyxl.load_workbook(path)
+    book.active.merge_cells("A1:C1")
+    book.save(path)
+    assert read_table(path, "label").labels.tolist() == ["x", "y"]
+    book.active.merge_cells("A2:B2")
+    book.save(path)
     message = (
-        "The table has a cell of 40,000 characters, 'zzzzzzzzzzzzzzzzzzzz'..., but Excel holds at most 32,767"
+        "has merged cells, A2:B2, in the row of its column names: unmerge them, and write one name above"
     )
-    assert_refused(message, write_table, read, tmp_path / "t.xlsx")
-    names = ",".join(f"c{i}" for i in range(16_384))
-    read = read_table(write(tmp_path, f"{names},label\n{',' * 16_384}x\n{',' * 16_384}y\n"), "label")
-    message = (
-        "The table has 2 rows and 16,385 columns, but a sheet holds at most 1,048,575 rows below its header"
+    assert_refused(message, read_table, path, "label")
+
+
+def test_damaged_and_protected_files_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    good = make_xlsx(tmp_path / "good.xlsx", [HEADER, *ROWS]).read_bytes()
+    files = unzip(tmp_path / "good.xlsx")
+    ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    for name, data, message in [
+        (
+            "t.xlsx",
+            b"a,label\n1,x\n",
+            "'t.xlsx' is damaged or not a workbook (File is not a zip file): save it",
+        ),
+        ("t.xlsx", good[: len(good) // 2], "'t.xlsx' is damaged or not a workbook (File is not a zip file)"),
+        ("t.xlsx", good[:300] + bytes(200) + good[500:], "'t.xlsx' is damaged or not a workbook"),
+        (
+            "t.xlsx",
+            ole + "EncryptedPackage".encode("utf-16-le"),
+            "'t.xlsx' is protected with a password: save",
+        ),
+        (
+            "t.xls",
+            ole + "EncryptedPackage".encode("utf-16-le"),
+            "'t.xls' is protected with a password: save it",
+        ),
+        ("t.xls", ole, "'t.xls' is damaged or not a workbook"),
+        ("t.ods", good, "'t.ods' is damaged"),
+        ("t.ods", b"text", "'t.ods' is damaged or not a workbook"),
+    ]:
+        write(tmp_path, data, name)
+        assert_refused(message, read_table, name, "label")
+    for part, text in {
+        "xl/workbook.xml": b"<workbook",
+        SHEET: files[SHEET][:-50],
+        "xl/_rels/workbook.xml.rels": b"<a/>",
+    }.items():
+        zip_again(tmp_path / "t.xlsx", files | {part: text})
+        assert_refused("'t.xlsx'", read_table, "t.xlsx", "label")
+    bomb = files[SHEET].replace(b"<worksheet", b'<!DOCTYPE a [<!ENTITY b "c">]><worksheet', 1)
+    zip_again(tmp_path / "t.xlsx", files | {SHEET: bomb})
+    message = "'t.xlsx' is damaged (it holds a document type): save it again in the program that made it."
+    assert_refused(message, read_table, "t.xlsx", "label")
+    zip_again(tmp_path / "t.xlsx", {"a": b"b"})
+    assert_refused(
+        "'t.xlsx' is damaged or not an Excel workbook (no xl/workbook.xml)", read_table, "t.xlsx", "y"
     )
-    assert_refused(message, write_table, read, tmp_path / "t.xlsx")
-    assert not (tmp_path / "t.xlsx").exists()
 
 
-def test_the_same_table_gives_the_same_bytes(tmp_path):
-    read = read_table(make_rich(tmp_path / "t.xlsx"), "label")
-    for name in ("a.xlsx", "b.xlsx"):
-        write_table(read, tmp_path / name, ["yes"] * 3)
-    assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
-    assert zipfile.ZipFile(tmp_path / "a.xlsx").testzip() is None
+def test_an_archive_protected_with_a_password_is_refused(tmp_path):
+    path = make_xlsx(tmp_path / "t.xlsx", [HEADER, *ROWS])
+    data = bytearray(path.read_bytes())
+    at = data.index(b"PK\x01\x02")
+    data[at + 8] |= 1  # the flag in the directory of the archive
+    path.write_bytes(bytes(data))
+    assert_refused("is protected with a password: save it without one.", read_table, path, "label")
 
 
-@pytest.mark.parametrize("column", [0, 25, 26, 701, 702, 16_383])
-def test_addresses_of_cells_are_letters_and_numbers(column):
-    assert read_reference(f"{letters(column)}12") == (11, column)
-    with pytest.raises(ValueError, match="is not a cell"):
-        read_reference(f"{letters(column)}")
+def test_a_sheet_that_claims_more_than_the_memory_is_refused(tmp_path, monkeypatch):
+    table = [["a", "label"], [1, "x"], [2, "y"]]
+    path = make_xlsx(tmp_path / "t.xlsx", table)
+    change_part(path, SHEET, lambda text: text.replace('r="3"', 'r="1048576"').replace('"B3"', '"XFD1048576"')
+                .replace('"A3"', '"A1048576"'))  # fmt: skip
+    message = "has a sheet of 1,048,576 rows and 16,384 columns, too large for the free memory: delete"
+    assert_refused(message, read_table, path, "label")
+    repeat = (
+        '<table:table-row table:number-rows-repeated="1000000"><table:table-cell office:value-type="float" '
+        'office:value="1" table:number-columns-repeated="100000"/></table:table-row>'
+    )
+    message = "has a sheet of 1,000,003 rows and 100,000 columns, too large"
+    said = assert_refused(message, read_table, make_ods(tmp_path / "t.ods", table, repeat), "label")
+    assert "damaged" not in said
+    path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], ["z" * 30_000, "x"], ["b", "y"]])
+    monkeypatch.setattr("subsvms.app.tables.workbook_zip.measure_free_memory", lambda: 100_000.0)
+    assert_refused("holds more than 2.5e-05 GB of data, 25% of the free memory", read_table, path, "label")
 
 
-def test_a_sheet_that_is_not_in_utf8_comes_back_as_plain_values(tmp_path):
-    path = make_xlsx(tmp_path / "t.xlsx", [["n", "label"], [1, "no"], [2, "yes"]])
+def test_one_text_that_all_cells_share_counts_for_each(tmp_path, monkeypatch):
+    path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], *(["x", "xy"[i % 2]] for i in range(100))])
     files = unzip(path)
-    text = re.sub(r"^<\?xml.*?\?>", "", files[SHEET].decode())
-    files[SHEET] = f'<?xml version="1.0" encoding="ISO-8859-1"?>{text}'.encode("latin-1")
-    read = read_table(zip_again(path, files), "label")
-    (note,) = read.notes
-    assert note.endswith(" is not in UTF-8: the result is an .xlsx file of plain values.")
-    write_table(read, tmp_path / "new.xlsx", ["é", "yes"])
-    assert load(tmp_path / "new.xlsx") == [["n", "label"], [1, "é"], [2, "yes"]]
+    files["xl/sharedStrings.xml"] = b"<sst><si><t>" + b"z" * 30_000 + b"</t></si></sst>"
+    shared = b'<c r="A%d" t="s"><v>0</v></c>'
+    for i in range(2, 102):
+        cell = b'<c r="A%d" t="inlineStr"><is><t>x</t></is></c>' % i
+        assert cell in files[SHEET]
+        files[SHEET] = files[SHEET].replace(cell, shared % i)
+    zip_again(path, files)
+    monkeypatch.setattr("subsvms.app.tables.workbook_zip.measure_free_memory", lambda: 8e6)
+    assert_refused("has a sheet of 101 rows and 2 columns, too large", read_table, path, "label")
+
+
+def test_an_archive_that_lies_about_its_sizes_is_not_believed(tmp_path):
+    path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]])
+    data = bytearray(path.read_bytes())
+    at = data.index(b"PK\x01\x02")
+    data[at + 24 : at + 28] = (10).to_bytes(4, "little")
+    path.write_bytes(bytes(data))
+    assert_refused("is damaged or not a workbook", read_table, path, "label")
+
+
+@pytest.mark.parametrize("name", ["t.ods", "t.ods.gz"])
+def test_open_document_comes_back_as_xlsx(tmp_path, name):
+    rows = [["a", "label", "c"], [1, "x", "ä"], [2.5, "y", None]]
+    padding = '<table:table-row table:number-rows-repeated="1048573"><table:table-cell ' \
+              'table:number-columns-repeated="16384"/></table:table-row>'  # fmt: skip
+    path = make_ods(tmp_path / "t.ods", rows, padding)
+    if name.endswith("gz"):
+        path = write(tmp_path, files.compress(path.read_bytes(), tmp_path / name), name)
+    read = read_table(path, "label")
+    assert read.notes == (
+        "OpenDocument is read, but not written: the result is an .xlsx file of plain values.",
+    )
+    write_table(read, tmp_path / "new.xlsx", ["y", "y"], {"given": read.labels})
+    assert load(tmp_path / "new.xlsx") == [
+        ["a", "label", "given", "c"],
+        [1, "y", "x", "ä"],
+        [2.5, "y", "y", None],
+    ]
+    assert_refused("'x.ods' does not say in which format to write", write_table, read, "x.ods")
+
+
+def test_a_workbook_from_standard_input_is_recognised(tmp_path, monkeypatch):
+    import io
+
+    path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    assert read_table("-", "label").format == "xlsx"
+
+
+def test_macros_and_pictures_are_not_handed_on(tmp_path, monkeypatch):
+    import python_calamine
+
+    path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]])
+    zip_again(path, unzip(path) | {"xl/vbaProject.bin": b"macro", "xl/media/image1.png": b"picture"})
+    seen = []
+    opened = python_calamine.CalamineWorkbook.from_filelike
+
+    class Watching:
+        @staticmethod
+        def from_filelike(file):
+            seen.extend(zipfile.ZipFile(file).namelist())
+            file.seek(0)
+            return opened(file)
+
+    monkeypatch.setattr(python_calamine, "CalamineWorkbook", Watching)
+    read = read_table(path, "label")
+    assert SHEET in seen and not any(name.endswith((".bin", ".png")) for name in seen)
+    write_table(read, tmp_path / "new.xlsx", ["y", "y"])
+    assert unzip(tmp_path / "new.xlsx")["xl/media/image1.png"] == b"picture"
+
+
+def test_a_damaged_archive_of_lzma_is_refused(tmp_path):
+    path = tmp_path / "t.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("xl/workbook.xml", bytes(range(256)) * 40)
+    data = bytearray(path.read_bytes())
+    start = data.index(b"workbook.xml") + len("workbook.xml")
+    data[start + 4 : start + 9] = b"\xff" * 5  # what says how it is compressed
+    path.write_bytes(data)
+    assert_refused("t.xlsx' is damaged or not a workbook", read_table, path, "label")

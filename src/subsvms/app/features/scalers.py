@@ -10,7 +10,7 @@ from scipy import sparse
 
 from subsvms._columns import drop_empty, take_columns
 from subsvms._states import State, is_array, is_choice, is_number, require
-from subsvms.app.tables.compression import MAX_SHARE, measure_free_memory
+from subsvms.app.tables.files import MAX_SHARE, measure_free_memory
 from subsvms.app.tables.svmlight import MAX_COLUMNS
 from subsvms.app.words import suggest
 from subsvms.exceptions import TableError

@@ -43,8 +43,7 @@ from subsvms.app.runs.run import Clock, Run
 from subsvms.app.runs.summary import Summary, get_version, summarise
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
 from subsvms.app.tables.coded import find_class_names
-from subsvms.app.tables.compression import COMPRESSIONS, measure_free_memory
-from subsvms.app.tables.files import digest_file, split_suffix
+from subsvms.app.tables.files import COMPRESSIONS, digest_file, measure_free_memory, split_suffix
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.where import find_common_format, is_data_set, list_files, name_files

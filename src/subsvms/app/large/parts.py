@@ -22,7 +22,7 @@ from subsvms.app.large.sources import Source, Unit, release_memory
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, TOKEN, VOTES
 from subsvms.app.runs.issues import DIGITS, tabulate
 from subsvms.app.runs.tally import Tally
-from subsvms.app.tables.arrow import as_type, encode_like
+from subsvms.app.tables.coded import as_type, encode_like
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import number_name
 from subsvms.correction._result import Correction

@@ -12,10 +12,9 @@ from subsvms._progress import announce
 from subsvms.app.large.sources import UNIT_ROWS
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.arrow import check_values, find_difference, use_plain_types
-from subsvms.app.tables.compression import COMPRESSIONS
 from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options
-from subsvms.app.tables.encodings import BYTE_ORDER_MARKS, check_encoding
-from subsvms.app.tables.files import check_names
+from subsvms.app.tables.files import COMPRESSIONS, check_names
+from subsvms.app.tables.text import BYTE_ORDER_MARKS, check_encoding
 from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 

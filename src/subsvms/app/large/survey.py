@@ -22,9 +22,8 @@ from subsvms.app.names import DRAWN, FETCHED
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import check_decided
 from subsvms.app.tables.addresses import Place
-from subsvms.app.tables.classes import check_few
 from subsvms.app.tables.files import digest_file
-from subsvms.app.tables.labels import Labels, check_type, encode_labels, learn_labels
+from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import number_name
 from subsvms.ensemble._pool import Drawing
 

@@ -18,7 +18,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from subsvms.app.tables.files import SQLITE, digest_file
+from subsvms.app.tables.files import digest_file
+from subsvms.app.tables.formats import SQLITE
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 

@@ -33,7 +33,7 @@ from subsvms.app.runs.summary import Summary, summarise
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.addresses import Place, is_database
 from subsvms.app.tables.arrow import render_arrow
-from subsvms.app.tables.database import read_database
+from subsvms.app.tables.databases import read_database
 from subsvms.app.tables.files import check_target, digest_file
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.app.words import show

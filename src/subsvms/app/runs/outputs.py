@@ -28,7 +28,8 @@ from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import LOOK, Summary
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
-from subsvms.app.tables.files import default_ending, digest_file, split_suffix
+from subsvms.app.tables.files import digest_file, split_suffix
+from subsvms.app.tables.formats import default_ending
 from subsvms.app.tables.frames import FRAME
 from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, place_beside, write_table
 

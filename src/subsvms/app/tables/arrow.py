@@ -1,14 +1,40 @@
-"""Parquet, Feather and Arrow files: read with their types, written with new labels of the old type."""
+"""Parquet, Feather and Arrow files: read with their types, one file or several with one schema."""
 
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
+from functools import partial
 from io import BytesIO
 from typing import Any
 
-from subsvms.app.tables.compression import measure_free_memory
-from subsvms.app.tables.files import Content, check_names, open_for_arrow
+from subsvms.app.tables.coded import UNLABELLED, find_class_names, name_labels
+from subsvms.app.tables.files import Content, check_names, measure_free_memory
+from subsvms.app.tables.formats import Reading
 from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
+
+
+def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
+    """Return the columns of a file, and further fields of the table."""
+    return read_all([content], label)
+
+
+def read_all(contents: Sequence[Content], label: str | None) -> tuple[Any, dict[str, Any]]:
+    """Return the rows of all files, one below the other, and further fields of the table."""
+    tables = [read_arrow(content) for content in contents]
+    columns = join_tables(tables, [content.name for content in contents])
+    names = find_class_names(columns.schema, label)
+    if not names:
+        return columns, {}
+    write = partial(render_arrow, format=contents[0].format)
+    return name_labels(columns, label, names, write, missing=[UNLABELLED])
+
+
+def render_arrow(columns: Any, format: str) -> bytes:
+    """Return a table as the bytes of a Parquet or Feather file."""
+    from pyarrow import feather, parquet
+
+    sink = BytesIO()
+    (parquet.write_table if format == "parquet" else feather.write_feather)(columns, sink)
+    return sink.getvalue()
 
 
 def read_arrow(content: Content) -> Any:
@@ -43,6 +69,19 @@ def read_arrow(content: Content) -> Any:
             f"{content.name} is damaged or not a {content.format} file ({first_sentence(error)}): write it "
             "again, or say which format it is."
         ) from None
+
+
+def open_for_arrow(data: bytes | memoryview) -> Any:
+    """Return a copy of bytes that Arrow can read with threads, as a pyarrow.BufferReader.
+
+    A thread of Arrow may be the last to drop what it has read, while Python ends. If that were memory of
+    Python's, the process would be aborted (or hang); the copy is in Arrow's own.
+    """
+    import pyarrow as pa
+
+    buffer = pa.allocate_buffer(len(data))
+    pa.FixedSizeBufferWriter(buffer).write(data)
+    return pa.BufferReader(buffer)
 
 
 def _measure_claims(file):
@@ -188,75 +227,3 @@ def join_tables(tables: Sequence[Any], names: Sequence[str]) -> Any:
             raise TableError(f"{name} does not match {names[0]}: {difference}; write both with one schema.")
         known = pa.unify_schemas([known, table.schema])
     return pa.concat_tables(tables, promote_options="default")
-
-
-def put_labels(
-    columns: Any, label: str | None, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]
-) -> Any:
-    """Return the table with new labels of the same type, and further columns directly after them."""
-    import pyarrow as pa
-
-    after = columns.num_columns
-    if label is not None:
-        place = columns.column_names.index(label)
-        field = columns.schema.field(place)
-        column = columns.column(place)
-        if labels != given:
-            cells = zip(labels, given, column.to_pylist(), strict=True)  # a missing label may be NaN or " "
-            column = _cast_labels([cell if new == old else new for new, old, cell in cells], column, label)
-        columns = columns.set_column(place, field.with_nullable(True) if None in labels else field, column)
-        after = place + 1
-    for name, values in reversed(list(extra.items())):
-        try:
-            array = pa.array(values)
-        except (pa.ArrowException, OverflowError):
-            array = pa.array([None if value is None else str(value) for value in values], pa.string())
-        columns = columns.add_column(after, name, array)
-    return columns
-
-
-def _cast_labels(labels, column, label):
-    """Return labels with the type of a column; a dictionary keeps its entries and their order."""
-    import pyarrow as pa
-
-    kind = column.type
-    try:
-        if not pa.types.is_dictionary(kind):
-            return pa.chunked_array([as_type(labels, kind)])
-        return pa.chunked_array([encode_like(as_type(labels, kind.value_type), column)])
-    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
-        raise TableError(
-            f"The new labels do not fit the column {show(label)} of type {kind} ({error})."
-        ) from None
-
-
-def encode_like(values: Any, column: Any) -> Any:
-    """Return an array with the type of a dictionary column, whose entries come first and in their order."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    kind = column.type
-    entries = column.unify_dictionaries().combine_chunks()
-    entries = entries.chunk(0).dictionary if isinstance(entries, pa.ChunkedArray) else entries.dictionary
-    new = values.unique().drop_null()
-    entries = pa.concat_arrays([entries, new.filter(compute.invert(compute.is_in(new, entries)))])
-    places = compute.index_in(values, entries).cast(kind.index_type)
-    return pa.DictionaryArray.from_arrays(places, entries, ordered=kind.ordered)
-
-
-def as_type(values: Sequence, kind: Any) -> Any:
-    """Return plain values as an array of this type."""
-    import pyarrow as pa
-
-    if pa.types.is_decimal(kind):  # pyarrow does not take plain numbers as decimals
-        values = [None if value is None else Decimal(value) for value in values]
-    return pa.array(values, kind)
-
-
-def render_arrow(columns: Any, format: str) -> bytes:
-    """Return a table as the bytes of a Parquet or Feather file."""
-    from pyarrow import feather, parquet
-
-    sink = BytesIO()
-    (parquet.write_table if format == "parquet" else feather.write_feather)(columns, sink)
-    return sink.getvalue()

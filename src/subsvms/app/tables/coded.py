@@ -1,17 +1,20 @@
-"""Tables whose labels are codes with names: people see the names, and files keep the codes.
+"""Labels put into the columns of a table, with the type of the old ones or as codes that have names.
 
-Hugging Face's ClassLabel, the value labels of Stata and those of SPSS are such codes. Which names a
-ClassLabel has is said in the schema of each Arrow or Parquet file that its library writes.
+Of codes with names, people see the names, and files keep the codes. Hugging Face's ClassLabel, the value
+labels of Stata and those of SPSS are such codes. Which names a ClassLabel has is said in the schema of each
+Arrow or Parquet file that its library writes.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
-from subsvms.app.tables.arrow import put_labels
+from subsvms.app.words import show
+from subsvms.exceptions import TableError
 
 HUGGING_FACE = b"huggingface"  # key in the schema of a file
 UNLABELLED = -1  # Hugging Face's code of a row without a label
@@ -77,3 +80,66 @@ def find_class_names(schema: Any, label: str | None) -> dict[int, str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return {}
     return dict(enumerate(names))
+
+
+def put_labels(
+    columns: Any, label: str | None, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]
+) -> Any:
+    """Return the table with new labels of the same type, and further columns directly after them."""
+    import pyarrow as pa
+
+    after = columns.num_columns
+    if label is not None:
+        place = columns.column_names.index(label)
+        field = columns.schema.field(place)
+        column = columns.column(place)
+        if labels != given:
+            cells = zip(labels, given, column.to_pylist(), strict=True)  # a missing label may be NaN or " "
+            column = _cast_labels([cell if new == old else new for new, old, cell in cells], column, label)
+        columns = columns.set_column(place, field.with_nullable(True) if None in labels else field, column)
+        after = place + 1
+    for name, values in reversed(list(extra.items())):
+        try:
+            array = pa.array(values)
+        except (pa.ArrowException, OverflowError):
+            array = pa.array([None if value is None else str(value) for value in values], pa.string())
+        columns = columns.add_column(after, name, array)
+    return columns
+
+
+def _cast_labels(labels, column, label):
+    """Return labels with the type of a column; a dictionary keeps its entries and their order."""
+    import pyarrow as pa
+
+    kind = column.type
+    try:
+        if not pa.types.is_dictionary(kind):
+            return pa.chunked_array([as_type(labels, kind)])
+        return pa.chunked_array([encode_like(as_type(labels, kind.value_type), column)])
+    except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
+        raise TableError(
+            f"The new labels do not fit the column {show(label)} of type {kind} ({error})."
+        ) from None
+
+
+def encode_like(values: Any, column: Any) -> Any:
+    """Return an array with the type of a dictionary column, whose entries come first and in their order."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = column.type
+    entries = column.unify_dictionaries().combine_chunks()
+    entries = entries.chunk(0).dictionary if isinstance(entries, pa.ChunkedArray) else entries.dictionary
+    new = values.unique().drop_null()
+    entries = pa.concat_arrays([entries, new.filter(compute.invert(compute.is_in(new, entries)))])
+    places = compute.index_in(values, entries).cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(places, entries, ordered=kind.ordered)
+
+
+def as_type(values: Sequence, kind: Any) -> Any:
+    """Return plain values as an array of this type."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):  # pyarrow does not take plain numbers as decimals
+        values = [None if value is None else Decimal(value) for value in values]
+    return pa.array(values, kind)

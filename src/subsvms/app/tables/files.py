@@ -1,56 +1,38 @@
-"""Files and standard input: found, read and decompressed; written completely or not at all.
+"""Files and standard input: read, and decompressed as far as the free memory allows; written as a whole.
 
-The format of a file follows from its suffix, or else from its first bytes. Every mistake that a user can make
-here is a `TableError`: one sentence that names the file, what was expected, what was found, and what to do.
+Every mistake that a user can make here is a `TableError`: one sentence that names the file, what was
+expected, what was found, and what to do.
 """
 
-import codecs
+import bz2
+import gzip
 import hashlib
+import lzma
 import os
-import re
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from subsvms._atomic import format_system_error, write_whole
 from subsvms.app.tables.addresses import Place
-from subsvms.app.tables.compression import decompress, read_limited, strip_compression
-from subsvms.app.tables.formats import FORMATS, SUFFIXES, list_formats
+from subsvms.app.tables.formats import FORMATS, check_format, check_text, default_ending, find_format
 from subsvms.app.words import name_some, show, suggest
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"
-ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\x00"
-STARTS = {
-    b"PAR1": "parquet",
-    b"ARROW1": "feather",
-    b"\xff\xff\xff\xff": "feather",  # Arrow streams
-    OLE: "xls",
-    SQLITE: "sqlite",
-    b"<stata_dta>": "dta",
-    b"$FL2@(#)": "sav",
-}
-ZIPPED = {b"opendocument.spreadsheet": "ods", b"xl/workbook.xml": "xlsx"}  # names in a ZIP archive
-NOT_TEXT = {  # what these first bytes say about a file
-    ZIP: "a ZIP archive or a workbook",
-    OLE: "an old Excel file or a protected one",
-}
-TEXT_SUFFIXES = (".txt", ".data", ".dat", ".log")  # of text whose format follows from its content
-PICKLE = "a pickle, which may run any code when it is read: save the table as Parquet"
-OTHER_FILES = {  # and what to do with them
-    **dict.fromkeys((".pkl", ".pickle", ".joblib"), PICKLE),
-    **dict.fromkeys((".xlsm", ".xlsb", ".numbers"), "a workbook of another kind: save it as .xlsx"),
-    **dict.fromkeys((".rds", ".rdata", ".rda"), "a file of R: save the table as CSV or Parquet"),
-    **dict.fromkeys((".sas7bdat", ".xpt"), "a file of SAS: save the table as CSV or Parquet"),
-    **dict.fromkeys((".h5", ".hdf5", ".mat"), "a file of arrays: save the table as CSV or Parquet"),
-    **dict.fromkeys((".npy", ".npz"), "a file of numbers: give the table itself, and this with --features"),
-    **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), "an archive: extract the table first"),
-}
-SVMLIGHT_LINE = re.compile(rb"\s*+[^\s:#]++(?:[ \t]++\w++:[-+.\deEinfa]++)++\s*+(?:#.*)?$")
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+COMPRESSED_STARTS = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
+MAX_SHARE = 0.25  # of the free memory that a file may fill when decompressed; the work needs more
+CHUNK = 1 << 20  # bytes that are decompressed at a time
+CGROUP = Path("/sys/fs/cgroup")  # what a container may use, and what it uses
 
 
 @dataclass(frozen=True)
@@ -98,68 +80,8 @@ def read_content(path: Place, format: str | None = None) -> Content:
     if not data.strip():
         raise TableError(f"{name} is empty: it must hold a table.")
     format = format or find_format(data, name, "" if piped else suffix, known=piped)
-    if FORMATS[format].all_text or format in ("json", "jsonl"):
-        for start, what in NOT_TEXT.items():
-            if data.startswith(start):
-                raise TableError(
-                    f"{name} is {what}, not {FORMATS[format].title}: give it the right suffix, or name its "
-                    "format with --format."
-                )
+    check_text(data, name, format)
     return Content(name, None if piped else path, data, format, hashlib.sha256(raw).hexdigest())
-
-
-def check_format(format: str | None) -> None:
-    """Raise an error unless a format exists; None is one that is to be detected."""
-    if format is not None and format not in FORMATS:
-        hint = suggest(format, FORMATS) or "."
-        raise TableError(f"format must be one of {', '.join(FORMATS)}; got {format!r}{hint}")
-
-
-def find_format(data: bytes, name: str, suffix: str, *, known: bool = False) -> str:
-    """Return the format of a file, by its suffix, or else by its first bytes."""
-    format = SUFFIXES.get(suffix)
-    sniffed = sniff_format(data)
-    if format is not None:
-        return "jsonl" if format == "json" and sniffed != "json" else format
-    if suffix in OTHER_FILES:
-        raise TableError(f"{name} is {OTHER_FILES[suffix]}.")
-    if sniffed == "csv" and not known and suffix not in TEXT_SUFFIXES:
-        what = f"the unknown suffix {show(suffix)}" if suffix else "no suffix"
-        raise TableError(
-            f"{name} has {what}: subsvms reads {list_formats()}; convert the file, or name its format with "
-            "--format."
-        )
-    return sniffed
-
-
-def open_for_arrow(data: bytes | memoryview) -> Any:
-    """Return a copy of bytes that Arrow can read with threads, as a pyarrow.BufferReader.
-
-    A thread of Arrow may be the last to drop what it has read, while Python ends. If that were memory of
-    Python's, the process would be aborted (or hang); the copy is in Arrow's own.
-    """
-    import pyarrow as pa
-
-    buffer = pa.allocate_buffer(len(data))
-    pa.FixedSizeBufferWriter(buffer).write(data)
-    return pa.BufferReader(buffer)
-
-
-def sniff_format(data: bytes) -> str:
-    """Return the format that bytes look like; "csv" if nothing else fits."""
-    for start, format in STARTS.items():
-        if data.startswith(start):
-            return format
-    if data.startswith(ZIP):
-        known = [format for mark, format in ZIPPED.items() if mark in data]
-        return known[0] if known else "csv"
-    start = data[:200_000]
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        start = start[2:].replace(b"\0", b"")
-    first = start.removeprefix(codecs.BOM_UTF8).lstrip()[:100_000].split(b"\n", 1)[0].strip()
-    if first.startswith((b"{", b"[")):
-        return "jsonl" if first.startswith(b"{") else "json"
-    return "svmlight" if SVMLIGHT_LINE.match(first) else "csv"
 
 
 def digest_file(path: Place) -> str:
@@ -184,16 +106,6 @@ def split_suffix(path: Place, format: str) -> tuple[str, str]:
     own = inner.suffix.lower() in FORMATS[format].suffixes
     ending = inner.suffix if own and FORMATS[format].written == format else default_ending(format)
     return inner.stem if own else inner.name, ending + compression
-
-
-def default_ending(format: str) -> str:
-    """Return the usual suffix of the format in which such a table is written."""
-    return FORMATS[FORMATS[format].written].suffixes[0]
-
-
-def find_line(data: bytes, position: int) -> int:
-    """Return the number of the line, counted from one, that holds a position."""
-    return 1 + len(re.findall(rb"\r\n?|\n", data[:position]))
 
 
 def check_target(path: str | os.PathLike, inputs: Iterable[Place], *, force: bool) -> Path:
@@ -222,3 +134,82 @@ def write_content(path: Path, data: bytes) -> None:
         write_whole(path, data)
     except OSError as error:
         raise TableError(format_system_error(error, path, "written")) from None
+
+
+# Compression
+
+
+def strip_compression(path: Place) -> tuple[Place, str | None]:
+    """Return a path without the suffix of its compression, and the compression that the suffix names."""
+    how = COMPRESSIONS.get(path.suffix.lower())
+    return path.with_suffix("") if how else path, how
+
+
+def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:
+    """Return bytes without their gzip, bzip2, xz or zstd compression, if they have any."""
+    found = next((how for how, start in COMPRESSED_STARTS.items() if data.startswith(start)), None)
+    if found is None or (found == "bzip2" and claimed != found and data[4:10] != b"1AY&SY"):
+        if claimed and data:
+            raise TableError(
+                f"{name} is not a {claimed} file, despite its suffix: rename it, or compress it again."
+            )
+        return data
+    try:
+        with _open_compressed(data, found) as stream:
+            return read_limited(stream, name)
+    except TableError:
+        raise
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise TableError(
+            f"{name} is a damaged {found} file ({error}): download or compress it again."
+        ) from None
+
+
+def _open_compressed(data, how):
+    if how == "zstd":
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(pa.BufferReader(data), "zstd")
+    return {"gzip": gzip, "bzip2": bz2, "xz": lzma}[how].open(BytesIO(data))
+
+
+def read_limited(stream: Any, name: str) -> bytes:
+    """Return all bytes of a stream, or raise an error once they are too many for the free memory.
+
+    A few kilobytes can decompress to more than any memory holds.
+    """
+    limit = MAX_SHARE * measure_free_memory()
+    held = BytesIO()
+    while piece := stream.read(CHUNK):
+        held.write(piece)
+        if held.tell() > limit:
+            raise TableError(
+                f"{name} holds more than {limit / 1e9:.2g} GB of data, {MAX_SHARE:.0%} of the free memory: "
+                "free some memory, or save it decompressed, as an ordinary file."
+            )
+    return held.getvalue()
+
+
+def measure_free_memory() -> float:
+    """Return the bytes of memory that are free on this machine, or in this container if it allows less."""
+    free = float(psutil.virtual_memory().available)
+    try:
+        limit, used = (float((CGROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+        lines = (CGROUP / "memory.stat").read_text().splitlines()
+    except (OSError, ValueError):  # no container, or one without a limit
+        return free
+    parts = dict(line.split() for line in lines)
+    cached = sum(float(parts.get(name, 0)) for name in ("active_file", "inactive_file"))  # given up if needed
+    return min(free, limit - used + cached)
+
+
+def compress(data: bytes, path: Path) -> bytes:
+    """Return bytes compressed as the path's suffix says; the same bytes give the same file."""
+    how = COMPRESSIONS.get(path.suffix.lower())
+    if how == "gzip":
+        return gzip.compress(data, mtime=0)
+    if how == "zstd":
+        import pyarrow as pa
+
+        return pa.Codec("zstd").compress(data, asbytes=True)
+    return {None: lambda data: data, "bzip2": bz2.compress, "xz": lzma.compress}[how](data)

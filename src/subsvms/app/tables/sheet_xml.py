@@ -1,6 +1,7 @@
-"""The XML of one sheet of an .xlsx workbook: what is in it, and new values in some of its cells.
+"""The XML of workbooks: which sheets one has, what is in a sheet, and new values in some of its cells.
 
-Between the cells that are replaced, every byte stays as it was.
+Between the cells that are replaced, every byte stays as it was. Document types, which XML bombs need, are
+refused.
 """
 
 import re
@@ -8,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
+from xml.parsers import expat
 
-from subsvms.app.tables.archive import parse
-from subsvms.app.words import show
+from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 
 MAX_TEXT = 32_767  # characters in a cell of Excel
@@ -18,6 +19,56 @@ EXACT = 2**53  # up to which a cell, which is a float, holds every whole number
 REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 DECLARED = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[^>]*?\sencoding\s*=\s*[\"']([^\"'>]*)")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+
+
+def parse(data: bytes, name: str, *, start: Any, end: Any = None, text: Any = None) -> None:
+    """Call functions for the start and end of each element of an XML file, and for its text."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = text
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    if hasattr(start, "__self__") and hasattr(start.__self__, "parser"):
+        start.__self__.parser = parser
+    try:
+        parser.Parse(data, True)
+    except TableError:
+        raise
+    except (expat.ExpatError, ValueError) as error:
+        raise TableError(
+            f"{name} is damaged ({first_sentence(error)}): save it again in the program that made it."
+        ) from None
+
+
+def _refuse_doctype(*_: Any) -> None:
+    raise ValueError("it holds a document type")
+
+
+def list_elements(data: bytes, name: str) -> list[tuple[str, dict[str, str]]]:
+    """Return (name without prefix, attributes) of all elements of an XML file."""
+    found: list[tuple[str, dict[str, str]]] = []
+    parse(data, name, start=lambda tag, attributes: found.append((tag.rpartition(":")[2], attributes)))
+    return found
+
+
+def find_sheets(files: Mapping[str, bytes], name: str) -> dict[str, str]:
+    """Return the name of the XML file of each sheet of an .xlsx workbook, by the sheet's name."""
+    book, links = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+    if book not in files or links not in files:
+        raise TableError(f"{name} is damaged or not an Excel workbook (no {book}): save it again.")
+    targets = {
+        found["Id"]: found.get("Target", "")
+        for tag, found in list_elements(files[links], name)
+        if "Id" in found
+    }
+    sheets = {}
+    for tag, found in list_elements(files[book], name):
+        if tag == "sheet":
+            key = next((value for key, value in found.items() if key.rpartition(":")[2] == "id"), "")
+            target = targets.get(key, "")
+            sheets[found.get("name", "")] = target[1:] if target.startswith("/") else f"xl/{target}"
+    return sheets
 
 
 def letters(column: int) -> str:

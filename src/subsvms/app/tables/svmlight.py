@@ -14,10 +14,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from subsvms.app.tables.encodings import decode
-from subsvms.app.tables.files import Content, find_line
+from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
-from subsvms.app.tables.text import TableText
+from subsvms.app.tables.text import TableText, decode, find_line
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 

@@ -17,27 +17,31 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms.app.tables.addresses import Place, place_result
-from subsvms.app.tables.arrow import put_labels
-from subsvms.app.tables.compression import compress, strip_compression
-from subsvms.app.tables.encodings import Encoding
+from subsvms.app.tables.arrow import read_all
+from subsvms.app.tables.coded import put_labels
 from subsvms.app.tables.files import (
     Content,
     check_names,
     check_target,
-    default_ending,
+    compress,
     read_content,
     split_suffix,
+    strip_compression,
     write_content,
 )
-from subsvms.app.tables.formats import FORMATS, SUFFIXES, Reading, check_reading, load_format
+from subsvms.app.tables.formats import (
+    FORMATS,
+    SUFFIXES,
+    Reading,
+    check_reading,
+    default_ending,
+    load_function,
+)
 from subsvms.app.tables.labels import read_labels, read_written
-from subsvms.app.tables.text import Original
-from subsvms.app.tables.typed import read_all
+from subsvms.app.tables.text import Encoding, Original
 from subsvms.app.tables.where import find_files
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
-
-SPLIT = {"parquet", "feather"}  # formats of tables that may be split over several files
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,7 +123,7 @@ def read_table(
     if len(contents) > 1:
         table = _read_several(contents, label)
     else:
-        columns, more = load_format(contents[0].format).read(contents[0], label, reading)
+        columns, more = load_function(FORMATS[contents[0].format].reader)(contents[0], label, reading)
         table = _build(contents, columns, label, **more)
     if isinstance(where, str | os.PathLike) and Path(where).is_dir():
         table = replace(table, folder=Path(where))
@@ -141,7 +145,7 @@ def read_table(
 def _read_several(contents: list[Content], label: str | None) -> LabelledTable:
     """Return the rows of all files, one below the other."""
     formats = sorted({content.format for content in contents})
-    if len(formats) > 1 or formats[0] not in SPLIT:
+    if len(formats) > 1 or not FORMATS[formats[0]].several:
         raise TableError(
             f"Several files must all be Parquet or all be Feather, but these {len(contents)} files are "
             f"{' and '.join(formats)}: combine them into one file first."
@@ -209,7 +213,7 @@ def write_table(
         data = table.encoding.encode(table.text.replace_labels(labels, given, extra))
     else:
         columns = put_labels(table.columns, table.label, labels, given, extra)
-        data = load_format(format).render(columns, format)
+        data = load_function(FORMATS[format].writer)(columns, format)
     write_content(target, compress(data, target))
 
 

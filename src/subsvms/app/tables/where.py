@@ -18,9 +18,8 @@ from typing import Any, NoReturn
 from subsvms._text import is_text
 from subsvms.app.names import RECORD
 from subsvms.app.tables.addresses import Address, Place, as_place, find_plain, find_remote, is_address
-from subsvms.app.tables.compression import strip_compression
-from subsvms.app.tables.files import STANDARD_INPUT, check_format
-from subsvms.app.tables.formats import FORMATS, SUFFIXES
+from subsvms.app.tables.files import STANDARD_INPUT, strip_compression
+from subsvms.app.tables.formats import FORMATS, SUFFIXES, check_format
 from subsvms.app.words import first_sentence, show, suggest
 from subsvms.exceptions import TableError
 

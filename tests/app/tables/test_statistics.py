@@ -1,7 +1,5 @@
 """Stata and SPSS files show the names of classes, and come back with codes, names and texts."""
 
-import builtins
-
 import numpy as np
 import pandas as pd
 import pyreadstat
@@ -105,22 +103,6 @@ def test_what_stata_cannot_hold_is_refused(tmp_path):
     message = "The table cannot be written for Stata ("
     said = assert_refused(message, write_table, read, tmp_path / "t.dta", None, {"n": [np.inf, 1.5]})
     assert said.endswith("): write Parquet or CSV.")
-
-
-def test_without_pyreadstat_it_is_said_what_to_install(tmp_path, monkeypatch):
-    path = make_sav(tmp_path / "t.sav")
-    known = builtins.__import__
-
-    def refuse(name, *more):
-        if name == "pyreadstat":
-            raise ImportError(name)
-        return known(name, *more)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    message = (
-        "SPSS files need pyreadstat: install it with pip install 'subsvms[spss]', or save the table as CSV."
-    )
-    assert assert_refused(message, read_table, path, "y") == message
 
 
 @pytest.mark.parametrize("kind", ["sav", "dta"])

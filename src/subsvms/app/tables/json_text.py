@@ -1,33 +1,33 @@
-"""JSON Lines: one object per line, read into columns, and written back with only the labels changed.
+"""JSON Lines, one object per line, and JSON arrays of objects, as `DataFrame.to_json(orient="records")` has.
 
 A column holds numbers, booleans or text; where its values have several types, or are nested, each is kept as
-its JSON text. A new label replaces the old one inside its line: `json.dumps(json.loads(line))` would also
-turn 1.50 into 1.5, round long numbers, drop repeated keys and respell escapes in the rest of the line.
+its JSON text. A new label replaces the old one inside its object, and every other byte of the file stays:
+`json.dumps(json.loads(line))` would also turn 1.50 into 1.5, round long numbers, drop repeated keys and
+respell escapes.
 """
 
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from subsvms._labels import INT64
 from subsvms._text import is_text
 from subsvms.app.tables.arrow import list_values
-from subsvms.app.tables.compression import MAX_SHARE, measure_free_memory
-from subsvms.app.tables.encodings import decode
-from subsvms.app.tables.files import Content, check_names, find_line
+from subsvms.app.tables.files import MAX_SHARE, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import Reading
-from subsvms.app.tables.text import TableText
+from subsvms.app.tables.text import TableText, decode, find_line
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 DECODER = json.JSONDecoder()
 POINTER = 8  # bytes for each cell, empty or not
 SPACE = " \t\r\n"
+KINDS = {str: "text", bool: "booleans", int: "numbers", float: "numbers", list: "lists", dict: "objects"}
 
 
 @dataclass(frozen=True)
@@ -65,48 +65,70 @@ class JsonLines(TableText):
         return (line[:start] + ", ".join(entries) + line[end:]).encode()
 
 
+@dataclass(frozen=True)
+class JsonArray(JsonLines):
+    """The text of an array, and the positions of its objects; the rest is as in `JsonLines`."""
+
+    def keep_rows(self, keep: np.ndarray) -> Self:
+        """Return the text without some objects; each of the others keeps what stands before it."""
+        cells, kept = self.cells, np.flatnonzero(keep).tolist()
+        before = [self.data[a:b] for a, b in zip([0, *self.ends[:-1]], self.starts, strict=True)]
+        befores = [before[i] if i != kept[0] else b"" for i in kept]
+        sizes = [len(one) + len(cells[i]) for one, i in zip(befores, kept, strict=True)]
+        ends = self.starts[0] + np.cumsum(sizes, dtype=np.int64)
+        starts = ends - np.array([len(cells[i]) for i in kept], dtype=np.int64)
+        pieces = [one + cells[i] for one, i in zip(befores, kept, strict=True)]
+        data = b"".join([before[0], *pieces, self.data[self.ends[-1] :]])
+        return replace(self, data=data, rows=starts, starts=starts, ends=ends)
+
+
 def _find_value(line, label):
     """Return (start, end) of the label's value or None, and where the last value ends."""
     span, last = None, line.index("{") + 1
-    at = _skip(SPACE, line, last)
+    at = _skip(line, last)
     while line[at] == '"':
         key, at = DECODER.raw_decode(line, at)
-        start = _skip(":" + SPACE, line, at)
+        start = _skip(line, at, ":" + SPACE)
         _, last = DECODER.raw_decode(line, start)
         if key == label:
             span = start, last  # of several, the last counts, as in `json.loads`
-        at = _skip("," + SPACE, line, last)
+        at = _skip(line, last, "," + SPACE)
     return span, last
 
 
-def _skip(signs, line, at):
-    while line[at] in signs:  # the object's "}" is still to come
+def _skip(text: str, at: int, signs: str = SPACE) -> int:
+    while at < len(text) and text[at] in signs:
         at += 1
     return at
 
 
-def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
+def read_lines(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
     """Return the columns of a JSON Lines file, and further fields of the table."""
     data, encoding, notes = decode(content, reading.encoding)
-    columns, text = read_json_lines(data, content.name, label)
+    spans = (match.span() for match in re.finditer(rb"[^\n]+", data))
+    lines = [(start, end) for start, end in spans if data[start:end].strip()]
+    rows = (_read_object(data, start, end, content.name) for start, end in lines)
+    columns = gather_columns(rows, len(lines), content.name, label)
+    starts, ends = np.array(lines, dtype=np.int64).reshape(-1, 2).T
+    text = JsonLines(data, starts, starts, ends, label)
     return columns, {"text": text, "encoding": encoding, "notes": notes}
 
 
-def render(columns: Any, format: str) -> bytes:
-    """Return columns as the bytes of a JSON Lines file."""
-    return render_json_lines(
-        {name: list_values(columns[name], written=name) for name in columns.column_names}
-    )
-
-
-def read_json_lines(data: bytes, name: str, label: str | None) -> tuple[Any, JsonLines]:
-    """Return the columns in the order in which their names appear, and the text."""
-    spans = (match.span() for match in re.finditer(rb"[^\n]+", data))
-    lines = [(start, end) for start, end in spans if data[start:end].strip()]
-    rows = (_read_object(data, start, end, name) for start, end in lines)
-    columns = gather_columns(rows, len(lines), name, label)
-    starts, ends = np.array(lines, dtype=np.int64).reshape(-1, 2).T
-    return columns, JsonLines(data, starts, starts, ends, label)
+def read_array(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
+    """Return the columns of a JSON array, and further fields of the table."""
+    data, encoding, notes = decode(content, reading.encoding)
+    rows, spans = [], []
+    at = place = 0  # in characters and in bytes
+    text = data.decode()
+    for row, start, end in _read_objects(text, content.name):
+        place += len(text[at:start].encode())
+        spans.append((place, place + len(text[start:end].encode())))
+        rows.append(row)
+        at, place = end, spans[-1][1]
+    columns = gather_columns(rows, len(rows), content.name, label)
+    starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+    array = JsonArray(data, starts, starts, ends, label)
+    return columns, {"text": array, "encoding": encoding, "notes": notes}
 
 
 def gather_columns(rows: Iterable[Mapping[str, Any]], n_rows: int, name: str, label: str | None) -> Any:
@@ -149,6 +171,45 @@ def _read_object(data, start, end, name):
     )
 
 
+def _read_objects(text: str, name: str) -> Iterator[tuple[dict, int, int]]:
+    """Yield (object, start, end) for each object of an array, in characters."""
+    at = _skip(text, 0)
+    if text[at : at + 1] != "[":
+        _refuse(text, at, name, "it does not start with [")
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == "]":
+        raise TableError(f"{name} is an empty array: it must hold at least one object of each class.")
+    number = 1
+    while True:
+        try:
+            found, end = DECODER.raw_decode(text, at)
+        except (RecursionError, ValueError) as error:
+            _refuse(text, getattr(error, "pos", at), name, explain_json(error))
+        if not isinstance(found, dict):
+            raise TableError(
+                f"{name} has {show(json.dumps(found))} at place {number} of its array: write one object such "
+                'as {"age": 3, "label": "yes"} for each row.'
+            )
+        yield found, at, end
+        at = _skip(text, end)
+        sign = text[at : at + 1]
+        if sign == "]":
+            break
+        if sign != ",":
+            _refuse(text, at, name, "a comma or ] is missing")
+        at, number = _skip(text, at + 1), number + 1
+    at = _skip(text, at + 1)
+    if at < len(text):
+        _refuse(text, at, name, "there is more after its end")
+
+
+def _refuse(text: str, at: int, name: str, problem: str) -> NoReturn:
+    line = 1 + text.count("\n", 0, at)
+    raise TableError(
+        f"{name}, line {line} is not part of a JSON array ({problem}): fix it, or write it again."
+    )
+
+
 def explain_json(error: Exception) -> str:
     """Return what is wrong with text that Python's JSON reader refuses."""
     if isinstance(error, json.JSONDecodeError):
@@ -161,8 +222,7 @@ def explain_json(error: Exception) -> str:
 
 def check_labels(values: Sequence, name: str, label: str) -> None:
     """Raise an error if labels have several types (are 1 and "1" one class?), or cannot be written back."""
-    names = {str: "text", bool: "booleans", int: "numbers", float: "numbers", list: "lists", dict: "objects"}
-    kinds = sorted({names.get(type(value), "bytes") for value in values if value is not None})
+    kinds = sorted({KINDS.get(type(value), "bytes") for value in values if value is not None})
     if len(kinds) > 1:
         raise TableError(
             f"{name} has {' and '.join(kinds)} in its label column {show(label)}: use one type for all."
@@ -197,11 +257,19 @@ def dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def render_json_lines(columns: Mapping[str, Sequence]) -> bytes:
-    """Return columns as JSON Lines."""
-    names = [dump(name) for name in columns]
-    rows = zip(*columns.values(), strict=True)
-    lines = [
-        ", ".join(f"{name}: {dump(cell)}" for name, cell in zip(names, row, strict=True)) for row in rows
-    ]
-    return "".join(f"{{{line}}}\n" for line in lines).encode()
+def _render_objects(columns: Any) -> Iterator[str]:
+    names = [dump(name) for name in columns.column_names]
+    values = [list_values(columns[name], written=name) for name in columns.column_names]
+    for row in zip(*values, strict=True):
+        cells = (f"{name}: {dump(cell)}" for name, cell in zip(names, row, strict=True))
+        yield "{" + ", ".join(cells) + "}"
+
+
+def render_lines(columns: Any, format: str) -> bytes:
+    """Return columns as the bytes of a JSON Lines file."""
+    return "".join(f"{one}\n" for one in _render_objects(columns)).encode()
+
+
+def render_array(columns: Any, format: str) -> bytes:
+    """Return columns as the bytes of a JSON array."""
+    return ("[" + ",\n".join(_render_objects(columns)) + "]\n").encode()
