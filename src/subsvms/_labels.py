@@ -73,7 +73,7 @@ class Classes:
         return {label: number for number, label in enumerate(self.labels)} | dict(self.spellings)
 
     def __contains__(self, label: Any) -> bool:
-        if isinstance(label, bool | np.bool_) != isinstance(self.labels[0], bool):
+        if isinstance(label, bool | np.bool_) != any(isinstance(one, bool) for one in self.labels[:1]):
             return False
         return isinstance(label, Hashable) and label in self._numbers
 
