@@ -17,11 +17,13 @@ from subsvms._arrays import take_in
 from subsvms._callers import find_stacklevel
 from subsvms._columns import drop_empty
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
+from subsvms._sentences import Note
 from subsvms._text import format_value
 from subsvms._typing import Table
 from subsvms.exceptions import InputError
 
 FLOATS = (np.float64, np.float32)
+NOT_NUMBERS = "not numbers"  # kind of errors about text, dates, and values that are missing or infinite
 PIECE = 2**16  # rows, or numbers of a sparse table, that a thread adds up at a time
 SAMPLE = 2000  # rows that are enough to see a table's spread
 FAR_APART = 30.0  # exp(-30) is practically zero; with scaled features the exponent is about 1
@@ -60,7 +62,9 @@ def check_kind(X: Any) -> None:
     elif np.ma.is_masked(X):
         raise InputError("X must hold a number in each cell, but some are masked: fill or drop them first.")
     elif getattr(getattr(X, "dtype", None), "kind", "") in tuple("mM"):
-        raise TypeError("X must hold numbers, but holds dates or times: convert them to numbers.")
+        raise TypeError(
+            Note(NOT_NUMBERS, "{X} must hold numbers, but holds dates or times: convert them to numbers.")
+        )
 
 
 def check_format(X: Table) -> None:
@@ -79,9 +83,10 @@ def check_format(X: Table) -> None:
 def _one_sentence(X, message):
     """Return a message as one line, or a shorter one that does not print the table and says what to do."""
     if "DType" in message or "Cannot cast" in message:
-        return (
-            "X must hold numbers, but has columns of types that cannot be combined: convert dates and so on "
-            "to numbers first, for example with skrub's TableVectorizer."
+        return Note(
+            NOT_NUMBERS,
+            "{X} must hold numbers, but has columns of types that cannot be combined: convert dates and so on "
+            "to numbers first, for example with skrub's TableVectorizer.",
         )
     if "argument must be a string" in message or "too large to convert" in message:
         what = "64-bit numbers" if "too large" in message else "numbers"
@@ -91,9 +96,11 @@ def _one_sentence(X, message):
     if "at least one array or dtype" in message:
         return "X must have at least one column, but has 0 feature(s): check which columns were chosen."
     if "could not convert" in message:
-        return (
-            f"X must hold numbers, but {message}: encode text and categories first, for example with "
-            "skrub's TableVectorizer."
+        return Note(
+            NOT_NUMBERS,
+            "{X} must hold numbers, but {message}: encode text and categories first, for example with skrub's "
+            "TableVectorizer.",
+            message=message,
         )
     if "Expected 2D array" in message:
         return (
@@ -129,10 +136,11 @@ def check_finite(X: Table, names: Any = None, effort: Effort = ONE_THREAD) -> No
             row, column = places[0]
             what = "NaN" if np.isnan(X[first + row, column]) else "infinity (inf)"
             where = f"column {column}" if names is None else f"column {str(names[column])!r}"
-            raise InputError(
-                f"X must be finite, but row {first + row}, {where} holds {what}: fill or drop such "
-                "values first, for example with scikit-learn's SimpleImputer."
+            words = (
+                "{X} must be finite, but row {row}, {where} holds {what}: fill or drop such values first, for "
+                "example with scikit-learn's SimpleImputer."
             )
+            raise InputError(Note(NOT_NUMBERS, words, row=first + row, where=where, what=what))
 
 
 def warn_unscaled(X: Table, gamma: float) -> None:

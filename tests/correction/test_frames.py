@@ -69,7 +69,7 @@ def test_labels_that_the_index_does_not_have_are_refused_in_one_sentence(correct
     correction = replace(corrected, style=FrameStyle("pandas", pd.Index(INDEXES["text"])))
     with pytest.raises(InputError, match=r"^index must be a label of the data frame's index.*not have\.$"):
         correction.explain(index=label)
-    hint = r"got 'patient 7'; labels of the index are given as explain\(index=\.\.\.\)\.$"
+    hint = r"got 'patient 7'\. Labels of the index are given as explain\(index=\.\.\.\)\.$"
     with pytest.raises(InputError, match=hint):
         correction.explain("patient 7")
 
@@ -151,7 +151,7 @@ def test_the_error_about_a_frame_names_correct_table(library, column, words):
     with pytest.raises(InputError) as error:
         correct_labels(library({"c": column, "d": np.arange(100.0)}), ["a", "b"] * 50)
     assert str(error.value) == (
-        f"{words}; or give the whole frame to subsvms.correct_table, which reads text, dates and missing "
+        f"{words}. Or give the whole frame to subsvms.correct_table, which reads text, dates and missing "
         "values."
     )
 

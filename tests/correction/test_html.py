@@ -44,9 +44,9 @@ def test_it_says_what_was_found_shows_the_worst_rows_and_where_to_go_on(cancer):
     correction = quick(X, attacked(y))
     found = collect(correction)
     n = int(correction.flagged.sum())
-    first = f"{n} of 569 labels look wrong, {n} changed, with a mean probability of "
-    assert found["words"][0].startswith(first)
-    assert re.fullmatch(r"Estimated share of wrong labels: .* %\)\.", found["words"][1])
+    assert found["words"][0] == f"{n} of 569 labels look wrong and were corrected."
+    assert found["words"][1].startswith(f"{n} were changed; about ")
+    assert re.fullmatch(r"Estimated share of wrong labels: .* %\)\.", found["words"][2])
     rows = [int(row) for row in found["table"]["row"]]
     assert len(rows) == ROWS_SHOWN and correction.flagged[rows].all()
     worst = np.sort(correction.label_quality[correction.flagged])[:ROWS_SHOWN]
@@ -68,8 +68,8 @@ def test_rows_have_the_names_of_the_index_even_if_they_repeat(cancer):
     "action, words, step",
     [
         ("drop", "left out", "to_frame()"),
-        ("weight", "every row has a weight", "sample_weight"),
-        ("review", "none changed", "to_frame()"),
+        ("weight", "count for less", "sample_weight"),
+        ("review", "nothing was changed", "to_frame()"),
     ],
 )
 def test_every_action_has_its_words(cancer, action, words, step):
@@ -81,7 +81,7 @@ def test_every_action_has_its_words(cancer, action, words, step):
 def test_clean_missing_and_verified_labels_are_said(cancer):
     X, y = cancer
     clean = collect(quick(X, y))
-    assert clean["words"][0] == "None of 569 labels looks wrong enough to change."
+    assert clean["words"][0] == "Nothing to fix: none of 569 labels looks wrong enough to change."
     assert clean["title"] == "The most doubtful labels, none of them flagged"
     given = y.astype(float)
     given[:7] = np.nan

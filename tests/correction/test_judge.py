@@ -17,7 +17,7 @@ def test_a_class_with_too_few_rows_is_named():
     votes, labels, _, _ = make_table(0)
     labels[:] = 0
     labels[:4] = 1
-    assert "4 labelled rows" in find_notes(votes, labels, np.eye(2))[0]
+    assert "(4): with fewer than 5 labelled rows" in find_notes(votes, labels, np.eye(2))[0]
 
 
 def test_labels_that_the_votes_do_not_predict_are_noted():
@@ -65,7 +65,7 @@ def test_many_classes_give_one_note_that_names_five():
         np.full(20, 50.0),
     )  # fmt: skip
     scarce, contradicted = gather_notes(Rule(noise, sizes, sizes, Settings()), votes, given)
-    assert scarce.startswith("9 classes have fewer than 5 labelled rows, 'c0' (2), ") and "c5" not in scarce
+    assert scarce.startswith("9 classes, 'c0' (2), ") and "c5" not in scarce
     assert "'c4' (2) and 4 more: " in scarce
     assert "most rows labelled 'c9' (100 %), " in contradicted and "c14" not in contradicted
     assert "'c13' (100 %) and 1 more, and 52 % of all labels." in contradicted

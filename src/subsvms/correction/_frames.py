@@ -12,10 +12,10 @@ import numpy as np
 from narwhals import dependencies as libraries
 
 from subsvms._text import format_value
+from subsvms._validation import NOT_NUMBERS
 from subsvms.exceptions import InputError
 
 Library = Literal["pandas", "polars"]
-NOT_NUMBERS = ("X must hold numbers", "X must be finite")  # how errors about text, dates and NaN begin
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,10 @@ def naming_correct_table(X: Any) -> Iterator[None]:
     try:
         yield
     except (InputError, TypeError) as error:
-        message = str(error)
-        if not (libraries.is_into_dataframe(X) and message.startswith(NOT_NUMBERS)):
+        if not libraries.is_into_dataframe(X) or getattr(error.args[0], "kind", "") != NOT_NUMBERS:
             raise
-        raise type(error)(
-            f"{message.removesuffix('.')}; or give the whole frame to subsvms.correct_table, which reads "
-            "text, dates and missing values."
-        ) from None
+        hint = "Or give the whole frame to subsvms.correct_table, which reads text, dates and missing values."
+        raise type(error)(f"{error} {hint}") from None
 
 
 def name_rows(style: FrameStyle, rows: list[int]) -> list:

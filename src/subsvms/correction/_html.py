@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._text import format_percent, format_rate
+from subsvms._text import format_rate
 from subsvms.correction._frames import name_rows
-from subsvms.correction._words import ESTIMATED_BEFORE, format_audited
+from subsvms.correction._words import ESTIMATED_BEFORE, format_done, format_verdict
 
 ROWS_SHOWN, COLUMNS_SHOWN, NOTES_SHOWN = 10, 8, 5
 CHARACTERS = 60  # of a cell
@@ -20,12 +20,6 @@ LINE = 600  # characters of a sentence
 UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # as in the report
 STYLE = "max-width: 80em; overflow-x: auto"
 PLAIN = "tex2jax_ignore mathjax_ignore"  # notebooks take $ in HTML for a formula
-DONE = {
-    "fix": "{n} changed",
-    "drop": "{n} left out",
-    "weight": "every row has a weight",
-    "review": "none changed",
-}
 
 
 def collect(correction: Any) -> dict[str, Any]:
@@ -67,23 +61,13 @@ def find_worst(correction: Any) -> np.ndarray:
 
 def format_words(correction: Any) -> list[str]:
     """Return what was found, in sentences."""
-    flagged, n = int(correction.flagged.sum()), int(np.sum(correction.given >= 0))
-    noise, settings = correction.noise, correction.settings
+    found, noise = correction._found, correction.noise
+    words = [format_verdict(found)]
+    if found.n_flagged or found.n_unseen is not None:
+        words.append(format_done(found))
     rate = format_rate(noise.error_rate, *noise.error_rate_interval)
-    if correction.audit is not None:
-        changed, unseen = int(correction.changed.sum()), int(correction.audited.sum())
-        first = f"Of {n:,} labels, {format_audited(changed, unseen)}"
-    elif flagged == 0:
-        first = f"None of {n:,} labels looks wrong enough to change."
-    else:
-        done = DONE[settings.action].format(n=f"{flagged:,}")
-        sure = ""
-        if settings.rule != "majority":  # a plain vote gives no probabilities
-            share = float(correction.confidence[correction.flagged].mean())
-            sure = f", with a mean probability of {format_percent(share)} for the suggested label"
-        first = f"{flagged:,} of {n:,} labels look{'s' * (flagged == 1)} wrong, {done}{sure}."
-    words = [first, f"Estimated share of wrong labels: {rate}."]
-    if correction.audit is not None and noise.error_rate is not None:
+    words.append(f"Estimated share of wrong labels: {rate}.")
+    if found.n_unseen is not None:
         words.append(ESTIMATED_BEFORE)
     for which, what in (
         (correction.held_back, "Labels kept although another is more probable"),

@@ -30,7 +30,7 @@ from subsvms.correction._html import render_html
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import BY_OVERLAP, Halt, Judgement, Settings
 from subsvms.correction._witnesses import Witnesses
-from subsvms.correction._words import NOTED, format_held_back, format_keeper, format_reason
+from subsvms.correction._words import NOTED, Case, Found, format_held_back, format_keeper, format_reason
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import InputError
 
@@ -156,6 +156,19 @@ class Correction:
     @property
     def _is_plain_vote(self):
         return self.settings.rule == "majority"
+
+    @property
+    def _found(self):
+        sure = None if self._is_plain_vote or not self.flagged.any() else self.confidence[self.flagged].mean()
+        return Found(
+            n_labels=int(np.sum(self.given >= 0)),
+            n_flagged=int(self.flagged.sum()),
+            action=self.settings.action,
+            n_changed=int(self.changed.sum()),
+            n_unseen=None if self.audit is None or self.audited is None else int(self.audited.sum()),
+            explained=self.noise.explained,
+            precision=None if sure is None else float(sure),
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -348,25 +361,24 @@ class Correction:
         except InputError as error:
             if self.style.index is None:
                 raise
-            hint = "labels of the index are given as explain(index=...)"
-            raise InputError(f"{str(error).removesuffix('.')}; {hint}.") from None
+            raise InputError(f"{error} Labels of the index are given as explain(index=...).") from None
 
     def _explain(self, rows):
         names = [repr(name) for name in self.classes.tolist()]
         compared = self.compared[rows]
-        columns = (
-            self.given[rows],
-            compared,
-            self.votes.n_voters[rows],
-            self.votes.counts[rows].argmax(axis=1),
-            self.votes.counts[rows].max(axis=1),
-            self.judgement.posterior[rows, np.maximum(self.given[rows], 0)],
-            self.judgement.posterior[rows, compared],
-            self.action[rows],
-            self.judgement.halt[rows],
+        facts = Case(
+            given=self.given[rows],
+            compared=compared,
+            n_voters=self.votes.n_voters[rows],
+            winner=self.votes.counts[rows].argmax(axis=1),
+            n_votes=self.votes.counts[rows].max(axis=1),
+            p_given=self._own_posterior()[rows],
+            p_compared=self.judgement.posterior[rows, compared],
+            action=self.action[rows],
+            halt=self.judgement.halt[rows],
         )
-        facts = zip(*(column.tolist() for column in columns), strict=True)
-        return [format_reason(self.settings, names, self.judge, *row) for row in facts]
+        cases = map(Case, *(column.tolist() for column in facts))
+        return [format_reason(case, names, self.settings, self.judge) for case in cases]
 
     def to_frame(self, *, witnesses: bool = False, carriers: bool = False) -> Any:
         """Return a data frame with a line for each row: pandas with the user's index, or polars with numbers.

@@ -1,7 +1,9 @@
 """What a correction says in words: why a label was kept or changed, and what the user must know."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from subsvms._sentences import Note, Setting
 from subsvms._text import format_percent
 from subsvms.correction._noise import FEWEST
 from subsvms.correction._rule import Halt, Settings
@@ -32,64 +34,113 @@ KEEPERS = {  # the same, in a list of what kept how many labels; where nothing h
     Halt.UNAUDITED: "an audit that did not confirm a change",
 }
 SPARED = {  # why a whole group of labels was kept
-    Halt.TOLD_APART: "labels that look wrong were kept: the features distinguish their rows from those they "
-    "would join, so the classes overlap there, and the labels need not be wrong.",
-    Halt.UNTESTED: "labels that look wrong were kept: among the rows that everything is learned from are too "
-    "few like them to check the changes; of a large table, a larger pool (pool_size) has more.",
-    Halt.REFUSED: "labels that look wrong were kept: people looked at such labels, and found them right.",
-    Halt.DUPLICATE: "rows share their features with a row of another label, and none with a row of the same "
-    "label: duplicates were probably dropped with the label included. Nothing can be learned from "
-    "such rows, so their labels were kept; drop duplicates by the features alone, or keep all rows.",
+    Halt.TOLD_APART: "{labels}: the features distinguish their rows from those they would join, so the "
+    "classes overlap there, and the labels need not be wrong.",
+    Halt.UNTESTED: "{labels}: among the rows that everything is learned from are too few like them to check "
+    "the changes; of a large table, a larger pool ({pool_size}) has more.",
+    Halt.REFUSED: "{labels}: people looked at such labels, and found them right.",
+    Halt.DUPLICATE: "{n} rows share their features with a row of another label, and none with a row of the "
+    "same label: duplicates were probably dropped with the label included. Nothing can be learned from such "
+    "rows, so their labels were kept; drop duplicates by the features alone, or keep all rows.",
 }
 NOTED = (Halt.UNEXPLAINED, Halt.SMALL, *SPARED)  # what has a note of its own
-UNEXPLAINED = (
+UNEXPLAINED = Note(
+    "unexplained",
     "The features do not predict the labels: out-of-bag votes agree with them no better than chance, so no "
-    "label was changed. Check that X holds what the labels are based on, and that its features are scaled; "
-    "noise may also have drowned out a rare class."
+    "label was changed. Check that {X} holds what the labels are based on, and that its features are scaled; "
+    "noise may also have drowned out a rare class.",
 )
-UNPREDICTED = (
+UNPREDICTED = Note(
+    "unexplained",
     "The probabilities do not predict the labels: they agree with them no better than chance, so no label "
-    "was changed. Check that X holds what the labels are based on, or, if X holds probabilities, the order "
-    "of its columns."
+    "was changed. Check that {X} holds what the labels are based on, or, if {X} holds probabilities, the "
+    "order of its columns.",
 )
-UNCHECKED = (
+UNCHECKED = Note(
+    "unchecked",
     "Probabilities alone do not show whether the features distinguish the rows that change from those they "
-    "join, so this was not checked: look at some of these rows before you use the result."
+    "join, so this was not checked: look at some of these rows before you use the result.",
 )
-HARDLY_TOLD_APART = "The labels are so noisy that they hardly distinguish the classes: no label was changed."
-BEYOND_HALF = (
-    "If more than half of the labels are wrong, whatever learns from them sides with the wrong ones, and "
-    "nothing in the table can show it: look at some of these rows before you use the result."
+HARDLY_TOLD_APART = Note(
+    "noisy", "The labels are so noisy that they hardly distinguish the classes: no label was changed."
+)
+CONTRADICTED = (
+    "{who} contradicts {labels}. If more than half of the labels are wrong, whatever learns from them sides "
+    "with the wrong ones, and nothing in the table can show it: look at some of these rows before you use "
+    "the result."
 )
 ESTIMATED_BEFORE = "This estimate is from before the audit; the claim of the audit rests on the answers."
-DISTRUSTED = (BEYOND_HALF, UNCHECKED)  # ends of notes that say not to use a result as it is
+DISTRUSTED = ("contradicted", "unchecked")  # kinds of notes that say not to use a result as it is
 REVERSED = (
-    "Either labels were changed along the border between the classes, or the border is more intricate than "
-    "was learned; the rule 'posterior' leaves such labels. If you know that the classes are well "
-    "separated, use rule='majority' with max_error_rate."
+    "Where {where}, in {share} of the rows, labels run against {them}. Either labels were changed along the "
+    "border between the classes, or the border is more intricate than was learned; the rule 'posterior' "
+    "leaves such labels. If you know that the classes are well separated, use {rule} with {max_error_rate}."
 )
+DONE = {  # about one label that looks wrong, and about several
+    "fix": ("and was corrected", "and were corrected"),
+    "drop": ("and its row was left out", "and their rows were left out"),
+    "weight": ("and its row counts for less", "and their rows count for less"),
+    "review": ("and should be reviewed; nothing was changed", "and should be reviewed; nothing was changed"),
+}
 
 
-def is_distrusted(notes: Sequence[str]) -> bool:
-    """Return whether a note says not to use the result before looking at some rows."""
-    return any(note.endswith(DISTRUSTED) for note in notes)
+# What was found in a table
 
 
-def format_spared(n_rows: int, halt: Halt) -> str:
-    """Return a note on labels that were kept for a reason other than the rule."""
-    words = SPARED[halt]
-    if n_rows == 1:
-        words = words.replace("labels that look wrong were", "label that looks wrong was", 1)
-    return f"{n_rows} {words}"
+class Found(NamedTuple):
+    """How many labels look wrong, and what was done about them."""
+
+    n_labels: int
+    n_flagged: int
+    action: str
+    n_changed: int = 0
+    n_unseen: int | None = None  # labels that an audit changed unseen; None without an audit
+    explained: bool = True  # whether the columns explain the labels
+    precision: float | None = None  # share of the flagged labels that are expected to be wrong, if known
 
 
-def format_keeper(halt: Halt, settings: Settings, judge: str | None = None) -> str:
-    """Return what kept a label although another is more probable, in a few words; `judge` if not SVMs."""
-    if halt == Halt.NONE:
-        if settings.rule == "majority":
-            return "the plain vote" if judge is None else f"the largest share that {judge} gives"
-        return f"a probability of at most {settings.min_confidence:g}"
-    return KEEPERS.get(halt, "a safety check")
+def format_verdict(found: Found) -> str:
+    """Return the result in one sentence."""
+    labels = f"{found.n_labels:,} labels"
+    if found.n_unseen is not None:
+        return f"{found.n_changed:,} of {labels} {_was(found.n_changed)} changed after an audit."
+    if found.n_flagged == 0:
+        if not found.explained:
+            return "The columns do not explain the labels, so none was changed."
+        return f"Nothing to fix: none of {labels} looks wrong enough to change."
+    one = found.n_flagged == 1
+    look, done = ("looks", DONE[found.action][0]) if one else ("look", DONE[found.action][1])
+    return f"{found.n_flagged:,} of {labels} {look} wrong {done}."
+
+
+def format_done(found: Found, *, dry: bool = False) -> str:
+    """Return what was done about the labels in a sentence, or would be, and how much of it may be right.
+
+    How many changes of an audit are right is what its claim says: the probabilities know nothing of answers.
+    """
+    n, be = found.n_flagged, "would be" if dry else _was(found.n_flagged)
+    none_is = "would be" if dry else "was"
+    if found.n_unseen is not None:
+        if found.n_changed == 0:
+            return "None was changed: the audit confirmed no change."
+        by_people = f"{found.n_changed - found.n_unseen:,} by people"
+        done = f"{found.n_changed:,} {_was(found.n_changed)} changed"
+        return f"{done}, {by_people} and {found.n_unseen:,} by the audit unseen."
+    if n == 0:
+        return f"None {none_is} changed." if found.n_changed == 0 else f"No other label {none_is} changed."
+    flagged = f"{n:,} {'is' if n == 1 else 'are'} flagged"
+    done = {
+        "fix": f"{n:,} {be} changed",
+        "drop": f"{n:,} {'row' if n == 1 else 'rows'} {be} left out",
+        "weight": f"{flagged}, and every row has a weight",
+        "review": f"{flagged} for review, and none {none_is} changed",
+    }[found.action]
+    if found.precision is None:
+        return f"{done}, following the plain vote, which gives no probabilities."
+    what = "the new label" if found.action == "fix" else "the suggestion"
+    if n == 1:
+        return f"{done}; {what} is right with probability {format_percent(found.precision)}."
+    return f"{done}; about {n * found.precision:,.0f} of {what}s are expected to be right."
 
 
 def format_held_back(n_flagged: int, kept_by: Sequence[tuple[str, int]]) -> str:
@@ -104,16 +155,31 @@ def format_held_back(n_flagged: int, kept_by: Sequence[tuple[str, int]]) -> str:
     return f"{start}, but the given one was kept: {kept}."
 
 
-def format_audited(n_changed: int, n_unseen: int) -> str:
-    """Return in a sentence how many labels were changed after an audit, and how many of them unseen.
+def _was(n):
+    return "was" if n == 1 else "were"
 
-    How many are right is what the claim of the audit says: the probabilities know nothing of its answers.
-    """
-    if n_changed == 0:
-        return "None was changed: the audit confirmed no change."
-    was = "was" if n_changed == 1 else "were"
-    by_people = f"{n_changed - n_unseen:,} by people"
-    return f"{n_changed:,} {was} changed, {by_people} and {n_unseen:,} by the audit unseen."
+
+# Notes
+
+
+def is_distrusted(notes: Sequence[str]) -> bool:
+    """Return whether a note says not to use the result before looking at some rows."""
+    return any(getattr(note, "kind", "") in DISTRUSTED for note in notes)
+
+
+def format_spared(n_rows: int, halt: Halt) -> Note:
+    """Return a note on labels that were kept for a reason other than the rule."""
+    labels = "label that looks wrong" if n_rows == 1 else "labels that look wrong"
+    return Note("spared", SPARED[halt], labels=f"{n_rows} {labels} {_was(n_rows)} kept", n=n_rows)
+
+
+def format_keeper(halt: Halt, settings: Settings, judge: str | None = None) -> str:
+    """Return what kept a label although another is more probable, in a few words; `judge` if not SVMs."""
+    if halt == Halt.NONE:
+        if settings.rule == "majority":
+            return "the plain vote" if judge is None else f"the largest share that {judge} gives"
+        return f"a probability of at most {settings.min_confidence:g}"
+    return KEEPERS.get(halt, "a safety check")
 
 
 def name_some(names: Sequence[str]) -> str:
@@ -122,45 +188,63 @@ def name_some(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def format_scarce(classes: Sequence[tuple[str, int, int]]) -> list[str]:
-    """Return notes on classes with too few rows to be judged: one on small ones, one on those hardly seen."""
-    small = [(name, size) for name, seen, size in classes if seen >= size]
-    hardly = [(name, f"{seen} of {size}") for name, seen, size in classes if seen < size]
+def format_scarce(classes: Sequence[tuple[str, int, int]]) -> list[Note]:
+    """Return notes on classes with too few rows to be judged: one on small ones, one on those hardly seen.
+
+    Of each class come the name, the labelled rows that were learned from, and all labelled rows.
+    """
+    small = [f"{name!r} ({size})" for name, seen, size in classes if seen >= size]
+    hardly = [f"{name!r} ({seen} of {size})" for name, seen, size in classes if seen < size]
     notes = []
-    if len(small) == 1:
-        ((name, size),) = small
-        notes.append(
-            f"Class {name!r} has {size} labelled row{'' if size == 1 else 's'}; with fewer than {FEWEST} its "
-            "noise cannot be estimated, so no label was changed from or to it."
+    if small:
+        words = (
+            "{classes}: with fewer than {fewest} labelled rows the noise of a class cannot be estimated, so "
+            "no label was changed from or to it."
         )
-    elif small:
-        named = name_some([f"{name!r} ({size})" for name, size in small])
-        notes.append(
-            f"{len(small)} classes have fewer than {FEWEST} labelled rows, {named}: their noise cannot be "
-            "estimated, so no label was changed from or to them."
-        )
+        notes.append(Note("scarce", words, classes=_count_classes(small), fewest=FEWEST))
     if hardly:
-        what, them = ("Class", "it") if len(hardly) == 1 else (f"{len(hardly)} classes", "them")
-        named = name_some([f"{name!r} ({seen})" for name, seen in hardly])
-        notes.append(
-            f"{what} with too few labelled rows in the sample that everything is learned from, {named}: no "
-            f"label was changed from or to {them}; a larger pool (pool_size) has more."
+        words = (
+            "{classes}: too few labelled rows are in the sample that everything is learned from, so no label "
+            "was changed from or to such a class; a larger pool ({pool_size}) has more."
         )
+        notes.append(Note("scarce", words, classes=_count_classes(hardly)))
     return notes
 
 
-def format_contradicted(classes: Sequence[str], share: float | None, judge: str | None = None) -> str:
+def _count_classes(named):
+    return f"Class {named[0]}" if len(named) == 1 else f"{len(named)} classes, {name_some(named)}"
+
+
+def format_contradicted(classes: Sequence[str], share: float | None, judge: str | None = None) -> Note:
     """Return a note on labels that the vote contradicts."""
     who = "The vote" if judge is None else judge[0].upper() + judge[1:]
     labels = [f"most rows labelled {name_some(classes)}"] if classes else []
     labels += [] if share is None else [f"{format_percent(share)} of all labels"]
-    return f"{who} contradicts {', and '.join(labels)}. {BEYOND_HALF}"
+    return Note("contradicted", CONTRADICTED, who=who, labels=", and ".join(labels))
 
 
-def format_reversed(share: float, judge: str | None = None) -> str:
+def format_reversed(share: float, judge: str | None = None) -> Note:
     """Return a note on labels along the border between two classes, as a share of the rows."""
     where, them = ("the votes are divided", "them") if judge is None else (f"{judge} is undecided", "it")
-    return f"Where {where}, in {format_percent(share)} of the rows, labels run against {them}. {REVERSED}"
+    majority = Setting("rule", "majority")
+    return Note("reversed", REVERSED, where=where, share=format_percent(share), them=them, rule=majority)
+
+
+# Reasons, row by row
+
+
+class Case(NamedTuple):
+    """What is known about a row and its label."""
+
+    given: int  # class numbers
+    compared: int
+    n_voters: int
+    winner: int  # class with the most votes
+    n_votes: float
+    p_given: float  # probabilities
+    p_compared: float
+    action: str
+    halt: int
 
 
 def format_vote(
@@ -174,30 +258,18 @@ def format_vote(
     return f"{format_percent(n_votes / n_voters)} of {n_voters} SVMs vote {names[winner]}"
 
 
-def format_reason(
-    settings: Settings,
-    names: list[str],
-    judge: str | None,
-    given: int,
-    compared: int,
-    n_voters: int,
-    winner: int,
-    n_votes: float,
-    p_given: float,
-    p_compared: float,
-    action: str,
-    halt: int,
-) -> str:
+def format_reason(case: Case, names: list[str], settings: Settings, judge: str | None = None) -> str:
     """Return why a label was kept or changed: the vote, the probability and the threshold of its row."""
-    vote = format_vote(names, n_voters, winner, n_votes, judge)
+    given, compared, action = names[case.given], names[case.compared], case.action
+    vote = format_vote(names, case.n_voters, case.winner, case.n_votes, judge)
     halts = HALTS if judge is None else HALTS | JUDGES_HALTS
     if action == "verified":
         return f"verified: a person decided; {vote}"
     if action == "audited":
         return f"audited: random answers show that most labels of its set are wrong; {vote}"
-    if n_voters == 0:
+    if case.n_voters == 0:
         return f"{action}: {halts[Halt.UNASKED]}"
-    chance = f"probability of {names[compared]} is {p_compared:.3f}"
+    chance = f"probability of {compared} is {case.p_compared:.3f}"
     if action == "missing":
         return f"missing: no label was given; {vote}; {chance}"
     least = settings.min_confidence
@@ -207,11 +279,11 @@ def format_reason(
     share = f", more than {least:g}{of_them}" if least > 0.5 else ""
     if action != "keep":
         limit = f"but {most} {decide}{share}" if settings.rule == "majority" else f"above {least:g}"
-        return f"{action}: {vote}, the label is {names[given]}; {chance}, {limit}"
-    limit = f"a change needs more than {least:g} for {names[compared]}"
+        return f"{action}: {vote}, the label is {given}; {chance}, {limit}"
+    limit = f"a change needs more than {least:g} for {compared}"
     if least < 0.5:
-        limit += f" and more than for {names[given]}"
+        limit += f" and more than for {given}"
     if settings.rule == "majority":
         limit = f"a change needs {most} for another label{share}"
-    own = f"probability of {names[given]} is {p_given:.3f}"
-    return f"keep: {vote}; {own}, {chance}; {halts[Halt(halt)] if halt else limit}"
+    own = f"probability of {given} is {case.p_given:.3f}"
+    return f"keep: {vote}; {own}, {chance}; {halts[Halt(case.halt)] if case.halt else limit}"

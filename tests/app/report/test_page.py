@@ -13,7 +13,7 @@ from web_pages import PAPER, Page, contrast, plain_text
 
 from subsvms.app.report import draw_charts, render_report
 from subsvms.app.report.charts import DEEPEST
-from subsvms.app.report.page import format_verdict
+from subsvms.app.report.page import say_verdict
 from subsvms.app.report.text import cut
 from subsvms.displays._base import COLOURS
 
@@ -398,10 +398,10 @@ def test_without_certificates_a_sentence_says_so_and_why():
 
 
 def test_the_verdict_says_what_was_done():
-    done = {"fix": "corrected", "drop": "left out", "weight": "less", "review": "reviewed", "other": "wrong."}
+    done = {"fix": "corrected", "drop": "left out", "weight": "less", "review": "reviewed"}
     for action, words in done.items():
         for flagged in (1, 2):
-            verdict = format_verdict({"flagged": flagged, "labelled": 5, "action": action})
+            verdict = say_verdict({"flagged": flagged, "labelled": 5, "action": action})
             assert words in verdict and verdict.startswith(f"{flagged} of 5 labels look")
 
 

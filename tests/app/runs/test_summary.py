@@ -16,7 +16,7 @@ from subsvms.app.runs.summary import format_listing, format_next_steps, format_r
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.correction._rule import Halt
-from subsvms.correction._words import BEYOND_HALF
+from subsvms.correction._words import format_contradicted
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_a_result_that_a_note_warns_of_is_not_recommended(table):
     run = correct_table(table, Options("default", n_estimators=50))
     use = "If you agree, use corrected.csv in place of t.csv."
     assert summarise(run, [], 9, **WRITTEN).next[-1] == use
-    warned = summarise(run, [], 9, label_notes=[f"The vote contradicts it. {BEYOND_HALF}"], **WRITTEN)
+    warned = summarise(run, [], 9, label_notes=[format_contradicted(["'a'"], None)], **WRITTEN)
     assert use not in warned.next
     assert warned.next[-1] == (
         "Do not use corrected.csv before you have looked at some of its changes: a note says why."

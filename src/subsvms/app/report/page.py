@@ -17,6 +17,7 @@ from subsvms.app.report.charts import MAX_CLASSES
 from subsvms.app.report.row_map import MAX_FLAGGED, MAX_OTHERS
 from subsvms.app.report.rows import render_rows
 from subsvms.app.report.text import format_interval, format_percent, largest, open_templates, read_number
+from subsvms.correction._words import DONE, Found, format_verdict
 
 # What is said later goes there, so that the page without it is the one that the run wrote.
 PLACES = ("verdict", "verdict_end", "section", "audit", "found", "classes", "steps", "steps_end", "files")
@@ -30,12 +31,6 @@ LIMITS = {
     "others": MAX_OTHERS,
 }
 AFTER = ("changed", "changed_to", "filled", "left_out")  # what makes the rows of a class more or fewer
-DONE = {
-    "fix": ("and was corrected", "and were corrected"),
-    "drop": ("and its row was left out", "and their rows were left out"),
-    "weight": ("and its row counts for less", "and their rows count for less"),
-    "review": ("and should be reviewed; nothing was changed", "and should be reviewed; nothing was changed"),
-}
 
 
 def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
@@ -49,7 +44,7 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
         .render(
             dict(summary),
             script=Markup(script), script_hash=hash_part(script), style=Markup(style),
-            style_hash=hash_part(style), limits=LIMITS, verdict=format_verdict(summary),
+            style_hash=hash_part(style), limits=LIMITS, verdict=say_verdict(summary),
             ordered_classes=order_classes(classes), n_known=len(known), same_rate=find_same_rate(classes),
             after_shown=[name for name in AFTER if add_up(classes, name)],
             scattered=len(classes) > MAX_CLASSES and largest(summary.get("moves") or [], "rows") == 1,
@@ -141,19 +136,16 @@ def order_classes(classes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
     return sorted(classes, key=lambda line: -(read_number(line.get("estimated_wrong")) or 0.0))
 
 
-def format_verdict(summary: Mapping[str, Any]) -> str:
-    """Return the result in one sentence."""
+def say_verdict(summary: Mapping[str, Any]) -> str:
+    """Return the result in one sentence; nothing if it is not known."""
     flagged, labelled = read_number(summary.get("flagged")), read_number(summary.get("labelled"))
-    if flagged is None or labelled is None:
+    if flagged is None or labelled is None or summary.get("action") not in DONE:
         return ""
-    if summary.get("audited") is not None:
-        changed = read_number(summary.get("changed")) or 0
-        was = "was" if changed == 1 else "were"
-        return f"{changed:,.0f} of {labelled:,.0f} labels {was} changed after an audit."
-    if not flagged:
-        if summary.get("explained") is False:
-            return "The columns do not explain the labels, so none was changed."
-        return f"Nothing to fix: none of {labelled:,.0f} labels looks wrong enough to change."
-    many = flagged != 1
-    done = DONE.get(str(summary.get("action")), ("", ""))[many]
-    return f"{flagged:,.0f} of {labelled:,.0f} labels look{'' if many else 's'} wrong {done}".strip() + "."
+    changed, audited = (read_number(summary.get(name)) for name in ("changed", "audited"))
+    return format_verdict(
+        Found(
+            int(labelled), int(flagged), summary["action"], n_changed=int(changed or 0),
+            n_unseen=None if audited is None else int(audited),
+            explained=summary.get("explained") is not False,
+        )
+    )  # fmt: skip

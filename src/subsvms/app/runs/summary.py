@@ -28,7 +28,8 @@ from subsvms.app.tables.frames import FRAME
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import (
     ESTIMATED_BEFORE,
-    format_audited,
+    Found,
+    format_done,
     format_held_back,
     format_keeper,
     is_distrusted,
@@ -204,11 +205,9 @@ def format_result(summary: Summary) -> list[str]:
         words = [
             f"About {rate} of the {labelled} labels are estimated to be wrong ({format_interval(low, high)})."
         ]
-    if summary.audited is None:
-        words.append(format_action(summary))
-    else:
+    if summary.audited is not None:
         words += [ESTIMATED_BEFORE] * (summary.explained and summary.error_rate is not None)
-        words.append(format_audited(summary.changed, summary.audited))
+    words.append(format_done(count_found(summary), dry=summary.folder is None))
     if summary.held_back:
         words.append(format_held_back(summary.flagged, [(what, n) for what, n in summary.kept_by]))
     if summary.listing:
@@ -222,25 +221,12 @@ def format_result(summary: Summary) -> list[str]:
     return words
 
 
-def format_action(summary: Summary) -> str:
-    """Return what was done about the flagged labels, in a sentence."""
-    n, dry = summary.flagged, summary.folder is None
-    was, were = ("would be", "would be") if dry else ("was", "were")
-    if n == 0:
-        return f"None {was} changed." if summary.changed == 0 else f"No other label {was} changed."
-    one = n == 1
-    done = {
-        "fix": f"{n:,} {was if one else were} changed",
-        "drop": f"{n:,} {f'row {was}' if one else f'rows {were}'} left out",
-        "weight": f"{n:,} {'is' if one else 'are'} flagged, and every row has a weight",
-        "review": f"{n:,} {'is' if one else 'are'} flagged for review, and none {was} changed",
-    }[summary.action]
-    if summary.expected_precision is None:
-        return f"{done}, following the plain vote, which gives no probabilities."
-    what = "the new label" if summary.action == "fix" else "the suggestion"
-    if one:
-        return f"{done}; {what} is right with probability {format_percent(summary.expected_precision)}."
-    return f"{done}; about {n * summary.expected_precision:,.0f} of {what}s are expected to be right."
+def count_found(summary: Summary) -> Found:
+    """Return how many labels look wrong, and what was done about them."""
+    return Found(
+        summary.labelled, summary.flagged, summary.action, summary.changed, summary.audited,
+        summary.explained, summary.expected_precision,
+    )  # fmt: skip
 
 
 def format_listing(summary: Summary) -> str:
