@@ -45,6 +45,8 @@ def check_table(estimator: Any, X: Any, *, reset: bool, on_gpu: bool = False) ->
         names = getattr(X, "column_names", getattr(X, "columns", None))  # the first is Arrow's
         check_finite(table, names, Effort.of(estimator))
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of features
+    except InputError:
+        raise
     except (ValueError, OverflowError) as error:
         raise InputError(_one_sentence(X, str(error))) from None
     except TypeError as error:
@@ -85,8 +87,8 @@ def _one_sentence(X, message):
     if "DType" in message or "Cannot cast" in message:
         return Note(
             NOT_NUMBERS,
-            "{X} must hold numbers, but has columns of types that cannot be combined: convert dates and so on "
-            "to numbers first, for example with skrub's TableVectorizer.",
+            "{X} must hold numbers, but has columns of types that cannot be combined: convert dates and so "
+            "on to numbers first, for example with skrub's TableVectorizer.",
         )
     if "argument must be a string" in message or "too large to convert" in message:
         what = "64-bit numbers" if "too large" in message else "numbers"
@@ -98,8 +100,8 @@ def _one_sentence(X, message):
     if "could not convert" in message:
         return Note(
             NOT_NUMBERS,
-            "{X} must hold numbers, but {message}: encode text and categories first, for example with skrub's "
-            "TableVectorizer.",
+            "{X} must hold numbers, but {message}: encode text and categories first, for example with "
+            "skrub's TableVectorizer.",
             message=message,
         )
     if "Expected 2D array" in message:
@@ -137,8 +139,8 @@ def check_finite(X: Table, names: Any = None, effort: Effort = ONE_THREAD) -> No
             what = "NaN" if np.isnan(X[first + row, column]) else "infinity (inf)"
             where = f"column {column}" if names is None else f"column {str(names[column])!r}"
             words = (
-                "{X} must be finite, but row {row}, {where} holds {what}: fill or drop such values first, for "
-                "example with scikit-learn's SimpleImputer."
+                "{X} must be finite, but row {row}, {where} holds {what}: fill or drop such values first, "
+                "for example with scikit-learn's SimpleImputer."
             )
             raise InputError(Note(NOT_NUMBERS, words, row=first + row, where=where, what=what))
 
