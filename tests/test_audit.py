@@ -334,7 +334,7 @@ def load_with(audit, ranking, **parts):
         ({"n_answers": "50"}, "no valid 'n_answers'"),
         ({"n_answers": 10**9}, "at most the number of labels"),
         ({"random_state": -1}, "no valid 'random_state'"),
-        ({"confidence": 2.0}, "confidence must be"),
+        ({"confidence": 2.0}, "level must be"),
         ({"repeat": None}, "no valid 'repeat'"),
         ({"answers": {}}, "no valid 'answers'"),
         ({"answers": [3]}, "Answer 1 of the audit must be a row and a class"),
@@ -391,7 +391,7 @@ def test_parameters_are_checked():
     for options, message in [
         ({"n_answers": 9}, "at least 10"),
         ({"n_answers": 601}, "at most the number of labels to ask about, 600; got 601"),
-        ({"confidence": 1.0}, "less than 1"),
+        ({"level": 1.0}, "less than 1"),
         ({"random_state": -1}, "random_state must be a whole number"),
     ]:
         with pytest.raises(InputError, match=message):

@@ -27,6 +27,14 @@ def check_count(name: str, value: int, least: int = 1) -> None:
         raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}.")
 
 
+def check_seed(random_state: int | None) -> int:
+    """Return the seed of what is recorded and can be repeated: 0 by default, not one drawn at random."""
+    if random_state is None:
+        return 0
+    check_count("random_state", random_state, least=0)
+    return int(random_state)
+
+
 def check_subset(s: int | None, r: int) -> int:
     """Return r/2 rounded up, the rows of each class; raise an error if r is more than the subset's s rows."""
     check_count("r", r)

@@ -147,16 +147,16 @@ def test_nothing_is_certified_if_class_probabilities_change_with_the_sizes():
     np.testing.assert_array_equal(changed_draw([1, 2], [20, 23], p=0.3) < 1, [True, False])
 
 
-def plain_withstood(counts, sizes, own, size, p, confidence):
+def plain_withstood(counts, sizes, own, size, p, level):
     """Try m = 1, 2, ... until the verdict could turn."""
     counts, n, n_classes = np.sort(counts), sum(counts), len(counts)
     if n == 0:
         return 0
     first, second = counts[-1], counts[-2]
-    if confidence is None:
+    if level is None:
         v1, v2 = first / n, second / n
     else:
-        error = (1 - confidence) / (2 if n_classes == 2 else 2 * n_classes)
+        error = (1 - level) / (2 if n_classes == 2 else 2 * n_classes)
         v1, least = (beta.ppf(error, k, n - k + 1) for k in (first, n - second))  # Clopper and Pearson
         v2 = 1 - v1 if n_classes == 2 else min(1 - v1, 1 - least)
     avoid = 1.0 if own < 0 else 1 - class_probabilities(sizes, p)[own] / sizes[own]
@@ -169,14 +169,14 @@ def plain_withstood(counts, sizes, own, size, p, confidence):
         m += 1
 
 
-@pytest.mark.parametrize("confidence", [None, 0.9, CERTIFICATE_LEVEL])
+@pytest.mark.parametrize("level", [None, 0.9, CERTIFICATE_LEVEL])
 @pytest.mark.parametrize(
     "sizes, p, size",
     [((50, 50), 0.5, 5), ((300, 900), 0.5, 7), ((200, 900), 0.3, 7), ((900, 200), 0.8, 3),
      ((60, 200, 90), 0.5, 4), ((500, 300, 400, 600), 0.5, 9), ((80, 90, 100), 0.4, 3),
      ((1, 40), 0.5, 3)],
 )  # fmt: skip
-def test_the_fast_count_agrees_with_a_plain_loop(sizes, p, size, confidence):
+def test_the_fast_count_agrees_with_a_plain_loop(sizes, p, size, level):
     rng = np.random.default_rng(0)
     n_rows, n_classes = 40, len(sizes)
     leaning = rng.dirichlet(np.full(n_classes, 0.3), n_rows)
@@ -184,36 +184,36 @@ def test_the_fast_count_agrees_with_a_plain_loop(sizes, p, size, confidence):
     counts[0], counts[1] = 0, 10  # no votes; a tie
     counts[2] = [800] + [0] * (n_classes - 1)
     own = rng.integers(-1, n_classes, n_rows)
-    fast = count_withstood(make_votes(counts), sizes, own, size, p=p, confidence=confidence)
+    fast = count_withstood(make_votes(counts), sizes, own, size, p=p, level=level)
     rows = zip(counts, own, strict=True)
-    assert fast.tolist() == [plain_withstood(row, sizes, c, size, p, confidence) for row, c in rows]
+    assert fast.tolist() == [plain_withstood(row, sizes, c, size, p, level) for row, c in rows]
     assert fast[0] == fast[1] == 0
 
 
 def test_a_tie_between_the_best_two_of_three_withstands_nothing():
     votes = make_votes([[450, 450, 100], [1000, 0, 0]])
-    for confidence in (None, CERTIFICATE_LEVEL):
-        withstood = count_withstood(votes, [500] * 3, [-1, -1], 4, confidence=confidence)
+    for level in (None, CERTIFICATE_LEVEL):
+        withstood = count_withstood(votes, [500] * 3, [-1, -1], 4, level=level)
         assert withstood[0] == 0 < withstood[1]
 
 
 @pytest.mark.parametrize("n_voters", [40, 333])
-@pytest.mark.parametrize("confidence", [0.9, 0.99])
-def test_a_certificate_is_wrong_no_more_often_than_confidence_allows(n_voters, confidence):
+@pytest.mark.parametrize("level", [0.9, 0.99])
+def test_a_certificate_is_wrong_no_more_often_than_its_level_allows(n_voters, level):
     """Counted exactly, also for true shares near one half, where either class can win by chance."""
     sizes, size = [10_000, 10_000], 5  # many rows: for one change a share just above one half is enough
     k = np.arange(n_voters + 1)
     promised = count_withstood(
         make_votes(np.stack([k, n_voters - k], axis=1)), sizes, np.full(len(k), -1), size,
-        confidence=confidence,
+        level=level,
     )  # fmt: skip
     worst = 0.0
     for v in np.linspace(0.5, 0.999, 120):
         exact = make_votes([v, 1 - v])
-        truth = count_withstood(exact, sizes, [-1], size, confidence=None)[0]
+        truth = count_withstood(exact, sizes, [-1], size, level=None)[0]
         false = np.where(k > n_voters - k, promised > truth, promised > 0)
         worst = max(worst, binom.pmf(k[false], n_voters, v).sum())
-    assert (1 - confidence) / 4 < worst <= 1 - confidence
+    assert (1 - level) / 4 < worst <= 1 - level
 
 
 def test_more_voters_certify_more_and_infinitely_many_the_most():
@@ -221,7 +221,7 @@ def test_more_voters_certify_more_and_infinitely_many_the_most():
     options = dict(sizes=[3000, 5000], given=np.full(4, 1), size=10)
     withstood = count_withstood(make_votes(counts), **options)
     assert (np.diff(withstood) > 0).all()
-    assert withstood[-1] <= count_withstood(make_votes(counts), confidence=None, **options).min()
+    assert withstood[-1] <= count_withstood(make_votes(counts), level=None, **options).min()
 
 
 def test_unanimous_rows_of_a1a_withstand_five_changes_and_smaller_subsets_more():
@@ -247,7 +247,7 @@ def test_the_order_of_classes_and_of_rows_does_not_matter():
     "change, message",
     [(dict(sizes=[5, 5, 5]), "sizes must"), (dict(given=[2]), "given must"),
      (dict(given=[0, 0]), "given must"), (dict(size=0), "size must"),
-     (dict(confidence=1.0), "confidence must"), (dict(p=1.0), "sampling_bias")],
+     (dict(level=1.0), "level must"), (dict(p=1.0), "sampling_bias")],
 )  # fmt: skip
 def test_impossible_inputs_are_refused(change, message):
     options = dict(sizes=[5, 5], given=[0], size=2) | change
@@ -323,7 +323,7 @@ def check_against_every_attack(X, labels, p, m):
     sizes = np.bincount(labels)
     votes = exact_oob_votes(X, labels, p)
     np.testing.assert_allclose(votes.n_voters, (1 - (class_probabilities(sizes, p) / sizes)[labels]) ** 2)
-    withstood = count_withstood(votes, sizes, labels, 2, p=p, confidence=None)
+    withstood = count_withstood(votes, sizes, labels, 2, p=p, level=None)
     every, winner = np.arange(len(labels)), votes.counts.argmax(axis=1)
     avoid = 1 - (class_probabilities(sizes, p) / sizes)[labels]
     delta = 1 - (1 - changed_draw(m, sizes, p) / avoid) ** 2
@@ -364,7 +364,7 @@ def test_no_two_changes_turn_a_certified_verdict(seed):
 def test_a_greedy_adversary_does_not_turn_the_weakest_verdict_that_is_certified_for_three_changes(seed):
     X, labels = make_clouds((26, 26), seed)
     votes = exact_oob_votes(X, labels, 0.5)
-    withstood = count_withstood(votes, np.bincount(labels), labels, 2, confidence=None)
+    withstood = count_withstood(votes, np.bincount(labels), labels, 2, level=None)
     winner = votes.counts.argmax(axis=1)
     strength = votes.share.max(axis=1)
     target = np.argmin(np.where(withstood >= 3, strength, np.inf))

@@ -35,7 +35,7 @@ def iris_plan():
 
 def test_a_plan_for_easy_data_says_what_it_knows():
     X, y = make_separable_gaussians(500, 4, beta=0.4, random_state=0)
-    found = plan(X, y, max_error_rate=0.1, failure=1e-6, random_state=0)
+    found = plan(X, y, error_rate=0.1, failure=1e-6, random_state=0)
     asked = planning.unseen_share(found.subsample_size, np.array([300, 200]), np.array([0.5, 0.5]))
     assert found.votes_needed == np.ceil(votes_needed(found.phi, 1e-6) / asked)
     assert vote_failure(int(found.n_estimators * asked), found.phi) <= 1e-6
@@ -50,11 +50,11 @@ def test_a_plan_for_easy_data_says_what_it_knows():
 
 
 def test_phi_bounds_the_error_rate_by_the_clean_labels():
-    """Phi bounds the mean error of an SVM if no more labels are wrong than max_error_rate says."""
+    """Phi bounds the mean error of an SVM if no more labels are wrong than error_rate says."""
     X, clean = load_breast_cancer(return_X_y=True)
     X = minmax_scale(X)
     given = adversaries.uniform_flips(clean, error_rate=0.15, random_state=0).labels
-    found = plan(X, given, max_error_rate=0.15, random_state=0)
+    found = plan(X, given, error_rate=0.15, random_state=0)
     size = {"n_estimators": 300, "subsample_size": found.subsample_size}
     share = SubSVMClassifier(**size, random_state=0).fit(X, given).predict_proba(X)
     assert 1 - share[np.arange(len(clean)), clean].mean() <= found.phi
@@ -66,7 +66,7 @@ def test_phi_bounds_the_error_rate_on_rows_that_an_svm_has_not_seen(seed):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 2
     X = rng.normal(0.25 * y[:, None], 0.3, (n, 10))
-    found = plan(X, y, max_error_rate=0.0, random_state=seed)
+    found = plan(X, y, error_rate=0.0, random_state=seed)
     size = {"n_estimators": 2000, "subsample_size": found.subsample_size}
     model = SubSVMClassifier(**size, random_state=seed + 1).fit(X, y)
     unseen = 1 - model.oob_vote_share_[np.arange(n), y].mean()
@@ -78,7 +78,7 @@ def test_phi_bounds_the_error_rate_on_rows_that_an_svm_has_not_seen(seed):
 
 def test_for_random_labels_nothing_is_promised():
     rng = np.random.default_rng(0)
-    found = plan(rng.random((100, 3)), rng.integers(0, 2, 100), max_error_rate=0.1, random_state=0)
+    found = plan(rng.random((100, 3)), rng.integers(0, 2, 100), error_rate=0.1, random_state=0)
     assert found.votes_needed is None and found.phi >= 0.5 and found.n_estimators == planning.USUAL
     assert "Nothing is promised" in str(found) and "Theorem 6" not in " ".join(found.guaranteed)
 
@@ -86,15 +86,15 @@ def test_for_random_labels_nothing_is_promised():
 def test_a_promise_that_would_take_too_many_votes_is_not_made():
     """Where phi is just below 1/2, the plan stays sensible and says how many votes it would take."""
     X, y = make_separable_gaussians(200, 2, random_state=0)
-    rate = 0.499 - plan(X, y, max_error_rate=0.0, random_state=0).phi
-    found = plan(X, y, max_error_rate=rate, random_state=0)
+    rate = 0.499 - plan(X, y, error_rate=0.0, random_state=0).phi
+    found = plan(X, y, error_rate=rate, random_state=0)
     assert found.votes_needed > planning.MOST_SVMS and found.n_estimators == planning.USUAL
     assert f"it would take {found.votes_needed}" in found.guaranteed[0]
 
 
 def test_a_plan_says_if_the_wrong_labels_could_be_a_whole_class():
     X, y = make_separable_gaussians(200, 2, beta=0.05, random_state=0)
-    found = plan(X, y, max_error_rate=0.1, random_state=0)
+    found = plan(X, y, error_rate=0.1, random_state=0)
     assert "a whole class" in " ".join(found.assumed)
     assert not any("clean rows of each" in text for text in found.guaranteed)
 
@@ -116,7 +116,7 @@ def test_subsets_have_as_many_clean_rows_as_guaranteed(alpha, beta):
     X, clean = make_separable_gaussians(400, 3, beta=beta, random_state=0)
     given = adversaries.directed_flips(clean, rho=0.3, alpha=alpha, random_state=0).labels
     right = given == clean
-    found = plan(X, given, max_error_rate=np.mean(~right), random_state=0)
+    found = plan(X, given, error_rate=np.mean(~right), random_state=0)
     sentence = next(text for text in found.guaranteed if "clean rows" in text)
     rows = int(re.search(r"has (\d+) clean", sentence)[1])
     kept = float(re.search(r"at least ([\d.]+\d)", sentence)[1])
@@ -188,8 +188,8 @@ def test_limits_shrink_with_more_trials():
 @pytest.mark.parametrize(
     "bad, message",
     [
-        (dict(max_error_rate=0.5), "max_error_rate must be at least 0 and less than 0.5"),
-        (dict(max_error_rate=-0.1), "max_error_rate must be at least 0"),
+        (dict(error_rate=0.5), "error_rate must be at least 0 and less than 0.5"),
+        (dict(error_rate=-0.1), "error_rate must be at least 0"),
         (dict(failure=0.0), "failure must be more than 0 and less than 1"),
         (dict(failure=1.0), "failure must be more than 0 and less than 1"),
     ],

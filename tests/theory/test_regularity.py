@@ -145,7 +145,7 @@ def test_default_sizes_fit_the_table(n):
     [
         (dict(delta=0.5), "delta must be more than 0 and less than 0.5; got 0.5"),
         (dict(theta=0.6), "theta must be more than 0 and less than 0.5"),
-        (dict(confidence=1.0), "confidence must be more than 0 and less than 1"),
+        (dict(level=1.0), "level must be more than 0 and less than 1"),
         (dict(n_trials=0), "n_trials must be a whole number, at least 1"),
         (dict(sizes=[1, 5]), "sizes must be whole numbers from 2 to the number of rows, 300"),
         (dict(sizes=[400]), "sizes must be whole numbers from 2"),

@@ -1,6 +1,6 @@
 """An audit: which row to ask next, and what the answers so far allow to change.
 
-m answers in four steps, with delta = 1 - confidence for all of them together:
+m answers in four steps, with delta = 1 - level for all of them together:
 
 1. *Locate*: the first sample, .4 m rows (`_locate`).
 2. *Choose* a ring of unseen rows by a model of all answers so far (`_model`, `_rings`).
@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._numbers import check_count, check_range
+from subsvms._callers import renamed, renamed_attribute
+from subsvms._numbers import check_count, check_range, check_seed
 from subsvms._text import format_value
 from subsvms.audit._claim import Claim, Outcome, PassedRing, Progress, count_found
 from subsvms.audit._locate import count_pilot, draw_pilot
@@ -63,10 +64,11 @@ class Audit:
         Labels, suggestions, and the order of suspicion. Rows that were verified before are left out.
     n_answers : int, default=50
         How many answers will be given, at least 10; one may stop before.
-    confidence : float, default=0.95
+    level : float, default=0.95
     repeat : bool, default=False
         Whether to ask again about each answer that overturns a label, blind.
-    random_state : int, default=0
+    random_state : int, default=None
+        The seed; None is 0, so that the same audit asks the same questions.
 
     Attributes
     ----------
@@ -100,26 +102,28 @@ class Audit:
     Audit(50 of 50 answers, ... overturned, ... others changed unseen, at most ... with 95% confidence)
     """
 
+    confidence = renamed_attribute("confidence", "level")
+
+    @renamed(confidence="level")
     def __init__(
         self,
         source: Correction | Ranking,
         n_answers: int = 50,
         *,
-        confidence: float = 0.95,
+        level: float = 0.95,
         repeat: bool = False,
-        random_state: int = 0,
+        random_state: int | None = None,
     ):
         self.ranking = as_ranking(source)
         check_count("n_answers", n_answers, least=FEWEST)
-        check_count("random_state", random_state, least=0)
-        check_range("confidence", confidence, 0.5, 1, "[)")
+        check_range("level", level, 0.5, 1, "[)")
         if n_answers > len(self.ranking.order):
             raise InputError(
                 f"n_answers must be at most the number of labels to ask about, {len(self.ranking.order)}; "
                 f"got {n_answers}."
             )
-        self.n_answers, self.confidence = int(n_answers), float(confidence)
-        self.repeat, self.random_state = bool(repeat), int(random_state)
+        self.n_answers, self.level = int(n_answers), float(level)
+        self.repeat, self.random_state = bool(repeat), check_seed(random_state)
         self.rings: list[Ring] = []
         self._verdicts: list[Verdict] = []
         self._log: list[tuple[int, int | None]] = []  # all answers, in their order
@@ -239,7 +243,7 @@ class Audit:
         sizes = list_sizes(len(rows))
         draws = posterior.draw(rng)
         beliefs = np.array([np.cumsum(self._features.predict(rows, one))[sizes - 1] / sizes for one in draws])
-        delta = 1.0 - self.confidence
+        delta = 1.0 - self.level
         best = choose_size(beliefs, sizes, n2, delta)
         if best is None:
             return None
@@ -291,7 +295,7 @@ class Audit:
             n_overturned=sum(int(number != self.ranking.given[row]) for row, number in decided.items()),
             rings=tuple(self._passed()),
             changed=np.flatnonzero(self._changed),
-            confidence=self.confidence,
+            level=self.level,
             finished=self._stage == "done",
         )
 
@@ -359,7 +363,7 @@ class Audit:
             "format": FORMAT,
             "made_from": self.ranking.digest,
             "n_answers": self.n_answers,
-            "confidence": self.confidence,
+            "confidence": self.level,
             "repeat": self.repeat,
             "random_state": self.random_state,
             "answers": [list(pair) for pair in self._log],

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from subsvms._callers import renamed_attribute
+
 
 @dataclass(frozen=True)
 class PassedRing:
@@ -49,7 +51,7 @@ class Claim:
     rings : tuple of PassedRing
     changed : ndarray of int
         Rows whose labels are changed to the suggested ones without being seen.
-    confidence : float
+    level : float
         With this probability, or more, over the random draws, the claim is true, whatever the noise is.
     finished : bool
         Whether there is nothing more to ask; passed rings stay valid if the audit ends before.
@@ -75,8 +77,10 @@ class Claim:
     n_overturned: int
     rings: tuple[PassedRing, ...]
     changed: np.ndarray
-    confidence: float
+    level: float
     finished: bool
+
+    confidence = renamed_attribute("confidence", "level")
 
     @property
     def at_most_wrong(self) -> int | None:
@@ -184,7 +188,7 @@ def count_found(claim: Claim) -> str:
 
 
 def _format_sure(claim):
-    return f"{100 * claim.confidence:.6g}% confidence"
+    return f"{100 * claim.level:.6g}% confidence"
 
 
 def _was(n):

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._callers import renamed, renamed_attribute
 from subsvms._intervals import lower_limit, upper_limit
-from subsvms._numbers import check_count, check_range
+from subsvms._numbers import check_count, check_range, check_seed
 from subsvms.audit._ranking import Ranking, as_ranking
 from subsvms.correction import Correction
 from subsvms.exceptions import InputError
@@ -29,7 +30,7 @@ class ErrorRate:
         Rows they were drawn from.
     low, high : float
         Limits of the share; rows about which nobody could tell count as right in the one, wrong in the other.
-    confidence : float
+    level : float
 
     Examples
     --------
@@ -46,7 +47,9 @@ class ErrorRate:
     n_rows: int
     low: float
     high: float
-    confidence: float
+    level: float
+
+    confidence = renamed_attribute("confidence", "level")
 
     def __str__(self) -> str:
         untold = f" (and about {self.n_untold} nobody could tell)" if self.n_untold else ""
@@ -54,12 +57,14 @@ class ErrorRate:
         return (
             f"Of {self.n_answers} labels drawn at random {self.n_wrong} "
             f"{'was' if self.n_wrong == 1 else 'were'} wrong{untold}: with "
-            f"{100 * self.confidence:.6g}% confidence between {self.low:.1%} and {self.high:.1%} of all "
+            f"{100 * self.level:.6g}% confidence between {self.low:.1%} and {self.high:.1%} of all "
             f"labels are wrong, that is, {few:,} to {many:,} of {self.n_rows:,}."
         )
 
 
-def draw_rows(source: Correction | Ranking, n_answers: int = 50, *, random_state: int = 0) -> list[int]:
+def draw_rows(
+    source: Correction | Ranking, n_answers: int = 50, *, random_state: int | None = None
+) -> list[int]:
     """Return rows to ask for `estimate_error_rate`: plain random rows that have a label nobody verified.
 
     Examples
@@ -69,15 +74,16 @@ def draw_rows(source: Correction | Ranking, n_answers: int = 50, *, random_state
     """
     order = as_ranking(source).order
     check_count("n_answers", n_answers)
-    check_count("random_state", random_state, least=0)
+    seed = check_seed(random_state)
     if n_answers > len(order):
         raise InputError(f"n_answers must be at most the number of labels, {len(order)}; got {n_answers}.")
-    rng = np.random.default_rng([random_state, 2])
+    rng = np.random.default_rng([seed, 2])
     return rng.choice(np.sort(order), n_answers, replace=False).tolist()
 
 
+@renamed(confidence="level")
 def estimate_error_rate(
-    source: Correction | Ranking, answers: Mapping[int, Any], *, confidence: float = 0.95
+    source: Correction | Ranking, answers: Mapping[int, Any], *, level: float = 0.95
 ) -> ErrorRate:
     """Estimate how many labels are wrong, from answers about the rows of `draw_rows`.
 
@@ -86,7 +92,7 @@ def estimate_error_rate(
     source : Correction or Ranking
     answers : mapping of row number to label
         About all rows that were drawn, and no others; None for "cannot tell".
-    confidence : float, default=0.95
+    level : float, default=0.95
 
     Returns
     -------
@@ -100,7 +106,7 @@ def estimate_error_rate(
     wrong, that is, 1 to 104 of 1,000.
     """
     ranking = as_ranking(source)
-    check_range("confidence", confidence, 0, 1, "()")
+    check_range("level", level, 0, 1, "()")
     if not answers:
         raise InputError("There are no answers to estimate from: ask about the rows of draw_rows.")
     allowed = set(ranking.order.tolist())
@@ -112,6 +118,6 @@ def estimate_error_rate(
     wrong = sum(
         one is not None and one != ranking.given[row] for row, one in zip(answers, found, strict=True)
     )
-    side = (1.0 + confidence) / 2.0
+    side = (1.0 + level) / 2.0
     low, high = float(lower_limit(wrong, n, side)), float(upper_limit(wrong + untold, n, side))
-    return ErrorRate(n, int(wrong), untold, len(ranking.order), low, high, confidence)
+    return ErrorRate(n, int(wrong), untold, len(ranking.order), low, high, level)

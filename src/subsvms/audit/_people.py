@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subsvms._numbers import check_range
+from subsvms._numbers import check_range, check_seed
 from subsvms.exceptions import InputError
 
 
@@ -24,7 +24,8 @@ class SimulatedAnnotator:
     suggested : array-like of shape (n_rows,), default=None
         If given, errors go one way: an error is the suggested label, which is no error where it is the truth.
         By default an error is any other class, each as probable.
-    random_state : int, default=0
+    random_state : int, default=None
+        The seed; None is 0.
 
     Examples
     --------
@@ -42,7 +43,7 @@ class SimulatedAnnotator:
         *,
         error_rate: float = 0.0,
         suggested: ArrayLike | None = None,
-        random_state: int = 0,
+        random_state: int | None = None,
     ):
         check_range("error_rate", error_rate, 0, 1)
         self.truth = np.asarray(truth).tolist()
@@ -52,7 +53,7 @@ class SimulatedAnnotator:
             raise InputError(
                 f"suggested must have a label for each of {len(self.truth)} rows; got {len(self.suggested)}."
             )
-        self.random_state = random_state
+        self.random_state = check_seed(random_state)
         self._classes = sorted(set(self.truth) - {None})
         self._times: dict[int, int] = {}
 

@@ -30,7 +30,7 @@ def check_state(state: Any, version: int) -> dict[str, Any]:
         if not fits(state.get(name)):
             found = format_value(state.get(name))
             raise InputError(f"The state of the audit has no valid {name!r}; got {found}.")
-    return {name: state[name] for name in PARAMETERS}
+    return {{"confidence": "level"}.get(name, name): state[name] for name in PARAMETERS}  # its name in files
 
 
 def check_answer(i: int, pair: Any, n_classes: int) -> tuple[int, int | None]:

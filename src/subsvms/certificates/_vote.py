@@ -55,6 +55,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from subsvms._callers import renamed
 from subsvms._intervals import lower_limit
 from subsvms.ensemble._sampling import class_probabilities
 from subsvms.ensemble._votes import Votes
@@ -137,6 +138,7 @@ def _most_changes(sizes: np.ndarray, p: float) -> int:
     return min(smallest - 1, (largest - smallest - 1) // 2)  # so that smallest + m < largest - m
 
 
+@renamed(confidence="level")
 def count_withstood(
     votes: Votes,
     sizes: ArrayLike,
@@ -144,7 +146,7 @@ def count_withstood(
     size: int,
     *,
     p: float = 0.5,
-    confidence: float | None = CERTIFICATE_LEVEL,
+    level: float | None = CERTIFICATE_LEVEL,
     pooled: bool = False,
 ) -> np.ndarray:
     """Return for each row how many changed labels its verdict is certain to withstand.
@@ -164,7 +166,7 @@ def count_withstood(
         Number of draws in a subset.
     p : float, default=0.5
         The sampling bias.
-    confidence : float or None, default=CERTIFICATE_LEVEL
+    level : float or None, default=CERTIFICATE_LEVEL
         Probability, over the draw of the subsets and for one row, that the number is not too large. With
         None the votes are taken as the true shares.
     pooled : bool, default=False
@@ -186,8 +188,8 @@ def count_withstood(
     array([7, 4, 0])
     """
     sizes, given, counts = np.asarray(sizes), np.asarray(given), np.asarray(votes.counts)
-    _check_inputs(counts, sizes, given, size, confidence)
-    tolerated = np.maximum(_half_margin(counts, np.asarray(votes.n_voters), confidence), 0.0)
+    _check_inputs(counts, sizes, given, size, level)
+    tolerated = np.maximum(_half_margin(counts, np.asarray(votes.n_voters), level), 0.0)
     r = np.append(class_probabilities(sizes, p) / np.maximum(sizes, 1), 0.0)  # the last one is for -1
     allowed = -np.expm1(np.log1p(-tolerated) / size) * (1.0 - r[given])  # delta < tolerated, solved for tau
 
@@ -197,7 +199,7 @@ def count_withstood(
     return np.searchsorted(tau, allowed, side="left")
 
 
-def _check_inputs(counts, sizes, given, size, confidence):
+def _check_inputs(counts, sizes, given, size, level):
     n_rows, n_classes = counts.shape
     if sizes.shape != (n_classes,):
         raise ValueError(f"sizes must give the rows of each of {n_classes} classes; got {sizes!r}.")
@@ -205,19 +207,19 @@ def _check_inputs(counts, sizes, given, size, confidence):
         raise ValueError(f"given must hold {n_rows} class numbers from -1 to {n_classes - 1}.")
     if size < 1:
         raise ValueError(f"size must be 1 or more, the draws in a subset; got {size!r}.")
-    if confidence is not None and not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, or be None; got {confidence!r}.")
+    if level is not None and not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, or be None; got {level!r}.")
 
 
-def _half_margin(counts, n_voters, confidence):
+def _half_margin(counts, n_voters, level):
     """Return a lower limit of half the difference between the winner's share and the next one's."""
     second, first = np.partition(counts, -2, axis=1)[:, -2:].T
-    if confidence is None:
+    if level is None:
         n = np.where(n_voters > 0, n_voters, 1)
         return (first - second) / n / 2
     # Between two classes a lower limit for one is an upper limit for the other: 2 limits, not 4.
     n_classes = counts.shape[1]
-    error = (1.0 - confidence) / (2 if n_classes == 2 else 2 * n_classes)
+    error = (1.0 - level) / (2 if n_classes == 2 else 2 * n_classes)
     least = _lower_limit(first, n_voters, error)
     rest = 1.0 - least
     if n_classes > 2:  # the limit of the second class is also the largest among all but the first

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from subsvms._callers import renamed, renamed_attribute
 from subsvms.certificates import certified_curve
 from subsvms.correction._result import Correction
 from subsvms.displays._base import COLOURS, Display, open_axes
@@ -19,7 +20,7 @@ class CertifiedCurveDisplay(Display):
         Numbers of changed labels, ascending.
     share : array-like of shape (n_points,)
         Share of the rows whose verdict withstands that many.
-    confidence : float, optional
+    level : float, optional
         Confidence of each certificate, for the legend.
 
     Attributes
@@ -43,10 +44,13 @@ class CertifiedCurveDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, n_changes: ArrayLike, share: ArrayLike, *, confidence: float | None = None):
+    confidence = renamed_attribute("confidence", "level")
+
+    @renamed(confidence="level")
+    def __init__(self, n_changes: ArrayLike, share: ArrayLike, *, level: float | None = None):
         self.n_changes = n_changes
         self.share = share
-        self.confidence = confidence
+        self.level = level
 
     def plot(self, *, ax: Any = None, name: str | None = None, **curve_kw: Any) -> Self:
         """Draw the curve; several curves can share axes.
@@ -67,7 +71,7 @@ class CertifiedCurveDisplay(Display):
         self.figure_, self.ax_ = open_axes(ax, (6.4, 4.4))
         from matplotlib.ticker import MaxNLocator  # after `open_axes`, which says if matplotlib is missing
 
-        sure = None if self.confidence is None else f"each with confidence {100 * self.confidence:g}%"
+        sure = None if self.level is None else f"each with confidence {100 * self.level:g}%"
         label = ", ".join(part for part in (name, sure) if part)
         options = {"where": "mid", "linewidth": 1.8, "clip_on": False}  # "mid": flat around whole numbers
         options["color"] = COLOURS[len(self.ax_.lines) % len(COLOURS)]
@@ -103,14 +107,15 @@ class CertifiedCurveDisplay(Display):
         """
         if correction.withstands is None:
             raise ValueError("This correction has no certificates: only votes of SVMs, the default, have.")
-        return cls.from_predictions(correction.withstands, confidence=correction.certainty, ax=ax, **options)
+        return cls.from_predictions(correction.withstands, level=correction.certainty, ax=ax, **options)
 
     @classmethod
+    @renamed(confidence="level")
     def from_predictions(
         cls,
         withstands: ArrayLike,
         *,
-        confidence: float | None = None,
+        level: float | None = None,
         max_changes: int | None = None,
         ax: Any = None,
         **options: Any,
@@ -121,8 +126,8 @@ class CertifiedCurveDisplay(Display):
         ----------
         withstands : array-like of int of shape (n_rows,)
             Number of changes that each verdict withstands.
-        confidence : float, optional
-            Confidence of each certificate.
+        level : float, optional
+            How sure each certificate is.
         max_changes : int, optional
             Where the curve ends; by default where no verdict is certain any more.
         ax : matplotlib Axes, optional
@@ -136,4 +141,4 @@ class CertifiedCurveDisplay(Display):
         withstands = np.asarray(withstands)
         last = int(withstands.max(initial=0)) + 1 if max_changes is None else max_changes
         curve = certified_curve(withstands, last)
-        return cls(curve.n_changes, curve.share, confidence=confidence).plot(ax=ax, **options)
+        return cls(curve.n_changes, curve.share, level=level).plot(ax=ax, **options)

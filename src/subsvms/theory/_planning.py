@@ -24,6 +24,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_random_state  # the former cuts scikit-learn's own folds
 
+from subsvms._callers import renamed, renamed_attribute
 from subsvms._labels import check_labels
 from subsvms._numbers import check_range
 from subsvms.certificates import count_withstood
@@ -64,7 +65,7 @@ class Plan:
         SVMs needed to reach `failure`; None if phi is 1/2 or more.
     regularity : Regularity
         The measurement that the plan is based on.
-    max_error_rate, failure : float
+    error_rate, failure : float
         As given to `plan`.
     guaranteed, estimated, assumed : tuple of str
         Sentences: what holds whatever the data, what was measured on this table, what is taken on trust.
@@ -74,7 +75,7 @@ class Plan:
     >>> from subsvms.datasets import make_separable_gaussians
     >>> from subsvms.theory import plan
     >>> X, y = make_separable_gaussians(200, 2, random_state=0)
-    >>> recommended = plan(X, y, max_error_rate=0.2, random_state=0)
+    >>> recommended = plan(X, y, error_rate=0.2, random_state=0)
     >>> print(recommended.assumed[0])
     At most 20.0% of the given labels are wrong. No table can prove that.
     """
@@ -85,11 +86,13 @@ class Plan:
     phi: float
     votes_needed: int | None
     regularity: Regularity
-    max_error_rate: float
+    error_rate: float
     failure: float
     guaranteed: tuple[str, ...]
     estimated: tuple[str, ...]
     assumed: tuple[str, ...]
+
+    max_error_rate = renamed_attribute("max_error_rate", "error_rate")
 
     def __repr__(self) -> str:
         parts = [f"{name}={value}" for name, value in self.parameters.items()]
@@ -107,11 +110,12 @@ class Plan:
         return "\n".join(lines)
 
 
+@renamed(max_error_rate="error_rate")
 def plan(
     X: Any,
     y: Any,
     *,
-    max_error_rate: float = 0.1,
+    error_rate: float = 0.1,
     failure: float = 0.01,
     random_state: int | np.random.RandomState | None = None,
     **parameters: Any,
@@ -124,7 +128,7 @@ def plan(
         Finite numbers, each feature with a range of about one.
     y : array-like of shape (n_samples,)
         The given labels, some of which may be wrong.
-    max_error_rate : float, default=0.1
+    error_rate : float, default=0.1
         Largest share of wrong labels, the paper's rho beta; at least 0 and less than 1/2.
     failure : float, default=0.01
         Accepted probability that the vote is wrong on a row that is no harder than the average one; between
@@ -144,11 +148,11 @@ def plan(
     >>> from subsvms.datasets import make_separable_gaussians
     >>> from subsvms.theory import plan
     >>> X, y = make_separable_gaussians(200, 2, random_state=0)
-    >>> recommended = plan(X, y, max_error_rate=0.2, random_state=0)
+    >>> recommended = plan(X, y, error_rate=0.2, random_state=0)
     >>> recommended.n_estimators, recommended.phi < 0.3
     (200, True)
     """
-    check_range("max_error_rate", max_error_rate, 0, 0.5, "[)")
+    check_range("error_rate", error_rate, 0, 0.5, "[)")
     check_range("failure", failure, 0, 1, "()")
     if given := sorted(RECOMMENDED & set(parameters)):
         raise InputError(f"A plan recommends {given[0]}, so it cannot be given: leave {given[0]} out.")
@@ -160,8 +164,8 @@ def plan(
     measured = estimate_regularity(
         X, y, sizes=sizes.tolist(), n_trials=N_TRIALS, random_state=rng.randint(2**31 - 1), **parameters
     )
-    rho = largest_rho(max_error_rate, counts / counts.sum())
-    limits = disagreement_limits(measured) + max_error_rate
+    rho = largest_rho(error_rate, counts / counts.sum())
+    limits = disagreement_limits(measured) + error_rate
     if counts.min() < FEWEST_ROWS:
         limits = np.ones(len(limits))
     r = measured.smallest_size
@@ -181,21 +185,21 @@ def plan(
         phi=phi,
         votes_needed=needed,
         regularity=measured,
-        max_error_rate=max_error_rate,
+        error_rate=error_rate,
         failure=failure,
         guaranteed=tuple(format_guaranteed(model, needed, phi, failure, rho, measured, counts)),
-        estimated=tuple(format_estimated(size, phi, seconds, measured, max_error_rate)),
-        assumed=tuple(format_assumed(needed, rho, max_error_rate, counts)),
+        estimated=tuple(format_estimated(size, phi, seconds, measured, error_rate)),
+        assumed=tuple(format_assumed(needed, rho, error_rate, counts)),
     )
 
 
-def largest_rho(max_error_rate: float, shares: np.ndarray) -> float:
+def largest_rho(error_rate: float, shares: np.ndarray) -> float:
     """Return the largest rho that this share of wrong labels can mean; 1 if it could be a whole class.
 
     All wrong labels may have been added to the class that is smallest among the given labels.
     """
-    left = shares.min() - max_error_rate
-    return float(min(max_error_rate / left, 1.0)) if left > 0 else 1.0
+    left = shares.min() - error_rate
+    return float(min(error_rate / left, 1.0)) if left > 0 else 1.0
 
 
 def disagreement_limits(measured: Regularity) -> np.ndarray:
@@ -301,7 +305,7 @@ def round_down(share: float) -> str:
     return f"{np.floor(share * 1000 + 1e-9) / 1000:.3f}"
 
 
-def format_estimated(size, phi, seconds, measured, max_error_rate) -> list[str]:
+def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:
     """Return sentences on what was measured on this table."""
     mean = measured.unseen_errors[measured.sizes == size][0]
     r = measured.smallest_size
@@ -316,20 +320,20 @@ def format_estimated(size, phi, seconds, measured, max_error_rate) -> list[str]:
     return [
         f"An SVM trained on {size} rows disagrees with {mean:.1%} of the given labels of rows it has not "
         f"seen, and so with a share of at most {round_up(phi)} of the clean ones if at most "
-        f"{max_error_rate:.1%} are wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of each "
+        f"{error_rate:.1%} are wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of each "
         "size).",
         regular,
         f"Fitting takes about {seconds:.2g} seconds on this machine.",
     ]
 
 
-def format_assumed(needed, rho, max_error_rate, counts) -> list[str]:
+def format_assumed(needed, rho, error_rate, counts) -> list[str]:
     """Return sentences on what the user has to take on trust."""
-    sentences = [f"At most {max_error_rate:.1%} of the given labels are wrong. No table can prove that."]
+    sentences = [f"At most {error_rate:.1%} of the given labels are wrong. No table can prove that."]
     if needed is None:
         sentences.append(
             "Nothing is promised about the vote, because an SVM may err on half of the rows or more. It can "
-            "still be useful; a smaller max_error_rate or better features would allow a promise."
+            "still be useful; a smaller error_rate or better features would allow a promise."
         )
     else:
         sentences.append(

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 from sklearn.utils import check_random_state
 
+from subsvms._callers import renamed, renamed_attribute
 from subsvms._effort import Effort, run_pieces
 from subsvms._labels import check_labels
 from subsvms._numbers import check_count, check_range
@@ -58,7 +59,7 @@ class Regularity:
         Rows on which errors were counted, and rows of the table.
     shares, chances : ndarray of shape (n_classes,)
         Share of each class among the given labels, and its probability in a draw.
-    delta, threshold, confidence : float
+    delta, threshold, level : float
         As given: share of subsets that may do worse, theta that counts as regular, level of the interval.
 
     Examples
@@ -84,7 +85,9 @@ class Regularity:
     chances: np.ndarray
     delta: float
     threshold: float
-    confidence: float
+    level: float
+
+    confidence = renamed_attribute("confidence", "level")
 
     def __repr__(self) -> str:
         return f"Regularity(sizes={self.sizes.tolist()}, theta={self.theta.round(3).tolist()})"
@@ -134,6 +137,7 @@ class Regularity:
         )
 
 
+@renamed(confidence="level")
 def estimate_regularity(
     X: Any,
     y: Any,
@@ -142,7 +146,7 @@ def estimate_regularity(
     n_trials: int = 200,
     delta: float = 0.1,
     theta: float = 0.25,
-    confidence: float = 0.9,
+    level: float = 0.9,
     random_state: int | np.random.RandomState | None = None,
     **parameters: Any,
 ) -> Regularity:
@@ -162,7 +166,7 @@ def estimate_regularity(
         Share of the subsets that may do worse than theta, more than 0 and less than 1/2.
     theta : float, default=0.25
         Error rate that counts as regular, more than 0 and less than 1/2. Theorem 6 needs 2 theta < 1/2.
-    confidence : float, default=0.9
+    level : float, default=0.9
         Confidence of the interval of each theta.
     random_state : int, RandomState instance or None, default=None
     **parameters
@@ -185,7 +189,7 @@ def estimate_regularity(
     check_count("n_trials", n_trials)
     check_range("delta", delta, 0, 0.5, "()")
     check_range("theta", theta, 0, 0.5, "()")
-    check_range("confidence", confidence, 0, 1, "()")
+    check_range("level", level, 0, 1, "()")
     if given := sorted({"n_estimators", "subsample_size"} & set(parameters)):
         raise InputError(f"Sizes and trials are set by sizes and n_trials: leave {given[0]} out.")
     model = SubSVMClassifier(n_estimators=n_trials, **parameters)
@@ -203,7 +207,7 @@ def estimate_regularity(
     by_class, unseen = (np.stack(part) for part in zip(*counted, strict=True))
     shares = counts / counts.sum()
     errors = np.sort(by_class @ chances, axis=1)
-    ranks = quantile_ranks(n_trials, 1.0 - delta, confidence)
+    ranks = quantile_ranks(n_trials, 1.0 - delta, level)
     theta_hat = errors[:, min(int(np.ceil((1.0 - delta) * n_trials)), n_trials) - 1]
     ends = [errors[:, k] if 0 <= k < n_trials else np.full(len(errors), np.nan) for k in ranks]
     return Regularity(
@@ -220,7 +224,7 @@ def estimate_regularity(
         chances=chances,
         delta=delta,
         threshold=theta,
-        confidence=confidence,
+        level=level,
     )
 
 
@@ -279,13 +283,13 @@ def count_errors(
     return errors, unseen
 
 
-def quantile_ranks(n: int, level: float, confidence: float) -> tuple[int, int]:
+def quantile_ranks(n: int, quantile: float, level: float) -> tuple[int, int]:
     """Return the indices of the order statistics that bound a quantile; -1 or n where none does.
 
     K of n values lie below the quantile, and K is binomial; so the k-th smallest is above it with
     probability P[K < k], and below it with P[K >= k].
     """
-    tail = (1.0 - confidence) / 2.0
-    low = int(binom.ppf(tail, n, level)) - 1
-    high = int(binom.ppf(1.0 - tail, n, level))
+    tail = (1.0 - level) / 2.0
+    low = int(binom.ppf(tail, n, quantile)) - 1
+    high = int(binom.ppf(1.0 - tail, n, quantile))
     return low, high

@@ -113,9 +113,9 @@ def test_an_import_begins_nothing(folder, tmp_path, words, what):
     assert not (folder / "audit.json").exists()
 
 
-def test_the_confidence_is_chosen_when_it_begins(folder, tmp_path):
-    said(folder, "--confidence", 0.995, "--questions", tmp_path / "q.csv")
-    assert AuditDesk(folder).work.audit.confidence == 0.995
+def test_the_level_is_chosen_when_it_begins_also_by_its_old_name(folder, tmp_path):
+    said(folder, "--level", 0.995, "--questions", tmp_path / "q.csv")
+    assert AuditDesk(folder).work.audit.level == 0.995
     said(folder, "--estimate", 20, "--confidence", 0.9, "--questions", tmp_path / "e.csv")
     assert EstimateDesk(folder).work.confidence == 0.9
     assert "confidence (0.995, not 0.9)" in said(

@@ -35,9 +35,15 @@ def audit(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**31, help="Seed of the questions; by default 0.")
     ] = None,
-    confidence: Annotated[
+    level: Annotated[
         float | None,
-        typer.Option(min=0.5, max=0.999, help="Confidence of what is claimed; by default 0.95."),
+        typer.Option(
+            "--level",
+            "--confidence",
+            min=0.5,
+            max=0.999,
+            help="How sure a claim must be; by default 0.95. --confidence is its old name.",
+        ),
     ] = None,
     questions: Annotated[
         Path | None,
@@ -75,9 +81,9 @@ def audit(
     if status:
         print_status(folder)
         return
-    options: dict[str, Any] = {"n_answers": answers, "seed": seed, "repeat": repeat, "confidence": confidence}
+    options: dict[str, Any] = {"n_answers": answers, "seed": seed, "repeat": repeat, "confidence": level}
     if estimate is not None:
-        options = {"n_answers": estimate, "seed": seed, "confidence": confidence}
+        options = {"n_answers": estimate, "seed": seed, "confidence": level}
 
     from subsvms.app.desk.audit import AuditDesk, EstimateDesk
     from subsvms.app.desk.audit_exchange import import_answers, write_questions

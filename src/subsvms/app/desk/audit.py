@@ -312,7 +312,8 @@ class AuditDesk(QuestionDesk):
         left_out = sorted(self._list_decided(book))
         ranking = make_ranking(self.scores, [row - 1 for row in left_out])
         check_enough(ranking, options["n_answers"], "--answers")
-        audit = Audit(ranking, **{"repeat": True} | options)
+        level = options.pop("confidence")
+        audit = Audit(ranking, level=level, **{"repeat": True} | options)
         return replace(book, audit=StoredAudit(audit.state, left_out))
 
     def _list_decided(self, book: Book) -> set[int]:

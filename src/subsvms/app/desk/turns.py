@@ -211,7 +211,7 @@ class Sample:
     @property
     def error_rate(self) -> ErrorRate:
         """How many labels are wrong, once all rows have an answer."""
-        return estimate_error_rate(self.ranking, self.answers, confidence=self.confidence)
+        return estimate_error_rate(self.ranking, self.answers, level=self.confidence)
 
 
 def begin_turns(stored: StoredAudit, scores: Scores) -> Turns:
