@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing, check_array, check_random_state, get_t
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples, validate_data
 
-from subsvms._callers import find_stacklevel
+from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import check_some_labels, check_verified
 from subsvms._progress import announce
 from subsvms._scaling import ColumnScaler
@@ -82,8 +82,8 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     n_witnesses : int, default=3
         Rows to list for each flagged row: this many of the nearest unsuspicious rows with the suggested
         label, and as many with the given one; 0 for none. Only the 2000 most doubtful rows get witnesses.
-    certainty : float, default=0.999
-        Confidence of each certificate in `withstands`.
+    level : float, default=0.999
+        How sure each certificate in `withstands` is.
     n_jobs : int, default=None
         Threads; if given, it replaces those of estimators. None means 1 (or as many as a joblib context
         sets), -1 all cores. Votes of SVMs have the same bits for any number.
@@ -151,13 +151,14 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         "max_error_rate": [Interval(Real, 0, 1, closed="both"), None],
         "min_confidence": [Interval(Real, 0, 1, closed="both")],
         "n_witnesses": [Interval(Integral, 0, None, closed="left")],
-        "certainty": [Interval(Real, 0, 1, closed="neither")],
+        "level": [Interval(Real, 0, 1, closed="neither")],
         "n_jobs": SubSVMClassifier._parameter_constraints["n_jobs"],
         "device": SubSVMClassifier._parameter_constraints["device"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
+    @renamed(certainty="level")
     def __init__(
         self,
         estimator=None,
@@ -168,7 +169,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         max_error_rate=None,
         min_confidence=0.5,
         n_witnesses=3,
-        certainty=CERTIFICATE_LEVEL,
+        level=CERTIFICATE_LEVEL,
         n_jobs=None,
         device="cpu",
         random_state=None,
@@ -181,7 +182,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         self.max_error_rate = max_error_rate
         self.min_confidence = min_confidence
         self.n_witnesses = n_witnesses
-        self.certainty = certainty
+        self.level = level
         self.n_jobs = n_jobs
         self.device = device
         self.random_state = random_state
@@ -311,7 +312,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         self.classes_ = classes
         self.correction_ = Correction(
             classes=classes, given=given, judgement=judgement, noise=verdict.rule.noise,
-            certainty=self.certainty, settings=self.settings, **more,
+            level=self.level, settings=self.settings, **more,
         )  # fmt: skip
         return self
 
@@ -341,7 +342,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             return np.zeros(len(given), dtype=int)
         return count_withstood(
             votes, model.class_sizes_, given, model.subsets_.shape[1], p=model.sampling_bias,
-            confidence=self.certainty, pooled=pooled,
+            level=self.level, pooled=pooled,
         )  # fmt: skip
 
     def _add_witnesses(self, table: Table, precomputed: bool = False) -> "LabelCorrector":
@@ -381,6 +382,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         return _safe_indexing(X, rows), like_labels(correction.labels[rows], y, rows)
 
 
+@renamed(certainty="level")
 def correct_labels(
     X: Any,
     y: Any,
@@ -393,7 +395,7 @@ def correct_labels(
     min_confidence: float = 0.5,
     verified: Any = None,
     n_witnesses: int = 3,
-    certainty: float = CERTIFICATE_LEVEL,
+    level: float = CERTIFICATE_LEVEL,
     n_jobs: int | None = None,
     device: str = "cpu",
     random_state: Any = None,
@@ -407,7 +409,7 @@ def correct_labels(
         Finite numbers, in any units; for other estimators than SVMs whatever they take.
     y : array-like of shape (n_samples,)
         Labels: strings, whole numbers or booleans; None or NaN where a label is missing.
-    estimator, scale, rule, action, max_error_rate, min_confidence, n_witnesses, certainty, n_jobs, device, \
+    estimator, scale, rule, action, max_error_rate, min_confidence, n_witnesses, level, n_jobs, device, \
 random_state, verbose
         As in `LabelCorrector`.
     verified : array-like of shape (n_samples,), default=None
@@ -452,7 +454,7 @@ random_state, verbose
     """
     corrector = LabelCorrector(
         estimator, scale=scale, rule=rule, action=action, max_error_rate=max_error_rate,
-        min_confidence=min_confidence, n_witnesses=n_witnesses, certainty=certainty, n_jobs=n_jobs,
+        min_confidence=min_confidence, n_witnesses=n_witnesses, level=level, n_jobs=n_jobs,
         device=device, random_state=random_state, verbose=verbose,
     )  # fmt: skip
     return corrector.fit(X, y, verified).correction_

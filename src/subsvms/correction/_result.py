@@ -21,6 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from subsvms._callers import renamed_attribute
 from subsvms._pages import FIRST_PORT
 from subsvms._text import format_rate
 from subsvms._validation import check_rows
@@ -80,8 +81,8 @@ class Correction:
     withstands : ndarray of int of shape (n_rows,) or None
         Number of changed labels that the winner of the vote on this row certainly survives; None, and not
         in the frame, for judges other than SVMs, about which nothing is proved.
-    certainty : float
-        Confidence of each of these certificates.
+    level : float
+        How sure each of these certificates is.
     settings : Settings
         What the user asked for.
     witnesses : Witnesses or None
@@ -127,7 +128,7 @@ class Correction:
     votes: Votes
     noise: NoiseEstimate
     withstands: Any  # callers that work with SVMs only need not ask whether it is None
-    certainty: float
+    level: float
     settings: Settings
     witnesses: Witnesses | None = None
     verified: np.ndarray | None = None
@@ -137,6 +138,8 @@ class Correction:
     choice: Choice | None = None
     judge: str | None = None
     origin: Origin | None = None
+
+    certainty = renamed_attribute("certainty", "level")
 
     def __len__(self) -> int:
         return len(self.given)

@@ -107,7 +107,7 @@ class CertifiedCurveDisplay(Display):
         """
         if correction.withstands is None:
             raise ValueError("This correction has no certificates: only votes of SVMs, the default, have.")
-        return cls.from_predictions(correction.withstands, level=correction.certainty, ax=ax, **options)
+        return cls.from_predictions(correction.withstands, level=correction.level, ax=ax, **options)
 
     @classmethod
     @renamed(confidence="level")

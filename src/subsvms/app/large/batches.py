@@ -179,7 +179,7 @@ class BatchCorrector:
         withstands = count_withstood(votes, self.pool_sizes, trained, self.subset_size, pooled=self.capped)
         return Correction(
             classes=self.labels.classes, given=given, judgement=judgement, votes=votes,
-            noise=self.rule.noise, withstands=withstands, certainty=CERTIFICATE_LEVEL, choice=self.choice,
+            noise=self.rule.noise, withstands=withstands, level=CERTIFICATE_LEVEL, choice=self.choice,
             settings=may_fill(self.rule.settings, self.options, self.rule.noise),
             verified=find_verified(self.verified, rows) if self.verified and rows is not None else None,
         )  # fmt: skip
