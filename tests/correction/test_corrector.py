@@ -13,27 +13,10 @@ from sklearn.datasets import make_blobs, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import MinMaxScaler, minmax_scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
 from subsvms._progress import listening
 from subsvms.exceptions import LabelNoiseWarning
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:The rbf kernel between two rows:UserWarning")
-@pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
-@parametrize_with_checks(
-    [
-        LabelCorrector(SubSVMClassifier(n_estimators=50)),
-        LabelCorrector(
-            SubSVMClassifier(n_estimators=50, kernel="linear", C=1.0), rule="majority", action="drop"
-        ),
-        LabelCorrector(LogisticRegression()),
-    ]
-)
-def test_it_passes_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def test_clean_labels_stay(cancer, seed):

@@ -12,36 +12,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import minmax_scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from subsvms import SubSVMClassifier, adversaries
-
-NOT_A_KERNEL = (
-    "the check passes a table of 80 rows and 2 columns to an estimator that takes a kernel matrix; "
-    "scikit-learn's own SVC(kernel='precomputed') is exempt because it has no predict_proba"
-)
-
-
-def expected_failures(estimator):
-    if estimator.kernel == "precomputed":
-        return {"check_decision_proba_consistency": NOT_A_KERNEL}
-    return {}
-
-
-# Some checks set max_iter=1000, which unscaled features with C=1e5 reach; some pass unscaled features.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:The rbf kernel between two rows:UserWarning")
-@parametrize_with_checks(
-    [
-        SubSVMClassifier(n_estimators=20),
-        SubSVMClassifier(n_estimators=20, kernel="linear", loss="hinge", C=1.0),
-        SubSVMClassifier(n_estimators=20, kernel="poly", gamma="scale", coef0=1.0, C=1.0),
-        SubSVMClassifier(n_estimators=20, kernel="precomputed"),
-    ],
-    expected_failed_checks=expected_failures,
-)
-def test_it_passes_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

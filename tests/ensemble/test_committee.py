@@ -5,22 +5,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import minmax_scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from subsvms.ensemble import LinearCommittee
 from subsvms.exceptions import InputError
-
-
-@pytest.mark.filterwarnings("ignore:The rbf kernel between two rows:UserWarning")
-@parametrize_with_checks(
-    [
-        LinearCommittee(n_estimators=20),
-        LinearCommittee(n_estimators=20, kernel="linear", subsample_size="log"),
-        LinearCommittee(n_estimators=20, kernel="poly", gamma="scale", coef0=1.0),
-    ]
-)
-def test_it_passes_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

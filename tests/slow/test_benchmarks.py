@@ -142,7 +142,7 @@ def test_every_benchmark_has_a_smallest_setting():
     assert named | {"tickets", "made", "pages"} == {path.stem for path in BENCHMARKS.glob("*.py")}
 
 
-@pytest.mark.benchmarks
+@pytest.mark.nightly
 @pytest.mark.parametrize("module, words, smaller, written", SETTINGS, ids=[str(row[0]) for row in SETTINGS])
 def test_a_benchmark_runs_with_its_smallest_setting(tmp_path, module, words, smaller, written):
     if module == "tool":
