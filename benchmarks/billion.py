@@ -112,7 +112,7 @@ def measure(n_rows, n_voted, **settings):
         us["votes"] = round(seconds["votes"] / n_voted * 1e6, 1)
         return {
             "rows": n_rows, "columns": N_COLUMNS, "pool": POOL, **settings,
-            "type": str(corrector.voters.intercept.dtype), "us": us, "cores": os.cpu_count(),
+            "type": str(corrector.learned.model.voters_.intercept.dtype), "us": us, "cores": os.cpu_count(),
             "bytes_read": round((folder / "t.parquet").stat().st_size / n_rows, 1),
             "bytes_written": round(out / n_rows, 1),
             "us_of_a_part": round(time_part(corrector, folder, n_voted) * 1e6, 1),
@@ -122,7 +122,7 @@ def measure(n_rows, n_voted, **settings):
 def time_stages(source, corrector, folder, n_voted):
     """Return the CPU seconds of each stage; rows have the votes of the first ones, again and again."""
     _, batch = next(source.read(source.units[0]))
-    count_votes(corrector.voters, corrector.features.transform(corrector.as_table(batch))[:10])  # compiles
+    count_votes(corrector.learned.model.voters_, corrector.transform(batch)[:10])  # compiles
     clock, votes = Clock(), None
     for unit in source.units:
         files = {}
@@ -130,10 +130,10 @@ def time_stages(source, corrector, folder, n_voted):
             clock.end("read")
             rows = np.arange(first, first + len(batch))
             given = corrector.labels.read(batch)
-            X = corrector.features.transform(corrector.as_table(batch))
+            X = corrector.transform(batch)
             clock.end("features")
             if votes is None:
-                votes, voted = count_votes(corrector.voters, X[:n_voted]), given[:n_voted]
+                votes, voted = count_votes(corrector.learned.model.voters_, X[:n_voted]), given[:n_voted]
                 clock.end("votes")
             repeated = votes.take(match_labels(given, voted))
             clock.end("nothing")

@@ -31,12 +31,14 @@ from benchmarks import made
 from benchmarks.gpu import name_gpu
 
 # Not public: the stages of a run are measured one by one
+from subsvms._effort import Effort
 from subsvms._progress import listening
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.large import batches, job, parts, survey
 from subsvms.app.large.engines import LocalEngine
 from subsvms.app.large.sources import Source, open_source
 from subsvms.app.runs.options import Options
+from subsvms.correction import _learn
 
 RESULTS = Path(__file__).parent / "results"
 N_COLUMNS, GROUP_ROWS, FILE_ROWS = 20, 2**17, 2**20
@@ -195,7 +197,7 @@ def do_job(args, engine):
         walls.wrap(survey, "learn", "learn"), walls.wrap(job, "correct_units", "judge rows"),
         walls.wrap(job, "examine_worst", "worst rows"), walls.wrap(job, "write_folder", "digest the result"),
         watch.wrap_iterator(Source, "read", "read"), watch.wrap(ColumnEncoder, "transform", "features"),
-        watch.wrap(batches, "count_votes", "votes"),
+        watch.wrap(_learn, "count_votes", "votes"),
         watch.wrap(batches.BatchCorrector, "judge_votes", "judge"),
         watch.wrap(parts, "list_issues", "judge"), watch.wrap(parts, "apply_correction", "judge"),
         watch.wrap(parquet.ParquetWriter, "write_table", "write"),
@@ -246,8 +248,9 @@ def do_alone(args):
     n_batches = sum(-(-unit.n_rows // 2**14) for unit in units)
     first, batch = next(source.read(units[0]))
     rows = np.arange(first, first + len(batch))
-    given, X = corrector.labels.read(batch), corrector.features.transform(corrector.as_table(batch))
-    votes = batches.count_votes(corrector.voters, X, batches.Effort(device=args.device))
+    given, X = corrector.labels.read(batch), corrector.transform(batch)
+    voters = corrector.learned.model.voters_
+    votes = _learn.count_votes(voters, X, Effort(device=args.device))
     correction = corrector.judge_votes(given, votes, rows)
     corrected = parts.apply_correction(corrector, batch, correction)
 
@@ -265,10 +268,10 @@ def do_alone(args):
     works = {
         "read": (lambda i: sum(len(found) for _, found in source.read(units[i])), len(units), None),
         "features": (
-            lambda _: corrector.features.transform(corrector.as_table(batch)), n_batches, len(batch),
+            lambda _: corrector.transform(batch), n_batches, len(batch),
         ),
         "votes": (
-            lambda _: batches.count_votes(corrector.voters, X, batches.Effort(device=args.device)),
+            lambda _: _learn.count_votes(voters, X, Effort(device=args.device)),
             n_batches if args.device != "cpu" else 4, len(batch),
         ),
         "judge": (lambda _: judge(), n_batches, len(batch)),
@@ -283,7 +286,6 @@ def do_alone(args):
         found[name] = n_done / (time.perf_counter() - began)
     for path in args.folder.glob("alone-*"):
         path.unlink()
-    voters = corrector.voters
     found |= {"type": str(voters.intercept.dtype), "terms": int(np.count_nonzero(voters.lists.value))}
     return found | {"pool_rows_used": voters.lists.n_columns}
 

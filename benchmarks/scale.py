@@ -193,7 +193,7 @@ def measure_cost(n_columns, pool_size, n_svms, kernel):
         correct_units(source, learned.corrector, engine, folder=place)
         us = (time.perf_counter() - began) / len(source) * 1e6
         labels = np.array(parquet.read_table(place / CORRECTED)["y"].to_pylist())
-    voters = learned.corrector.voters
+    voters = learned.corrector.learned.model.voters_
     kernels = [0, 0] if voters.rows is None else [len(voters.rows.norm), len(voters.rows.column)]
     return Votes(us, 8 * voters.intercept.itemsize, [*kernels, len(voters.lists.column)], labels)
 

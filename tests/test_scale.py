@@ -47,7 +47,7 @@ def test_lazy_tables_and_files_give_the_bits_of_the_table(corrector, table, tmp_
     options = {"exclude": (*OPTIONS.exclude, "number"), "n_estimators": 40, "pool_size": 200}
     for where in (lazy, relation, tmp_path / "big", f"{tmp_path}/big/*.parquet"):
         found = fit_batches(where, "label", **options)
-        assert (found.pool_rows == corrector.pool_rows).all()
+        assert (found.learned.rows == corrector.learned.rows).all()
         corrected = pa.Table.from_batches(correct_batches(found, where, "number"))
         assert corrected.to_pydict() == expected.to_pydict()
 
@@ -93,7 +93,7 @@ def test_batches_of_views_and_without_values_are_those_of_plain_columns(correcto
     place = table.column_names.index("label")
     views = table.set_column(place, "label", table["label"].cast(pa.string_view()))
     found = fit_batches(lambda: views.to_batches(max_chunksize=300), "label", **options)
-    assert (found.pool_votes.counts == corrector.pool_votes.counts).all()
+    assert (found.learned.votes.counts == corrector.learned.votes.counts).all()
     assert (
         correct_batch(found, views, "number").to_pydict()
         == correct_batch(corrector, table, "number").to_pydict()
@@ -106,7 +106,7 @@ def test_batches_of_views_and_without_values_are_those_of_plain_columns(correcto
     ours, theirs = (
         fit_batches(lambda parts=parts: parts, "label", **options) for parts in (batches, [whole])
     )
-    assert (ours.pool_votes.counts == theirs.pool_votes.counts).all()
+    assert (ours.learned.votes.counts == theirs.learned.votes.counts).all()
 
 
 def test_labels_of_categories_keep_their_entries(table):

@@ -1,7 +1,6 @@
 """The estimator that corrects labels, and the function that does it in one call."""
 
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,15 +12,14 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import check_some_labels, check_verified
-from subsvms._progress import announce
 from subsvms._scaling import ColumnScaler
 from subsvms._typing import Table
 from subsvms._validation import FLOATS, check_table
-from subsvms.certificates import count_withstood
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction._duplicates import find_contradictory
-from subsvms.correction._frames import FrameStyle, find_style, like_labels, naming_correct_table
-from subsvms.correction._judge import judge_labels, settle
+from subsvms.correction._frames import find_style, like_labels, naming_correct_table
+from subsvms.correction._judge import judge_labels
+from subsvms.correction._learn import Sample, add_witnesses, judge_table, learn
 from subsvms.correction._other_judges import (
     PROBABILITIES,
     ClassifierLook,
@@ -30,14 +28,11 @@ from subsvms.correction._other_judges import (
     name_judge,
     prepare_estimators,
 )
-from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Settings
-from subsvms.correction._suspicious import list_suspicious
-from subsvms.correction._trained import collect_votes, train_model
-from subsvms.correction._witnesses import find_witnesses
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
 from subsvms.ensemble._pool import draw_rows
+from subsvms.ensemble._rows import take_rows
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
 
@@ -228,7 +223,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             if self.estimator is None or isinstance(self.estimator, SubSVMClassifier):
                 with naming_correct_table(X):
                     table = check_table(self, X, reset=True)
-                self._fit_numbered(table, *check_some_labels(y, table.shape[0]), verified, find_style(X, y))
+                self._fit_svms(table, *check_some_labels(y, table.shape[0]), verified, find_style(X, y))
             else:
                 n_rows = _num_samples(X)
                 if n_rows == 0:
@@ -238,49 +233,31 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
         return self
 
-    def _fit_numbered(
-        self,
-        table: Table,
-        classes: np.ndarray,
-        given: np.ndarray,
-        verified: Any = None,
-        style: FrameStyle | None = None,
-    ) -> "LabelCorrector":
-        """Judge labels that are already class numbers (-1 where missing), in a table that was checked."""
-        decided = check_verified(verified, classes, len(given))
-        seed, everything = self._seed(), np.arange(len(given))
+    def _fit_svms(self, table, classes, given, verified, style):
+        """Judge labels that are already class numbers, by SVMs, in a table that was checked."""
+        decided = None if verified is None else check_verified(verified, classes, len(given))
+        seed = self._seed()
         drawing = draw_rows(given, len(classes), seed=seed)
-        sample = np.flatnonzero(drawing.in_sample(everything))
+        rows = drawing.list_rows(given)
         if self.estimator is None and self.scale:
-            self.scaler_ = ColumnScaler.fit(table[sample])
+            self.scaler_ = ColumnScaler.fit(table[drawing.in_sample(np.arange(len(given)))])
             table = self.scaler_.transform(table)
-        # Not on verified labels: the most doubtful rows are verified first, and the noise of the others would
-        # no longer be the same. When tried, that left more wrong labels in 20 of 50 runs, and fewer in 20.
-        in_pool = drawing.in_pool(everything, given)
-        trained = train_model(self._prepare(seed), table, in_pool, given, classes, drawing)
-        model = self.model_ = trained.model
-        if hasattr(self, "feature_names_in_"):
-            model.feature_names_in_ = self.feature_names_in_
-
-        votes = collect_votes(model, table, np.where(in_pool, given, -1))
-        contradictory = np.zeros(len(given), dtype=bool)
-        contradictory[in_pool] = find_contradictory(table[in_pool], given[in_pool])
-        verdict = judge_labels(
-            classes, given[sample], votes.take(sample), self.settings, drawing.sizes,
-            look=SVMLook(model, table[sample]), contradictory=contradictory[sample],
-            verified=decided[sample],
+        whole, kernel = len(rows) == len(given), getattr(self.estimator, "kernel", "")
+        sample = Sample(
+            table if whole else take_rows(table, rows, kernel), given[rows], rows, drawing,
+            None if decided is None else decided[rows],
         )  # fmt: skip
-        judgement = settle(verdict.rule, votes, given, verdict.notes, contradictory, decided)
-        return self._conclude(
-            classes, given, verdict, judgement, votes=votes,
-            withstands=self._certify(votes, np.where(in_pool, given, -1), model, drawing.capped),
-            style=style or FrameStyle(), verified=None if verified is None else decided,
-            choice=trained.choice,
-        )._add_witnesses(table, model.kernel == "precomputed")  # fmt: skip
+        learned = learn(sample, classes, self._prepare(seed), self.settings, self.level)
+        self.classes_, self.model_ = classes, learned.model
+        if hasattr(self, "feature_names_in_"):
+            self.model_.feature_names_in_ = self.feature_names_in_
+        correction = judge_table(learned, table, given, decided, style=style)
+        precomputed = self.model_.kernel == "precomputed"
+        self.correction_ = add_witnesses(correction, table, self.n_witnesses, precomputed=precomputed)
 
     def _fit_judged(self, X, classes, given, verified, style):
         """Judge labels by probabilities: those in X, or those of classifiers that take X as it is."""
-        decided = check_verified(verified, classes, len(given))
+        decided = None if verified is None else check_verified(verified, classes, len(given))
         look = None
         if self.estimator == PROBABILITIES:
             p = check_probabilities(X, classes, len(given))
@@ -298,23 +275,16 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             contradictory=None if numbers is None else find_contradictory(numbers, given),
             verified=decided,
         )  # fmt: skip
-        judgement = verdict.judgement
-        self._conclude(
-            classes, given, verdict, judgement, votes=votes, withstands=None, style=style, judge=judge,
-            verified=None if verified is None else decided,
-        )  # fmt: skip
-        if numbers is None:
-            return self
-        return self._add_witnesses(ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers)
-
-    def _conclude(self, classes, given, verdict, judgement, **more):
-        """Keep what was found."""
         self.classes_ = classes
-        self.correction_ = Correction(
-            classes=classes, given=given, judgement=judgement, noise=verdict.rule.noise,
-            level=self.level, settings=self.settings, **more,
+        correction = Correction(
+            classes=classes, given=given, judgement=verdict.judgement, votes=votes,
+            noise=verdict.rule.noise, withstands=None, level=self.level, settings=self.settings,
+            style=style, judge=judge, verified=decided,
         )  # fmt: skip
-        return self
+        if numbers is not None:
+            compared = ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers
+            correction = add_witnesses(correction, compared, self.n_witnesses)
+        self.correction_ = correction
 
     def _seed(self) -> int:
         """Return one seed for everything: a whole number itself, or one that is drawn."""
@@ -336,29 +306,6 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         # The majority of SVMs that fit the labels well would follow the wrong ones: the paper's are small.
         model = SubSVMClassifier() if self.estimator is None else clone(self.estimator)
         return model.set_params(**own)
-
-    def _certify(self, votes, given, model, pooled):
-        if model.class_weight == "balanced":  # then every SVM depends on the sizes of the classes
-            return np.zeros(len(given), dtype=int)
-        return count_withstood(
-            votes, model.class_sizes_, given, model.subsets_.shape[1], p=model.sampling_bias,
-            level=self.level, pooled=pooled,
-        )  # fmt: skip
-
-    def _add_witnesses(self, table: Table, precomputed: bool = False) -> "LabelCorrector":
-        """Find witnesses for the flagged rows, among the rows that are not suspicious."""
-        if self.n_witnesses == 0:
-            return self
-        announce("finding witnesses")
-        correction = self.correction_
-        suspicious = list_suspicious(correction)
-        flagged = suspicious[correction.flagged[suspicious]]
-        witnesses = find_witnesses(
-            table, correction.given, flagged, correction.compared[flagged], suspicious=suspicious,
-            n_witnesses=self.n_witnesses, precomputed=precomputed,
-        )  # fmt: skip
-        self.correction_ = replace(correction, witnesses=witnesses)
-        return self
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Judge the labels and return the corrected table: a step for imbalanced-learn's Pipeline.

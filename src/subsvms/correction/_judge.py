@@ -1,7 +1,7 @@
 """From votes to a judgement of a whole table: the noise, the overlap of classes, and the rule from both."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
@@ -40,14 +40,35 @@ DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch 
 
 
 class Assessment(NamedTuple):
-    """What was learned from the votes on a table, or on a sample of it."""
+    """What was learned from the votes on a table, and what it says about its labels."""
 
     rule: Rule
-    judgement: Judgement  # of these rows
-    notes: tuple[str, ...]  # on the votes, without those on labels that were kept
+    judgement: Judgement
 
 
 def judge_labels(
+    classes: np.ndarray,
+    given: np.ndarray,
+    votes: Votes,
+    settings: Settings,
+    *,
+    look: CloserLook | None,
+    judge: str | None = None,
+    contradictory: np.ndarray | None = None,
+    verified: np.ndarray | None = None,
+) -> Assessment:
+    """Judge every given label of a whole table, and propose labels for rows without one."""
+    found: dict[str, Any] = {"contradictory": contradictory, "verified": verified}
+    rule, notes = learn_rule(classes, given, votes, settings, look=look, judge=judge, **found)
+    useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
+    judgement = keep_labels(apply_rule(rule, votes, given), given, useless, Halt.DUPLICATE)
+    if verified is not None:
+        judgement = apply_verified(judgement, given, verified)
+    judgement = limit_changes(judgement, given, settings.max_error_rate)
+    return Assessment(rule, replace(judgement, notes=(*notes, *note_kept(judgement.halt))))
+
+
+def learn_rule(
     classes: np.ndarray,
     given: np.ndarray,
     votes: Votes,
@@ -58,8 +79,8 @@ def judge_labels(
     judge: str | None = None,
     contradictory: np.ndarray | None = None,
     verified: np.ndarray | None = None,
-) -> Assessment:
-    """Judge every given label of a table, and propose labels for rows without one."""
+) -> tuple[Rule, tuple[str, ...]]:
+    """Return what the votes on a table, or on a sample of it, say about any row of it, and notes on them."""
     announce("judging labels")
     useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
     decided = np.full(len(given), -1) if verified is None else verified
@@ -76,22 +97,7 @@ def judge_labels(
     notes = gather_notes(rule, votes, given, judge)
     if look is None and settings.rule == "posterior" and by_noise.flagged.any():
         notes = (*notes, UNCHECKED)
-    return Assessment(rule, settle(rule, votes, given, notes, useless, decided), notes)
-
-
-def settle(
-    rule: Rule,
-    votes: Votes,
-    given: np.ndarray,
-    notes: tuple[str, ...],
-    contradictory: np.ndarray,
-    verified: np.ndarray,
-) -> Judgement:
-    """Return the judgement of all rows of a table: the rule, what stops it, and notes on both."""
-    judgement = keep_labels(apply_rule(rule, votes, given), given, contradictory, Halt.DUPLICATE)
-    judgement = apply_verified(judgement, given, verified)
-    judgement = limit_changes(judgement, given, rule.settings.max_error_rate)
-    return replace(judgement, notes=(*notes, *note_kept(judgement.halt)))
+    return rule, notes
 
 
 def note_kept(halt: np.ndarray) -> list[str]:

@@ -52,7 +52,8 @@ class Settings:
     action: str = "fix"  # {"fix", "drop", "weight", "review"}
     max_error_rate: float | None = None
     min_confidence: float = 0.5
-    fill_missing: bool = True  # whether rows without a label get the suggested one
+    fill_missing: bool = True  # whether rows without a label get the suggested one, and whether they do so
+    fill_unexplained: bool = True  # even if the columns do not explain the labels
 
 
 @dataclass(frozen=True, eq=False)

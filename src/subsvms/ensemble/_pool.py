@@ -70,6 +70,11 @@ class Drawing:
             return np.ones(len(rows), dtype=bool)
         return hash_rows(rows, self.seed) <= self.last_overall
 
+    def list_rows(self, given: np.ndarray) -> np.ndarray:
+        """Return the rows of a table in memory that are in the pool or in the sample."""
+        rows = np.arange(len(given))
+        return np.flatnonzero(self.in_sample(rows) | self.in_pool(rows, given))
+
 
 def choose_pool_size(n_rows: int) -> int:
     """Return P for a table: more for smaller tables, where it costs little."""

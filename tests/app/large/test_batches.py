@@ -21,7 +21,7 @@ def judged(request, tmp_path_factory):
 def test_a_row_gets_the_same_bits_alone(judged):
     """Sums must not be added in an order that depends on the number of rows."""
     corrector, columns, whole = judged
-    for row in (0, 899, *corrector.pool_rows[:20], *range(5, 900, 30)):
+    for row in (0, 899, *corrector.learned.rows[:20], *range(5, 900, 30)):
         alone = corrector.judge(columns.slice(row, 1), np.array([row]))
         for name in ("posterior", "quality", "score"):
             assert_array_equal(getattr(alone.judgement, name)[0], getattr(whole.judgement, name)[row])
@@ -32,7 +32,7 @@ def test_a_row_gets_the_same_bits_alone(judged):
 
 def test_rows_of_the_pool_are_judged_by_svms_that_were_not_trained_on_them(judged):
     corrector, columns, whole = judged
-    in_pool = np.isin(np.arange(900), corrector.pool_rows)
+    in_pool = np.isin(np.arange(900), corrector.learned.rows[corrector.learned.in_pool])
     assert np.mean(whole.votes.n_voters[in_pool] < 40) > 0.9
     assert np.all(whole.votes.n_voters[~in_pool] == 40)
     assert np.all(corrector.judge(columns).votes.n_voters == 40)  # without row numbers

@@ -66,8 +66,8 @@ def judge_twice(folder, work, options):
     if options.action == "weight":
         assert corrected["sample_weight"] == run.correction.sample_weight.round(4).tolist()
     assert finding.run.tally == run.tally
-    assert_array_equal(learned.corrector.rule.noise.matrix, run.correction.noise.matrix)
-    assert_array_equal(learned.corrector.rule.noise.rate_interval, run.correction.noise.rate_interval)
+    assert_array_equal(learned.corrector.learned.rule.noise.matrix, run.correction.noise.matrix)
+    assert_array_equal(learned.corrector.learned.rule.noise.rate_interval, run.correction.noise.rate_interval)
     whole = find_issues(run.correction, run.features.X)
     listed = whole.to_table(run.table).to_pydict()
     n_doubtful = len(finding.doubtful)  # labels that nothing changes; they have a file of their own
@@ -91,7 +91,7 @@ def test_batches_and_files_do_not_matter(tmp_path, n_classes):
         learned, finding, written = correct_in_parts(
             paths, tmp_path / f"work{i}", pool_size=400, batch_rows=batch_rows
         )
-        noise = learned.corrector.rule.noise.matrix.tolist()
+        noise = learned.corrector.learned.rule.noise.matrix.tolist()
         found.append((written, finding.run.tally, noise, finding.numbers.tolist()))
     assert found[1] == found[0] and found[2] == found[0]
     given, true = (np.array(columns[name].to_pylist()) for name in ("label", "true"))

@@ -138,7 +138,9 @@ def do_job_in_parts(
                 raise TableError("The table was changed while it was read: start again when it is complete.")
         finding = examine_worst(learned, whole, n_jobs=n_jobs)
         run = replace(finding.run, seconds=clock.laps)
-        summary = summarise_parts(finding, run, learned.notes, None if dry_run else place, model)
+        summary = summarise_parts(
+            finding, run, learned.corrector.learned.notes, None if dry_run else place, model
+        )
         if not dry_run:
             announce("writing")
             if summary.model is not None:  # written now, and moved to its place after the folder

@@ -71,7 +71,7 @@ def read_with_votes(work: PartWork, unit: Unit) -> Iterator[tuple[Any, np.ndarra
         rows = np.arange(first, first + len(batch))
         given = corrector.labels.read(batch)
         if saved is None:
-            votes = corrector.count_votes(batch, rows, given, n_jobs=work.n_jobs)
+            votes = corrector.vote(batch, rows, n_jobs=work.n_jobs)
         else:
             votes = saved.take(slice(first - unit.first, first - unit.first + len(batch)))
         yield batch, rows, given, votes
@@ -101,7 +101,8 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
     """
     all_votes, found = [], []
     for _, rows, given, votes in read_with_votes(work, unit):
-        judgement = work.corrector.apply_rule(votes, given, rows)
+        verified = work.corrector.find_verified(rows)
+        judgement = work.corrector.learned.apply_rule(given, votes, rows, verified)
         flagged = judgement.flagged
         found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
         all_votes.append(votes)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._progress import announce
-from subsvms.app.large.batches import BatchCorrector, Learned
+from subsvms.app.large.batches import BatchCorrector, Survey
 from subsvms.app.large.engines import Engine
 from subsvms.app.large.parts import (
     RANK,
@@ -30,7 +30,6 @@ from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import add_doubt
-from subsvms.correction._rule import count_allowed, find_cutoff
 from subsvms.correction._witnesses import find_witnesses
 
 
@@ -50,19 +49,18 @@ def correct_units(source: Source, corrector: BatchCorrector, engine: Engine, **m
     return whole
 
 
-def limit_changes(source: Source, learned: Learned, engine: Engine, **more: Any) -> Learned:
+def limit_changes(source: Source, learned: Survey, engine: Engine, **more: Any) -> Survey:
     """Determine which labels may change under `max_error_rate`, if it is set: count and save all votes."""
-    corrector, limit = learned.corrector, learned.corrector.options.max_error_rate
-    if limit is None:
+    corrector = learned.corrector
+    if corrector.options.max_error_rate is None:
         return learned
     work = PartWork(source, corrector, n_jobs=engine.threads, **more)
     found = []
     for columns in engine.map(vote_on_unit, work, source.units):
         found.append(columns)
         announce("voting on rows", len(found), len(source.units))
-    allowed = count_allowed(limit, int(corrector.rule.sizes.sum()))
-    score, quality, rows = (np.concatenate(column) for column in zip(*found, strict=True))
-    corrector = replace(corrector, cutoff=find_cutoff(score, quality, rows, allowed))
+    flagged = (np.concatenate(column) for column in zip(*found, strict=True))
+    corrector = replace(corrector, learned=corrector.learned.limit(*flagged))
     sample = learned.run.correction
     judged = corrector.judge_votes(sample.given, sample.votes, learned.rows)
     return replace(learned, corrector=corrector, run=replace(learned.run, correction=judged))
@@ -82,7 +80,7 @@ class Finding:
     doubt: int  # how many of these labels are expected to be wrong, in billionths
 
 
-def examine_worst(learned: Learned, whole: Part, *, n_jobs: int = 1) -> Finding:
+def examine_worst(learned: Survey, whole: Part, *, n_jobs: int = 1) -> Finding:
     """Examine the worst rows of all parts."""
     import pyarrow as pa
 
@@ -97,7 +95,7 @@ def examine_worst(learned: Learned, whole: Part, *, n_jobs: int = 1) -> Finding:
     numbers = np.concatenate([rows, learned.rows[others]])
     correction = corrector.judge(columns, numbers, n_jobs=n_jobs)
     chosen = np.arange(len(rows))
-    X = corrector.features.transform(corrector.as_table(columns))
+    X = corrector.transform(columns)
     issues = Issues(correction, find_witnesses(X, correction.given, chosen, correction.compared[chosen]))
     others = chosen[kinds == UNSUSPICIOUS]
     doubtful = tabulate_rows(corrector, columns, correction, others, numbers)

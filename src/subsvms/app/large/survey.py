@@ -14,7 +14,7 @@ import numpy as np
 from subsvms._atomic import write_whole
 from subsvms._labels import Classes
 from subsvms._progress import announce
-from subsvms.app.large.batches import Fetched, Learned, learn
+from subsvms.app.large.batches import Fetched, Survey, learn
 from subsvms.app.large.draw import EMPTY, Census, draw, take_census
 from subsvms.app.large.engines import Engine
 from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
@@ -123,7 +123,7 @@ def learn_from(
     n_jobs: int = 1,
     device: str = "cpu",
     folder: Path | None = None,
-) -> Learned:
+) -> Survey:
     """Do the first pass over a table."""
     for option in ("exclude", "only", "keep", "by"):
         check_columns(source, getattr(options, option), f"--{option}", options.label)

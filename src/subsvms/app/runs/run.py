@@ -15,6 +15,7 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms._progress import announce
+from subsvms._typing import Table
 from subsvms._validation import check_table
 from subsvms.app.features.columns import find_meaning, read_column
 from subsvms.app.features.make import DROPPED, Features, make_features
@@ -24,8 +25,7 @@ from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.words import show, suggest
-from subsvms.correction._corrector import LabelCorrector
-from subsvms.correction._noise import NoiseEstimate
+from subsvms.correction._learn import Learned, Sample, add_witnesses, judge_table, learn
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
@@ -107,25 +107,35 @@ def correct_table(
     announce("making features")
     made = learn_features(table, options, features)
     clock.lap("features")
-    corrector = LabelCorrector(
-        make_estimator(options), scale=False, rule=options.rule, action=options.action,
-        max_error_rate=options.max_error_rate, min_confidence=options.min_confidence,
-        n_witnesses=n_witnesses, n_jobs=n_jobs, device=device, random_state=options.random_state,
-    )  # fmt: skip
-    X = check_table(corrector, made.X, reset=True)
+    X = check_table(SubSVMClassifier(), made.X, reset=True)
     verified = place_verified(options.verified, table)
-    corrector._fit_numbered(X, Classes.of(table.classes).names, table.codes, verified)
+    learned = learn_table(table, options, X, verified, prepare_estimator(options, n_jobs, device))
+    correction = add_witnesses(judge_table(learned, X, table.codes, verified), X, n_witnesses)
     clock.lap("voting")
     members = {name: group.read(table.columns[name]) for name, group in groups.items()}
-    correction = corrector.correction_
-    settings = may_fill(correction.settings, options, correction.noise)
-    correction = replace(correction, settings=settings)
     is_file = isinstance(features, str | os.PathLike)
     path = None if features is None else Path(features) if is_file else Path("features")
     digest = digest_file(path) if is_file and path is not None else None
     tally = Tally.of(correction, members)
     origins = look_for_origins(table, options, correction)
-    return Run(options, table, made, path, digest, corrector.model_, correction, tally, clock.laps, origins)
+    return Run(options, table, made, path, digest, learned.model, correction, tally, clock.laps, origins)
+
+
+def learn_table(
+    table: LabelledTable,
+    options: Options,
+    X: Table,
+    verified: np.ndarray | None,
+    prepared: SubSVMClassifier | dict[str, Any],
+) -> Learned:
+    """Return what the features of a table in memory say about its labels."""
+    drawing = draw_rows(table.codes, len(table.classes), seed=options.random_state)
+    rows = drawing.list_rows(table.codes)
+    sample = Sample(
+        X if len(rows) == len(table) else X[rows], table.codes[rows], rows, drawing,
+        None if verified is None else verified[rows],
+    )  # fmt: skip
+    return learn(sample, Classes.of(table.classes).names, prepared, make_settings(options))
 
 
 def look_for_origins(table: LabelledTable, options: Options, correction: Correction) -> tuple[Origin, ...]:
@@ -159,9 +169,10 @@ def check_id(table: LabelledTable, name: str | None) -> None:
     raise TableError(f"--id names {show(name)}, which is not a column of {table.name}{hint}")
 
 
-def may_fill(settings: Settings, options: Options, noise: NoiseEstimate) -> Settings:
-    """Return settings that fill in missing labels only if asked, and if the columns explain the labels."""
-    return replace(settings, fill_missing=options.fill_missing and noise.explained)
+def make_settings(options: Options) -> Settings:
+    """Return what the rule depends on; missing labels are filled in if the columns explain the labels."""
+    names = ("rule", "action", "max_error_rate", "min_confidence", "fill_missing")
+    return Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False)
 
 
 def recount(run: Run, correction: Correction) -> Run:
@@ -204,14 +215,16 @@ def prepare_estimator(
 
 
 def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) -> np.ndarray | None:
-    """Return the verified labels, one for each row and None where there is none; None without any."""
+    """Return the class numbers that people decided, -1 for rows that they did not; None if there are none."""
     if not verified:
         return None
-    check_decided(verified, Classes.of(table.classes), len(table), table.name)
-    labels = np.full(len(table), None, dtype=object)
+    classes = Classes.of(table.classes)
+    check_decided(verified, classes, len(table), table.name)
+    decided = np.full(len(table), -1)
     for row, label in verified:
-        labels[row - 1] = label
-    return labels
+        if label is not None:  # which is for a row that they left out
+            decided[row - 1] = classes.find(label)
+    return decided
 
 
 def check_decided(verified: tuple[tuple[int, Any], ...], classes: Classes, n_rows: int, name: str) -> None:
