@@ -28,14 +28,14 @@ import numpy as np
 
 from benchmarks.made import write
 from benchmarks.scale import N_COLUMNS, write_rows
+from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS
 
 # Not public: the stages of a run are measured one by one
-from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.parts import PartWork, apply_correction, do_part, list_issues, open_parquet, rank_rows
-from subsvms.app.large.sources import open_source
-from subsvms.app.large.survey import learn_from
-from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS
+from subsvms.app.runs.engines import LocalEngine
+from subsvms.app.runs.judge import PartWork, apply_correction, do_part, list_issues, open_parquet, rank_rows
+from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.source import open_source
 from subsvms.app.runs.tally import Tally
 from subsvms.ensemble._votes import count_votes
 

@@ -34,10 +34,11 @@ from benchmarks.gpu import name_gpu
 from subsvms._effort import Effort
 from subsvms._progress import listening
 from subsvms.app.features.encoder import ColumnEncoder
-from subsvms.app.large import batches, job, parts, survey
-from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.sources import Source, open_source
+from subsvms.app.runs import batches, learn, parts_job
+from subsvms.app.runs import judge as judging
+from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.source import Source, open_source
 from subsvms.correction import _learn
 
 RESULTS = Path(__file__).parent / "results"
@@ -193,13 +194,14 @@ def do_job(args, engine):
             print(f"{stage} {done:,} of {total:,}", file=sys.stderr, flush=True)
 
     patches = [
-        walls.wrap(survey, "survey_source", "count labels, digest"), walls.wrap(survey, "fetch_rows", "draw"),
-        walls.wrap(survey, "learn", "learn"), walls.wrap(job, "correct_units", "judge rows"),
-        walls.wrap(job, "examine_worst", "worst rows"), walls.wrap(job, "write_folder", "digest the result"),
+        walls.wrap(learn, "survey_source", "count labels, digest"), walls.wrap(learn, "fetch_rows", "draw"),
+        walls.wrap(learn, "learn", "learn"), walls.wrap(parts_job, "correct_units", "judge rows"),
+        walls.wrap(parts_job, "examine_worst", "worst rows"),
+        walls.wrap(parts_job, "write_folder", "digest the result"),
         watch.wrap_iterator(Source, "read", "read"), watch.wrap(ColumnEncoder, "transform", "features"),
         watch.wrap(_learn, "count_votes", "votes"),
         watch.wrap(batches.BatchCorrector, "judge_votes", "judge"),
-        watch.wrap(parts, "list_issues", "judge"), watch.wrap(parts, "apply_correction", "judge"),
+        watch.wrap(judging, "list_issues", "judge"), watch.wrap(judging, "apply_correction", "judge"),
         watch.wrap(parquet.ParquetWriter, "write_table", "write"),
     ]  # fmt: skip
     began = time.perf_counter()
@@ -207,7 +209,7 @@ def do_job(args, engine):
         for patch in patches if engine == "local" else patches[:6]:  # workers of Dask are not measured
             stack.enter_context(patch)
         table = [str(path) for path in list_table(n_rows, args.folder)]
-        summary = job.do_job_in_parts(
+        summary = parts_job.do_job_in_parts(
             table, make_options(args), engine=engine, output=place, n_jobs=args.cores, device=args.device,
             force=True,
         )  # fmt: skip
@@ -239,7 +241,7 @@ def do_alone(args):
     """Return how many rows a second each part of the work does by itself."""
     (n_rows,) = args.rows
     source = open_source([str(path) for path in list_table(n_rows, args.folder)], "y")
-    learned = survey.learn_from(
+    learned = learn.learn_from(
         source, make_options(args), LocalEngine(args.cores, len(source.units)), pool_size=args.pool,
         n_jobs=args.cores, device=args.device,
     )  # fmt: skip
@@ -252,16 +254,16 @@ def do_alone(args):
     voters = corrector.learned.model.voters_
     votes = _learn.count_votes(voters, X, Effort(device=args.device))
     correction = corrector.judge_votes(given, votes, rows)
-    corrected = parts.apply_correction(corrector, batch, correction)
+    corrected = judging.apply_correction(corrector, batch, correction)
 
     def judge():
         again = corrector.judge_votes(given, votes, rows)
-        parts.apply_correction(corrector, batch, again)
-        parts.list_issues(corrector, batch, again, rows)
-        parts.rank_rows(batch, again, rows)
+        judging.apply_correction(corrector, batch, again)
+        judging.list_issues(corrector, batch, again, rows)
+        judging.rank_rows(batch, again, rows)
 
     def write_batches(number):
-        with parts.open_parquet(args.folder / f"alone-{number}", corrected) as file:
+        with judging.open_parquet(args.folder / f"alone-{number}", corrected) as file:
             for _ in range(8):
                 file.write_table(corrected)
 

@@ -38,14 +38,16 @@ from sklearn.preprocessing import minmax_scale
 
 from benchmarks.made import append_lines, write
 from benchmarks.quality import FEATURES, corrupt, load
+from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
 
 # Not public: the stages of a run are measured one by one
-from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.passes import correct_units
-from subsvms.app.large.sources import open_source
-from subsvms.app.large.survey import learn_from
-from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
+from subsvms.app.runs.engines import LocalEngine
+from subsvms.app.runs.learn import learn_from
+
+# Not public: the stages of a run are measured one by one
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.passes import correct_units
+from subsvms.app.runs.source import open_source
 
 RESULTS = Path(__file__).parent / "results"
 N_COLUMNS, BLOCK = 20, 100_000

@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.passes import correct_units, examine_worst, limit_changes
-from subsvms.app.large.sources import open_source
-from subsvms.app.large.survey import learn_from
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
+from subsvms.app.runs.engines import LocalEngine
+from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.passes import correct_units, examine_worst, limit_changes
+from subsvms.app.runs.source import open_source
 
 OPTIONS = Options("label", exclude=("true", "city"), n_estimators=40)  # text takes longest
 

@@ -35,11 +35,10 @@ MAY_USE = {  # each room, and the rooms it may import from, besides the ground a
     "app.features": "app.tables",
     "app.report": "displays correction",
     "app.runs": f"app.tables app.features app.report {LIBRARY}",
-    "app.large": f"app.tables app.features app.report app.runs {LIBRARY}",
-    "app.desk": f"app.tables app.features app.report app.runs app.large {LIBRARY}",
+    "app.desk": f"app.tables app.features app.report app.runs {LIBRARY}",
     "app.frames": f"app.tables app.runs app.desk {LIBRARY}",
-    "app.cli": f"app.tables app.features app.report app.runs app.large app.desk {LIBRARY}",
-    "scale": "app.tables app.runs app.large",
+    "app.cli": f"app.tables app.features app.report app.runs app.desk {LIBRARY}",
+    "scale": "app.tables app.runs",
 }
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from subsvms.app.large.batches import BatchCorrector
-from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.parts import apply_correction
-from subsvms.app.large.sources import Batches, Source, open_source
-from subsvms.app.large.survey import learn_from
+from subsvms.app.runs.batches import BatchCorrector
+from subsvms.app.runs.engines import LocalEngine
+from subsvms.app.runs.judge import apply_correction
+from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.parameters import naming_parameters
+from subsvms.app.runs.source import Batches, Source, open_source
 from subsvms.app.tables.arrow import use_plain_columns, use_plain_types
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.frames import is_lazy, read_lazy

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from subsvms import LabelCorrector
-from subsvms.app.large.draw import draw, take_census
+from subsvms.app.runs.draw import draw, take_census
 from subsvms.ensemble import _pool
 from subsvms.ensemble._pool import choose_pool_size, draw_rows
 

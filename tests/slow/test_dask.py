@@ -14,8 +14,8 @@ from large_tables import correct_in_parts, make_columns, write_files
 from loans import call
 
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.large.engines import DaskEngine
 from subsvms.app.runs.acts import Act
+from subsvms.app.runs.engines import DaskEngine
 from subsvms.app.runs.options import Options
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
@@ -42,7 +42,7 @@ def summarise(learned, finding, written):
 
 
 def test_one_process_one_worker_and_two_give_the_same_bits(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("subsvms.app.large.sources.UNIT_ROWS", 1000)  # more units than workers
+    monkeypatch.setattr("subsvms.app.runs.source.UNIT_ROWS", 1000)  # more units than workers
     local = summarise(*correct_in_parts(folder, tmp_path / "local", OPTIONS, pool_size=1000))
     odd = summarise(*correct_in_parts(folder, tmp_path / "odd", OPTIONS, pool_size=1000, batch_rows=777))
     assert odd == local

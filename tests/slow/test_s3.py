@@ -16,7 +16,7 @@ from large_tables import make_columns, write_files
 from loans import call
 from pyarrow import csv, fs, parquet
 
-from subsvms.app.large import passes
+from subsvms.app.runs import passes
 from subsvms.app.tables import addresses
 from subsvms.scale import correct_batches, fit_batches
 

@@ -41,7 +41,7 @@ COMMON = (
 )
 KILL = """
 import os, signal, sys
-from subsvms.app.large import final
+from subsvms.app.runs import final
 from subsvms.app.desk.apply import apply_decisions
 
 seen = []

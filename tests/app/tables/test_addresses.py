@@ -10,8 +10,8 @@ from large_tables import make_columns, write_files
 from loans import call
 from pyarrow import csv, parquet
 
-from subsvms.app.large import job
-from subsvms.app.large.sources import open_source
+from subsvms.app.runs import parts_job as job
+from subsvms.app.runs.source import open_source
 from subsvms.app.tables import addresses
 from subsvms.app.tables.addresses import Address, as_place, read_version
 from subsvms.app.tables.files import digest_file

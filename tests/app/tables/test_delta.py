@@ -8,7 +8,7 @@ from large_tables import make_columns
 from loans import call
 from pyarrow import parquet
 
-from subsvms.app.large.sources import open_source
+from subsvms.app.runs.source import open_source
 from subsvms.app.tables import where
 from subsvms.app.tables.where import list_files
 from subsvms.exceptions import TableError

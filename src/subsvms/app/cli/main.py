@@ -203,9 +203,9 @@ def correct(
 
     from subsvms.app.cli.terminal import show_summary, showing_progress
     from subsvms.app.desk.result import read_answered
-    from subsvms.app.large.job import do_job_in_parts
     from subsvms.app.runs.job import do_job, read_verified, repeat_options
     from subsvms.app.runs.options import Options
+    from subsvms.app.runs.parts_job import do_job_in_parts
     from subsvms.app.tables.addresses import as_place, is_database
 
     expected = base = None
@@ -273,7 +273,7 @@ def choose_engine(
     features: str | None,
 ) -> str:
     """Return the engine to use: "memory", "local" or "dask"."""
-    from subsvms.app.large.job import fits_in_memory
+    from subsvms.app.runs.parts_job import fits_in_memory
     from subsvms.exceptions import InputError
 
     if engine not in (None, "memory", "local", "dask"):
@@ -329,7 +329,7 @@ def check_file_and_label(file: str | None, label: str | None, how: dict[str, Any
 
 def list_columns(file: str, how: dict[str, Any]) -> list[str]:
     """Return the names of the columns of a file that fits in memory; none if it cannot be read."""
-    from subsvms.app.large.job import fits_in_memory
+    from subsvms.app.runs.parts_job import fits_in_memory
     from subsvms.app.tables.addresses import is_database
     from subsvms.app.tables.table import read_table
     from subsvms.exceptions import InputError

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.desk.review import ReviewDesk, format_count
-from subsvms.app.large.final import check_final, write_final
 from subsvms.app.names import FINAL
+from subsvms.app.runs.final import check_final, write_final
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.outputs import get_ending, show_given
 from subsvms.app.tables.table import find_output_format, keep_rows, write_table

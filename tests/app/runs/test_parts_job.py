@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 
 from subsvms._progress import listening
 from subsvms.app.cli.main import app
-from subsvms.app.large import job as job_in_parts
-from subsvms.app.large import passes
-from subsvms.app.large.job import do_job_in_parts, fits_in_memory
 from subsvms.app.names import UNDER_WAY
+from subsvms.app.runs import parts_job as job_in_parts
+from subsvms.app.runs import passes
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.parts_job import do_job_in_parts, fits_in_memory
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_file
 from subsvms.ensemble import _device
@@ -289,7 +289,7 @@ def test_a_run_that_failed_continues_where_it_stopped(finished, folder, tmp_path
     assert 0 in done and 1 not in done and (unfinished / "corrected/part-000000.parquet").is_file()
     assert not list(unfinished.glob("corrected/.*"))
     failing = False
-    monkeypatch.setattr("subsvms.app.large.survey.survey_source", None)  # the first pass is not done again
+    monkeypatch.setattr("subsvms.app.runs.learn.survey_source", None)  # the first pass is not done again
     stages = []
     with listening(lambda stage, *_: stages.append(stage)):
         do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
@@ -354,7 +354,7 @@ def test_stopped_by_a_key_it_says_what_is_kept(folder, tmp_path, monkeypatch):
     def do_part(work, unit):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("subsvms.app.large.passes.do_part", do_part)
+    monkeypatch.setattr("subsvms.app.runs.passes.do_part", do_part)
     done = run("correct", folder, *COMMON, "--output", tmp_path / "x")
     words = " ".join(done.output.split())
     assert done.exit_code == 130 and "the same command continues from there" in words, done.output

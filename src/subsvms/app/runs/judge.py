@@ -17,10 +17,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from subsvms.app.large.batches import BatchCorrector
-from subsvms.app.large.sources import Source, Unit, release_memory
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, TOKEN, VOTES
+from subsvms.app.runs.batches import BatchCorrector
 from subsvms.app.runs.issues import DIGITS, tabulate
+from subsvms.app.runs.source import Source, Unit, release_memory
 from subsvms.app.runs.tally import Tally
 from subsvms.app.tables.coded import as_type, encode_like
 from subsvms.app.tables.labels import Labels

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from subsvms._progress import announce
-from subsvms.app.large.batches import BatchCorrector, Survey
-from subsvms.app.large.engines import Engine
-from subsvms.app.large.parts import (
+from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
+from subsvms.app.runs.batches import BatchCorrector, Survey
+from subsvms.app.runs.engines import Engine
+from subsvms.app.runs.issues import Issues
+from subsvms.app.runs.judge import (
     RANK,
     UNSUSPICIOUS,
     Part,
@@ -25,10 +27,8 @@ from subsvms.app.large.parts import (
     tabulate_rows,
     vote_on_unit,
 )
-from subsvms.app.large.sources import Source
-from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
-from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
+from subsvms.app.runs.source import Source
 from subsvms.app.runs.tally import add_doubt
 from subsvms.correction._witnesses import find_witnesses
 

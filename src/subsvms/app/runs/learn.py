@@ -14,13 +14,13 @@ import numpy as np
 from subsvms._atomic import write_whole
 from subsvms._labels import Classes
 from subsvms._progress import announce
-from subsvms.app.large.batches import Fetched, Survey, learn
-from subsvms.app.large.draw import EMPTY, Census, draw, take_census
-from subsvms.app.large.engines import Engine
-from subsvms.app.large.sources import Batches, Source, Unit, check_columns, release_memory
 from subsvms.app.names import DRAWN, FETCHED
+from subsvms.app.runs.batches import Fetched, Survey, learn
+from subsvms.app.runs.draw import EMPTY, Census, draw, take_census
+from subsvms.app.runs.engines import Engine
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import check_decided
+from subsvms.app.runs.source import Batches, Source, Unit, check_columns, release_memory
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from large_tables import OPTIONS, learn_in_parts, make_columns, set_labels, write_files
 
-from subsvms.app.large.engines import LocalEngine
-from subsvms.app.large.sources import open_source
-from subsvms.app.large.survey import load_drawn, save_drawn, survey_source
+from subsvms.app.runs.engines import LocalEngine
+from subsvms.app.runs.learn import load_drawn, save_drawn, survey_source
+from subsvms.app.runs.source import open_source
 from subsvms.exceptions import TableError
 
 

@@ -15,11 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
-from subsvms.app.large.engines import check_engine, open_engine
-from subsvms.app.large.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
-from subsvms.app.large.sources import Source, open_source
-from subsvms.app.large.staging import stage_files
-from subsvms.app.large.survey import learn_from
 from subsvms.app.names import (
     CORRECTED,
     DONE,
@@ -33,13 +28,18 @@ from subsvms.app.names import (
     VOTES,
 )
 from subsvms.app.runs.describe import describe_worst
+from subsvms.app.runs.engines import check_engine, open_engine
 from subsvms.app.runs.folder import remove_known, resume_folder
 from subsvms.app.runs.job import check_model_place, check_unchanged, describe_output
+from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.model import Model, saving_model
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_report
+from subsvms.app.runs.passes import Finding, correct_units, examine_worst, limit_changes, write_doubtful
 from subsvms.app.runs.record import Input, make_record, write_record
 from subsvms.app.runs.run import Clock, Run
+from subsvms.app.runs.source import Source, open_source
+from subsvms.app.runs.staging import stage_files
 from subsvms.app.runs.summary import Summary, get_version, summarise
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
 from subsvms.app.tables.coded import find_class_names

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
-from subsvms.app.large.sources import UNIT_ROWS
+from subsvms.app.runs.source import UNIT_ROWS
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.arrow import check_values, find_difference, use_plain_types
 from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options

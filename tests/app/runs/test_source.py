@@ -7,7 +7,7 @@ from forged_files import TEXTS, write_forged
 from large_tables import make_columns, write_files
 from pyarrow import parquet
 
-from subsvms.app.large.sources import UNIT_ROWS, open_source
+from subsvms.app.runs.source import UNIT_ROWS, open_source
 from subsvms.app.tables.table import read_table
 from subsvms.app.tables.where import find_common_format, list_files
 from subsvms.exceptions import TableError

@@ -14,13 +14,13 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms._progress import announce
-from subsvms.app.large.job import find_part_format, prepare_source
-from subsvms.app.large.parts import name_part, open_parquet, replace_labels
-from subsvms.app.large.sources import Source, release_memory
-from subsvms.app.large.survey import join_digests
 from subsvms.app.names import FINAL_PARTS, SCRAP
 from subsvms.app.runs.folder import fill_folder, remove_known
+from subsvms.app.runs.judge import name_part, open_parquet, replace_labels
+from subsvms.app.runs.learn import join_digests
+from subsvms.app.runs.parts_job import find_part_format, prepare_source
 from subsvms.app.runs.record import Record
+from subsvms.app.runs.source import Source, release_memory
 from subsvms.app.tables.addresses import as_place
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from subsvms.app.large.engines import LocalEngine, check_engine
+from subsvms.app.runs.engines import LocalEngine, check_engine
 from subsvms.exceptions import TableError
 
 

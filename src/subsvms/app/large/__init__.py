@@ -1,1 +1,0 @@
-"""Tables of more rows than memory, read in parts, on threads or on a Dask cluster."""
