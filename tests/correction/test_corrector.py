@@ -300,4 +300,4 @@ def test_votes_on_rows_outside_the_pool_are_reported(cancer, monkeypatch):
     with listening(lambda *progress: seen.append(progress)):
         quietly(X, y)
     reported = [(done, total) for stage, done, total in seen if stage == "voting on the other rows"]
-    assert reported and reported[-1] == (len(y) - 100, len(y) - 100)
+    assert reported and reported[-1] == (len(y) - 400, len(y) - 400)  # those outside pool and sample

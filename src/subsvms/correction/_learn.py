@@ -205,7 +205,8 @@ def collect_votes(model: SubSVMClassifier, X: Table, in_pool: np.ndarray) -> Vot
     asked = X[others]
     if model.kernel == "precomputed":
         asked = np.ascontiguousarray(asked[:, pool])
-    votes = count_votes(model.voters_, asked, tell_others(model))
+    effort = Effort.of(model, partial(announce, "voting on the sample"))
+    votes = count_votes(model.voters_, asked, effort)
     return mix_votes(model.oob_votes_, pool, votes, others)
 
 
@@ -216,17 +217,13 @@ def mix_votes(some: Votes, places: np.ndarray, others: Votes, other_places: np.n
     return some.join(others).take(np.argsort(np.concatenate([places, other_places])))
 
 
-def tell_others(model: SubSVMClassifier) -> Effort:
-    """Return what a model may use to vote on rows that it was not trained on."""
-    return Effort.of(model, partial(announce, "voting on the other rows"))
-
-
 def judge_table(
     learned: Learned, X: Table, given: np.ndarray, verified: np.ndarray | None = None, **more: Any
 ) -> Correction:
     """Return what is thought of all labels of a table; `more` is for the result."""
     rows = np.arange(len(given))
-    votes = learned.vote(X, rows, tell_others(learned.model))
+    effort = Effort.of(learned.model, partial(announce, "voting on the other rows"))
+    votes = learned.vote(X, rows, effort)
     if learned.rule.settings.max_error_rate is not None:
         judgement = learned.apply_rule(given, votes, rows, verified)
         flagged = judgement.flagged
