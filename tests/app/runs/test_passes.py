@@ -53,7 +53,7 @@ def test_a_table_that_is_larger_than_the_sample_is_judged_as_in_memory(
     options = replace(OPTIONS, n_estimators=None, random_state=seed, **changes)
     run, learned = judge_twice(folder, tmp_path / "work", options)
     assert learned.corrector.learned.in_pool.sum() <= 200 and len(learned.rows) == 800
-    assert learned.corrector.choice == run.correction.choice is not None
+    assert learned.corrector.learned.choice == run.correction.choice is not None
 
 
 def judge_twice(folder, work, options):
