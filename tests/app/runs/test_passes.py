@@ -139,7 +139,9 @@ def test_a_class_with_few_rows_in_the_sample_is_left_alone(tmp_path):
     where = write_files(set_labels(columns, labels), tmp_path / "big")
     learned, _, (corrected, _) = correct_in_parts(where, tmp_path / "work", pool_size=100)
     assert corrected["label"] == labels
-    assert any("in the sample" in note and "'rare' (2 of 10)" in note for note in learned.notes)
+    assert any(
+        "in the sample" in note and "'rare' (2 of 10)" in note for note in learned.corrector.learned.notes
+    )
 
 
 def test_labels_keep_their_type(tmp_path):
