@@ -42,7 +42,7 @@ from subsvms.audit._rings import (
 )
 from subsvms.audit._state import check_answer, check_state
 from subsvms.correction import Correction
-from subsvms.correction._audited import apply_audited
+from subsvms.correction._verified import apply_audited
 from subsvms.exceptions import InputError
 
 FORMAT = 1  # increased when the same answers would lead to other questions

@@ -1,6 +1,6 @@
 """Build data frames with the library of the user's own: pandas with its index, or polars."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -52,6 +52,30 @@ def naming_correct_table(X: Any) -> Iterator[None]:
 def name_rows(style: FrameStyle, rows: list[int]) -> list:
     """Return what the user calls these rows: index labels, or numbers."""
     return rows if style.index is None else style.index[rows].tolist()
+
+
+def list_rows(style: FrameStyle, n_rows: int, rows: Iterable[int], found: Iterable[list[int]]) -> list[list]:
+    """Return for each row of a table the rows that were found for it, by name; an empty list for others."""
+    lists: list[list] = [[] for _ in range(n_rows)]
+    for row, others in zip(rows, found, strict=True):
+        lists[row] = name_rows(style, others)
+    return lists
+
+
+def list_carriers(style: FrameStyle, n_rows: int, rows: np.ndarray, found: Any) -> dict[str, Any]:
+    """Return the columns about labels that carry a suggestion, of which something was found for some rows."""
+    flips = np.zeros(n_rows, dtype=np.int64)
+    flips[rows] = found.flips  # 0 where nothing is known
+    known = [numbers >= 0 for numbers in found.rows]
+    carriers = [numbers[which].tolist() for numbers, which in zip(found.rows, known, strict=True)]
+    carried: list[list[float]] = [[] for _ in range(n_rows)]
+    for row, weights, which in zip(rows, found.weights, known, strict=True):
+        carried[row] = weights[which].tolist()
+    return {
+        "flips": np.ma.masked_equal(flips, 0),
+        "carriers": list_rows(style, n_rows, rows, carriers),
+        "carried": carried,
+    }
 
 
 def find_rows(style: FrameStyle, labels: Any) -> np.ndarray:

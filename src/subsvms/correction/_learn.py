@@ -20,7 +20,7 @@ from subsvms.correction._choice import Choice, choose_ensemble
 from subsvms.correction._duplicates import find_contradictory
 from subsvms.correction._judge import learn_rule, note_kept
 from subsvms.correction._overlap import SVMLook
-from subsvms.correction._result import Correction
+from subsvms.correction._result import Correction, list_suspicious
 from subsvms.correction._rule import (
     Cutoff,
     Halt,
@@ -32,7 +32,6 @@ from subsvms.correction._rule import (
     find_cutoff,
     keep_labels,
 )
-from subsvms.correction._suspicious import list_suspicious
 from subsvms.correction._verified import apply_verified
 from subsvms.correction._witnesses import find_witnesses
 from subsvms.ensemble._classifier import SubSVMClassifier

@@ -1,18 +1,4 @@
-"""The result of a correction: new labels, how sure they are, what changed and why.
-
-Every row carries an *action*:
-
-- ``keep``     the label stands;
-- ``fix``      it is replaced by the suggested one;
-- ``drop``     the label is thought wrong, and `fit_resample` leaves the row out;
-- ``weight``   the row stays, weighted by the probability of its label;
-- ``review``   the row is only flagged, for a person to look at;
-- ``missing``  there was no label: the suggested one is filled in, or the row stays without one (`Settings`).
-  Such rows are never counted as noise;
-- ``verified`` the label is what a person decided;
-- ``audited``  it is replaced by the suggested one: an audit (`subsvms.audit`) showed most labels of a set to
-  be wrong.
-"""
+"""The result of a correction: new labels, how sure they are, what changed and why."""
 
 import os
 from collections import Counter
@@ -22,18 +8,21 @@ from typing import Any, Protocol
 import numpy as np
 
 from subsvms._callers import renamed_attribute
+from subsvms._labels import Classes
 from subsvms._pages import FIRST_PORT
 from subsvms._text import format_rate
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
-from subsvms.correction._frames import FrameStyle, build_frame, find_rows, name_rows
+from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_carriers, list_rows
 from subsvms.correction._html import render_html
 from subsvms.correction._noise import NoiseEstimate
-from subsvms.correction._rule import BY_OVERLAP, Halt, Judgement, Settings
+from subsvms.correction._rule import Halt
+from subsvms.correction._verdicts import Verdicts
 from subsvms.correction._witnesses import Witnesses
 from subsvms.correction._words import NOTED, Case, Found, format_held_back, format_keeper, format_reason
-from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import InputError
+
+FEWEST_LISTED = 50  # with fewer flagged or held back, the most doubtful of the others are suspicious, too
 
 
 class Origin(Protocol):
@@ -62,8 +51,8 @@ class Origin(Protocol):
         """Open the review page."""
 
 
-@dataclass(frozen=True, eq=False)
-class Correction:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Correction(Verdicts):
     """What is thought of each label, and what is done about it. Rows are in the user's order.
 
     Attributes
@@ -123,16 +112,10 @@ class Correction:
     """
 
     classes: np.ndarray
-    given: np.ndarray
-    judgement: Judgement
-    votes: Votes
     noise: NoiseEstimate
     withstands: Any  # callers that work with SVMs only need not ask whether it is None
     level: float
-    settings: Settings
     witnesses: Witnesses | None = None
-    verified: np.ndarray | None = None
-    audited: np.ndarray | None = None
     audit: Any = None
     style: FrameStyle = FrameStyle()
     choice: Choice | None = None
@@ -141,14 +124,11 @@ class Correction:
 
     certainty = renamed_attribute("certainty", "level")
 
-    def __len__(self) -> int:
-        return len(self.given)
-
     def __repr__(self) -> str:
         flagged, n, changed = self.flagged.sum(), np.sum(self.given >= 0), self.changed.sum()
         right = ""
         # A plain vote gives no probabilities, and those from before an audit know nothing of its answers.
-        if changed and not self._is_plain_vote and self.audit is None:
+        if changed and not self.is_plain_vote and self.audit is None:
             sure = np.where(self.decided, 1.0, self.confidence)  # people are taken to be right
             right = f", about {sure[self.changed].sum():.0f} rightly"
         rate = format_rate(self.noise.error_rate, *self.noise.error_rate_interval)
@@ -157,12 +137,8 @@ class Correction:
         return f"Correction({found}, estimated error rate {rate}{before})"
 
     @property
-    def _is_plain_vote(self):
-        return self.settings.rule == "majority"
-
-    @property
     def _found(self):
-        sure = None if self._is_plain_vote or not self.flagged.any() else self.confidence[self.flagged].mean()
+        sure = None if self.is_plain_vote or not self.flagged.any() else self.confidence[self.flagged].mean()
         return Found(
             n_labels=int(np.sum(self.given >= 0)),
             n_flagged=int(self.flagged.sum()),
@@ -198,49 +174,6 @@ class Correction:
         return [format_held_back(int(self.flagged.sum()), kept_by)] if kept_by else []
 
     @property
-    def flagged(self) -> np.ndarray:
-        """Rows whose label is thought wrong."""
-        return self.judgement.flagged
-
-    @property
-    def missing(self) -> np.ndarray:
-        """Rows that came without a label."""
-        return self.given < 0
-
-    @property
-    def filled(self) -> np.ndarray:
-        """Rows that came without a label and get the suggested one."""
-        return self.missing & ~self.decided & self.settings.fill_missing
-
-    @property
-    def decided(self) -> np.ndarray:
-        """Rows whose label a person verified."""
-        return np.zeros(len(self), dtype=bool) if self.verified is None else self.verified >= 0
-
-    @property
-    def compared(self) -> np.ndarray:
-        """The class that speaks against each label: the suggested one, or else the best of the others."""
-        return np.where(self.flagged | self.missing, self.judgement.suggested, self.judgement.rival)
-
-    @property
-    def held_back(self) -> np.ndarray:
-        """Rows whose label stands although another is more probable, or would be without overlap."""
-        other = self.judgement.posterior[np.arange(len(self)), self.judgement.rival]
-        doubted = (self._own_posterior() < other) | np.isin(self.judgement.halt, BY_OVERLAP)
-        return ~self.missing & ~self.flagged & doubted & ~self.decided
-
-    @property
-    def label_quality(self) -> np.ndarray:
-        """How credible the given label is, from 0 to 1, to rank labels by; NaN without one.
-
-        Its probability, averaged with what it would be if a fifth of each class were wrong; the more
-        overlap explains what looks wrong, the more the latter counts. So it also averages over noise that the
-        rule does not know of: quality and confidence of a row do not add up to one, even with two classes.
-        `(1 - label_quality[rows]).sum()` is how many of these labels are expected to be wrong.
-        """
-        return self.judgement.quality
-
-    @property
     def suggested_labels(self) -> np.ndarray:
         """The labels that the rule would give."""
         return self.classes[self.judgement.suggested]
@@ -248,73 +181,8 @@ class Correction:
     @property
     def labels(self) -> np.ndarray:
         """The labels after the action, of the same type as the given ones; None where there is none."""
-        fixed = self.filled | self._fixed
-        labels = np.where(fixed, self.judgement.suggested, self.given)
-        if self.verified is not None:
-            labels = np.where(self.verified >= 0, self.verified, labels)
-        if np.all(labels >= 0):
-            return self.classes[labels]
-        return np.array([*self.classes.tolist(), None], dtype=object)[labels]
-
-    @property
-    def changed(self) -> np.ndarray:
-        """Rows whose label differs from the given one; rows without a label do not count."""
-        if self.verified is None:
-            return self._fixed
-        return self._fixed | (self.decided & ~self.missing & (self.verified != self.given))
-
-    @property
-    def _fixed(self):
-        fixed = self.flagged & (self.settings.action == "fix")
-        return fixed if self.audited is None else fixed | self.audited
-
-    @property
-    def kept(self) -> np.ndarray:
-        """Rows that are still in the table; all but those that are dropped."""
-        return ~(self.flagged & (self.settings.action == "drop")) | self._fixed
-
-    @property
-    def sample_weight(self) -> np.ndarray:
-        """Weight of each row, flagged or not: the probability of its label if the action is "weight".
-
-        It is one where something other than the rule, overlap or the user's limit on changes kept the
-        label, and where a person decided.
-        """
-        weight = np.where(self.kept, 1.0, 0.0)
-        if self.settings.action == "weight":
-            free = np.isin(self.judgement.halt, (Halt.NONE, Halt.CAPPED, *BY_OVERLAP))
-            weight = np.where(free, self._own_posterior(), 1.0)
-            weight = np.where(self.missing, np.where(self.filled, self.confidence, 0.0), weight)
-        return np.where(self.decided | (self.audited if self.audited is not None else False), 1.0, weight)
-
-    def _own_posterior(self):
-        return self.judgement.posterior[np.arange(len(self)), np.maximum(self.given, 0)]
-
-    @property
-    def vote_share(self) -> np.ndarray:
-        """Share of the SVMs that vote for the suggested label; NaN for a row that every SVM saw.
-
-        For another judge it is the probability that the judge gives that label.
-        """
-        return self.votes.share[np.arange(len(self)), self.judgement.suggested]
-
-    @property
-    def confidence(self) -> np.ndarray:
-        """Probability of the suggested label; with the rule "majority", its share of the votes.
-
-        It is what the rule goes by, and takes the noise to be as estimated; `label_quality` does not.
-        """
-        if self._is_plain_vote:
-            return self.vote_share
-        return self.judgement.posterior[np.arange(len(self)), self.judgement.suggested]
-
-    @property
-    def action(self) -> np.ndarray:
-        """What is done about each row."""
-        action = np.where(self.flagged, self.settings.action, "keep")
-        if self.audited is not None:
-            action = np.where(self.audited, "audited", action)
-        return np.where(self.decided, "verified", np.where(self.missing, "missing", action))
+        numbers = self.numbers
+        return Classes(self.classes).name(numbers) if np.any(numbers < 0) else self.classes[numbers]
 
     @property
     def reason(self) -> list[str]:
@@ -375,7 +243,7 @@ class Correction:
             "n_voters": self.votes.n_voters[rows],
             "winner": self.votes.counts[rows].argmax(axis=1),
             "n_votes": self.votes.counts[rows].max(axis=1),
-            "p_given": self._own_posterior()[rows],
+            "p_given": self.own_posterior[rows],
             "p_compared": self.judgement.posterior[rows, compared],
             "action": self.action[rows],
             "halt": self.judgement.halt[rows],
@@ -422,10 +290,21 @@ class Correction:
         if self.withstands is None:
             del columns["withstands"]
         if witnesses:
-            columns |= self._witness_columns()
+            columns |= self._list_witnesses()
         if carriers:
-            columns |= self._carrier_columns()
+            flagged = np.flatnonzero(self.flagged)
+            found = self._need_origin("look for carriers in").find_carriers(self, flagged)
+            columns |= list_carriers(self.style, len(self), flagged, found)
         return build_frame(columns, self.style)
+
+    def _list_witnesses(self):
+        if self.witnesses is None:
+            raise ValueError(
+                "This correction has no witnesses: correct with n_witnesses above 0 and finite numbers in X."
+            )
+        found = self.witnesses
+        sides = {"supporting": found.supporting, "opposing": found.opposing}
+        return {name: list_rows(self.style, len(self), found.rows, side) for name, side in sides.items()}
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what was found, the worst rows, and where to go on."""
@@ -482,29 +361,19 @@ class Correction:
             )
         return self.origin
 
-    def _witness_columns(self):
-        if self.witnesses is None:
-            raise ValueError(
-                "This correction has no witnesses: correct with n_witnesses above 0 and finite numbers in X."
-            )
-        columns = {}
-        for name in ("supporting", "opposing"):
-            lists: list[list] = [[] for _ in range(len(self))]
-            for row, found in zip(self.witnesses.rows, getattr(self.witnesses, name), strict=True):
-                lists[row] = name_rows(self.style, found)
-            columns[name] = lists
-        return columns
 
-    def _carrier_columns(self):
-        flagged = np.flatnonzero(self.flagged)
-        found = self._need_origin("look for carriers in").find_carriers(self, flagged)
-        numbers = np.zeros(len(self), dtype=np.int64)
-        numbers[flagged] = found.flips  # 0 where nothing is known
-        flips = np.ma.masked_equal(numbers, 0)
-        carriers: list[list] = [[] for _ in range(len(self))]
-        carried: list[list[float]] = [[] for _ in range(len(self))]
-        for row, rows, weights in zip(flagged, found.rows, found.weights, strict=True):
-            known = rows >= 0
-            carriers[row] = name_rows(self.style, rows[known].tolist())
-            carried[row] = weights[known].tolist()
-        return {"flips": flips, "carriers": carriers, "carried": carried}
+def list_suspicious(correction: Correction) -> np.ndarray:
+    """Return the suspicious rows: flagged, held back, the most doubtful of the others, and without a label.
+
+    Each kind has its worst first. Rows that people decided are not among them.
+    """
+    held_back, decided = correction.held_back, correction.decided
+    plain = (
+        ~correction.missing & ~correction.flagged & ~held_back & ~decided & (correction.votes.n_voters > 0)
+    )
+    kinds = (correction.flagged, held_back, plain, correction.missing & ~decided)
+    parts = [np.flatnonzero(which) for which in kinds]
+    parts = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in parts]
+    n_more = max(0, FEWEST_LISTED - len(parts[0]) - len(parts[1])) if correction.noise.explained else 0
+    parts[2] = parts[2][:n_more]
+    return np.concatenate(parts)

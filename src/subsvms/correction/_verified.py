@@ -1,4 +1,6 @@
-"""Labels that people verified: they stand, and tell noise from overlap. The noise is learned from them, too.
+"""Labels that people verified, or an audit changed: they stand, and tell noise from overlap.
+
+The noise is learned from verified ones, too (`_noise`).
 
 The features say with which probability the rows that would join class b overlap with it (`_overlap`). If they
 do, people keep every label; if not, they answer as the posteriors say. So the odds of noise and overlap are
@@ -6,13 +8,15 @@ multiplied by those of the answers: people can stop changes, and allow some that
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
 
 from subsvms.correction._noise_curve import SLIP
 from subsvms.correction._overlap import LEVEL
-from subsvms.correction._rule import Halt, Judgement, Overlap
+from subsvms.correction._result import Correction
+from subsvms.correction._rule import Halt, Judgement, Overlap, keep_labels
 
 
 def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> Judgement:
@@ -33,6 +37,24 @@ def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray
         quality=np.where(labelled, verified == given, judgement.quality),
         halt=np.where(decided, np.int8(Halt.VERIFIED), judgement.halt),
     )
+
+
+def apply_audited(
+    correction: Correction, verified: np.ndarray, audited: np.ndarray, outcome: Any
+) -> Correction:
+    """Return the correction with the changes of an audit in place of those of the rule."""
+    decided = verified >= 0
+    judgement = keep_labels(correction.judgement, correction.given, ~audited & ~decided, Halt.UNAUDITED)
+    judgement = keep_labels(judgement, correction.given, decided, Halt.VERIFIED)
+    known = decided & ~correction.missing
+    judgement = replace(
+        judgement,
+        suggested=np.where(audited, judgement.rival, judgement.suggested),
+        flagged=audited,
+        halt=np.where(audited, np.int8(Halt.NONE), judgement.halt),
+        quality=np.where(known, verified == correction.given, judgement.quality),
+    )
+    return replace(correction, judgement=judgement, verified=verified, audited=audited, audit=outcome)
 
 
 def update_overlap(

@@ -22,8 +22,7 @@ from subsvms.app.runs.issue_file import (
 )
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.tables.text import TableText
-from subsvms.correction._result import Correction
-from subsvms.correction._suspicious import list_suspicious
+from subsvms.correction._result import Correction, list_suspicious
 from subsvms.correction._witnesses import Witnesses, find_witnesses
 
 

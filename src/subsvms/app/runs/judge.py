@@ -25,8 +25,7 @@ from subsvms.app.runs.tally import Tally
 from subsvms.app.tables.coded import as_type, encode_like
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import number_name
-from subsvms.correction._result import Correction
-from subsvms.correction._suspicious import LEAST
+from subsvms.correction._result import FEWEST_LISTED, Correction
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import TableError
 
@@ -61,7 +60,7 @@ class Part:
 
         both = pa.concat_tables([self.worst, other.worst])
         keys = [both.column(place).to_numpy() for place in range(len(RANK))]  # names may occur twice
-        return Part(self.number, self.tally + other.tally, both.take(np.lexsort(keys[::-1])[:LEAST]))
+        return Part(self.number, self.tally + other.tally, both.take(np.lexsort(keys[::-1])[:FEWEST_LISTED]))
 
 
 def read_with_votes(work: PartWork, unit: Unit) -> Iterator[tuple[Any, np.ndarray, np.ndarray, Votes]]:
@@ -244,7 +243,7 @@ def rank_rows(batch: Any, correction: Correction, rows: np.ndarray) -> Any:
     judged = ~correction.missing & ~correction.decided & (correction.votes.n_voters > 0)
     chosen = np.flatnonzero(judged | correction.flagged)
     quality = correction.label_quality
-    order = np.lexsort((rows[chosen], quality[chosen], kind[chosen]))[:LEAST]
+    order = np.lexsort((rows[chosen], quality[chosen], kind[chosen]))[:FEWEST_LISTED]
     chosen = chosen[order]
     table = batch.take(chosen)
     for name, values in zip(RANK[::-1], (rows, quality, kind), strict=True):
