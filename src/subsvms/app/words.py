@@ -1,10 +1,12 @@
 """Words of messages: values and names in quotes, the name that was probably meant, an error's reason."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 
 from subsvms._text import find_closest
+from subsvms.exceptions import TableError
 
 MAX_SHOWN = 240  # characters of the columns named in a message
 MAX_LENGTH = 60  # characters of a name or label in a message
@@ -34,3 +36,15 @@ def suggest(name: str, known: Iterable[str]) -> str:
 def first_sentence(error: BaseException) -> str:
     """Return the first sentence of an error's message."""
     return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:MAX_REASON]
+
+
+@contextmanager
+def explaining(what: str, advice: str, errors: tuple[type[Exception], ...] = (Exception,)) -> Iterator[None]:
+    """Turn errors of other programs into a sentence: what is wrong, the reason in brackets, what to do."""
+    try:
+        yield
+    except (MemoryError, TableError):
+        raise
+    except errors as error:
+        reason = first_sentence(error) or type(error).__name__
+        raise TableError(f"{what} ({reason}): {advice}") from None

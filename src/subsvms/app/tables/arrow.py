@@ -8,7 +8,7 @@ from typing import Any
 from subsvms.app.tables.coded import UNLABELLED, find_class_names, name_labels
 from subsvms.app.tables.files import Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import Reading
-from subsvms.app.words import first_sentence, show
+from subsvms.app.words import explaining, show
 from subsvms.exceptions import TableError
 
 
@@ -48,26 +48,24 @@ def read_arrow(content: Content) -> Any:
             f"{content.name} is a Feather file of version 1, which cannot be read safely: write it again as "
             "version 2, for example with pandas."
         )
+    damaged = f"{content.name} is damaged or not a {content.format} file"
+    advice = "write it again, or say which format it is."
     try:
-        if content.format == "parquet":
-            with parquet.ParquetFile(source, page_checksum_verification=True) as file:
-                if _measure_claims(file) > measure_free_memory():
-                    raise MemoryError
-                table = file.read()
-        elif content.data.startswith(b"ARROW1"):
-            table = feather.read_table(source)
-        else:
-            table = pa.ipc.open_stream(source).read_all()
-        return check_values(table)
+        with explaining(damaged, advice, (pa.ArrowException, OSError, ValueError)):
+            if content.format == "parquet":
+                with parquet.ParquetFile(source, page_checksum_verification=True) as file:
+                    if _measure_claims(file) > measure_free_memory():
+                        raise MemoryError
+                    table = file.read()
+            elif content.data.startswith(b"ARROW1"):
+                table = feather.read_table(source)
+            else:
+                table = pa.ipc.open_stream(source).read_all()
+            return check_values(table)
     except MemoryError:  # also Arrow's
         raise TableError(
             f"{content.name} does not fit in the free memory once decompressed: free some memory, or work "
             "in parts (--engine local)."
-        ) from None
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise TableError(
-            f"{content.name} is damaged or not a {content.format} file ({first_sentence(error)}): write it "
-            "again, or say which format it is."
         ) from None
 
 

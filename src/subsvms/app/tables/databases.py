@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
-from subsvms.app.tables.files import MAX_SHARE, Content, check_names, measure_free_memory
+from subsvms.app.tables.files import Allowance, Content, check_names
 from subsvms.app.tables.formats import SQLITE, Reading
 from subsvms.app.tables.frames import read_frame
 from subsvms.app.tables.json_text import as_column, check_labels
@@ -61,16 +61,12 @@ QUIET = logging.NullHandler()  # else SQLAlchemy prints tracebacks of cursors th
 
 def fetch_limited(cursor: Any, name: str) -> list[tuple]:
     """Return all rows, or raise an error once they are too many for the free memory."""
-    limit, held = MAX_SHARE * measure_free_memory(), 0
+    advice = "choose fewer rows or columns with --query, or save them as Parquet."
+    memory = Allowance(f"{name} gives", advice)
     rows: list[tuple] = []
     while batch := cursor.fetchmany(ROWS):
         rows += batch
-        held += sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in batch)
-        if held > limit:
-            raise TableError(
-                f"{name} gives more than {limit / 1e9:.2g} GB of data, {MAX_SHARE:.0%} of the free memory: "
-                "choose fewer rows or columns with --query, or save them as Parquet."
-            )
+        memory.take(sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in batch))
     return rows
 
 

@@ -24,7 +24,7 @@ import psutil
 from subsvms._atomic import format_system_error, write_whole
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.formats import FORMATS, check_format, check_text, default_ending, find_format
-from subsvms.app.words import name_some, show, suggest
+from subsvms.app.words import explaining, name_some, show, suggest
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"
@@ -154,15 +154,12 @@ def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:
                 f"{name} is not a {claimed} file, despite its suffix: rename it, or compress it again."
             )
         return data
-    try:
-        with _open_compressed(data, found) as stream:
-            return read_limited(stream, name)
-    except TableError:
-        raise
-    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-        raise TableError(
-            f"{name} is a damaged {found} file ({error}): download or compress it again."
-        ) from None
+    errors = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+    with (
+        explaining(f"{name} is a damaged {found} file", "download or compress it again.", errors),
+        _open_compressed(data, found) as stream,
+    ):
+        return read_limited(stream, name)
 
 
 def _open_compressed(data, how):
@@ -173,21 +170,35 @@ def _open_compressed(data, how):
     return {"gzip": gzip, "bzip2": bz2, "xz": lzma}[how].open(BytesIO(data))
 
 
-def read_limited(stream: Any, name: str) -> bytes:
-    """Return all bytes of a stream, or raise an error once they are too many for the free memory.
+class Allowance:
+    """How much data may be held: a few kilobytes can decompress to more than any memory holds."""
 
-    A few kilobytes can decompress to more than any memory holds.
-    """
-    limit = MAX_SHARE * measure_free_memory()
-    held = BytesIO()
-    while piece := stream.read(CHUNK):
-        held.write(piece)
-        if held.tell() > limit:
+    def __init__(self, what: str, advice: str):
+        self.what, self.advice, self.held = what, advice, 0
+        self.limit = MAX_SHARE * measure_free_memory()
+
+    def take(self, n_bytes: int) -> None:
+        """Count bytes that are held from now on; raise an error once they are too many."""
+        self.held += n_bytes
+        if self.held > self.limit:
             raise TableError(
-                f"{name} holds more than {limit / 1e9:.2g} GB of data, {MAX_SHARE:.0%} of the free memory: "
-                "free some memory, or save it decompressed, as an ordinary file."
+                f"{self.what} more than {self.limit / 1e9:.2g} GB of data, {MAX_SHARE:.0%} of the free "
+                f"memory: {self.advice}"
             )
-    return held.getvalue()
+
+    def read(self, stream: Any) -> bytes:
+        """Return all bytes of a stream."""
+        whole = BytesIO()
+        while piece := stream.read(CHUNK):
+            self.take(len(piece))
+            whole.write(piece)
+        return whole.getvalue()
+
+
+def read_limited(stream: Any, name: str) -> bytes:
+    """Return all bytes of a stream, or raise an error once they are too many for the free memory."""
+    advice = "free some memory, or save it decompressed, as an ordinary file."
+    return Allowance(f"{name} holds", advice).read(stream)
 
 
 def measure_free_memory() -> float:

@@ -18,7 +18,7 @@ from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.table import LabelledTable
-from subsvms.app.words import first_sentence, show
+from subsvms.app.words import explaining, show
 from subsvms.exceptions import TableError
 
 FRAME = "frame"  # the format of such a table, and its name in messages
@@ -67,13 +67,11 @@ def as_arrow(frame: Any) -> Any:
             f"frame must be a data frame of pandas, polars or Arrow; got {type(frame).__name__}: use "
             "correct_labels for arrays, and subsvms correct for files."
         )
-    try:
+    advice = "convert or drop columns that hold anything but numbers, text, dates and booleans."
+    with explaining(
+        "frame could not be read as an Arrow table", advice, (pa.ArrowException, TypeError, ValueError)
+    ):
         columns = (pa.table(frame) if exports else frame.to_arrow()).replace_schema_metadata()
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise TableError(
-            f"frame could not be read as an Arrow table ({first_sentence(error)}): convert or drop columns "
-            "that hold anything but numbers, text, dates and booleans."
-        ) from None
     return _check(columns)
 
 
@@ -89,12 +87,9 @@ def _check_name(name):
 def _check(columns):
     import pyarrow as pa
 
-    try:
+    errors = (pa.ArrowException, ValueError)
+    with explaining("frame could not be read", "convert or drop that column.", errors):
         return check_values(columns)
-    except (pa.ArrowException, ValueError) as error:
-        raise TableError(
-            f"frame could not be read ({first_sentence(error)}): convert or drop that column."
-        ) from None
 
 
 def _read_series(series):
@@ -131,15 +126,11 @@ def is_lazy(table: Any) -> bool:
 
 def read_lazy(table: Any) -> Iterator[Any]:
     """Yield the rows of a lazy table, as pyarrow.RecordBatch of plain types."""
-    name = type(table).__name__
     batches = _read_polars(table) if libraries.is_polars_lazyframe(table) else _read_duckdb(table)
+    failed = f"The {type(table).__name__} cannot be read"
     while True:
-        try:
+        with explaining(failed, "run its query by itself to see why."):  # whatever the query meets
             batch = next(batches, None)
-        except Exception as error:  # whatever the query meets
-            raise TableError(
-                f"The {name} cannot be read ({first_sentence(error)}): run its query by itself to see why."
-            ) from None
         if batch is None:
             return
         yield check_values(batch)

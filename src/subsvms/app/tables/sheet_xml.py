@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 from xml.parsers import expat
 
-from subsvms.app.words import first_sentence, show
+from subsvms.app.words import explaining, show
 from subsvms.exceptions import TableError
 
 MAX_TEXT = 32_767  # characters in a cell of Excel
@@ -31,14 +31,9 @@ def parse(data: bytes, name: str, *, start: Any, end: Any = None, text: Any = No
     parser.StartDoctypeDeclHandler = _refuse_doctype
     if hasattr(start, "__self__") and hasattr(start.__self__, "parser"):
         start.__self__.parser = parser
-    try:
+    advice = "save it again in the program that made it."
+    with explaining(f"{name} is damaged", advice, (expat.ExpatError, ValueError)):
         parser.Parse(data, True)
-    except TableError:
-        raise
-    except (expat.ExpatError, ValueError) as error:
-        raise TableError(
-            f"{name} is damaged ({first_sentence(error)}): save it again in the program that made it."
-        ) from None
 
 
 def _refuse_doctype(*_: Any) -> None:

@@ -18,8 +18,7 @@ from typing import Any
 from subsvms.app.tables.coded import name_labels
 from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
-from subsvms.app.words import first_sentence, show
-from subsvms.exceptions import TableError
+from subsvms.app.words import explaining, show
 
 VERSION = 118  # of Stata 14 and later: text in UTF-8
 MAX_NAME = 32  # characters in the name of a column of Stata
@@ -28,30 +27,10 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @contextmanager
-def explain_reading(name: str, kind: str) -> Iterator[None]:
-    """Report in one sentence what is wrong with a file; its readers raise errors of many types."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except (MemoryError, TableError):
-        raise
-    except Exception as error:
-        reason = first_sentence(error) or type(error).__name__
-        raise TableError(f"{name} is damaged or not a {kind} file ({reason}): save it again.") from None
-
-
-@contextmanager
-def explain_writing(kind: str) -> Iterator[None]:
-    """Report in one sentence why a table cannot be written."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except Exception as error:
-        raise TableError(
-            f"The table cannot be written for {kind} ({first_sentence(error)}): write Parquet or CSV."
-        ) from None
+def explain(what: str, advice: str = "save it again.") -> Iterator[None]:
+    """Turn errors, of whatever type, into one sentence, and show no warnings."""
+    with explaining(what, advice), warnings.catch_warnings(action="ignore"):
+        yield
 
 
 @contextmanager
@@ -88,7 +67,7 @@ def read_stata(content: Content, label: str | None, reading: Reading) -> tuple[A
     import pyreadstat
     from pandas.io.stata import StataReader
 
-    with explain_reading(content.name, "Stata"), make_file(content.data) as path:
+    with explain(f"{content.name} is damaged or not a Stata file"), make_file(content.data) as path:
         with StataReader(BytesIO(content.data), convert_categoricals=False) as file:
             frame = file.read()
             texts = {name: text for name, text in file.variable_labels().items() if text}
@@ -113,7 +92,7 @@ def find_marked(content: Content, gaps: list[str]) -> list[str]:
 
     if not gaps:
         return []
-    with explain_reading(content.name, "Stata"):
+    with explain(f"{content.name} is damaged or not a Stata file"):
         frame = pd.read_stata(
             BytesIO(content.data), columns=gaps, convert_missing=True, convert_categoricals=False,
             convert_dates=False,
@@ -141,7 +120,7 @@ def render_stata(columns: Any, format: str, about: Mapping[str, Any] = NOTHING) 
         elif not pa.types.is_integer(kind) and not pa.types.is_floating(kind):
             frame[name] = frame[name].map(lambda cell: "" if cell is None or cell != cell else str(cell))
     sink = BytesIO()
-    with explain_writing("Stata"):
+    with explain("The table cannot be written for Stata", "write Parquet or CSV."):
         frame.to_stata(
             sink, write_index=False, version=VERSION, convert_dates=dates,
             variable_labels=about.get("texts", {}), value_labels=about.get("names", {}),
@@ -169,7 +148,7 @@ def read_spss(content: Content, label: str | None, reading: Reading) -> tuple[An
     import pyreadstat
 
     read = partial(pyreadstat.read_sav, encoding=reading.encoding)
-    with make_file(content.data) as path, explain_reading(content.name, "SPSS"):
+    with make_file(content.data) as path, explain(f"{content.name} is damaged or not a SPSS file"):
         frame, said = read(str(path), dates_as_pandas_datetime=True)
         _, raw = read(str(path), user_missing=True, metadataonly=True)
         columns = as_columns(frame)
@@ -193,6 +172,6 @@ def render_spss(columns: Any, format: str, about: Mapping[str, Any] = NOTHING) -
     """Return columns as the bytes of an SPSS file; `about` is what the file read says."""
     import pyreadstat
 
-    with make_file() as path, explain_writing("SPSS"):
+    with make_file() as path, explain("The table cannot be written for SPSS", "write Parquet or CSV."):
         pyreadstat.write_sav(columns.to_pandas(), str(path), **about)
         return path.read_bytes()

@@ -20,7 +20,7 @@ from subsvms.app.names import RECORD
 from subsvms.app.tables.addresses import Address, Place, as_place, find_plain, find_remote, is_address
 from subsvms.app.tables.files import STANDARD_INPUT, strip_compression
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, check_format
-from subsvms.app.words import first_sentence, show, suggest
+from subsvms.app.words import explaining, show, suggest
 from subsvms.exceptions import TableError
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"  # of Hugging Face's datasets
@@ -302,10 +302,6 @@ def open_delta(folder: Place) -> Any:
         )
     from deltalake import DeltaTable
 
-    try:
+    advice = "check its log, and the keys in the environment if it lies elsewhere."
+    with explaining(f"The Delta table {str(folder)!r} cannot be read", advice):
         return DeltaTable(str(folder))
-    except Exception as error:  # of the log, or of the network
-        raise TableError(
-            f"The Delta table {str(folder)!r} cannot be read ({first_sentence(error)}): check its log, and "
-            "the keys in the environment if it lies elsewhere."
-        ) from None

@@ -25,7 +25,7 @@ from subsvms.app.tables.workbook_zip import (
     open_archive,
     render_workbook,
 )
-from subsvms.app.words import first_sentence, show, suggest
+from subsvms.app.words import explaining, show, suggest
 from subsvms.exceptions import TableError
 
 READ = (".xml", ".rels", "mimetype")  # no pictures, no macros
@@ -106,14 +106,12 @@ def open_workbook(content: Content) -> tuple[Any, dict[str, bytes], dict[str, Sc
             check_tables(files.get("content.xml", b""), name)
         plain = {path: inside for path, inside in files.items() if path.endswith(READ)}
         data = close_archive(plain, compressed=False)
-    try:
-        return CalamineWorkbook.from_filelike(BytesIO(data)), files, scans
-    except PasswordError:
-        raise TableError(f"{name} is protected with a password: save it without one.") from None
-    except (CalamineError, XmlError, ZipError, ValueError) as error:
-        raise TableError(
-            f"{name} is damaged or not a workbook ({first_sentence(error)}): save it again."
-        ) from None
+    errors = (CalamineError, XmlError, ZipError, ValueError)
+    with explaining(f"{name} is damaged or not a workbook", "save it again.", errors):
+        try:
+            return CalamineWorkbook.from_filelike(BytesIO(data)), files, scans
+        except PasswordError:
+            raise TableError(f"{name} is protected with a password: save it without one.") from None
 
 
 def check_tables(data: bytes, name: str) -> None:
@@ -179,12 +177,9 @@ def read_sheet(book: Any, title: str, label: str | None, name: str) -> Sheet:
     """Return one sheet of a workbook."""
     from python_calamine import CalamineError, XmlError
 
-    try:
+    damaged = f"{name} has a damaged sheet {show(title)}"
+    with explaining(damaged, "save it again.", (CalamineError, XmlError, ValueError)):
         found = book.get_sheet_by_name(title).to_python(skip_empty_area=False)
-    except (CalamineError, XmlError, ValueError) as error:
-        raise TableError(
-            f"{name} has a damaged sheet {show(title)} ({first_sentence(error)}): save it again."
-        ) from None
     values = [[None if cell == "" else cell for cell in row] for row in found]
     filled = [i for i, row in enumerate(values) if any(cell is not None for cell in row)]
     if not filled:

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.tables.arrow import list_values
-from subsvms.app.tables.files import CHUNK, MAX_SHARE, measure_free_memory
+from subsvms.app.tables.files import MAX_SHARE, Allowance, measure_free_memory
 from subsvms.app.tables.sheet_xml import format_cell, replace_cells
-from subsvms.app.words import first_sentence
+from subsvms.app.words import explaining
 from subsvms.exceptions import TableError
 
 PROTECTED = "EncryptedPackage".encode("utf-16-le")  # in the old container that holds a protected workbook
@@ -80,31 +80,17 @@ def open_archive(data: bytes, name: str) -> dict[str, bytes]:
     """Return the files in a ZIP archive, by name, as far as the free memory allows."""
     if PROTECTED in data:
         raise TableError(f"{name} is protected with a password: save it without one.")
-    limit = MAX_SHARE * measure_free_memory()
+    memory = Allowance(f"{name} holds", "free some memory, or save the table as CSV or Parquet.")
     files: dict[str, bytes] = {}
-    held = 0
-    try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            for info in archive.infolist():
-                if info.flag_bits & 1:
-                    raise TableError(f"{name} is protected with a password: save it without one.")
-                pieces = []
-                with archive.open(info) as stream:
-                    while piece := stream.read(CHUNK):
-                        pieces.append(piece)
-                        held += len(piece)
-                        if held > limit:
-                            raise TableError(
-                                f"{name} holds more than {limit / 1e9:.2g} GB of data, {MAX_SHARE:.0%} of "
-                                "the free memory: free some memory, or save the table as CSV or Parquet."
-                            )
-                files[info.filename] = b"".join(pieces)
-    except TableError:
-        raise
-    except WRONG as error:
-        raise TableError(
-            f"{name} is damaged or not a workbook ({first_sentence(error)}): save it again."
-        ) from None
+    with (
+        explaining(f"{name} is damaged or not a workbook", "save it again.", WRONG),
+        zipfile.ZipFile(BytesIO(data)) as archive,
+    ):
+        for info in archive.infolist():
+            if info.flag_bits & 1:
+                raise TableError(f"{name} is protected with a password: save it without one.")
+            with archive.open(info) as stream:
+                files[info.filename] = memory.read(stream)
     return files
 
 
