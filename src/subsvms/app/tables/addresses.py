@@ -5,13 +5,11 @@ that it asks for, as huggingface_hub for hf://. Keys and passwords are for these
 or in their settings. An address that holds one is refused: it would be shown, and kept in run.json.
 """
 
-import glob
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -51,10 +49,18 @@ class Address:
     def __str__(self) -> str:
         return self.text
 
+    def __truediv__(self, name: str) -> "Address":
+        return Address(f"{self.text}/{name}")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What stands between slashes."""
+        return tuple(self.text.split("/"))
+
     @property
     def name(self) -> str:
         """The last part of the address."""
-        return self.text.rpartition("/")[2]
+        return self.parts[-1]
 
     @property
     def suffix(self) -> str:
@@ -84,6 +90,10 @@ class Address:
     def resolve(self) -> "Address":
         """Return the address: it is the same from everywhere."""
         return self
+
+    def exists(self) -> bool:
+        """Return whether there is such a file or folder."""
+        return self.is_file() or self.is_dir()
 
     def is_file(self) -> bool:
         """Return whether there is such a file."""
@@ -259,40 +269,3 @@ def format_refusal(name: str, error: Exception) -> str:
 def place_result(beside: Place, name: str) -> Path:
     """Return where a result goes: next to a file, or to the working directory if it is at an address."""
     return beside.with_name(name) if isinstance(beside, Path) else Path(name)
-
-
-def find_remote(where: Address) -> list[Address]:
-    """Return the files that an address or a pattern names; none if it is a folder."""
-    if where.is_file():
-        return [where]
-    if where.is_dir():
-        return []
-    if not glob.has_magic(where.text):
-        raise TableError(f"There is no file {str(where)!r}: check its name and folder.")
-    above = find_plain(where)
-    pattern = where.text.removeprefix(above.text).strip("/").split("/")
-    found = []
-    for file in above.list_files() if above.is_dir() else []:
-        if _fits(file.text.removeprefix(above.text).strip("/").split("/"), pattern):
-            found.append(file)
-    if not found:
-        raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
-    return found
-
-
-def find_plain(where: Address) -> Address:
-    """Return the folder above the first part of an address that is a pattern."""
-    while glob.has_magic(where.text):
-        where = where.parent
-    return where
-
-
-def _fits(parts, pattern):
-    """Return whether the parts of a path fit those of a pattern, as in `glob`: ** stands for any folders."""
-    if not pattern:
-        return not parts
-    if pattern[0] == "**":
-        return any(_fits(parts[skipped:], pattern[1:]) for skipped in range(len(parts) + 1))
-    if not parts or (parts[0].startswith(".") and not pattern[0].startswith(".")):
-        return False
-    return fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])

@@ -6,18 +6,18 @@ which deltalake (`subsvms[delta]`) reads; other files are leftovers of earlier v
 """
 
 import glob
-import itertools
 import json
 import os
 import re
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from subsvms._text import is_text
 from subsvms.app.names import RECORD
-from subsvms.app.tables.addresses import Address, Place, as_place, find_plain, find_remote, is_address
+from subsvms.app.tables.addresses import Address, Place, as_place, is_address
 from subsvms.app.tables.files import STANDARD_INPUT, strip_compression
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, check_format
 from subsvms.app.words import explaining, show, suggest
@@ -26,6 +26,7 @@ from subsvms.exceptions import TableError
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"  # of Hugging Face's datasets
 LOG = "_delta_log"
 UNDERSTOOD = {"timestampNtz", "deletionVectors"}  # what a Delta table may ask of its readers
+Where = TypeVar("Where", Path, Address)
 
 
 def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> Sequence[Place]:
@@ -43,24 +44,48 @@ def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> Sequen
 
 def _find(where: str | os.PathLike) -> Sequence[Place]:
     path = as_place(where)
-    if isinstance(path, Address):
-        return find_remote(path) or _refuse_folder(str(path), f"{path}/*.parquet")
-    where = str(path) if is_address(os.fspath(where)) else where  # of a file://
-    if os.fspath(where) == STANDARD_INPUT or path.exists():
-        if path.is_dir() and is_data_set(path):
+    name = str(path) if is_address(os.fspath(where)) else os.fspath(where)  # the path of a file://
+    if name == STANDARD_INPUT or path.exists():
+        if path.is_dir() and isinstance(path, Path) and is_data_set(path):
             return list_data_files(path)
         if path.is_dir():
-            _refuse_folder(str(where), str(path / "*.parquet"))
+            _refuse_folder(name, str(path / "*.parquet"))
         return [path]
-    if glob.has_magic(os.fspath(where)):
-        found = sorted(glob.glob(os.fspath(where), recursive=True))
-        files = [Path(one) for one in found if not os.path.isdir(one)]
+    if glob.has_magic(name):
+        found = _match(path) if isinstance(path, Address) else map(Path, glob.glob(name, recursive=True))
+        files = sorted((one for one in found if isinstance(one, Address) or not one.is_dir()), key=str)
         if files:
             return files
-        raise TableError(f"No file matches the pattern {str(where)!r}: check its name and folder.")
-    others = os.listdir(path.parent) if path.parent.is_dir() else []
+        raise TableError(f"No file matches the pattern {name!r}: check its name and folder.")
+    others = os.listdir(path.parent) if isinstance(path, Path) and path.parent.is_dir() else []
     hint = suggest(path.name, others) or ": check its name and folder."
-    raise TableError(f"There is no file {str(where)!r}{hint}")
+    raise TableError(f"There is no file {name!r}{hint}")
+
+
+def _match(pattern: Address) -> list[Address]:
+    """Return the files at addresses that fit a pattern."""
+    above = find_plain(pattern)
+    start = len(above.parts)
+    files = above.list_files() if above.is_dir() else []
+    return [file for file in files if _fits(file.parts[start:], pattern.parts[start:])]
+
+
+def _fits(parts, pattern):
+    """Return whether the parts of a path fit those of a pattern, as in `glob`: ** stands for any folders."""
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_fits(parts[skipped:], pattern[1:]) for skipped in range(len(parts) + 1))
+    if not parts or (parts[0].startswith(".") and not pattern[0].startswith(".")):
+        return False
+    return fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
+
+
+def find_plain(where: Where) -> Where:
+    """Return the folder above the first part of a path or an address that is a pattern."""
+    while glob.has_magic(str(where)):
+        where = where.parent
+    return where
 
 
 def _refuse_folder(name: str, pattern: str) -> NoReturn:
@@ -78,46 +103,43 @@ def name_files(paths: Sequence[Place]) -> str:
 def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[Place, Sequence[Place]]:
     """Return the folder below which the names of folders are columns, and the files, sorted by path."""
     base = as_place(where) if isinstance(where, str | os.PathLike) else None
-    if isinstance(base, Address):
-        return _list_remote(base)
     if base is not None and base.is_dir():
-        if (base / RECORD).is_file():
-            raise TableError(
-                f"{str(where)!r} is the folder of a run: give the table itself, or repeat the run (--from)."
-            )
-        if is_data_set(base):
-            return base, list_data_files(base)
-        if is_delta(base):
-            return base, list_delta_files(base)
-        files = [path for path in base.rglob("*") if path.is_file() and _belongs(path, base)]
-        if not files:
-            raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
-        _refuse_iceberg(base, files)
-        return base, sorted(files)
+        return base, _list_folder(base)
     found = list(dict.fromkeys(find_files(where)))
     remote = sorted(one for one in found if isinstance(one, Address))
     local = sorted(one for one in found if isinstance(one, Path))
+    if base is not None:
+        return _find_base(base, find_plain(base), remote or local), remote or local
     if remote:
         return _find_root(remote, local), remote
-    if base is not None:
-        plain = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), base.parts))
-        return _find_base(base, plain, local), local
     return Path(os.path.commonpath([file.parent for file in local])), local
 
 
-def _list_remote(where: Address) -> tuple[Place, Sequence[Place]]:
-    """Return what `list_files` does, for an address."""
-    files = find_remote(where)
-    if files:
-        return _find_base(where, find_plain(where), files), files
-    if is_delta(where):
-        return where, list_delta_files(where)
-    start = len(where.text)
-    files = [file for file in where.list_files() if not _is_hidden(file.text[start:].split("/"))]
+def _list_folder(folder: Place) -> Sequence[Place]:
+    """Return the files of the table in a folder, sorted unless the folder says in which order they come."""
+    if isinstance(folder, Path) and (folder / RECORD).is_file():
+        raise TableError(
+            f"{str(folder)!r} is the folder of a run: give the table itself, or repeat the run (--from)."
+        )
+    if isinstance(folder, Path) and is_data_set(folder):
+        return list_data_files(folder)
+    if is_delta(folder):
+        return list_delta_files(folder)
+    files: Iterable[Place]
+    if isinstance(folder, Path):
+        files = [path for path in folder.rglob("*") if path.is_file() and not _is_output(path, folder)]
+    else:
+        files = folder.list_files()
+    start = len(folder.parts)
+    files = sorted(file for file in files if not _is_hidden(file.parts[start:]))
     if not files:
-        raise TableError(f"The folder {str(where)!r} contains no files of a table: choose another one.")
-    _refuse_iceberg(where, files)
-    return where, files
+        raise TableError(f"The folder {str(folder)!r} contains no files of a table: choose another one.")
+    if any(file.parent.name == "metadata" and file.name.endswith(".metadata.json") for file in files):
+        raise TableError(  # of its files, some may not count
+            f"{str(folder)!r} is an Iceberg table, which subsvms does not read: write its current rows to "
+            "Parquet files first, or pass them to subsvms.scale."
+        )
+    return files
 
 
 def _find_base(pattern: Place, plain: Place, files: Sequence[Place]) -> Place:
@@ -136,15 +158,6 @@ def _find_base(pattern: Place, plain: Place, files: Sequence[Place]) -> Place:
             f"give its folder, {str(folder)!r}."
         )
     return plain
-
-
-def _refuse_iceberg(folder: Place, files: Sequence[Place]) -> None:
-    """Raise an error if a folder is an Iceberg table: of its files, some may not count."""
-    if any(file.parent.name == "metadata" and file.name.endswith(".metadata.json") for file in files):
-        raise TableError(
-            f"{str(folder)!r} is an Iceberg table, which subsvms does not read: write its current rows to "
-            "Parquet files first, or pass them to subsvms.scale."
-        )
 
 
 def _find_root(remote: list[Address], local: list[Path]) -> Address:
@@ -166,13 +179,10 @@ def _is_hidden(parts: Iterable[str]) -> bool:
     return any(part.startswith((".", "_")) for part in parts)
 
 
-def _belongs(path, base):
-    """Return whether a file is part of the table: not a log or marker, and not written by a run."""
-    inner = path.relative_to(base)
-    if _is_hidden(inner.parts):
-        return False
-    above = [base / parent for parent in inner.parents[:-1]]
-    return not any((folder / name).is_file() for folder in above for name in (RECORD, ".lock"))
+def _is_output(path: Path, base: Path) -> bool:
+    """Return whether a file was written by a run."""
+    above = [base / parent for parent in path.relative_to(base).parents[:-1]]
+    return any((folder / name).is_file() for folder in above for name in (RECORD, ".lock"))
 
 
 def find_common_format(paths: Sequence[Place], format: str | None = None) -> str:
@@ -237,7 +247,7 @@ def list_data_files(folder: Path) -> list[Path]:
 
 def is_delta(folder: Place) -> bool:
     """Return whether a folder is a Delta table."""
-    return (folder / LOG if isinstance(folder, Path) else Address(f"{folder}/{LOG}")).is_dir()
+    return (folder / LOG).is_dir()
 
 
 def list_delta_files(folder: Place) -> list[Place]:
