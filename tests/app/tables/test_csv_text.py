@@ -8,13 +8,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from nasty_texts import GOOD, NASTY, assert_refused, write
 
-from subsvms.app.tables.csv_text import read_csv, render_csv
+from subsvms.app.tables import csv_text
+from subsvms.app.tables.csv_text import render_csv
+from subsvms.app.tables.files import Content
+from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.table import read_table, write_table
 
 
 def rows_of(data, separator=","):
     rows = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=separator)
     return [row for row in rows if row]
+
+
+def parse(data, label, separator=None):
+    reading = Reading(encoding="utf-8", separator=separator)
+    columns, more = csv_text.read(Content("'t.csv'", None, data, "csv", ""), label, reading)
+    return columns, more["text"]
 
 
 @pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
@@ -60,7 +69,7 @@ def test_any_table_of_text_is_read_and_written_back(data, names, separator, end,
     style = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
     csv.writer(sink, delimiter=separator, lineterminator=end, quoting=style).writerows([header, *rows])
     written = sink.getvalue().encode()
-    columns, text = read_csv(written, "'t.csv'", "label", separator=separator)
+    columns, text = parse(written, "label", separator)
     assert columns.column_names == header
     assert list(zip(*([cell or "" for cell in c.to_pylist()] for c in columns), strict=True)) == rows
     labels = columns["label"].to_pylist()
@@ -72,7 +81,7 @@ def test_any_table_of_text_is_read_and_written_back(data, names, separator, end,
 def test_rendered_text_is_read_as_it_was(rows):
     first, second = zip(*rows, strict=True)
     data = render_csv({"a": first, "b": second}, ";")
-    columns, _ = read_csv(data, "'t.csv'", None, separator=";")
+    columns, _ = parse(data, None, ";")
     assert columns.to_pydict() == {"a": list(first), "b": list(second)}
 
 
@@ -99,7 +108,7 @@ def test_removing_a_label_leaves_a_row_that_is_still_a_row(tmp_path):
 
 def test_very_long_cells_survive():
     data = b"a,label\n" + b"x" * 10_000_000 + b',"u"\n"' + b'y""\n' * 1_000_000 + b'",v\n'
-    columns, text = read_csv(data, "'t.csv'", "label")
+    columns, text = parse(data, "label")
     assert len(columns["a"][0].as_py()) == 10_000_000
     assert text.replace_labels(["u", "v"], ["u", "v"], {}) == data
 

@@ -32,7 +32,7 @@ SPELLED = "a,label\n" + "1,no\n" * 5 + "1,no \n" * 2 + "1,NO\n" + "1,yes\n" * 4 
 @pytest.mark.parametrize("values", TYPES.values(), ids=TYPES)
 def test_labels_get_the_numbers_that_the_corrector_gives_them_in_memory_and_in_pieces(values):
     column = pa.chunked_array([pa.array(values), pa.array(values)])
-    labels, _ = read_labels(column, "'t'", "y", is_text=False)
+    labels, _, _ = read_labels(column, "'t'", "y", is_text=False)
     classes, codes = Classes.learn(labels)
     present = codes >= 0
     assert present.tolist() == [value not in (None, "") and value == value for value in values] * 2

@@ -25,6 +25,7 @@ from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 SEPARATORS = (",", ";", "\t", "|")  # tried in this order
+USUAL = {"csv": ",", "tsv": "\t"}
 END = rb"(?:\r\n?|\n|\Z)"
 BLOCK = 1 << 20  # bytes that pyarrow reads at a time, and more where a row is longer
 
@@ -60,31 +61,10 @@ class CsvText(TableText):
 
 
 def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
-    """Return the columns of a CSV or TSV file, and further fields of the table."""
+    """Return the columns of a CSV or TSV file as text, and further fields of the table."""
+    name = content.name
     data, encoding, notes = decode(content, reading.encoding)
-    columns, text = read_csv(
-        data, content.name, label, separator=reading.separator, first_choice=choose_usual(content.format)
-    )
-    more = {"text": text, "encoding": encoding, "notes": notes, "decimal_comma": text.separator == ";"}
-    return columns, more
-
-
-def choose_usual(format: str) -> str:
-    """Return the usual separator of a format."""
-    return "\t" if format == "tsv" else ","
-
-
-def render(columns: Any, format: str) -> bytes:
-    """Return columns as the bytes of a CSV or TSV file."""
-    cells = {name: format_cells(list_values(columns[name], written=name)) for name in columns.column_names}
-    return render_csv(cells, choose_usual(format))
-
-
-def read_csv(
-    data: bytes, name: str, label: str | None, *, separator: str | None = None, first_choice: str = ","
-) -> tuple[Any, CsvText]:
-    """Return the columns as text, and the text in which labels can be replaced."""
-    separator = check_separator(separator) or choose_separator(data, label, first_choice)
+    separator = check_separator(reading.separator) or choose_separator(data, label, USUAL[content.format])
     names, ends, body = read_header(data, separator)
     if names is None:
         raise TableError(f"{name} opens a quote in its first line that is never closed: close it.")
@@ -98,7 +78,14 @@ def read_csv(
     columns = _read_columns(data, body, separator, len(names), max(BLOCK, 2 * longest))
     if len(columns) != len(rows):  # although the two readers follow the same grammar
         raise TableError(f"{name} has rows that can be read in two ways: quote its cells and save it again.")
-    return columns.rename_columns(names), text
+    more = {"text": text, "encoding": encoding, "notes": notes, "decimal_comma": separator == ";"}
+    return columns.rename_columns(names), more
+
+
+def render(columns: Any, format: str) -> bytes:
+    """Return columns as the bytes of a CSV or TSV file."""
+    cells = {name: format_cells(list_values(columns[name], written=name)) for name in columns.column_names}
+    return render_csv(cells, USUAL[format])
 
 
 def check_separator(separator: str | None) -> str | None:

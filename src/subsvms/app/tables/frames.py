@@ -8,7 +8,7 @@ table is never in memory (with polars before 1.34 it is). Each time the rows mus
 programs keep the order of what they read, unless the query changes it.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from narwhals import dependencies as libraries
@@ -25,26 +25,15 @@ FRAME = "frame"  # the format of such a table, and its name in messages
 BATCH_ROWS = 1 << 16
 
 
-def read_frame(
-    frame: Any,
-    label: Hashable,
-    *,
-    name: str = repr(FRAME),
-    missing_labels: Sequence[str] = (),
-    merge_labels: bool | None = None,
-    numeric_classes: bool = False,
-) -> LabelledTable:
-    """Return a data frame as a table with checked labels. The frame may change afterwards."""
+def read_frame(frame: Any, label: Hashable, *, name: str = repr(FRAME), **labels: Any) -> LabelledTable:
+    """Return a data frame, which may change afterwards, as a table with checked labels (`read_labels`)."""
     columns, label = as_arrow(frame), str(label)
     check_names(columns.column_names, name, label)
     if len(columns) == 0:
         raise TableError(f"{name} has no rows: it must hold at least one row of each class.")
-    labels, notes = read_labels(
-        columns[label], name, label, is_text=False, missing_labels=missing_labels, merge_labels=merge_labels,
-        numeric_classes=numeric_classes,
-    )  # fmt: skip
+    found, _, notes = read_labels(columns[label], name, label, is_text=False, **labels)
     return LabelledTable(
-        columns=columns, label=label, labels=labels, matrix=None, name=name, paths=(), format=FRAME,
+        columns=columns, label=label, labels=found, matrix=None, name=name, paths=(), format=FRAME,
         digest="", notes=notes,
     )  # fmt: skip
 

@@ -36,34 +36,20 @@ COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
 def read_labels(
-    column: Any,
-    name: str,
-    label: str,
-    *,
-    is_text: bool,
-    missing_labels: Iterable[str] = (),
-    merge_labels: bool | None = None,
-    numeric_classes: bool = False,
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the labels of a column, None where they are missing, and notes on what is odd about them.
+    column: Any, name: str, label: str, *, is_text: bool, missing_labels: Iterable[str] = (), **checks: Any
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Return the labels of a column, the same in its own spelling, and notes on what is odd about them.
 
-    Empty labels are missing. In text, a mark such as NA or ? means missing if all other labels are numbers;
-    otherwise it may be a class ("None" of the above), so it is kept, with a note.
+    Missing labels are None. Empty ones are missing. In text, a mark such as NA or ? means missing if all
+    other labels are numbers; otherwise it may be a class ("None" of the above), so it is kept, with a note.
     """
     check_type(column.type, name, label)
     values, codes = encode_labels(column)
     counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
-    meant, notes = _interpret(dict(zip(values, counts, strict=True)), is_text, missing_labels)
-    meant, more = _settle(meant, counts, name, label, merge_labels, numeric_classes)
-    return np.array([*meant.values(), None], dtype=object)[codes], (*notes, *more)
-
-
-def read_written(column: Any, *, is_text: bool, missing_labels: Iterable[str] = ()) -> np.ndarray:
-    """Return the labels of a column in its own spelling, without a check; parameters as in `read_labels`."""
-    values, codes = encode_labels(column)
-    counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
-    meant, _ = _interpret(dict(zip(values, counts, strict=True)), is_text, missing_labels)
-    return np.array([*meant.values(), None], dtype=object)[codes]
+    written, notes = _interpret(dict(zip(values, counts, strict=True)), is_text, missing_labels)
+    meant, more = _settle(written, counts, name, label, **checks)
+    labels, spelled = (np.array([*one.values(), None], dtype=object)[codes] for one in (meant, written))
+    return labels, spelled, (*notes, *more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,18 +83,12 @@ class Labels:
 
 
 def learn_labels(
-    counts: Mapping[Any, int],
-    name: str,
-    label: str,
-    *,
-    is_text: bool,
-    missing_labels: Iterable[str] = (),
-    merge_labels: bool | None = None,
-    numeric_classes: bool = False,
-) -> Labels:
+    counts: Mapping[Any, int], name: str, label: str, *, is_text: bool, missing_labels: Iterable[str] = (),
+    **checks: Any,
+) -> Labels:  # fmt: skip
     """Return the class numbers of labels, from how often each value of their column occurs."""
     meant, notes = _interpret(counts, is_text, missing_labels)
-    meant, more = _settle(meant, counts.values(), name, label, merge_labels, numeric_classes)
+    meant, more = _settle(meant, counts.values(), name, label, **checks)
     classes, codes = Classes.learn(meant.values())
     return Labels(label, classes.names, dict(zip(meant, codes.tolist(), strict=True)), (*notes, *more))
 
@@ -157,7 +137,7 @@ def _interpret(counts, is_text, missing_labels):
     return meant, (f"Taken as a class, not as missing labels: {listed}.",)
 
 
-def _settle(meant, counts, name, label, merge_labels, numeric_classes):
+def _settle(meant, counts, name, label, merge_labels=None, numeric_classes=False):
     """Return the same with one spelling for each label if asked for, and notes; check that they are classes.
 
     `meant` and `counts` have the same order.

@@ -52,26 +52,18 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
             f"{LABEL!r}, not {label!r}."
         )
     data, encoding, notes = decode(content, reading.encoding)
-    labels, matrix, text = read_svmlight(data, content.name)
-    more = {"matrix": matrix, "text": text, "encoding": encoding, "notes": notes}
-    return pa.table({LABEL: pa.array(labels, pa.string())}), more
-
-
-def read_svmlight(data: bytes, name: str) -> tuple[list[str], Any, Svmlight]:
-    """Return the labels as text, the values, and the text in which labels can be replaced.
-
-    Shapes: returns X (n_rows, largest index + 1).
-    """
     found = [(match.start(), *match.span(1)) for match in FIRST_ENTRY.finditer(data)]
     text = Svmlight(data, *np.array(found, dtype=np.int64).reshape(-1, 3).T)
     labels = [cell.decode() for cell in text.cells]
-    for label, start in zip(labels, text.starts, strict=True):
-        if ":" in label:
+    for one, start in zip(labels, text.starts, strict=True):
+        if ":" in one:
             raise TableError(
-                f"{name}, line {find_line(data, start)} starts with {show(label)} instead of a label: write "
-                "a label such as +1 in front of it."
+                f"{content.name}, line {find_line(data, start)} starts with {show(one)} instead of a label: "
+                "write a label such as +1 in front of it."
             )
-    return _unify(labels), _read_values(text, name), text
+    matrix = _read_values(text, content.name)
+    more = {"matrix": matrix, "text": text, "encoding": encoding, "notes": notes}
+    return pa.table({LABEL: pa.array(_unify(labels), pa.string())}), more
 
 
 def _unify(labels):

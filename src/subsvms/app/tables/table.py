@@ -37,7 +37,7 @@ from subsvms.app.tables.formats import (
     default_ending,
     load_function,
 )
-from subsvms.app.tables.labels import read_labels, read_written
+from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.text import Encoding, Original
 from subsvms.app.tables.where import find_files
 from subsvms.app.words import show
@@ -111,11 +111,9 @@ def read_table(
     separator: str | None = None,
     sheet: str | None = None,
     query: str | None = None,
-    missing_labels: Sequence[str] = (),
-    merge_labels: bool | None = None,
-    numeric_classes: bool = False,
+    **labels: Any,
 ) -> LabelledTable:
-    """Read a table and check its labels."""
+    """Read a table and check its labels, with the options of `read_labels`."""
     reading = Reading(encoding, separator, sheet, query)
     contents = [read_content(path, format) for path in find_files(where)]
     for content in contents:
@@ -129,17 +127,10 @@ def read_table(
         table = replace(table, folder=Path(where))
     if label is None:
         return table
-    how: dict[str, Any] = {
-        "is_text": FORMATS[table.format].all_text, "missing_labels": missing_labels,
-        "numeric_classes": numeric_classes,
-    }  # fmt: skip
-    column = table.columns[label]
-    labels, notes = read_labels(column, table.name, label, merge_labels=merge_labels, **how)
-    written = None
-    if merge_labels:
-        written = read_written(column, is_text=how["is_text"], missing_labels=missing_labels)
-        written = None if np.array_equal(written, labels) else written
-    return replace(table, labels=labels, notes=(*table.notes, *notes), written_labels=written)
+    is_text = FORMATS[table.format].all_text
+    found, written, notes = read_labels(table.columns[label], table.name, label, is_text=is_text, **labels)
+    kept = None if np.array_equal(written, found) else written
+    return replace(table, labels=found, notes=(*table.notes, *notes), written_labels=kept)
 
 
 def _read_several(contents: list[Content], label: str | None) -> LabelledTable:

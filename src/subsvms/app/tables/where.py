@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from subsvms._text import is_text
 from subsvms.app.names import RECORD
@@ -26,7 +26,6 @@ from subsvms.exceptions import TableError
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"  # of Hugging Face's datasets
 LOG = "_delta_log"
 UNDERSTOOD = {"timestampNtz", "deletionVectors"}  # what a Delta table may ask of its readers
-Where = TypeVar("Where", Path, Address)
 
 
 def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> Sequence[Place]:
@@ -62,11 +61,11 @@ def _find(where: str | os.PathLike) -> Sequence[Place]:
     raise TableError(f"There is no file {name!r}{hint}")
 
 
-def _match(pattern: Address) -> list[Address]:
+def _match(pattern: Address) -> list[Place]:
     """Return the files at addresses that fit a pattern."""
     above = find_plain(pattern)
     start = len(above.parts)
-    files = above.list_files() if above.is_dir() else []
+    files = _walk(above) if above.is_dir() else []
     return [file for file in files if _fits(file.parts[start:], pattern.parts[start:])]
 
 
@@ -81,7 +80,7 @@ def _fits(parts, pattern):
     return fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
 
 
-def find_plain(where: Where) -> Where:
+def find_plain(where: Place) -> Place:
     """Return the folder above the first part of a path or an address that is a pattern."""
     while glob.has_magic(str(where)):
         where = where.parent
@@ -125,13 +124,8 @@ def _list_folder(folder: Place) -> Sequence[Place]:
         return list_data_files(folder)
     if is_delta(folder):
         return list_delta_files(folder)
-    files: Iterable[Place]
-    if isinstance(folder, Path):
-        files = [path for path in folder.rglob("*") if path.is_file() and not _is_output(path, folder)]
-    else:
-        files = folder.list_files()
     start = len(folder.parts)
-    files = sorted(file for file in files if not _is_hidden(file.parts[start:]))
+    files = sorted(file for file in _walk(folder) if not _is_hidden(file.parts[start:]))
     if not files:
         raise TableError(f"The folder {str(folder)!r} contains no files of a table: choose another one.")
     if any(file.parent.name == "metadata" and file.name.endswith(".metadata.json") for file in files):
@@ -177,6 +171,13 @@ def _find_root(remote: list[Address], local: list[Path]) -> Address:
 def _is_hidden(parts: Iterable[str]) -> bool:
     """Return whether a path leads to a log or marker."""
     return any(part.startswith((".", "_")) for part in parts)
+
+
+def _walk(folder: Place) -> list[Any]:
+    """Return the files in a folder and below it, but for those that runs wrote here."""
+    if isinstance(folder, Address):
+        return folder.list_files()
+    return [path for path in folder.rglob("*") if path.is_file() and not _is_output(path, folder)]
 
 
 def _is_output(path: Path, base: Path) -> bool:
