@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -174,6 +175,20 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
 @pytest.mark.parametrize("module", PUBLIC)
 def test_public_names_are_the_listed_ones(module):
     assert importlib.import_module(module).__all__ == PUBLIC[module].split()
+
+
+DEFAULTS = {"n_jobs": None, "random_state": None, "device": "cpu"}
+
+
+@pytest.mark.parametrize("module", sorted(PUBLIC.keys() - {"subsvms.exceptions"}))
+def test_threads_seed_and_device_have_one_default_everywhere(module):
+    home = importlib.import_module(module)
+    for name in PUBLIC[module].split():
+        thing = getattr(home, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            parameters = inspect.signature(thing).parameters
+            found = {one: parameters[one].default for one in DEFAULTS.keys() & parameters}
+            assert found == {one: DEFAULTS[one] for one in found}, name
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from joblib import effective_n_jobs
+
+from subsvms._numbers import check_seed
 from subsvms.app.runs.batches import BatchCorrector
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import apply_correction
@@ -29,7 +32,7 @@ __all__ = ["BatchCorrector", "correct_batch", "correct_batches", "fit_batches"]
 
 
 def fit_batches(
-    batches: Any, label: str, *, n_jobs: int = 1, device: str = "cpu", **options: Any
+    batches: Any, label: str, *, n_jobs: int | None = None, device: str = "cpu", **options: Any
 ) -> BatchCorrector:
     """Learn from batches of rows how to judge each row.
 
@@ -42,8 +45,8 @@ def fit_batches(
         such as `s3://bucket/big/*.parquet`. Rows are numbered in the order in which they are read, from 0.
     label : str
         Name of the label column.
-    n_jobs : int, default=1
-        Threads; the result does not depend on their number.
+    n_jobs : int, default=None
+        Threads: None for one, -1 for all cores; the result does not depend on their number.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where the SVMs vote, also later, wherever the result is sent; the labels do not depend on it.
     **options
@@ -73,11 +76,12 @@ def fit_batches(
     """
     with naming_parameters():
         names = {name: (options[name],) for name in NAMES if isinstance(options.get(name), str)}
-        settings = Options(label, **(options | names))
+        seed = {"random_state": check_seed(options.get("random_state"))}
+        settings = Options(label, **(options | names | seed))
         if settings.max_error_rate is not None:
             raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
         source = _open_table(batches, label)
-        engine = LocalEngine(1, 1)
+        engine, n_jobs = LocalEngine(1, 1), effective_n_jobs(n_jobs)
         learned = learn_from(
             source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, device=device
         )

@@ -174,7 +174,7 @@ def test_options_are_those_of_the_command_line(tmp_path):
     found = correct_table(
         FRAME, "default", rule="majority", action="drop", max_error_rate=np.float64(0.1), min_confidence=0.6,
         n_estimators=np.int64(60), subsample_size=30, kernel="linear", random_state=np.int64(5),
-        exclude="review", by=["colour"], missing_labels=("yes?",), keep=["rooms"], id_column="id",
+        exclude="review", by=["colour"], missing_label=("yes?",), keep=["rooms"], id_column="id",
         fill_missing=True, merge_labels=False, numeric_classes=True,
     )  # fmt: skip
     assert found.origin.run.options == read_record(tmp_path / "loans.subsvms").options
@@ -290,7 +290,7 @@ def test_notes_name_columns_that_are_not_used_and_changes_that_were_held_back(tm
         ({"max_error_rate": 2}, "max_error_rate must be at least 0 and at most 1; got 2."),
         ({"n_estimators": 0}, "n_estimators must be a whole number, at least 1; got 0."),
         ({"subsample_size": "all"}, "subsample_size must be log, log_squared or a whole number; got 'all'."),
-        ({"random_state": None}, "random_state must be a whole number, at least 0; got None."),
+        ({"random_state": -1}, "random_state must be a whole number, at least 0; got -1."),
         (
             {"exclude": ["sise"]},
             "exclude names 'sise', which is not a column of 'frame'; did you mean 'size'?",

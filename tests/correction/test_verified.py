@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 from subsvms import LabelCorrector, SubSVMClassifier
 from subsvms.correction._judge import judge_labels
@@ -53,6 +56,17 @@ def test_fifty_true_decisions_stand_and_leave_fewer_wrong_labels(seed):
     again = correct(X, given, verify(first, clean))
     assert np.sum(again.labels != clean) <= np.sum(first.labels != clean)
     assert again.decided.sum() == 50 and np.array_equal(again.labels[again.decided], clean[again.decided])
+
+
+def test_verified_labels_are_metadata_that_scikit_learn_routes():
+    X, clean, given = make_noisy(0, n=100)
+    verified = np.where(np.arange(100) < 20, clean, None)
+    corrector = LabelCorrector(SubSVMClassifier(n_estimators=50), random_state=0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(MinMaxScaler(), corrector.set_fit_request(verified=True))
+        found = pipeline.fit(X, given, verified=verified)[-1].correction_
+    assert found.decided.sum() == 20 and np.array_equal(found.labels[:20], clean[:20])
+    assert np.array_equal(corrector.fit_resample(X, given, verified)[1][:20], clean[:20])
 
 
 def test_verified_rows_take_no_place_of_the_labels_that_may_change():

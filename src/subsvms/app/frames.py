@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subsvms._callers import find_stacklevel
+from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
+from subsvms._numbers import check_seed
 from subsvms.app.desk.background import Review
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.runs.carriers import MOST_LABELS, Carriers, find_carriers
@@ -45,6 +46,7 @@ from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
 FOLDER = "frame.subsvms"  # in a temporary folder
 
 
+@renamed(missing_labels="missing_label")
 def correct_table(
     frame: Any,
     label: Hashable,
@@ -55,7 +57,7 @@ def correct_table(
     keep: Iterable[Hashable] = (),
     by: Iterable[Hashable] = (),
     id_column: Hashable | None = None,
-    missing_labels: Iterable[str] = (),
+    missing_label: Iterable[str] = (),
     merge_labels: bool | None = None,
     numeric_classes: bool = False,
     fill_missing: bool = False,
@@ -70,7 +72,7 @@ def correct_table(
     n_witnesses: int = 3,
     n_jobs: int | None = None,
     device: str = "cpu",
-    random_state: int = 0,
+    random_state: int | None = None,
 ) -> Correction:
     """Find wrong labels in a data frame as it is: numbers, categories, dates, text and missing values.
 
@@ -96,7 +98,7 @@ def correct_table(
         Columns to report the noise by, such as who made the label. They are not features.
     id_column : str, default=None
         Column that names the rows in report and review. It is not a feature.
-    missing_labels : list of str
+    missing_label : str or list of str
         Labels that mean "not labelled".
     merge_labels : bool, default=None
         Whether labels that differ only in case or spaces are one class; None to raise an error if there are
@@ -119,8 +121,8 @@ def correct_table(
         Threads: None for one, -1 for all cores. Their number changes no bit.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         Where the SVMs vote, as in `SubSVMClassifier`: it changes no bit.
-    random_state : int, default=0
-        Seed of the subsets; the default is that of the command line.
+    random_state : int, default=None
+        Seed of the subsets; None is 0, as on the command line, so that the same table has the same result.
 
     Returns
     -------
@@ -158,18 +160,18 @@ def correct_table(
     clock = Clock()
     with naming_parameters():
         table = read_frame(
-            frame, label, missing_labels=_as_names(missing_labels), merge_labels=merge_labels,
+            frame, label, missing_label=_as_names(missing_label), merge_labels=merge_labels,
             numeric_classes=numeric_classes,
         )  # fmt: skip
         decided = () if verified is None else _list_verified(verified, table)
         options = Options(
             str(label), rule=rule, action=action, max_error_rate=_as_plain(max_error_rate),
             min_confidence=_as_plain(min_confidence), n_estimators=_as_plain(n_estimators),
-            subsample_size=_as_plain(subsample_size), kernel=kernel, random_state=_as_plain(random_state),
+            subsample_size=_as_plain(subsample_size), kernel=kernel, random_state=check_seed(random_state),
             exclude=_as_names(exclude), only=_as_names(only), keep=_as_names(keep), by=_as_names(by),
             id_column=None if id_column is None else str(id_column), merge_labels=merge_labels,
             numeric_classes=numeric_classes, fill_missing=fill_missing,
-            missing_label=_as_names(missing_labels), verified=decided,
+            missing_label=_as_names(missing_label), verified=decided,
         )  # fmt: skip
         clock.lap("reading")
         run = judge_table(

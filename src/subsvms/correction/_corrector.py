@@ -307,12 +307,12 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         model = SubSVMClassifier() if self.estimator is None else clone(self.estimator)
         return model.set_params(**own)
 
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def fit_resample(self, X: Any, y: Any, verified: Any = None) -> tuple[Any, Any]:
         """Judge the labels and return the corrected table: a step for imbalanced-learn's Pipeline.
 
         Parameters
         ----------
-        X, y
+        X, y, verified
             As in `fit`.
 
         Returns
@@ -322,7 +322,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         y : Series like the input, or ndarray
             The corrected labels, if the action is "fix", and labels for rows that had none.
         """
-        correction = self.fit(X, y).correction_
+        correction = self.fit(X, y, verified).correction_
         if correction.kept.all():
             return X, like_labels(correction.labels, y)
         rows = np.flatnonzero(correction.kept)

@@ -60,10 +60,9 @@ def test_a_mark_among_words_may_be_a_class_and_gets_a_note(tmp_path):
     read = read_table(path, "label")
     assert read.classes == ["None", "all", "some"]
     assert read.notes == ("Taken as a class, not as missing labels: 'None' (2 rows).",)
-    read = read_table(path, "label", missing_labels=["None"])
-    assert read.classes == ["all", "some"] and read.notes == ()
-    message = "missing_labels must be a list of labels; got the text 'None'."
-    assert_refused(message, read_table, path, "label", missing_labels="None")
+    for missing_label in (["None"], "None"):
+        read = read_table(path, "label", missing_label=missing_label)
+        assert read.classes == ["all", "some"] and read.notes == ()
 
 
 @pytest.mark.parametrize(

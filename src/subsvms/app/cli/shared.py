@@ -192,7 +192,7 @@ def read_options(
         "separator": separator,
         "sheet": sheet,
         "query": query,
-        "missing_labels": missing_label or (),
+        "missing_label": missing_label or (),
         "merge_labels": merge_labels,
         "numeric_classes": numeric_classes,
     }

@@ -91,7 +91,7 @@ def survey_source(
         announce("counting labels", done, len(source.units))
     labels = learn_labels(
         dict(sorted(census.counts.items(), key=lambda item: str(item[0]))), source.name, options.label,
-        is_text=source.separator is not None, missing_labels=options.missing_label,
+        is_text=source.separator is not None, missing_label=options.missing_label,
         merge_labels=options.merge_labels, numeric_classes=options.numeric_classes,
     )  # fmt: skip
     digests = dict(engine.map(digest_path, None, source.paths))

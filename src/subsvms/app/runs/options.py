@@ -17,7 +17,7 @@ CHOICES = {
 # Parameters that have another name on the command line than their own with dashes.
 SHORT = {
     "n_estimators": "--svms", "subsample_size": "--subset-size", "random_state": "--seed",
-    "id_column": "--id", "missing_labels": "--missing-label", "n_jobs": "--threads", "from_run": "--from",
+    "id_column": "--id", "n_jobs": "--threads", "from_run": "--from",
     "import_from": "--import", "as_json": "--json", "n_answers": "--answers", "region_class": "--class",
     "y": "--label", "X": "the table",
 }  # fmt: skip
@@ -131,5 +131,14 @@ class Options:
     @property
     def reading(self) -> dict[str, Any]:
         """What `read_table` takes."""
-        names = ("format", "encoding", "separator", "sheet", "query", "merge_labels", "numeric_classes")
-        return {name: getattr(self, name) for name in names} | {"missing_labels": self.missing_label}
+        names = (
+            "format",
+            "encoding",
+            "separator",
+            "sheet",
+            "query",
+            "missing_label",
+            "merge_labels",
+            "numeric_classes",
+        )
+        return {name: getattr(self, name) for name in names}

@@ -36,7 +36,7 @@ COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
 def read_labels(
-    column: Any, name: str, label: str, *, is_text: bool, missing_labels: Iterable[str] = (), **checks: Any
+    column: Any, name: str, label: str, *, is_text: bool, missing_label: Iterable[str] = (), **checks: Any
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     """Return the labels of a column, the same in its own spelling, and notes on what is odd about them.
 
@@ -46,7 +46,7 @@ def read_labels(
     check_type(column.type, name, label)
     values, codes = encode_labels(column)
     counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
-    written, notes = _interpret(dict(zip(values, counts, strict=True)), is_text, missing_labels)
+    written, notes = _interpret(dict(zip(values, counts, strict=True)), is_text, missing_label)
     meant, more = _settle(written, counts, name, label, **checks)
     labels, spelled = (np.array([*one.values(), None], dtype=object)[codes] for one in (meant, written))
     return labels, spelled, (*notes, *more)
@@ -83,11 +83,11 @@ class Labels:
 
 
 def learn_labels(
-    counts: Mapping[Any, int], name: str, label: str, *, is_text: bool, missing_labels: Iterable[str] = (),
+    counts: Mapping[Any, int], name: str, label: str, *, is_text: bool, missing_label: Iterable[str] = (),
     **checks: Any,
 ) -> Labels:  # fmt: skip
     """Return the class numbers of labels, from how often each value of their column occurs."""
-    meant, notes = _interpret(counts, is_text, missing_labels)
+    meant, notes = _interpret(counts, is_text, missing_label)
     meant, more = _settle(meant, counts.values(), name, label, **checks)
     classes, codes = Classes.learn(meant.values())
     return Labels(label, classes.names, dict(zip(meant, codes.tolist(), strict=True)), (*notes, *more))
@@ -119,11 +119,9 @@ def plain_type(kind: Any) -> Any:
     return pa.large_string() if kind == pa.string_view() else kind
 
 
-def _interpret(counts, is_text, missing_labels):
+def _interpret(counts, is_text, missing_label):
     """Return the label that each value of a column means, None for a missing one, and notes."""
-    if isinstance(missing_labels, str):
-        raise TableError(f"missing_labels must be a list of labels; got the text {missing_labels!r}.")
-    missing = set(missing_labels)
+    missing = {missing_label} if isinstance(missing_label, str) else set(missing_label)
     blank = [v for v in counts if isinstance(v, str) and (not v.strip() or v in missing)]
     meant = {value: value for value in counts} | dict.fromkeys(blank)
     words = [value for value in meant.values() if isinstance(value, str)]
