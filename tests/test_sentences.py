@@ -25,6 +25,7 @@ def shout(setting):
         ("plain", {}, "plain", "plain"),
         ("{by} is {value!r}.", {"value": 3}, "by is 3.", "BY is 3."),
         ("See {by}.", {"by": Setting("by", "a b")}, "See by='a b'.", "See BY a b."),
+        ("{by=a} {keep=False}", {}, "by='a' keep=False", "BY a KEEP False"),
         ("See {hint}.", {"hint": Sentence("{by}")}, "See by.", "See BY."),
         ("Move it{output:aside}.", {}, "Move it.", "Move it (OUTPUT)."),
         ("{n:,} of {x:.1f}; {{}}", {"n": 1000, "x": 0.25}, "1,000 of 0.2; {}", "1,000 of 0.2; {}"),

@@ -3,28 +3,30 @@
 from math import isfinite
 from numbers import Integral, Real
 
+from subsvms._sentences import Sentence, Setting
 from subsvms.exceptions import InputError
 
 
 def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:
     """Raise an error unless value lies between low and high; `ends` says which of the two are included."""
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number; got {value!r}.")
+        raise TypeError(Sentence("{name} must be a number; got {value!r}.", name=Setting(name), value=value))
     above = value >= low if ends[0] == "[" else value > low
     below = value <= high if ends[1] == "]" else value < high
     if above and below and (isfinite(value) or high == value):
         return
     least = f"at least {low:g}" if ends[0] == "[" else f"more than {low:g}"
-    if high == float("inf"):
-        raise InputError(f"{name} must be {least} and finite; got {value!r}.")
     most = f"at most {high:g}" if ends[1] == "]" else f"less than {high:g}"
-    raise InputError(f"{name} must be {least} and {most}; got {value!r}.")
+    most = "finite" if high == float("inf") else most
+    words = "{name} must be {least} and {most}; got {value!r}."
+    raise InputError(words, name=Setting(name), least=least, most=most, value=value)
 
 
 def check_count(name: str, value: int, least: int = 1) -> None:
     """Raise an error unless value is a whole number, and at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name} must be a whole number, at least {least}; got {value!r}.")
+        words = "{name} must be a whole number, at least {least}; got {value!r}."
+        raise InputError(words, name=Setting(name), least=least, value=value)
 
 
 def check_seed(random_state: int | None) -> int:

@@ -7,7 +7,7 @@ text.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from string import Formatter
 from typing import Any
 
@@ -30,7 +30,10 @@ class Setting:
 
 
 class Sentence(str):
-    """A text made from a template: `{name}` is one of the values, or else the parameter of that name."""
+    """A text made from a template: `{name}` is one of the values, or else the parameter of that name.
+
+    `{engine=local}` and `{force=True}` are parameters with a value.
+    """
 
     parts: tuple[Any, ...]  # texts, settings and other sentences
 
@@ -53,9 +56,10 @@ class Sentence(str):
         found = (getattr(part, "parameter", None) for part in self.parts)
         return next((name for name in found if name is not None), None)
 
-    def told(self, name: Callable[[Setting], str]) -> str:
-        """Return the sentence with other names for its settings."""
-        return "".join(tell(part, name) for part in self.parts)
+    def told(self, name: Callable[[Setting], str]) -> "Sentence":
+        """Return the sentence with other names for its settings; a note keeps its kind."""
+        words = "".join(tell(part, name) for part in self.parts)
+        return _rebuild(type(self), self.__dict__ | {"parts": (words,)})
 
 
 class Note(Sentence):
@@ -68,6 +72,11 @@ class Note(Sentence):
         made = cls._join(_fill(template, values))
         made.kind = kind
         return made
+
+    @classmethod
+    def plain(cls, kind: str, text: str) -> "Note":
+        """Return a note that names no parameter; its text is no template."""
+        return cls(kind, "{text}", text=text)
 
 
 def _rebuild(cls, state):
@@ -83,13 +92,21 @@ def _fill(template, values):
         parts += [text] * bool(text)
         if field is None:
             continue
-        value = values[field] if field in values else Setting(field)
+        value = values[field] if field in values else _read_setting(field)
+        if isinstance(value, Exception) and len(value.args) == 1:
+            value = value.args[0]
         if isinstance(value, Setting):
             value = replace(value, aside=spec == ASIDE)
         elif not isinstance(value, Sentence) or spec or conversion:
             value = format(Formatter().convert_field(value, conversion), spec or "")
         parts.append(value)
     return parts
+
+
+def _read_setting(field):
+    """Return a setting as a template has it: its parameter, or as in `engine=local` also a value."""
+    name, equals, value = field.partition("=")
+    return Setting(name, {"True": True, "False": False}.get(value, value)) if equals else Setting(name)
 
 
 def join_sentences(parts: Any, between: str = " ") -> Sentence:
@@ -99,13 +116,15 @@ def join_sentences(parts: Any, between: str = " ") -> Sentence:
 
 
 def tell(value: Any, name: Callable[[Setting], str]) -> Any:
-    """Return a value with its sentences told with other names, also those in lists and dictionaries."""
+    """Return a value with its sentences told with other names, also those that it holds."""
     if isinstance(value, Setting):
         return name(value)
     if isinstance(value, Sentence):
         return value.told(name)
     if isinstance(value, dict):
         return {key: tell(one, name) for key, one in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: tell(getattr(value, one.name), name) for one in fields(value)})
     if isinstance(value, list | tuple):
         return type(value)(tell(one, name) for one in value)
     return value

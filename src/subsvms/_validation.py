@@ -17,7 +17,7 @@ from subsvms._arrays import take_in
 from subsvms._callers import find_stacklevel
 from subsvms._columns import drop_empty
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
-from subsvms._sentences import Note
+from subsvms._sentences import Note, Sentence, Setting
 from subsvms._text import format_value
 from subsvms._typing import Table
 from subsvms.exceptions import InputError
@@ -62,7 +62,9 @@ def check_kind(X: Any) -> None:
     if sparse.issparse(X):
         check_format(X)
     elif np.ma.is_masked(X):
-        raise InputError("X must hold a number in each cell, but some are masked: fill or drop them first.")
+        raise InputError(
+            Sentence("{X} must hold a number in each cell, but some are masked: fill or drop them first.")
+        )
     elif getattr(getattr(X, "dtype", None), "kind", "") in tuple("mM"):
         raise TypeError(
             Note(NOT_NUMBERS, "{X} must hold numbers, but holds dates or times: convert them to numbers.")
@@ -78,8 +80,9 @@ def check_format(X: Table) -> None:
             sparse.coo_array((X.data, (X.row, X.col)), shape=X.shape)  # which checks them
     except ValueError as error:
         raise InputError(
-            f"X must be a valid {X.format.upper()} matrix, but {error}: build it again."
-        ) from None
+            "{X} must be a valid {format} matrix, but {error}: build it again.",
+            format=X.format.upper(), error=error,
+        ) from None  # fmt: skip
 
 
 def _one_sentence(X, message):
@@ -92,11 +95,15 @@ def _one_sentence(X, message):
         )
     if "argument must be a string" in message or "too large to convert" in message:
         what = "64-bit numbers" if "too large" in message else "numbers"
-        return f"X must hold {what}, but {message}: convert or drop such values first."
+        words = "{X} must hold {what}, but {message}: convert or drop such values first."
+        return Note(NOT_NUMBERS, words, what=what, message=message)
     if "with a sequence" in message:
-        return "X must have two dimensions, rows and features, with a number in each cell: some hold lists."
+        words = (
+            "{X} must have two dimensions, rows and features, with a number in each cell: some hold lists."
+        )
+        return Sentence(words)
     if "at least one array or dtype" in message:
-        return "X must have at least one column, but has 0 feature(s): check which columns were chosen."
+        return Sentence("{X} must have at least one column, but has 0 feature(s): check which were chosen.")
     if "could not convert" in message:
         return Note(
             NOT_NUMBERS,
@@ -188,12 +195,13 @@ def check_cost(n_estimators: int, n_classes: int, size: int) -> None:
     n_multipliers = (n_classes - 1) * size
     affordable = min(MAX_SVMS // n_svms, MAX_MULTIPLIERS // n_multipliers)
     if n_estimators > affordable:
-        advice = f"lower n_estimators to {affordable}" if affordable else "lower subsample_size"
+        advice = "lower {n_estimators} to {affordable}" if affordable else "lower {subsample_size}"
         raise InputError(
-            f"{n_classes} classes need {n_svms} SVMs with {n_multipliers} multipliers for each of "
-            f"n_estimators={n_estimators} subsets, which is too much for memory: {advice}, or check "
-            "that y is the label column."
-        )
+            "{n_classes} classes need {n_svms} SVMs with {n_multipliers} multipliers for each of {asked} "
+            f"subsets, which is too much for memory: {advice}, or check that {{y}} is the label column.",
+            n_classes=n_classes, n_svms=n_svms, n_multipliers=n_multipliers, affordable=affordable,
+            asked=Setting("n_estimators", n_estimators),
+        )  # fmt: skip
 
 
 def check_rows(rows: Any, n_rows: int) -> np.ndarray:

@@ -1,10 +1,17 @@
 """Errors and warnings for users: one sentence that says what was expected, what was found and what to do."""
 
+from typing import Any
+
+from subsvms._sentences import Sentence
+
 __all__ = ["DeviceError", "InputError", "LabelNoiseWarning", "TableError"]
 
 
 class _Told(Exception):
-    """An error whose sentence may be a `Note`, or name parameters (`subsvms._sentences`)."""
+    """An error whose sentence has a kind and a parameter; with values it is a template (`Sentence`)."""
+
+    def __init__(self, *sentence: str, **values: Any):
+        super().__init__(*([Sentence(*sentence, **values)] if values else sentence))
 
     @property
     def kind(self) -> str:

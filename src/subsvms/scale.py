@@ -18,7 +18,6 @@ from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import apply_correction
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.parameters import naming_parameters
 from subsvms.app.runs.source import Batches, Source, open_source
 from subsvms.app.tables.arrow import use_plain_columns, use_plain_types
 from subsvms.app.tables.files import check_names
@@ -74,18 +73,15 @@ def fit_batches(
     >>> (given != clean).sum() > 2 * (corrected["label"].to_numpy() != clean).sum()
     np.True_
     """
-    with naming_parameters():
-        names = {name: (options[name],) for name in NAMES if isinstance(options.get(name), str)}
-        seed = {"random_state": check_seed(options.get("random_state"))}
-        settings = Options(label, **(options | names | seed))
-        if settings.max_error_rate is not None:
-            raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
-        source = _open_table(batches, label)
-        engine, n_jobs = LocalEngine(1, 1), effective_n_jobs(n_jobs)
-        learned = learn_from(
-            source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, device=device
-        )
-        return learned.corrector
+    names = {name: (options[name],) for name in NAMES if isinstance(options.get(name), str)}
+    seed = {"random_state": check_seed(options.get("random_state"))}
+    settings = Options(label, **(options | names | seed))
+    if settings.max_error_rate is not None:
+        raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
+    source = _open_table(batches, label)
+    engine, n_jobs = LocalEngine(1, 1), effective_n_jobs(n_jobs)
+    learned = learn_from(source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, device=device)
+    return learned.corrector
 
 
 def _open_table(batches: Any, label: str) -> Source | Batches:

@@ -20,7 +20,6 @@ from subsvms.app.runs.acts import Act
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.job import describe_run
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.parameters import name_parameters
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import correct_table as judge_table
 from subsvms.app.runs.run import recount
@@ -261,7 +260,7 @@ def test_notes_on_the_table_are_warnings_and_name_parameters():
         found = correct_table(frame, "default")
     warned, said = [str(one.message) for one in caught], found.notes
     assert warned == list(said[: len(warned)])
-    assert any("'leak' was left out" in one and "keep='leak'" in one for one in warned)
+    assert any("'leak' was left out" in one and "keep=['leak']" in one for one in warned)
     assert any("'annotator'" in one and "by='annotator'" in one for one in found.notes)
     assert not any("--" in one for one in said)
 
@@ -408,10 +407,3 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path, correction):
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     with pytest.raises(TableError, match="holds files that do not belong to a run"):
         correction.review(tmp_path / "mine")
-
-
-def test_the_users_own_words_are_not_taken_for_options():
-    assert name_parameters("The class '--no-show' (\"--by x\") is rare: see --by 'it', --min-confidence") == (
-        "The class '--no-show' (\"--by x\") is rare: see by='it', min_confidence"
-    )
-    assert name_parameters("one's --svms, one's --keep") == "one's n_estimators, one's keep"

@@ -23,6 +23,7 @@ from scipy import sparse
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
 from subsvms._numbers import check_seed
+from subsvms._sentences import Note
 from subsvms.app.desk.background import Review
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.runs.carriers import MOST_LABELS, Carriers, find_carriers
@@ -31,7 +32,6 @@ from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import add_audit, as_storable, render_page
-from subsvms.app.runs.parameters import name_parameters, naming_parameters
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import Clock, Run, recount
 from subsvms.app.runs.run import correct_table as judge_table
@@ -158,25 +158,24 @@ def correct_table(
     (30, True)
     """
     clock = Clock()
-    with naming_parameters():
-        table = read_frame(
-            frame, label, missing_label=_as_names(missing_label), merge_labels=merge_labels,
-            numeric_classes=numeric_classes,
-        )  # fmt: skip
-        decided = () if verified is None else _list_verified(verified, table)
-        options = Options(
-            str(label), rule=rule, action=action, max_error_rate=_as_plain(max_error_rate),
-            min_confidence=_as_plain(min_confidence), n_estimators=_as_plain(n_estimators),
-            subsample_size=_as_plain(subsample_size), kernel=kernel, random_state=check_seed(random_state),
-            exclude=_as_names(exclude), only=_as_names(only), keep=_as_names(keep), by=_as_names(by),
-            id_column=None if id_column is None else str(id_column), merge_labels=merge_labels,
-            numeric_classes=numeric_classes, fill_missing=fill_missing,
-            missing_label=_as_names(missing_label), verified=decided,
-        )  # fmt: skip
-        clock.lap("reading")
-        run = judge_table(
-            table, options, features=features, n_jobs=n_jobs, device=device, n_witnesses=n_witnesses
-        )
+    table = read_frame(
+        frame, label, missing_label=_as_names(missing_label), merge_labels=merge_labels,
+        numeric_classes=numeric_classes,
+    )  # fmt: skip
+    decided = () if verified is None else _list_verified(verified, table)
+    options = Options(
+        str(label), rule=rule, action=action, max_error_rate=_as_plain(max_error_rate),
+        min_confidence=_as_plain(min_confidence), n_estimators=_as_plain(n_estimators),
+        subsample_size=_as_plain(subsample_size), kernel=kernel, random_state=check_seed(random_state),
+        exclude=_as_names(exclude), only=_as_names(only), keep=_as_names(keep), by=_as_names(by),
+        id_column=None if id_column is None else str(id_column), merge_labels=merge_labels,
+        numeric_classes=numeric_classes, fill_missing=fill_missing,
+        missing_label=_as_names(missing_label), verified=decided,
+    )  # fmt: skip
+    clock.lap("reading")
+    run = judge_table(
+        table, options, features=features, n_jobs=n_jobs, device=device, n_witnesses=n_witnesses
+    )
     origin = FrameRun(replace(run, seconds=clock.laps | run.seconds), features)
     correction = replace(run.correction, style=find_style(frame), origin=origin)
     for note in correction._cautions:
@@ -212,14 +211,14 @@ class FrameRun:
         self.temporary: Path | None = None  # the folder of a review
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What to know about labels and columns of the table before using the result."""
-        return tuple(map(name_parameters, self.run.table_notes))
+        return self.run.table_notes
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[Note, ...]:
         """What happened to columns that are not features."""
-        return tuple(map(name_parameters, self.run.remarks))
+        return self.run.remarks
 
     def show_rows(self, rows: np.ndarray) -> dict[str, list[str]]:
         """Return the values of some rows as text, column by column."""
@@ -245,11 +244,7 @@ class FrameRun:
         run = recount(self.run, replace(correction, origin=None))
         digest = hashlib.sha256(render_arrow(as_storable(run.table.columns), "parquet")).hexdigest()
         _, summary = describe_run(replace(run, table=replace(run.table, digest=digest)), target.parent)
-        notes = list(map(name_parameters, summary.notes))
-        remarks = list(map(name_parameters, summary.remarks))
-        summary = replace(
-            summary, folder=None, files=[], notes=notes, remarks=remarks, next=list_steps(summary)
-        )
+        summary = replace(summary, folder=None, files=[], next=list_steps(summary))
         write_content(target, add_audit(render_page(summary, run), run).encode())
         return target
 
@@ -313,11 +308,10 @@ def _write_run(run: Run, inputs: dict[str, bytes], place: Path) -> Path:
     run = replace(run, table=table)
     for name, digest in digests.items():
         run = replace(run, features_path=place / name, features_digest=digest)
-    with naming_parameters():
-        prepare_place(place, force=False)
-        issues, summary = describe_run(run, place)
-        files = [*summary.files, [TABLE, "the data frame, which is never changed"]]
-        write_folder(run, issues, replace(summary, files=files), place, force=False, inputs=inputs)
+    prepare_place(place, force=False)
+    issues, summary = describe_run(run, place)
+    files = [*summary.files, [TABLE, "the data frame, which is never changed"]]
+    write_folder(run, issues, replace(summary, files=files), place, force=False, inputs=inputs)
     return place
 
 

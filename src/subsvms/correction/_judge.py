@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from subsvms._progress import announce, one_stage
+from subsvms._sentences import Note
 from subsvms._text import format_percent
 from subsvms.correction._noise import FEWEST, estimate_noise, is_solvable, rank_evidence
 from subsvms.correction._overlap import CloserLook, find_overlap
@@ -79,7 +80,7 @@ def learn_rule(
     judge: str | None = None,
     contradictory: np.ndarray | None = None,
     verified: np.ndarray | None = None,
-) -> tuple[Rule, tuple[str, ...]]:
+) -> tuple[Rule, tuple[Note, ...]]:
     """Return what the votes on a table, or on a sample of it, say about any row of it, and notes on them."""
     announce("judging labels")
     useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
@@ -100,13 +101,13 @@ def learn_rule(
     return rule, notes
 
 
-def note_kept(halt: np.ndarray) -> list[str]:
+def note_kept(halt: np.ndarray) -> list[Note]:
     """Return notes on the labels that something other than the rule kept, a sentence for each reason."""
     counts = {reason: int(np.sum(halt == reason)) for reason in SPARED}
     return [format_spared(n_rows, reason) for reason, n_rows in counts.items() if n_rows]
 
 
-def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None = None) -> tuple[str, ...]:
+def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None = None) -> tuple[Note, ...]:
     """Return what the user must know before using the result, a sentence or two per note."""
     noise, sizes = rule.noise, rule.sizes
     counted = zip(map(str, noise.classes), rule.seen.tolist(), sizes.tolist(), strict=True)

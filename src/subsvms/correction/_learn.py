@@ -13,6 +13,7 @@ import numpy as np
 
 from subsvms._effort import ONE_THREAD, Effort
 from subsvms._progress import announce
+from subsvms._sentences import Note
 from subsvms._typing import Table
 from subsvms.certificates import count_withstood
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
@@ -59,7 +60,7 @@ class Learned:
     model: SubSVMClassifier  # the SVMs that vote
     choice: Choice | None  # if they were chosen from the data
     rule: Rule
-    notes: tuple[str, ...]  # on the votes, without those on labels that were kept
+    notes: tuple[Note, ...]  # on the votes, without those on labels that were kept
     rows: np.ndarray  # (n_rows,): numbers of the rows that were learned from, sorted
     votes: Votes  # on these rows, by SVMs that were not trained on them
     in_pool: np.ndarray  # (n_rows,): whether SVMs were trained on them

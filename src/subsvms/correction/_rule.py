@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subsvms._sentences import Note
 from subsvms.correction._noise import FEWEST, NoiseEstimate
 from subsvms.correction._posterior import rank_quality
 from subsvms.ensemble._votes import Votes, pick_best
@@ -68,7 +69,7 @@ class Judgement:
     score: np.ndarray  # (n_rows,): what the best class rests on: its probability, or its share of the votes
     quality: np.ndarray  # (n_rows,): how credible the given label is, from 0 to 1; NaN without one
     halt: np.ndarray  # (n_rows,): what kept the label (`Halt`), if not the rule itself
-    notes: tuple[str, ...] = ()  # what the user must know
+    notes: tuple[Note, ...] = ()  # what the user must know
 
 
 class Overlap(NamedTuple):

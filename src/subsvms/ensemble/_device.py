@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._extras import require_extra
+from subsvms._sentences import Sentence, Setting
 from subsvms._typing import Table
 from subsvms.ensemble._device_lists import LINE_BYTES, SVMS, cut_lists, expand_rows
 from subsvms.ensemble._gpu import GPU, explain_failure
@@ -41,8 +42,9 @@ def find_device(device: str, voters: Any, X: Table) -> int | None:
         check_device(device)
         if reason:
             raise InputError(
-                f"device={device!r} is not possible: {reason}; device='cpu' gives the same result."
-            )
+                "{device} is not possible: {reason}; {device=cpu} gives the same result.",
+                device=Setting("device", device), reason=reason,
+            )  # fmt: skip
     held, named = getattr(getattr(X, "device", None), "id", None), read_number(device)
     if held is not None:
         return held
@@ -58,16 +60,16 @@ def read_number(device: str) -> int | None:
 def check_device(device: str) -> None:
     """Raise an error if a device does not exist, as far as that is known without a table."""
     if not re.fullmatch("cpu|auto|cuda(:[0-9]+)?", device):
-        raise InputError(
-            f"device must be 'cpu', 'cuda', one of several as 'cuda:1', or 'auto'; got {device!r}."
-        )
+        words = "{device} must be 'cpu', 'cuda', one of several as 'cuda:1', or 'auto'; got {got!r}."
+        raise InputError(words, got=device)
     if device in ("cpu", "auto"):
         return
     require_extra("Voting on a GPU", "gpu", "cupy")
     n_gpus = count_gpus()
     if (read_number(device) or 0) >= n_gpus:
         there = f"the last GPU here is 'cuda:{n_gpus - 1}'" if n_gpus else "there is no GPU with CUDA here"
-        raise InputError(f"device={device!r} is not possible: {there}; device='cpu' gives the same result.")
+        words = "{device} is not possible: {there}; {device=cpu} gives the same result."
+        raise InputError(words, device=Setting("device", device), there=there)
 
 
 def explain_refusal(voters: Any, X: Table) -> str | None:
@@ -183,8 +185,9 @@ class GPUBooth:
         self.gpu.forget()
         if last - first <= LEAST_ROWS:
             raise DeviceError(
-                f"The GPU has no memory for {last - first:,} rows: close what else runs on it, or use "
-                "device='cpu', which gives the same result."
+                "The GPU has no memory for {n:,} rows: close what else runs on it, or use {device=cpu}, "
+                "which gives the same result.",
+                n=last - first,
             )
         middle = (first + last) // 2
         self.vote(X, lines, first, middle, bags, votes, oob_votes)
@@ -240,8 +243,10 @@ class GPUBooth:
         expected = count_votes(rows).arrays.values()
         if not all(map(np.array_equal, found, expected)):
             raise DeviceError(
-                "The votes of this GPU differ from those of the CPU: use device='cpu', and report the GPU's "
-                "name, since they should have the same bits."
+                Sentence(
+                    "The votes of this GPU differ from those of the CPU: use {device=cpu}, and report the "
+                    "GPU's name, since they should have the same bits."
+                )
             )
         self.is_checked = True
 

@@ -47,14 +47,16 @@ def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
     if isinstance(rule, str):
         powers = {"log": 1, "log_squared": 2}
         if rule not in powers:
-            raise InputError(f"subsample_size must be 'log', 'log_squared' or a whole number; got {rule!r}.")
+            words = "{subsample_size} must be 'log', 'log_squared' or a whole number; got {rule!r}."
+            raise InputError(words, rule=rule)
         size = round(min(n_classes, MANY) / 2 * np.log(n_samples) ** powers[rule])
         return int(min(max(size, 2), n_samples))
     if not 2 <= rule <= n_samples:
         raise InputError(
-            f"subsample_size must lie between 2 and the number of rows, {n_samples}; got {rule!r}: "
-            "use 'log_squared' to derive it from the number of rows."
-        )
+            "{subsample_size} must lie between 2 and the number of rows, {n_samples}; got {rule!r}: "
+            "use 'log_squared' to derive it from the number of rows.",
+            n_samples=n_samples, rule=rule,
+        )  # fmt: skip
     return int(rule)
 
 

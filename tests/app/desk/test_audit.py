@@ -193,7 +193,7 @@ def test_no_audit_is_begun_unasked(made):
     with pytest.raises(TableError) as refused:
         AuditDesk(made.folder, n_answers=599)
     assert str(refused.value) == (
-        "There are 598 labels to ask about, too few for 599 answers: ask for fewer (--answers)."
+        "There are 598 labels to ask about, too few for 599 answers: ask for fewer (answers)."
     )
     assert not (made.folder / "audit.json").exists()
 
@@ -466,7 +466,7 @@ def test_a_folder_of_an_earlier_version_is_refused(made):
         AuditDesk(made.folder)
     assert str(refused.value) == (
         f"There is no file {str(made.folder / 'scores.parquet')!r}, which earlier versions did not write: "
-        f"run subsvms correct again (--decisions {made.folder} keeps what was decided)."
+        f"run subsvms correct again (decisions={str(made.folder)!r} keeps what was decided)."
     )
 
 

@@ -178,7 +178,7 @@ def test_a_file_without_one_of_the_columns_is_refused(made, tmp_path, name):
     with pytest.raises(TableError) as refused:
         import_answers(desk, path)
     assert str(refused.value) == (
-        f"{str(path)!r} has no column {name!r}: fill in a file that --questions wrote. Nothing was entered."
+        f"{str(path)!r} has no column {name!r}: fill in a file that questions wrote. Nothing was entered."
     )
 
 

@@ -203,7 +203,7 @@ def test_what_is_there_is_replaced_only_if_asked_and_only_if_it_is_ours(desks, p
     folder = place / "local"
     apply_decisions(folder)
     before = read_table(folder / "final")
-    with pytest.raises(TableError, match="already exists.*--force"):
+    with pytest.raises(TableError, match="already exists.*replace it"):
         apply_decisions(folder)
     apply_decisions(folder, undecided="suggestion", force=True)
     assert read_table(folder / "final") != before

@@ -74,4 +74,4 @@ def test_sparse_columns_are_described(tmp_path):
 
 def test_the_column_that_names_the_rows_is_said_to(table):
     found = list_names(describe_columns(make_features(table, exclude=["id", "note"]), id_column="id"))
-    assert found[None, "names the rows (--id)"] == ["id"] and found[None, LEFT_OUT["asked"]] == ["note"]
+    assert found[None, "names the rows (id_column)"] == ["id"] and found[None, LEFT_OUT["asked"]] == ["note"]

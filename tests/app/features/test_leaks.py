@@ -85,7 +85,7 @@ def test_codes_near_copies_and_scores_are_left_out_in_one_note(tmp_path):
     assert made.notes == (
         "The columns 'species code', 'old' and 'score' were left out, because each gives the label away: "
         "each of its values goes with one label, and each label with one value. If one was known before the "
-        "label, use it, as with --keep 'species code' --keep old --keep score.",
+        "label, use it, as with keep=['species code', 'old', 'score'].",
     )
 
 
@@ -95,7 +95,7 @@ def test_a_column_that_is_left_out_is_used_if_asked_for(tmp_path):
     (note,) = make_features(table).notes
     assert note == (
         "The column 'code' was left out, because it gives the label away: each of its values goes with one "
-        "label, and each label with one value. If it was known before the label, use it with --keep code."
+        "label, and each label with one value. If it was known before the label, use it with keep=['code']."
     )
     kept = make_features(table, keep=["code"])
     assert set(kept.sources) == {"code", "length", "width"} and kept.notes == (
@@ -115,7 +115,7 @@ def test_an_excellent_feature_among_others_is_used(tmp_path):
     made = make_features(make_table(tmp_path, np.array(["no", "yes"])[number], **columns))
     assert set(made.sources) == set("abcd")
     (note,) = made.notes
-    assert "may each give the label away" in note and "They were used" in note and "--exclude a" in note
+    assert "may each give the label away" in note and "They were used" in note and "exclude=['a'" in note
 
 
 def test_the_only_column_is_used_unless_it_is_a_code(tmp_path):
@@ -125,7 +125,7 @@ def test_the_only_column_is_used_unless_it_is_a_code(tmp_path):
     (note,) = make_features(make_table(tmp_path, label, size=size)).notes
     assert note == (
         "The column 'size' may give the label away: sorted by its values, the rows are sorted by label. It "
-        "was used; if it was not known before the label, leave it out with --exclude size."
+        "was used; if it was not known before the label, leave it out with exclude=['size']."
     )
     message = "has no column to learn from: the column 'code' gives the label away, for each of its values"
     assert_refused(message, make_features, make_table(tmp_path, label, code=number))
@@ -139,7 +139,7 @@ def test_a_column_of_libsvm_text_is_left_out_too(tmp_path):
     table = read_table(tmp_path / "t.libsvm", "label")
     made = make_features(table)
     assert made.names == ("1", "3") and made.X.shape == (N, 2)
-    assert "The column '2' was left out" in made.notes[0] and "--keep 2" in made.notes[0]
+    assert "The column '2' was left out" in made.notes[0] and "keep=['2']" in made.notes[0]
     kept = make_features(table, keep=["2"])
     assert kept.names == ("1", "2", "3") and "'2' was used because you asked for it" in kept.notes[-1]
     np.save(tmp_path / "e.npy", values)

@@ -39,7 +39,7 @@ def test_constant_columns_and_identifiers_are_dropped_with_a_note(tmp_path):
     assert set(made.sources) == {"income", "price", "weight"}
     assert made.notes == (
         "Not used: the columns '', 'code', 'person', 'shuffled', 'rising', 'customerId' never repeat a "
-        "value, as identifiers do (to use one: --keep).",
+        "value, as identifiers do (to use one: keep).",
         "Not used: the columns 'constant', 'nothing' hold only one value or none.",
     )
     wanted = make_features(table, only=["rising", "code"])
@@ -99,7 +99,7 @@ def test_a_table_without_useful_columns_is_refused_with_the_reasons(tmp_path):
         make_features(table)
     assert str(error.value) == (
         f"{table.name} has no column to learn from: the column 'id' never repeats a value, as identifiers "
-        "do (to use one: --keep); the column 'c' holds only one value or none; add columns or embeddings."
+        "do (to use one: keep); the column 'c' holds only one value or none; add columns or embeddings."
     )
     with pytest.raises(TableError, match="it has only the label and excluded columns"):
         make_features(table, exclude=["id", "c"])

@@ -65,5 +65,5 @@ def test_after_an_error_items_under_way_end_and_no_others_begin(whose):
 
 def test_without_dask_the_extra_to_install_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(TableError, match=r"pip install 'subsvms\[dask\]'.*--engine local"):
+    with pytest.raises(TableError, match=r"pip install 'subsvms\[dask\]'.*engine='local'"):
         check_engine("dask")

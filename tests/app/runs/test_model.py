@@ -292,7 +292,7 @@ def test_a_file_is_replaced_only_by_force_and_the_table_never(trained, tmp_path)
     compressed = predict_file(trained[0] / "model", path, output=tmp_path / "p.csv.gz")
     assert compressed.path.read_bytes()[:2] == b"\x1f\x8b"
     parts = [write(tmp_path / f"{i}.parquet", draw_columns(i)) for i in range(2)]
-    with pytest.raises(TableError, match="read from several files: say with --output"):
+    with pytest.raises(TableError, match="read from several files: say with output"):
         predict_file(trained[0] / "model", parts)
     assert len(predict_file(trained[0] / "model", parts, output=tmp_path / "both.parquet")) == 2 * N
 

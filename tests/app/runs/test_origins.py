@@ -44,7 +44,7 @@ def test_a_note_names_the_clearest_value_and_counts_other_columns():
     one = Origin("my site", 3.0, 50, 20, 4.2)
     (note,) = format_origins([one, Origin("b", None, 9, 8, 1.0)])
     assert note.startswith("Where 'my site' is '3', 20 of 50 labels contradict the votes; of other rows with")
-    assert "about 4 would. The same holds for 1 more column. " in note and note.endswith("--by 'my site'.")
+    assert "about 4 would. The same holds for 1 more column. " in note and note.endswith("by='my site'.")
     assert format_origins([]) == []
     assert "Where 'b' is missing, " in format_origins([Origin("b", None, 9, 8, 1.0)])[0]
 

@@ -19,7 +19,7 @@ def test_a_column_that_may_say_who_labelled_is_pointed_out(tmp_path):
         Options("default", n_estimators=5),
     )
     (note,) = correct_table(table, options).table_notes
-    assert "'annotator' may say who labelled a row" in note and "--by" in note
+    assert "'annotator' may say who labelled a row" in note and "by='annotator'" in note
     run = correct_table(table, replace(options, by=("annotator",)))
     assert run.table_notes == () and "Not used: the column 'annotator' groups the rows." in run.remarks
 

@@ -111,5 +111,5 @@ def test_a_folder_without_scores_says_how_to_get_them(folder, table):
         read_scores(folder, table)
     assert str(refused.value) == (
         f"There is no file {str(folder / 'scores.parquet')!r}, which earlier versions did not write: run "
-        f"subsvms correct again (--decisions {folder} keeps what was decided)."
+        f"subsvms correct again (decisions={str(folder)!r} keeps what was decided)."
     )

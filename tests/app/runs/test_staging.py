@@ -54,7 +54,7 @@ def test_encodings_and_quotes_are_understood(tmp_path, staged):
     [
         (b"", "is empty"),
         (b"a,label\n1\n", "Expected 2 columns, got 1"),
-        (b"a,label\n\xff\xfe,x\n", r"name its encoding \(--encoding\)"),
+        (b"a,label\n\xff\xfe,x\n", r"name its encoding"),
         (b"a,label\n", "header but no rows"),
         (b"a,a,label\n1,2,x\n", "several columns named 'a'"),
         (b"a,b\n1,2\n", "no column 'label'"),

@@ -144,7 +144,7 @@ def test_an_address_has_the_size_and_digest_of_its_file(folder):
     [
         ("memory://none.csv", "There is no file 'memory://none.csv': check its name and folder."),
         ("memory://*.tsv", "No file matches the pattern 'memory://*.tsv': check its name and folder."),
-        ("memory://big", "'memory://big' is a folder: use --engine local, or give a file in it or, "
+        ("memory://big", "'memory://big' is a folder: use engine='local', or give a file in it or, "
          "unless it is a Delta table, a pattern such as 'memory://big/*.parquet'."),
         ("memory://", "The address 'memory://' names no file: name a bucket, a folder or a file in it."),
         ("nonsense://x", "An address such as nonsense:// cannot be read here: save the table, or the answer "

@@ -125,7 +125,7 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
         (
             "same.db",
             None,
-            "'same.db' has the column 'label' in the tables 'loans', 'other': choose one, as with --query "
+            "'same.db' has the column 'label' in the tables 'loans', 'other': choose one, as with query="
             "'select * from \"loans\"'.",
         ),
         (
@@ -144,18 +144,18 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
         (
             "one.db",
             "selekt 1",
-            '--query cannot be answered (near "selekt": syntax error): fix it, and try again.',
+            'query cannot be answered (near "selekt": syntax error): fix it, and try again.',
         ),
         (
             "one.db",
             "select * from lones",
-            "--query cannot be answered (no such table: lones): fix it, and try",
+            "query cannot be answered (no such table: lones): fix it, and try",
         ),
-        ("one.db", "", "--query gives no table: write a query that starts with select."),
+        ("one.db", "", "query gives no table: write a query that starts with select."),
         (
             "one.db",
             "select 1; select 2",
-            "--query cannot be answered (You can only execute one statement at a",
+            "query cannot be answered (You can only execute one statement at a",
         ),
         (
             "mixed.db",
@@ -167,7 +167,7 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
         (
             "t.csv",
             "select 1",
-            "--query is for databases, but 't.csv' is read as CSV: leave it out, or name the",
+            "query is for databases, but 't.csv' is read as CSV: leave it out, or name the",
         ),
     ]:
         assert_refused(message, read_table, name, "label", query=query)
@@ -181,7 +181,7 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
 def test_a_query_can_only_read(tmp_path, monkeypatch, query):
     monkeypatch.chdir(tmp_path)
     before = make(tmp_path / "t.db").read_bytes()
-    message = "--query may only read: write one that starts with select."
+    message = "query may only read: write one that starts with select."
     assert_refused(message, read_table, "t.db", "label", query=query)
     assert (tmp_path / "t.db").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["t.db"]
@@ -220,9 +220,9 @@ def test_types_are_those_of_the_values():
 def test_what_gives_no_answer_is_refused_and_the_address_is_hidden(tmp_path, loans, monkeypatch):
     monkeypatch.setitem(sys.modules, "pg8000", None)  # as if it were not installed
     for address, query, message in [
-        ("sqlite://", None, "The address of a database needs --query, such as 'select * from loans'."),
-        ("sqlite://", "drop table loans", "--query may only read: write one that starts with select."),
-        (f"sqlite:///{loans}", "select * from lones", "The database cannot answer --query (no such table: l"),
+        ("sqlite://", None, "The address of a database needs query, such as 'select * from loans'."),
+        ("sqlite://", "drop table loans", "query may only read: write one that starts with select."),
+        (f"sqlite:///{loans}", "select * from lones", "The database cannot answer query (no such table: l"),
         (f"sqlite:///{loans}", "select * from loans where 0", "The answer of the database has no rows"),
         (f"sqlite:///{tmp_path}/no.db", "select 1", f"There is no database '{tmp_path}/no.db': check its"),
         (f"nosuch://eve:{SECRET}@h/d", "select 1", "SQLAlchemy knows no database with addresses such as nos"),
@@ -234,7 +234,7 @@ def test_what_gives_no_answer_is_refused_and_the_address_is_hidden(tmp_path, loa
         ("postgresql://u:p@ss@nohost/x", "select 1", "The address of the database has an @ in its host"),
         (f"mysql://e/ve:{SECRET}@h/x", "select 1", "The address of the database has an @ in its host"),
         (f"sqlite:///{loans}?timeout=soon", "select 1", "The driver of this database cannot use its address"),
-        ("sqlite://", "select 1; select 2", "--query may hold one statement only: leave out what follows"),
+        ("sqlite://", "select 1; select 2", "query may hold one statement only: leave out what follows"),
     ]:  # fmt: skip
         assert SECRET not in assert_refused(message, read_database, address, "default", query)
     assert not (tmp_path / "no.db").exists()
@@ -298,14 +298,14 @@ def address(request, tmp_path):
 def test_the_database_itself_refuses_to_write(address, query, monkeypatch):
     monkeypatch.setattr(databases, "READS", re.compile(""))
     before = fetch(address, "select * from t order by a")
-    assert_refused("The database cannot answer --query (", fetch, address, query)
+    assert_refused("The database cannot answer query (", fetch, address, query)
     assert fetch(address, "select * from t order by a") == before
-    assert_refused("The database cannot answer --query (", fetch, address, "select * from u")
+    assert_refused("The database cannot answer query (", fetch, address, "select * from u")
 
 
 @pytest.mark.parametrize("query", [*WRITES[2:], "select 1; commit; delete from t", "vacuum into 'x'", ""])
 def test_a_query_that_does_not_read_is_not_sent(address, query):
-    assert_refused("--query may ", fetch, address, query)
+    assert_refused("query may ", fetch, address, query)
     assert len(fetch(address, "select * from t")[1]) == 3
 
 
@@ -330,7 +330,7 @@ def test_a_file_is_not_touched(address):
     path = Path(address.partition(":///")[2])
     before = path.read_bytes()
     for query in WRITES[:2]:
-        assert_refused("The database cannot answer --query (", read_database, address, "s", query)
+        assert_refused("The database cannot answer query (", read_database, address, "s", query)
     assert path.read_bytes() == before
     missing = path.with_name("none.db")
     assert_refused("There is no database", fetch, address.replace(path.name, missing.name), "select 1")

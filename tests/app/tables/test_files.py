@@ -32,7 +32,7 @@ from subsvms.exceptions import TableError
             GOOD,
             "has the unknown suffix '.xyz': subsvms reads CSV (.csv), TSV (.tsv), Excel (.xlsx),",
         ),
-        ("t.xyz", GOOD, "; convert the file, or name its format with --format."),
+        ("t.xyz", GOOD, "; convert the file, or name its format with format."),
         ("t", GOOD, "has no suffix: subsvms reads CSV (.csv)"),
         ("t.pkl", GOOD, "'t.pkl' is a pickle, which may run any code when it is read: save the table as"),
         ("t.xlsm", GOOD, "'t.xlsm' is a workbook of another kind: save it as .xlsx."),
@@ -61,7 +61,7 @@ def test_a_missing_file_is_reported_with_the_nearest_name(tmp_path, monkeypatch)
         "x.csv": "There is no file 'x.csv': check its name and folder.",
         "none/x.csv": "There is no file 'none/x.csv': check its name and folder.",
         "*.parquet": "No file matches the pattern '*.parquet': check its name and folder.",
-        "folder": "'folder' is a folder: use --engine local, or give a file in it or, unless it is a Delta "
+        "folder": "'folder' is a folder: use engine='local', or give a file in it or, unless it is a Delta "
         "table, a pattern such as 'folder/*.parquet'.",
         (): "No file was given: give the name of at least one.",
     }.items():
@@ -127,7 +127,7 @@ def test_a_place_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
         "x.svm": "A table read as csv cannot be written as svmlight, to 'x.svm'",
     }.items():
         assert_refused(message, write_table, read, name, force=True)
-    message = "'old.csv' already exists: choose another name, or replace it with --force"
+    message = "'old.csv' already exists: choose another name, or replace it"
     assert_refused(message, write_table, read, "old.csv")
     assert (tmp_path / "old.csv").read_text() == "old"
     write_table(read, "old.csv", force=True)

@@ -127,7 +127,8 @@ def test_labels_that_differ_in_case_or_space_stop_with_both_ways_out(tmp_path):
     said = assert_refused("in several spellings", read_table, write(tmp_path, SPELLED), "label")
     assert said.startswith("The label column 'label' of ") and said.endswith(
         "t.csv' has 2 labels in several spellings, 'no' (5 rows), 'no ' (2) and 'NO' (1); 'yes' (4 rows) and "
-        "' Yes' (1): read them as one class with --merge-labels, or as different ones with --no-merge-labels."
+        "' Yes' (1): read them as one class with merge_labels=True, or as different ones with "
+        "merge_labels=False."
     )
 
 
@@ -212,14 +213,14 @@ def test_a_quantity_can_be_taken_for_classes(tmp_path):
     assert said.startswith("The label column 'age' of ") and said.endswith(
         "t.parquet' looks like a quantity, not a class, with 50 different numbers, such as 18: choose "
         "another column, or group the numbers into a few named ranges; if they are classes all the same, say "
-        "so with --numeric-classes."
+        "so with numeric_classes=True."
     )
     assert len(read_table(tmp_path / "t.parquet", "age", numeric_classes=True).classes) == 50
     parquet.write_table(pa.table({"age": np.arange(300)}), tmp_path / "t.parquet")
     said = assert_refused(
         "with 300 different", read_table, tmp_path / "t.parquet", "age", numeric_classes=True
     )
-    assert "--numeric-classes" not in said
+    assert "numeric_classes" not in said
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])

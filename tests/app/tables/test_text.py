@@ -67,7 +67,7 @@ def test_a_wrong_encoding_is_reported_with_its_position(tmp_path):
     path = write(tmp_path, "a,label\n1,Привет\n", encoding="cp1251")
     message = (
         "is not text in the encoding 'utf-8': byte 0xcf at position 10 (line 2) does not fit; convert the "
-        "file to UTF-8, or name its encoding with --encoding, for example 'cp1252'."
+        "file to UTF-8, or name its encoding with encoding, for example 'cp1252'."
     )
     assert_refused(message, read_table, path, "label")
     path = write(tmp_path, b"\xef\xbb\xbfa,label\n1,\xff\n")
@@ -116,7 +116,7 @@ def test_a_guessed_encoding_is_said_with_a_word_to_check_it_by(tmp_path, monkeyp
     assert read.columns["name"].to_pylist() == ["Joe", "Müller"]
     assert read.notes == (
         f"'t.csv' does not say how its text is encoded: it was read as {encoding}, as in 'Müller'; if that "
-        "looks wrong, name the encoding with --encoding.",
+        "looks wrong, name the encoding with encoding.",
     )
     assert read_table("t.csv", "label", encoding=encoding).notes == ()
     write_table(read, "out.csv", ["y", "y"])

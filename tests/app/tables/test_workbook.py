@@ -99,11 +99,11 @@ def test_a_sheet_that_is_not_clear_is_asked_for(tmp_path, monkeypatch):
         (
             None,
             "label",
-        ): "'t.xlsx' has a column 'label' in several sheets, 'one', 'two': choose one with --sheet.",
-        (None, None): "'t.xlsx' has several sheets, 'one', 'two': choose one with --sheet.",
+        ): "'t.xlsx' has a column 'label' in several sheets, 'one', 'two': choose one with sheet.",
+        (None, None): "'t.xlsx' has several sheets, 'one', 'two': choose one with sheet.",
         ("tow", "label"): "'t.xlsx' has no sheet 'tow'; did you mean 'two'?",
         ("x", "label"): "'t.xlsx' has no sheet 'x': its sheets are 'one', 'two', 'three'.",
-        ("three", "label"): "The sheet 'three' of 't.xlsx' is empty: choose another one with --sheet.",
+        ("three", "label"): "The sheet 'three' of 't.xlsx' is empty: choose another one with sheet.",
         (
             None,
             "labels",
@@ -117,7 +117,7 @@ def test_a_sheet_that_is_not_clear_is_asked_for(tmp_path, monkeypatch):
     }.items():
         assert assert_refused(message, read_table, "t.xlsx", options[1], sheet=options[0]) == message
     write(tmp_path, "a,label\n1,x\n2,y\n")
-    message = "--sheet is for workbooks, but 't.csv' is read as CSV: leave it out"
+    message = "sheet is for workbooks, but 't.csv' is read as CSV: leave it out"
     assert_refused(message, read_table, "t.csv", "label", sheet="one")
 
 

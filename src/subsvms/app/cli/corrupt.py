@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
+from subsvms._sentences import join_sentences
 from subsvms._text import format_percent
 from subsvms.adversaries._attacks import ATTACKS, attack
 from subsvms.app.tables.files import check_target
@@ -38,7 +39,7 @@ class Corruption:
         n = int(self.flipped.sum())
         lines = [f"{n} of {labelled} labels ({format_percent(n / labelled)}) are wrong now, in {self.path}."]
         lines += [f"  {given} -> {new}: {count}" for (given, new), count in self.moves.items()]
-        return "\n".join([*lines, *self.notes])
+        return join_sentences([*lines, *self.notes], "\n")
 
 
 def corrupt_file(
@@ -59,7 +60,9 @@ def corrupt_file(
     if name not in ATTACKS:
         raise TableError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
     if region_class is not None and name != "region":
-        raise TableError(f"--class is for the attack 'region' only; the attack is {name!r}: leave it out.")
+        raise TableError(
+            "{region_class} is for the attack 'region' only; the attack is {name!r}: leave it out.", name=name
+        )
     table = read_table(where, label, **(reading or {}))
     path = output or place_beside(table, "corrupted")
     find_output_format(path)  # before the attack, which may take minutes

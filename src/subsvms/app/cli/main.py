@@ -37,6 +37,7 @@ from subsvms.app.cli.shared import (
     print_text,
     read_options,
 )
+from subsvms.app.runs.options import tell_flags
 
 if TYPE_CHECKING:
     from subsvms.app.runs.options import Options
@@ -248,6 +249,7 @@ def correct(
         words = (word for word in context.obj if word != "--dry-run")
         command = shlex.join(["subsvms", *("ADDRESS" if is_database(word) else word for word in words)])
         summary = replace(summary, next=[*summary.next, f"To write the result: {command}"])
+    summary = tell_flags(summary)
     if as_json:
         print_json(asdict(summary))
     elif not quiet:

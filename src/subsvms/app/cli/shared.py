@@ -205,7 +205,9 @@ def make_printable(text: str) -> str:
 
 def print_text(text: str) -> None:
     """Print a text that may hold anything from a table."""
-    typer.echo(make_printable(text))
+    from subsvms.app.runs.options import tell_flags
+
+    typer.echo(make_printable(tell_flags(text)))
 
 
 def print_json(value: Any) -> None:

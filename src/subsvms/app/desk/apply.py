@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._sentences import Sentence
 from subsvms.app.desk.review import ReviewDesk, format_count
 from subsvms.app.names import FINAL
 from subsvms.app.runs.final import check_final, write_final
@@ -104,7 +105,7 @@ def apply_decisions(
 ) -> Applied:
     """Write the table with the labels that people decided."""
     if undecided not in UNDECIDED:
-        raise TableError(f"--undecided must be keep or suggestion; got {show(undecided)}.")
+        raise TableError("{undecided} must be keep or suggestion; got {got}.", got=show(undecided))
     desk = ReviewDesk(folder, create=False)
     try:
         path = choose_output(desk, output, force=force)
@@ -184,10 +185,11 @@ def format_nothing_decided(folder: Path, audited: bool) -> str:
             f"Nothing has been answered in the audit of {str(folder)!r}, so nothing was written: go on with "
             f"subsvms audit {command}, or decide with subsvms review {command}."
         )
-    return (
-        f"Nothing has been decided in {str(folder)!r}, so nothing was written: decide with subsvms review "
-        f"{command}, or follow the suggestions with --undecided suggestion."
-    )
+    return Sentence(
+        "Nothing has been decided in {folder!r}, so nothing was written: decide with subsvms review "
+        "{command}, or follow the suggestions with {undecided=suggestion}.",
+        folder=str(folder), command=command,
+    )  # fmt: skip
 
 
 def format_undone(n_rows: int) -> str:

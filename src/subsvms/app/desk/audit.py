@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from subsvms._sentences import NOTHING, Setting
 from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.result import read_decisions, read_own_scores, read_result, write_section
 from subsvms.app.desk.store import Answer, AuditFile, Book, StoredAudit, StoredEstimate, add_answer
@@ -24,6 +25,7 @@ from subsvms.app.desk.turns import Sample, Turns, begin_sample, begin_turns, che
 from subsvms.app.features.describe import LEFT_OUT
 from subsvms.app.runs.acts import NotAsked, check_name
 from subsvms.app.runs.describe import cut
+from subsvms.app.runs.options import write_command
 from subsvms.app.runs.scores import make_ranking
 from subsvms.app.words import show
 from subsvms.audit import Audit, Ranking, draw_rows
@@ -270,13 +272,13 @@ class QuestionDesk(Desk, ABC):
         self.log = list(stored.answers)
 
 
-def check_enough(ranking: Ranking, n_answers: int, flag: str) -> None:
+def check_enough(ranking: Ranking, n_answers: int, option: str) -> None:
     """Raise an error if a table has fewer labels to ask about than answers are to be given."""
     if n_answers > len(ranking.order):
         raise TableError(
-            f"There are {len(ranking.order)} labels to ask about, too few for {n_answers} answers: ask for "
-            f"fewer ({flag})."
-        )
+            "There are {n} labels to ask about, too few for {n_answers} answers: ask for fewer ({option}).",
+            n=len(ranking.order), n_answers=n_answers, option=Setting(option),
+        )  # fmt: skip
 
 
 class AuditDesk(QuestionDesk):
@@ -311,7 +313,7 @@ class AuditDesk(QuestionDesk):
     def _begin(self, book: Book, options: dict[str, Any]) -> Book:
         left_out = sorted(self._list_decided(book))
         ranking = make_ranking(self.scores, [row - 1 for row in left_out])
-        check_enough(ranking, options["n_answers"], "--answers")
+        check_enough(ranking, options["n_answers"], "answers")
         level = options.pop("confidence")
         audit = Audit(ranking, level=level, **{"repeat": True} | options)
         return replace(book, audit=StoredAudit(audit.state, left_out))
@@ -359,7 +361,7 @@ class EstimateDesk(QuestionDesk):
     n_answers, seed, confidence, create: as in `AuditDesk`.
     """
 
-    part, command = "estimate", "subsvms audit --estimate"
+    part, command = "estimate", write_command("audit", estimate=NOTHING)
     why_one = "drawing again would void its confidence"
 
     def __init__(
@@ -376,7 +378,7 @@ class EstimateDesk(QuestionDesk):
 
     def _begin(self, book: Book, options: dict[str, Any]) -> Book:
         ranking, seed = make_ranking(self.scores), options["random_state"]
-        check_enough(ranking, options["n_answers"], "--estimate")
+        check_enough(ranking, options["n_answers"], "estimate")
         rows = draw_rows(ranking, options["n_answers"], random_state=seed)
         return replace(book, estimate=StoredEstimate([row + 1 for row in rows], seed, options["confidence"]))
 

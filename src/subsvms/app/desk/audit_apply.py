@@ -1,6 +1,5 @@
 """Write the table with the labels after an audit, an estimate and a review, whichever there are."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.result import Result, read_decisions, read_result, write_section
 from subsvms.app.desk.review import format_count
 from subsvms.app.names import AUDIT, CORRECTED
+from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import get_ending
 from subsvms.exceptions import TableError
 
@@ -40,8 +40,8 @@ def describe_final(run: Desk, done: Applied, claims: Sequence[str], undecided: s
     """Return what the report says about the final table: plain values."""
     inside = done.path.resolve().parent == run.folder.resolve()
     folder = str(run.folder)
-    options = [] if undecided == "keep" else ["--undecided", undecided]
-    options += [] if inside else ["--output", str(done.path)]
+    options: dict[str, Any] = {} if undecided == "keep" else {"undecided": undecided}
+    options |= {} if inside else {"output": done.path}
     return {
         "file": done.path.name if inside else str(done.path),
         "title": run.title,
@@ -50,8 +50,8 @@ def describe_final(run: Desk, done: Applied, claims: Sequence[str], undecided: s
         "words": done.words,
         "decided": done.decided,
         "remarks": [remark for remark in done.remarks if remark not in claims],
-        "review": shlex.join(["subsvms", "review", folder]),
-        "apply": shlex.join(["subsvms", "apply", folder, *options, "--force"]),
+        "review": write_command("review", folder),
+        "apply": write_command("apply", folder, **options, force=True),
     }
 
 

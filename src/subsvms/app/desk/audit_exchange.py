@@ -10,7 +10,6 @@ later; "cannot tell" and "?" are answers.
 """
 
 import json
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from subsvms.app.desk.audit import QuestionDesk
 from subsvms.app.desk.exchange import UNNAMED, as_jsonl, read_entries, read_row, read_task, spell_classes
 from subsvms.app.desk.review import format_count
 from subsvms.app.runs.acts import NAME_CHARACTERS, check_name
+from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import as_cell, disarm
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.csv_text import render_csv
@@ -78,8 +78,8 @@ def write_questions(desk: QuestionDesk, path: Path, *, force: bool = False) -> Q
     if not rows:
         raise TableError("There is nothing to ask: all questions are answered.")
     write_content(target, form(list_lines(desk, number, rows)))
-    asked = ["--estimate", str(desk.progress()["n_answers"])] if desk.part == "estimate" else []
-    command = shlex.join(["subsvms", "audit", str(desk.folder), *asked, "--import", str(path)])
+    asked = {"estimate": desk.progress()["n_answers"]} if desk.part == "estimate" else {}
+    command = write_command("audit", desk.folder, **asked, import_from=path)
     return Questions(path, len(rows), tuple(desk.classes), command)
 
 
@@ -131,9 +131,10 @@ def import_answers(desk: QuestionDesk, path: Path, *, who: str | None = None) ->
     for name in (ROW, QUESTION, ANSWER):
         if not all(name in line for line in lines):
             raise TableError(
-                f"{str(path)!r} has no column {name!r}: fill in a file that --questions wrote. Nothing was "
-                "entered."
-            )
+                "{path!r} has no column {name!r}: fill in a file that {questions} wrote. Nothing was "
+                "entered.",
+                path=str(path), name=name,
+            )  # fmt: skip
     number, rows = desk.list_questions()
     log, spelled = desk.log, spell_answers(desk)
     places = {row: place for place, row in enumerate(rows)}

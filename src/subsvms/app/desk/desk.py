@@ -57,9 +57,10 @@ class Desk:
         if whole is None:
             return PartRows(self.folder, self.record)
         raise TableError(
-            f"{str(self.folder)!r} was made in parts, so it has no scores of all rows, which {whole} needs: "
-            "review its issues (subsvms review), or correct a part of the table by itself (--engine memory)."
-        )
+            "{folder!r} was made in parts, so it has no scores of all rows, which {whole} needs: review its "
+            "issues (subsvms review), or correct a part of the table by itself{engine=memory:aside}.",
+            folder=str(self.folder), whole=whole,
+        )  # fmt: skip
 
     def _read_table(self) -> LabelledTable:
         paths = self.record.input.paths
@@ -80,17 +81,20 @@ class Desk:
         """Return where to write a folder; never one that the run wrote, or that holds the table."""
         place, own = path.resolve(), self.folder.resolve()
         if place in {own / name for name in FOLDERS}:
-            raise TableError(f"{str(path)!r} is a folder of the run itself: choose another name (--output).")
+            words = "{path!r} is a folder of the run itself: choose another name{output:aside}."
+            raise TableError(words, path=str(path))
         read = [Path(one).resolve() for one in self.record.input.paths if not is_address(one)]
         if any(place in one.parents for one in (own, *read)):
-            raise TableError(f"{str(path)!r} holds the table or the run: choose another name (--output).")
+            words = "{path!r} holds the table or the run: choose another name{output:aside}."
+            raise TableError(words, path=str(path))
         return path
 
     def check_output(self, path: Path, *, force: bool) -> Path:
         """Return where to write, with links followed; files that the run read or wrote are never replaced."""
         kept = (RECORD, ISSUES, LISTED, REPORT, *DECISION_FILES, *AUDIT_FILES)
         if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
-            raise TableError(f"{str(path)!r} is a file of the run itself: choose another name (--output).")
+            words = "{path!r} is a file of the run itself: choose another name{output:aside}."
+            raise TableError(words, path=str(path))
         features = self.record.input.features
         inputs = [
             as_place(one) for one in (*self.record.input.paths, *([] if features is None else [features]))

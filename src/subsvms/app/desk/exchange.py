@@ -75,7 +75,9 @@ def export_issues(
 ) -> Exported:
     """Write the issues of a run, and what was decided about them, for another tool."""
     if format not in FORMATS:
-        raise TableError(f"--to must be one of {', '.join(FORMATS)}; got {show(format)}.")
+        raise TableError(
+            "{to} must be one of {known}; got {got}.", known=", ".join(FORMATS), got=show(format)
+        )
     desk = ReviewDesk(folder, create=False)
     try:
         path = output or desk.folder / f"issues{FORMATS[format]}"

@@ -81,7 +81,10 @@ def open_socket(first: int) -> socket.socket:
             listener.close()
             continue
         return listener
-    raise TableError(f"No port from {first} to {first + N_PORTS - 1} is free: choose another with --port.")
+    last = first + N_PORTS - 1
+    raise TableError(
+        "No port from {first} to {last} is free: choose another with {port}.", first=first, last=last
+    )
 
 
 def make_app(desk: "ReviewDesk | QuestionDesk", token: str, hosts: set[str]) -> ASGIApp:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._sentences import Note
 from subsvms.app.tables.labels import MISSING_MARKS
 
 MIN_NUMERIC = 0.95  # share of the values that must be numbers in a column of numbers
@@ -184,3 +185,8 @@ def why_useless(values: np.ndarray, name: str = "") -> str | None:
     counts = (np.all(steps > 0) or np.all(steps < 0)) and span <= MAX_STEP * n_distinct
     fills_its_range = span == n_distinct - 1
     return "identifier" if counts or fills_its_range or IDENTIFIER_NAME.search(name) else None
+
+
+def note_unused(template: str, **values: Any) -> Note:
+    """Return a note on a column that is not a feature."""
+    return Note("unused", f"Not used: {template}.", **values)

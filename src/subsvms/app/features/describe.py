@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from subsvms._sentences import Sentence
 from subsvms.app.features.coders import Calendar, Categories, Letters
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.letters import COMPONENTS
@@ -21,12 +22,12 @@ USES = {
 }
 LEFT_OUT = {
     "constant": "only one value, or none",
-    "identifier": "never repeats a value, as identifiers do; --keep would use it",
+    "identifier": Sentence("never repeats a value, as identifiers do; {keep} would use it"),
     "type": "values other than numbers, text and dates",
-    "leak": "gives the label away; --keep would use it",
+    "leak": Sentence("gives the label away; {keep} would use it"),
     "asked": "left out by an option",
-    "by": "groups the rows (--by)",
-    "id": "names the rows (--id)",
+    "by": Sentence("groups the rows ({by})"),
+    "id": Sentence("names the rows ({id_column})"),
     "even": "nothing in it varies between rows",
 }
 

@@ -16,7 +16,6 @@ labels follow from it, few of them are wrong. A copy that is used hides all wron
 said in a note, with the option that does the opposite.
 """
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from subsvms._sentences import Note, Setting
 from subsvms._text import format_percent
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
 from subsvms.app.words import show
@@ -129,58 +129,65 @@ def is_left_out(leak: Leak, missed: float | None) -> bool:
     return missed > AS_GOOD and (leak.missed == 0 or missed <= USEFUL)
 
 
-def format_left_out(leaks: dict[str, Leak]) -> list[str]:
+def format_left_out(leaks: dict[str, Leak]) -> list[Note]:
     """Return a note on columns that were left out, by name."""
     if not leaks:
         return []
     names = list(leaks)
-    options = " ".join(f"--keep {shlex.quote(name)}" for name in names[:NAMED])
-    if len(names) == 1:
-        return [
-            f"The column {show(names[0])} was left out, because it gives the label away: "
-            f"{leaks[names[0]].words}. If it was known before the label, use it with {options}."
-        ]
-    return [
-        f"The columns {_name_some(names)} were left out, because each gives the label away: "
-        f"{leaks[names[0]].words}. If one was known before the label, use it, as with {options}."
-    ]
+    words = (
+        "The column {name} was left out, because it gives the label away: {why}. If it was known before the "
+        "label, use it with {keep}."
+    )
+    if len(names) > 1:
+        words = (
+            "The columns {name} were left out, because each gives the label away: {why}. If one was known "
+            "before the label, use it, as with {keep}."
+        )
+    return [_note("leak", words, leaks, keep=Setting("keep", names[:NAMED]))]
 
 
-def format_requested(leaks: dict[str, Leak]) -> list[str]:
+def format_requested(leaks: dict[str, Leak]) -> list[Note]:
     """Return a note on columns that were used because the user named them, though they would be left out."""
     if not leaks:
         return []
-    names = list(leaks)
-    if len(names) == 1:
-        return [
-            f"The column {show(names[0])} was used because you asked for it, though it gives the label away: "
-            f"{leaks[names[0]].words}. Wrong labels that agree with it cannot be found."
-        ]
-    return [
-        f"The columns {_name_some(names)} were used because you asked for them, though each gives the label "
-        f"away: {leaks[names[0]].words}. Wrong labels that agree with them cannot be found."
-    ]
+    words = (
+        "The column {name} was used because you asked for it, though it gives the label away: {why}. Wrong "
+        "labels that agree with it cannot be found."
+    )
+    if len(leaks) > 1:
+        words = (
+            "The columns {name} were used because you asked for them, though each gives the label away: "
+            "{why}. Wrong labels that agree with them cannot be found."
+        )
+    return [_note("kept_leak", words, leaks)]
 
 
-def format_kept(leaks: dict[str, Leak], what: str = "column", option: str = "--exclude") -> list[str]:
-    """Return a note on suspected columns that were used, by name; without an option none is named."""
+def format_kept(leaks: dict[str, Leak], what: str = "column") -> list[Note]:
+    """Return a note on suspected columns or features that were used, by name."""
     if not leaks:
         return []
-    names = list(leaks)
-    options = " ".join(f"{option} {shlex.quote(name)}" for name in names[:NAMED])
-    hint = f"leave it out with {options}" if option else "leave it out"
-    if len(names) == 1:
-        return [
-            f"The {what} {show(names[0])} may give the label away: {leaks[names[0]].words}. It was used; if "
-            f"it was not known before the label, {hint}."
-        ]
-    return [
-        f"The {what}s {_name_some(names)} may each give the label away: {leaks[names[0]].words}. They were "
-        f"used; if one was not known before the label, {hint}."
-    ]
+    hint = " with {exclude}" if what == "column" else ""
+    words = (
+        "The {what} {name} may give the label away: {why}. It was used; if it was not known before the "
+        f"label, leave it out{hint}."
+    )
+    if len(leaks) > 1:
+        words = (
+            "The {what}s {name} may each give the label away: {why}. They were used; if one was not known "
+            f"before the label, leave it out{hint}."
+        )
+    return [_note("possible_leak", words, leaks, what=what, exclude=Setting("exclude", list(leaks)[:NAMED]))]
+
+
+def _note(kind, words, leaks, **values):
+    """Return a note on columns; it says of the first why it is suspected."""
+    first = next(iter(leaks.values()))
+    return Note(kind, words, name=_name_some(list(leaks)), why=first.words, **values)
 
 
 def _name_some(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return show(names[0])
     shown = [show(name) for name in names[:NAMED]]
     last = [f"{len(names) - NAMED} more"] if len(names) > NAMED else [shown.pop()]
     return f"{', '.join(shown)} and {last[0]}"

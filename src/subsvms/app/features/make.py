@@ -14,7 +14,8 @@ from scipy import sparse
 
 from subsvms._columns import find_stored
 from subsvms._progress import announce
-from subsvms.app.features.columns import clean_text, find_meaning, read_column, why_useless
+from subsvms._sentences import Note, Sentence, Setting, join_sentences
+from subsvms.app.features.columns import clean_text, find_meaning, note_unused, read_column, why_useless
 from subsvms.app.features.encoder import fit_encoder
 from subsvms.app.features.leaks import (
     Leak,
@@ -31,10 +32,9 @@ from subsvms.app.words import show, suggest
 from subsvms.exceptions import TableError
 
 MIN_CORRELATION = 0.9  # with a class, above which a ready-made feature may give the label away
-DROPPED = "Not used: "  # how a note on an omitted column begins
 REASONS = {
     "constant": ("hold", "only one value or none"),
-    "identifier": ("never repeat", "a value, as identifiers do (to use one: --keep)"),
+    "identifier": ("never repeat", Sentence("a value, as identifiers do (to use one: {keep})")),
     "type": ("hold", "values other than numbers, text and dates"),
 }
 
@@ -46,7 +46,7 @@ class Features:
     X: Any  # (n_rows, n_features)
     names: tuple[str, ...]  # the name of each feature, such as "colour=red"
     sources: tuple[str, ...]  # the column of the table that each feature was made from
-    notes: tuple[str, ...]  # sentences on what was dropped and what is suspicious
+    notes: tuple[Note, ...]  # sentences on what was dropped and what is suspicious
     transformer: Any  # its `transform` turns new rows into the same features
     # columns that are not used, and why: a key of `REASONS`, "leak" if they give the label away, or "asked"
     # if the user left them out
@@ -73,12 +73,13 @@ def make_features(
         name = str(features) if is_file else "features"
         if exclude or only or keep:
             raise TableError(
-                f"The features in {name!r} replace all columns: leave out exclude, only and keep."
+                "The features in {name!r} replace all columns: leave out {exclude}, {only} and {keep}.",
+                name=name,
             )
         n_rows = len(table)
         X = load_array(features, n_rows) if is_file else check_array(features, repr(name), n_rows)
         made = Features(*ArrayScaler.fit(X, name))
-        return _add_notes(made, format_kept(_find_leaking_features(made, table), "feature", ""))
+        return _add_notes(made, format_kept(_find_leaking_features(made, table), "feature"))
     if table.matrix is not None:
         asked = [*exclude, *only, *keep]
         chosen = _choose(_name_columns(table.matrix, asked), table, exclude, only, keep)
@@ -87,15 +88,16 @@ def make_features(
     meanings, columns, dropped, notes = _read_columns(table, chosen, {*only, *keep})
     sentences = list(_format_dropped(dropped))
     if not columns:
-        reasons = "; ".join(sentences) or "it has only the label and excluded columns"
-        raise TableError(f"{table.name} has no column to learn from: {reasons}; add columns or embeddings.")
+        reasons = join_sentences(sentences, "; ") or "it has only the label and excluded columns"
+        words = "{table} has no column to learn from: {reasons}; add columns or embeddings."
+        raise TableError(words, table=table.name, reasons=reasons)
     columns, leaking, more = _leave_out_leaks(table, meanings, columns, {*only, *keep})
     X, names, sources, encoder = fit_encoder({name: meanings[name] for name in columns}, columns)
     left_out = dict.fromkeys(set(table.columns.column_names) - {*chosen, table.label}, "asked")
     left_out |= {name: reason for reason, group in dropped.items() for name in group}
     left_out |= dict.fromkeys(leaking, "leak")
     left_out = {name: left_out[name] for name in table.columns.column_names if name in left_out}
-    notes = (*(f"{DROPPED}{reason}." for reason in sentences), *notes, *more)
+    notes = (*(note_unused("{reason}", reason=reason) for reason in sentences), *notes, *more)
     return Features(X, names, sources, notes, encoder, left_out)
 
 
@@ -121,14 +123,15 @@ def _refuse_leaks(table: LabelledTable, left_out: dict[str, Leak]) -> NoReturn:
     """Raise an error about a table whose columns all give the label away."""
     name, leak = next(iter(left_out.items()))
     raise TableError(
-        f"{table.name} has no column to learn from: the column {show(name)} gives the label away, for "
-        f"{leak.words}; add columns, or use it with --keep."
-    )
+        "{table} has no column to learn from: the column {name} gives the label away, for {why}; add "
+        "columns, or use it with {keep}.",
+        table=table.name, name=show(name), why=leak.words,
+    )  # fmt: skip
 
 
 def _divide(
     suspects: dict[str, Leak], missed: float | None, asked: Container[str]
-) -> tuple[dict[str, Leak], list[str]]:
+) -> tuple[dict[str, Leak], list[Note]]:
     """Return the suspected columns that are left out, which are not asked for, and notes on all of them."""
     leaking = {name: leak for name, leak in suspects.items() if is_left_out(leak, missed)}
     left_out = {name: leak for name, leak in leaking.items() if name not in asked}
@@ -193,7 +196,8 @@ def _compute_spread(X):
 
 def _as_names(names, option):
     if isinstance(names, str):
-        raise TableError(f"{option} must be a list of column names; got the text {show(names)}.")
+        words = "{option} must be a list of column names; got the text {names}."
+        raise TableError(words, option=Setting(option), names=show(names))
     return list(names)
 
 
@@ -207,7 +211,8 @@ def _choose(names, table, exclude, only, keep):
                 )
             if name not in names and name != table.label:
                 hint = suggest(name, names) or "."
-                raise TableError(f"{option} names {show(name)}, which is not a column of {table.name}{hint}")
+                words = "{option} names {name}, which is not a column of {table}{hint}"
+                raise TableError(words, option=Setting(option), name=show(name), table=table.name, hint=hint)
     wanted = set(only or names) - set(exclude) - {table.label}
     return [name for name in names if name in wanted]
 
@@ -243,9 +248,8 @@ def _format_dropped(dropped):
     for reason, names in dropped.items():
         shown = ", ".join(show(name) for name in names[:10]) + ", ..." * (len(names) > 10)
         verb, what = REASONS[reason]
-        yield (
-            f"the column {shown} {verb}s {what}" if len(names) == 1 else f"the columns {shown} {verb} {what}"
-        )
+        columns, s = ("column", "s") if len(names) == 1 else ("columns", "")
+        yield Sentence(f"the {columns} {{shown}} {verb}{s} {{what}}", shown=shown, what=what)
 
 
 def _note_odd_cells(column, name, meaning, values):
@@ -255,7 +259,7 @@ def _note_odd_cells(column, name, meaning, values):
     odd = clean_text(column).filter(np.isnan(values)).drop_null().to_pylist()
     if not odd:
         return []
-    return [
-        f"In the column {show(name)}, {len(odd)} of {len(values)} values, such as {show(odd[0])}, are not "
-        "numbers and count as missing."
-    ]
+    words = (
+        "In the column {name}, {n} of {n_values} values, such as {odd}, are not numbers and count as missing."
+    )
+    return [Note("odd_cells", words, name=show(name), n=len(odd), n_values=len(values), odd=show(odd[0]))]

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from subsvms._columns import drop_empty, take_columns
 from subsvms._states import State, is_array, is_choice, is_number, require
+from subsvms.app.features.columns import note_unused
 from subsvms.app.tables.files import MAX_SHARE, measure_free_memory
 from subsvms.app.tables.svmlight import MAX_COLUMNS
 from subsvms.app.words import suggest
@@ -130,7 +131,8 @@ class ArrayScaler:
 
 
 def _note_constant(n_dropped, n, what):
-    return (f"Not used: {n_dropped} of {n} {what}, with only one value each.",) if n_dropped else ()
+    words = "{n_dropped} of {n} {what}, with only one value each"
+    return (note_unused(words, n_dropped=n_dropped, n=n, what=what),) if n_dropped else ()
 
 
 def _ravel(limit):

@@ -108,11 +108,12 @@ def check_engine(name: str, scheduler: str | None = None) -> None:
     try:
         require_extra("The Dask engine", "dask", "distributed")
     except ImportError as error:
-        raise TableError(f"{error} Without it, use --engine local.") from None
+        raise TableError("{error} Without it, use {engine=local}.", error=error) from None
     if scheduler is not None and not re.fullmatch(ADDRESS, scheduler):  # a client would wait for it
         raise TableError(
-            f"--scheduler must be an address such as tcp://10.0.0.1:8786; got {scheduler!r}: a scheduler "
-            "prints its address when it starts."
+            "{scheduler} must be an address such as tcp://10.0.0.1:8786; got {got!r}: a scheduler prints its "
+            "address when it starts.",
+            got=scheduler,
         )
 
 

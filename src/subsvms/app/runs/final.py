@@ -40,12 +40,13 @@ def check_final(target: Path, *, force: bool) -> None:
     foreign = [name for name in names if not FINAL_PARTS.fullmatch(name)]
     if foreign:
         raise TableError(
-            f"{shown} holds {show(foreign[0])}, which subsvms apply did not write: choose another folder "
-            "(--output)."
-        )
+            "{shown} holds {name}, which subsvms apply did not write: choose another folder{output:aside}.",
+            shown=shown, name=show(foreign[0]),
+        )  # fmt: skip
     if names and not force:
         raise TableError(
-            f"{shown} already exists: choose another folder (--output), or replace it (--force)."
+            "{shown} already exists: choose another folder{output:aside}, or replace it{force:aside}.",
+            shown=shown,
         )
 
 

@@ -62,18 +62,22 @@ def check_place(target: Path, *, force: bool) -> None:
     if not (target.exists() or target.is_symlink()):
         return
     if not target.is_dir() or target.is_symlink():
-        raise TableError(f"{shown} is not a folder: choose another name for the result (--output).")
+        raise TableError(
+            "{shown} is not a folder: choose another name for the result{output:aside}.", shown=shown
+        )
     if not any(target.iterdir()):
         return
     if not (target / RECORD).is_file():
         raise TableError(
-            f"{shown} holds files that do not belong to a run: choose another folder (--output)."
+            "{shown} holds files that do not belong to a run: choose another folder{output:aside}.",
+            shown=shown,
         )
     _refuse_decided(target)
     if not force:
         raise TableError(
-            f"{shown} holds the result of an earlier run: choose another folder (--output), or replace it "
-            "(--force)."
+            "{shown} holds the result of an earlier run: choose another folder{output:aside}, or replace it"
+            "{force:aside}.",
+            shown=shown,
         )
     record = _check_ours(target)
     _refuse_holding_input(target, record)
@@ -86,7 +90,8 @@ def prepare_place(target: Path, *, force: bool, check: Check = check_place) -> P
         raise TableError(f"There is no folder {str(target.parent)!r} to write in: make it first.")
     if not os.access(target.parent, os.W_OK):
         raise TableError(
-            f"The folder {str(target.parent)!r} cannot be written to: choose another (--output)."
+            "The folder {folder!r} cannot be written to: choose another{output:aside}.",
+            folder=str(target.parent),
         )
     target = target.parent.resolve() / target.name  # a path through the folder itself breaks when it moves
     with explaining(target):
@@ -98,13 +103,14 @@ def prepare_place(target: Path, *, force: bool, check: Check = check_place) -> P
 def _refuse_decided(folder):
     if holds_decisions(folder / DECISIONS):
         raise TableError(
-            f"{str(folder)!r} holds decisions that people made, which must not be overwritten: choose "
-            "another folder (--output)."
+            "{folder!r} holds decisions that people made, which must not be overwritten: choose another "
+            "folder{output:aside}.",
+            folder=str(folder),
         )
     if (folder / AUDIT).exists():  # one with another seed in its place would void the claim
         raise TableError(
-            f"{str(folder)!r} holds an audit, which must not be overwritten: choose another folder "
-            "(--output)."
+            "{folder!r} holds an audit, which must not be overwritten: choose another folder{output:aside}.",
+            folder=str(folder),
         )
 
 
@@ -113,8 +119,9 @@ def _refuse_holding_input(folder, record):
     paths = [Path(one).resolve() for one in record.input.paths if not is_address(one)]
     if any(path.is_relative_to(folder.resolve()) for path in paths):
         raise TableError(
-            f"{str(folder)!r} holds the table that it is about: choose another folder (--output), or remove "
-            "it yourself."
+            "{folder!r} holds the table that it is about: choose another folder{output:aside}, or remove it "
+            "yourself.",
+            folder=str(folder),
         )
 
 
@@ -124,19 +131,24 @@ def _check_ours(folder: Path) -> Record:
     try:
         record = read_record(folder)
     except TableError as error:
-        raise TableError(f"{shown} cannot be replaced, choose another folder (--output): {error}") from None
+        raise TableError(
+            "{shown} cannot be replaced, choose another folder{output:aside}: {error}",
+            shown=shown, error=error,
+        ) from None  # fmt: skip
     _, foreign = _sort_out(folder, _names_of(record, folder))
     if foreign:
         name = foreign[0]
         if name.partition(".")[0] == FINAL:
             raise TableError(
-                f"{shown} holds {show(name)}, which subsvms apply writes, and which may hold what people "
-                "decided: choose another folder (--output), or move or delete this one first."
-            )
+                "{shown} holds {name}, which subsvms apply writes, and which may hold what people decided: "
+                "choose another folder{output:aside}, or move or delete this one first.",
+                shown=shown, name=show(name),
+            )  # fmt: skip
         raise TableError(
-            f"{shown} holds {show(name)}, which the run did not write: move it elsewhere, or choose "
-            "another folder (--output)."
-        )
+            "{shown} holds {name}, which the run did not write: move it elsewhere, or choose another folder"
+            "{output:aside}.",
+            shown=shown, name=show(name),
+        )  # fmt: skip
     return record
 
 
@@ -144,9 +156,10 @@ def _refuse_changed(folder, record):
     for name, digest in record.digests.items():
         if (folder / name).is_file() and digest_file(folder / name) != digest:
             raise TableError(
-                f"{str(folder)!r} holds {show(name)}, which was changed after the run wrote it: move it "
-                "elsewhere, or choose another folder (--output)."
-            )
+                "{folder!r} holds {name}, which was changed after the run wrote it: move it elsewhere, or "
+                "choose another folder{output:aside}.",
+                folder=str(folder), name=show(name),
+            )  # fmt: skip
 
 
 def _names_of(record, folder):
@@ -236,9 +249,10 @@ def _check_unfinished(folder):
     foreign = _sort_out(folder, known.fullmatch)[1] if plain else [folder.name]
     if foreign:
         raise TableError(
-            f"{str(folder)!r}, where this run would work, holds other files ({show(foreign[0])}): move them, "
-            "or choose another folder (--output)."
-        )
+            "{folder!r}, where this run would work, holds other files ({name}): move them, or choose another "
+            "folder{output:aside}.",
+            folder=str(folder), name=show(foreign[0]),
+        )  # fmt: skip
 
 
 def _adopt_plan(folder, plan):
@@ -361,7 +375,8 @@ def _move(folder, target, *, force, check=check_place):
             os.rename(old, target)
         elif isinstance(error, OSError) and target.exists():
             raise TableError(
-                f"{str(target)!r} was made by another run in the meantime: choose another folder (--output)."
+                "{target!r} was made by another run in the meantime: choose another folder{output:aside}.",
+                target=str(target),
             ) from None
         raise
     if old is not None:

@@ -1,7 +1,6 @@
 """Correct a file and leave a folder: the whole job, from bytes to files."""
 
 import hashlib
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
+from subsvms._sentences import Setting
 from subsvms.app.names import CORRECTED, DECISIONS, ISSUES, LISTED, RECORD, REPORT, SCORES, TABLE, UNFINISHED
 from subsvms.app.runs.carriers import find_carriers
 from subsvms.app.runs.decisions import Decisions, holds_decisions
@@ -17,7 +17,7 @@ from subsvms.app.runs.describe import describe_standing, describe_worst
 from subsvms.app.runs.folder import fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.model import Model, saving_model
-from subsvms.app.runs.options import Options
+from subsvms.app.runs.options import Options, write_command
 from subsvms.app.runs.outputs import (
     as_storable,
     choose_place,
@@ -102,7 +102,8 @@ def read_input(where: str | list[str], options: Options) -> tuple[LabelledTable,
     how = options.reading
     asked = [name for name in ("format", "encoding", "separator", "sheet") if how.pop(name) is not None]
     if asked:
-        raise TableError(f"The address of a database takes --query alone: leave out --{asked[0]}.")
+        words = "The address of a database takes {query} alone: leave out {asked}."
+        raise TableError(words, asked=Setting(asked[0]))
     table = read_database(str(where), options.label, **how)
     data = render_arrow(as_storable(table.columns), "parquet")
     table = replace(table, digest=hashlib.sha256(data).hexdigest())
@@ -153,7 +154,7 @@ def repeat_command(place: Path) -> str:
     """Return the command that repeats the run in a folder, into another one."""
     stem = place.name.removesuffix(".subsvms")
     other = place.with_name(f"{stem}.repeated.subsvms")
-    return shlex.join(["subsvms", "correct", "--from", str(place), "--output", str(other)])
+    return write_command("correct", from_run=place, output=other)
 
 
 def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, Input]:
@@ -200,8 +201,9 @@ def check_model_place(model: Path, place: Path, inputs: Sequence[Place], *, forc
     above = {model.resolve(), *model.resolve().parents}
     if above & {place.resolve(), place.resolve().with_name(place.name + UNFINISHED)}:
         raise TableError(
-            f"{str(model)!r} (--save-model) is the folder of the result, or inside it: choose another place "
-            "for the model."
+            "{model!r}{save_model:aside} is the folder of the result, or inside it: choose another place for "
+            "the model.",
+            model=str(model),
         )
     check_target(model, inputs, force=force)
 
@@ -210,9 +212,10 @@ def check_unchanged(what: str, found: str, wanted: str) -> None:
     """Raise an error if a file is not the one that an earlier run read."""
     if found != wanted:
         raise TableError(
-            f"{what} has changed since that run (SHA-256 {found[:12]}..., not {wanted[:12]}...): use the "
-            "file that it read, or start a new run without --from and --decisions."
-        )
+            "{what} has changed since that run (SHA-256 {found:.12}..., not {wanted:.12}...): use the file "
+            "that it read, or start a new run without {from_run} and {decisions}.",
+            what=what, found=found, wanted=wanted,
+        )  # fmt: skip
 
 
 def write_folder(

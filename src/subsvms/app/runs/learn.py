@@ -14,6 +14,7 @@ import numpy as np
 from subsvms._atomic import write_whole
 from subsvms._labels import Classes
 from subsvms._progress import announce
+from subsvms._sentences import Note
 from subsvms.app.names import DRAWN, FETCHED
 from subsvms.app.runs.batches import Fetched, Survey, learn
 from subsvms.app.runs.draw import EMPTY, Census, draw, take_census
@@ -126,9 +127,9 @@ def learn_from(
 ) -> Survey:
     """Do the first pass over a table."""
     for option in ("exclude", "only", "keep", "by"):
-        check_columns(source, getattr(options, option), f"--{option}", options.label)
+        check_columns(source, getattr(options, option), option, options.label)
     if options.id_column is not None:
-        check_columns(source, [options.id_column], "--id", options.label)
+        check_columns(source, [options.id_column], "id_column", options.label)
     check_type(source.schema.field(options.label).type, source.name, options.label)
     drawn = None if folder is None else load_drawn(folder)
     if drawn is None:
@@ -178,7 +179,10 @@ def load_drawn(folder: Path) -> tuple[Labels, Drawing, str, Any] | None:
         return None
     note = json.loads((folder / DRAWN).read_text(encoding="utf-8"))
     found, drawn = note["labels"], note["drawing"]
-    meaning = {"numbers": dict(map(tuple, found["numbers"])), "notes": tuple(found["notes"])}
+    meaning = {
+        "numbers": dict(map(tuple, found["numbers"])),
+        "notes": tuple(Note.plain("labels", one) for one in found["notes"]),
+    }
     labels = Labels(**found | meaning | {"classes": Classes.of(found["classes"]).names})
     hashes = {name: np.array(drawn[name], np.uint64)[()] for name in ("last", "last_overall")}
     drawing = Drawing(**drawn | hashes | {"sizes": np.array(drawn["sizes"])})

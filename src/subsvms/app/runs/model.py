@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subsvms._atomic import explaining, replace_when_done
 from subsvms._progress import announce
+from subsvms._sentences import join_sentences
 from subsvms._states import State, distrust, encode_state, join_states, read_state, require, write_state
 from subsvms._text import format_percent
 from subsvms.app.features.encoder import ColumnEncoder
@@ -113,7 +114,9 @@ def load_model(path: str | os.PathLike) -> Model:
     """Read a model that `save_model` wrote."""
     path = Path(path)
     if path.is_dir():
-        raise TableError(f"{str(path)!r} is a folder: give a file that subsvms correct --save-model wrote.")
+        raise TableError(
+            "{path!r} is a folder: give a file that subsvms correct {save_model} wrote.", path=str(path)
+        )
     if not path.is_file():
         others = os.listdir(path.parent) if path.parent.is_dir() else []
         hint = (
@@ -127,8 +130,9 @@ def load_model(path: str | os.PathLike) -> Model:
     header = state.header
     if header.get("model") in tuple(MODELS):  # it may be anything, a list as well
         raise TableError(
-            f"{str(path)!r} is a classifier without the preprocessing that a file needs: load it with "
-            "subsvms.load and give it features, or save the model of a run (--save-model)."
+            "{path!r} is a classifier without the preprocessing that a file needs: load it with "
+            "subsvms.load and give it features, or save the model of a run{save_model:aside}.",
+            path=str(path),
         )
     with distrust(path):
         require(header["model"] == WHOLE, "kind of model")
@@ -165,7 +169,7 @@ class Predictions:
         lines = [f"{self.model.label!r} was predicted for {rows}, in {self.path}."]
         for label, count in self.counts.items():
             lines.append(f"  {label}: {count} ({format_percent(count / len(self))})")
-        return "\n".join([*lines, *self.notes])
+        return join_sentences([*lines, *self.notes], "\n")
 
 
 def predict_file(
@@ -229,7 +233,8 @@ def _make_features(model, table, features):
     if isinstance(model.transformer, ArrayScaler):
         if features is None:
             raise TableError(
-                f"The model was trained on embeddings: give those of the rows in {table.name} (--features)."
+                "The model was trained on embeddings: give those of the rows in {name} ({features}).",
+                name=table.name,
             )
         return model.transformer.transform(load_array(features, len(table))), ()
     if features is not None:

@@ -39,6 +39,12 @@ def as_flag(setting: Setting) -> str:
     return f" ({words})" if setting.aside else words
 
 
+def write_command(name: str, *words: Any, **settings: Any) -> str:
+    """Return a command of subsvms as one types it; a setting of NOTHING has its name alone."""
+    said = " ".join(as_flag(Setting(name, value)) for name, value in settings.items())
+    return f"{shlex.join(['subsvms', name, *map(str, words)])} {said}".rstrip()
+
+
 def tell_flags(value: Any) -> Any:
     """Return a sentence, or whatever holds sentences, in the words of the command line."""
     return tell(value, as_flag)
@@ -95,26 +101,26 @@ class Options:
             value = getattr(self, name)
             if value not in known and (name != "kernel" or value is not None):
                 hint = suggest(str(value), known) or "."
-                raise TableError(f"--{name} must be one of {', '.join(known)}; got {value!r}{hint}")
+                words = "{name} must be one of {known}; got {value!r}{hint}"
+                raise TableError(words, name=Setting(name), known=", ".join(known), value=value, hint=hint)
         if self.max_error_rate is not None:
-            check_range("--max-error-rate", self.max_error_rate, 0, 1)
-        check_range("--min-confidence", self.min_confidence, 0, 1)
+            check_range("max_error_rate", self.max_error_rate, 0, 1)
+        check_range("min_confidence", self.min_confidence, 0, 1)
         if self.n_estimators is not None:
-            check_count("--svms", self.n_estimators)
-        check_count("--seed", self.random_state, 0)
-        check_range("--seed", self.random_state, 0, 2**31)
+            check_count("n_estimators", self.n_estimators)
+        check_count("random_state", self.random_state, 0)
+        check_range("random_state", self.random_state, 0, 2**31)
         if self.early_exit is not None:
-            check_range("--early-exit", self.early_exit, 0.5, 1, "[)")
+            check_range("early_exit", self.early_exit, 0.5, 1, "[)")
         if self.pool_size:
-            check_count("--pool-size", self.pool_size, 100)
+            check_count("pool_size", self.pool_size, 100)
         if self.id_column is not None and not isinstance(self.id_column, str):
-            raise TableError(f"--id must be the name of a column; got {self.id_column!r}.")
+            raise TableError("{id_column} must be the name of a column; got {got!r}.", got=self.id_column)
         if self.subsample_size not in (None, *SIZES):
             if isinstance(self.subsample_size, str):
-                raise TableError(
-                    f"--subset-size must be log, log_squared or a whole number; got {self.subsample_size!r}."
-                )
-            check_count("--subset-size", self.subsample_size, 2)
+                words = "{subsample_size} must be log, log_squared or a whole number; got {got!r}."
+                raise TableError(words, got=self.subsample_size)
+            check_count("subsample_size", self.subsample_size, 2)
 
     @classmethod
     def from_flags(cls, **flags: Any) -> "Options":

@@ -11,7 +11,6 @@ with the odds ratio of Mantel and Haenszel (1959). O varies less than a Poisson 
 first is on the safe side; the second keeps apart small differences in large tables.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import poisson
 
+from subsvms._sentences import Note, Setting
 from subsvms.app.features.columns import number_values
 from subsvms.app.words import show
 
@@ -62,7 +62,7 @@ def find_origins(columns: Mapping[str, np.ndarray], given: np.ndarray, share: np
     return [origin for _, origin in sorted(clear, key=lambda pair: pair[0])]
 
 
-def format_origins(origins: Sequence[Origin]) -> list[str]:
+def format_origins(origins: Sequence[Origin]) -> list[Note]:
     """Return a note on the clearest value at which contradicted labels gather; none without any."""
     if not origins:
         return []
@@ -70,12 +70,17 @@ def format_origins(origins: Sequence[Origin]) -> list[str]:
     n_more = len(origins) - 1
     more = f" The same holds for {n_more} more column{'s' if n_more > 1 else ''}." if n_more else ""
     value = "missing" if first.value is None or first.value != first.value else show(_as_plain(first.value))
+    words = (
+        "Where {column} is {value}, {n:,} of {n_rows:,} labels contradict the votes; of other rows with such "
+        "votes, about {expected:,.0f} would.{more} If the column says who labelled a row, or where it came "
+        "from, see the noise by it, and learn nothing from it, with {by}."
+    )
     return [
-        f"Where {show(first.column)} is {value}, {first.n_contradicted:,} of {first.n_rows:,} labels "
-        f"contradict the votes; of other rows with such votes, about {first.expected:,.0f} would.{more} If "
-        "the column says who labelled a row, or where it came from, see the noise by it, and learn nothing "
-        f"from it, with --by {shlex.quote(first.column)}."
-    ]
+        Note(
+            "origin", words, column=show(first.column), value=value, n=first.n_contradicted,
+            n_rows=first.n_rows, expected=first.expected, more=more, by=Setting("by", first.column),
+        )
+    ]  # fmt: skip
 
 
 def _as_plain(value):

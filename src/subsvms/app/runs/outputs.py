@@ -24,8 +24,9 @@ from subsvms.app.report import draw_charts, place_audit, render_report
 from subsvms.app.runs.describe import describe_audit
 from subsvms.app.runs.issue_file import CARRIERS, SIDES
 from subsvms.app.runs.issues import DIGITS, Issues
+from subsvms.app.runs.options import tell_flags
 from subsvms.app.runs.run import Run
-from subsvms.app.runs.summary import LOOK, Summary
+from subsvms.app.runs.summary import Summary
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
 from subsvms.app.tables.files import digest_file, split_suffix
@@ -124,7 +125,7 @@ def as_storable(table: Any) -> Any:
 def render_page(summary: Summary, run: Run) -> str:
     """Return the page for people."""
     charts = draw_charts(run.correction, moves=run.tally.moves, features=run.features.X)
-    steps = [step for step in summary.next if not step.startswith(LOOK)]  # they are on this page
+    steps = [step for step in summary.next if getattr(step, "kind", "") != "look"]  # they are on this page
     return render_report(asdict(replace(summary, next=steps)), charts)
 
 
@@ -139,5 +140,5 @@ def add_audit(page: str, run: Run) -> str:
 
 def write_report(summary: Summary, run: Run, folder: Path) -> str:
     """Write the page for people, and return its SHA-256."""
-    (folder / REPORT).write_text(render_page(summary, run), encoding="utf-8")
+    (folder / REPORT).write_text(render_page(tell_flags(summary), run), encoding="utf-8")
     return digest_file(folder / REPORT)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
+from subsvms._sentences import Note, Sentence
 from subsvms.app.names import (
     CORRECTED,
     DONE,
@@ -185,7 +186,8 @@ def check_outside(place: Path, where: str | list[str]) -> None:
         inner = place.resolve()
         if read.resolve() in (inner, *inner.parents):
             raise TableError(
-                f"{str(place)!r} is inside the folder that is read: choose a place outside it (--output)."
+                "{place!r} is inside the folder that is read: choose a place outside it{output:aside}.",
+                place=str(place),
             )
 
 
@@ -198,7 +200,9 @@ def choose_place(
     base = base.resolve()
     if base == Path.cwd():
         raise TableError(
-            "The table consists of several files here: say with --output where the result should go."
+            Sentence(
+                "The table consists of several files here: say with {output} where the result should go."
+            )
         )
     return place_result(base, f"{base.name}.{ending}")
 
@@ -285,7 +289,7 @@ def prepare_source(
 
 
 def summarise_parts(
-    finding: Finding, run: Run, notes: tuple[str, ...], place: Path | None, model: Path | None
+    finding: Finding, run: Run, notes: tuple[Note, ...], place: Path | None, model: Path | None
 ) -> Summary:
     """Return the summary of a run; `notes` are those on the votes, the rest is as in `describe_output`."""
     about = "suspicious labels and reasons, worst first in each part; rows count from 1"
@@ -298,7 +302,7 @@ def summarise_parts(
     )  # fmt: skip
 
 
-def list_notes(run: Run, notes: tuple[str, ...]) -> list[str]:
+def list_notes(run: Run, notes: tuple[Note, ...]) -> list[Note]:
     """Return the notes on the labels of a whole table: those on the votes, then those on labels kept."""
     spared = [format_spared(n_rows, Halt[name]) for name, n_rows in run.tally.spared.items() if n_rows]
     return [*notes, *spared]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from subsvms.app.names import RECORD, REPORT
-from subsvms.app.runs.options import Options
+from subsvms.app.runs.options import Options, tell_flags
 from subsvms.app.tables.addresses import Address, Place, is_address
 from subsvms.app.tables.labels import Labels
 from subsvms.app.words import first_sentence, show
@@ -85,7 +85,7 @@ def make_record(
 ) -> dict[str, Any]:
     """Return what repeats a run, and what it found."""
     stored = None if labels is None else StoredLabels(labels.classes.tolist(), list(labels.numbers.items()))
-    found = {key: value for key, value in asdict(summary).items() if key not in ELSEWHERE}
+    found = {key: value for key, value in asdict(tell_flags(summary)).items() if key not in ELSEWHERE}
     return {
         "subsvms": FORMAT,
         "version": summary.version,

@@ -5,7 +5,6 @@ A run is determined by its options and the bytes of its files; the number of thr
 
 import os
 import re
-import shlex
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,10 +14,11 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms._progress import announce
+from subsvms._sentences import Note, Setting
 from subsvms._typing import Table
 from subsvms._validation import check_table
-from subsvms.app.features.columns import find_meaning, read_column
-from subsvms.app.features.make import DROPPED, Features, make_features
+from subsvms.app.features.columns import find_meaning, note_unused, read_column
+from subsvms.app.features.make import Features, make_features
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.origins import Origin, find_origins, format_origins
 from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
@@ -37,6 +37,11 @@ LABELLERS = re.compile(
     r"|(?:label+ed|checked|entered|coded|rated)_?by|(?:\b|_)(?:source|vendor|batch|site)(?:\b|_|$)",
     re.IGNORECASE,
 )  # columns that say who made a label, or where it came from
+
+LABELLER_USED = (
+    "The column {name} may say who labelled a row, or where it came from, and it was used as a feature, so "
+    "errors of one person or source can look right: see them with {by}."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,30 +66,29 @@ class Run:
         return {name: group_noise(counts) for name, counts in self.tally.groups.items()}
 
     @property
-    def table_notes(self) -> tuple[str, ...]:
+    def table_notes(self) -> tuple[Note, ...]:
         """What the user must know about labels and columns of the table before using the result."""
-        odd = (note for note in self.features.notes if not note.startswith(DROPPED))
+        odd = (note for note in self.features.notes if note.kind != "unused")
         shown = [origin.column for origin in self.origins]
         used = [name for name in dict.fromkeys(self.features.sources) if name not in shown]
         hint = (
-            f"The column {show(name)} may say who labelled a row, or where it came from, and it was used as "
-            "a feature, so errors of one person or source can look right: see them with --by "
-            f"{shlex.quote(name)}."
+            Note("labeller", LABELLER_USED, name=show(name), by=Setting("by", name))
             for name in used
             if LABELLERS.search(name) and name in self.table.columns.column_names
         )
         n_out = sum(label is None for _, label in self.options.verified)
         rows = "1 row that people left out is" if n_out == 1 else f"{n_out:,} rows that people left out are"
-        out = f"{rows} still in this result: subsvms apply on its folder writes the table without."
+        words = "{rows} still in this result: subsvms apply on its folder writes the table without."
+        out = Note("left_out", words, rows=rows)
         return (*self.table.notes, *odd, *format_origins(self.origins), *hint, *[out] * (n_out > 0))
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[Note, ...]:
         """What happened to the columns that are not features."""
-        dropped = (note for note in self.features.notes if note.startswith(DROPPED))
-        used = (f"{DROPPED}the column {show(name)} groups the rows." for name in self.options.by)
+        dropped = (note for note in self.features.notes if note.kind == "unused")
+        used = (note_unused("the column {name} groups the rows", name=show(one)) for one in self.options.by)
         name = self.options.id_column
-        named = () if name is None else (f"{DROPPED}the column {show(name)} names the rows.",)
+        named = () if name is None else (note_unused("the column {name} names the rows", name=show(name)),)
         return (*dropped, *used, *named)
 
 
@@ -161,12 +165,15 @@ def check_id(table: LabelledTable, name: str | None) -> None:
         return
     if name == table.label:
         raise TableError(
-            f"--id names {show(name)}, which is the label of {table.name}: choose another column."
-        )
+            "{id_column} names {name}, which is the label of {table}: choose another column.",
+            name=show(name), table=table.name,
+        )  # fmt: skip
     if table.matrix is not None:
-        raise TableError(f"{table.name} is LIBSVM text, which has no names of rows: leave out --id.")
+        words = "{table} is LIBSVM text, which has no names of rows: leave out {id_column}."
+        raise TableError(words, table=table.name)
     hint = suggest(name, names) or "."
-    raise TableError(f"--id names {show(name)}, which is not a column of {table.name}{hint}")
+    words = "{id_column} names {name}, which is not a column of {table}{hint}"
+    raise TableError(words, name=show(name), table=table.name, hint=hint)
 
 
 def make_settings(options: Options) -> Settings:

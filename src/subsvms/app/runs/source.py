@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from subsvms._sentences import Setting
 from subsvms.app.tables.addresses import AccessError, Place, as_place, format_refusal, is_address, locate
 from subsvms.app.tables.arrow import are_alike, check_values, find_difference, use_plain_columns
 from subsvms.app.tables.files import check_names
@@ -212,11 +213,14 @@ def cut_file(fragment: Any, path: str) -> list[Unit]:
 def check_columns(source: "Source | Batches", names: Sequence[str], option: str, label: str) -> None:
     """Raise an error if an option names a column that does not exist, or the label."""
     for name in names:
-        if name == label and option != "--exclude":
-            raise TableError(f"{option} names {show(name)}, which is the label of {source.name}.")
+        named = {"option": Setting(option), "name": show(name), "source": source.name}
+        if name == label and option != "exclude":
+            raise TableError("{option} names {name}, which is the label of {source}.", **named)
         if name not in source.schema.names:
             hint = suggest(name, source.schema.names) or "."
-            raise TableError(f"{option} names {show(name)}, which is not a column of {source.name}{hint}")
+            raise TableError(
+                "{option} names {name}, which is not a column of {source}{hint}", **named, hint=hint
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
+from subsvms._sentences import Sentence
 from subsvms.app.runs.source import UNIT_ROWS
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.arrow import check_values, find_difference, use_plain_types
@@ -96,8 +97,9 @@ def _format_unreadable(name: str, reason: str) -> str:
     """Return a sentence about a file that cannot be read; `reason` is Arrow's."""
     if "Empty CSV file" in reason:
         return f"{name} has a header but no rows: a table needs some of each class."
-    encoding = ", or name its encoding (--encoding)" if "utf" in reason.lower().replace("-", "") else ""
-    return f"{name} cannot be read ({reason}): fix the file{encoding}."
+    is_encoding = "utf" in reason.lower().replace("-", "")
+    hint = ", or name its encoding{encoding:aside}" if is_encoding else ""
+    return Sentence(f"{{name}} cannot be read ({{reason}}): fix the file{hint}.", name=name, reason=reason)
 
 
 def _regroup(schema: Any, batches: Iterator) -> Iterator:

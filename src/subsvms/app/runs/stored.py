@@ -1,12 +1,12 @@
 """Read the Parquet files of a run's folder again. Nothing in them is trusted: anybody may have changed it."""
 
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from subsvms._sentences import Setting
 from subsvms.app.tables.arrow import check_values
 from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
@@ -21,9 +21,10 @@ def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional:
 
     if not path.is_file():
         raise TableError(
-            f"There is no file {str(path)!r}, which earlier versions did not write: run subsvms correct "
-            f"again (--decisions {shlex.quote(str(path.parent))} keeps what was decided)."
-        )
+            "There is no file {path!r}, which earlier versions did not write: run subsvms correct again "
+            "({decisions} keeps what was decided).",
+            path=str(path), decisions=Setting("decisions", str(path.parent)),
+        )  # fmt: skip
     try:
         with parquet.ParquetFile(path) as file:
             found = file.read()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from subsvms._sentences import Note, Sentence
 from subsvms._text import format_interval, format_percent
 from subsvms.app.features.describe import describe_columns
 from subsvms.app.runs.describe import (
@@ -37,7 +38,6 @@ from subsvms.correction._words import (
 
 UNSEEN = 0.001  # an error rate below this is shown as none
 MANY_WRONG = 10  # labels that are expected to be wrong: enough for an audit to find more of their kind
-LOOK = "Look at the worst rows"  # how the first step begins, which the report itself need not name
 RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "skrub", "pyarrow", "pandas")
 
 
@@ -78,8 +78,8 @@ class Summary:
     classes: list[dict[str, Any]]  # what `list_classes`, `list_moves` and `list_groups` return
     moves: list[dict[str, Any]]
     groups: list[dict[str, Any]]
-    notes: list[str]  # what to know before using the result; what happened to columns that are not features
-    remarks: list[str]
+    notes: list[Note]  # what to know before using the result; what happened to columns that are not features
+    remarks: list[Note]
     worst: list[dict[str, Any]]  # the rows to look at first, as `describe_worst` returns them
     n_worst: int  # how many rows are listed in all; how many of them have a label
     n_labels: int
@@ -111,7 +111,7 @@ def summarise(
     *,
     n_labels: int = 0,
     doubt: int = 0,
-    label_notes: Sequence[str] | None = None,
+    label_notes: Sequence[Note] | None = None,
     standing: str = "",
     folder: str | None = None,
     model: str | None = None,
@@ -266,10 +266,11 @@ def format_next_steps(summary: Summary, auditable: bool) -> list[str]:
         spent = sum(seconds for _, seconds in summary.seconds)
         return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
     (corrected, _), (listed, _) = summary.files[:2]
-    steps = []
+    steps: list[str] = []
     changed = summary.changed or summary.dropped or summary.filled
     if summary.n_worst:
-        steps.append(f"{LOOK} (report.html), or at all of them ({listed}).")
+        words = "Look at the worst rows (report.html), or at all of them ({listed})."
+        steps.append(Note("look", words, listed=listed))
         if not changed:
             steps += format_worth_a_look(summary, listed)
         review = f"subsvms review {shlex.quote(summary.folder)}"
@@ -291,11 +292,13 @@ def format_next_steps(summary: Summary, auditable: bool) -> list[str]:
         steps.append(f"Train with the column sample_weight of {corrected}.")
     elif summary.flagged == 0 and not summary.groups:
         steps.append(
-            "No label was changed. If a column says who labelled a row, or where it came from, name it with "
-            "--by."
+            Sentence(
+                "No label was changed. If a column says who labelled a row, or where it came from, name it "
+                "with {by}."
+            )
         )
     if summary.missing and not summary.filled and summary.explained:
-        steps.append("To fill in missing labels: the same command with --fill-missing.")
+        steps.append(Sentence("To fill in missing labels: the same command with {fill_missing=True}."))
     return steps
 
 

@@ -103,7 +103,8 @@ def _add(one: Any, other: Any) -> Any:
         both = one.keys() & other.keys()
         joined = {**one, **other, **{key: _add(one[key], other[key]) for key in both}}
         if len(joined) > MAX_GROUPS:
-            raise TableError(f"A column of --by has more than {MAX_GROUPS:,} values: choose one with fewer.")
+            words = "A column of {by} has more than {most:,} values: choose one with fewer."
+            raise TableError(words, most=MAX_GROUPS)
         return joined
     if isinstance(one, list | tuple):
         return type(one)(_add(a, b) for a, b in zip(one, other, strict=True))
@@ -174,11 +175,12 @@ def learn_grouping(table: LabelledTable, name: str) -> Grouping:
     if name not in names:
         hint = suggest(name, names) or "."
         raise TableError(
-            f"--by names {show(name)}, which is not a column of {table.name} other than the label{hint}"
-        )
+            "{by} names {name}, which is not a column of {table} other than the label{hint}",
+            name=show(name), table=table.name, hint=hint,
+        )  # fmt: skip
     meaning = find_meaning(table.columns[name], table.decimal_comma)
     if meaning is None:
-        raise TableError(f"--by names {show(name)}, which holds neither numbers, text nor dates.")
+        raise TableError("{by} names {name}, which holds neither numbers, text nor dates.", name=show(name))
     values = read_column(table.columns[name], meaning)
     present = values[~find_missing_values(values)]
     if meaning.kind == "date":

@@ -64,9 +64,10 @@ def read_arrow(content: Content) -> Any:
             return check_values(table)
     except MemoryError:  # also Arrow's
         raise TableError(
-            f"{content.name} does not fit in the free memory once decompressed: free some memory, or work "
-            "in parts (--engine local)."
-        ) from None
+            "{name} does not fit in the free memory once decompressed: free some memory, or work in parts"
+            "{engine=local:aside}.",
+            name=content.name,
+        ) from None  # fmt: skip
 
 
 def open_for_arrow(data: bytes | memoryview) -> Any:

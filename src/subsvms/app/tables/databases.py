@@ -13,7 +13,6 @@ told to refuse writing; other databases are not.
 
 import logging
 import re
-import shlex
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
+from subsvms._sentences import Note, Sentence, Setting
 from subsvms.app.tables.files import Allowance, Content, check_names
 from subsvms.app.tables.formats import SQLITE, Reading
 from subsvms.app.tables.frames import read_frame
@@ -34,7 +34,7 @@ JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # how a journal starts that may h
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 ROWS = 1000  # fetched at a time
 TABLES_SHOWN = 5  # in a message, with their columns
-SQLITE_NOTE = "SQLite is read, but not written: the result is a Parquet file."
+SQLITE_NOTE = Note("written_as", "SQLite is read, but not written: the result is a Parquet file.")
 ANSWER = "The answer of the database"  # its name in messages
 COMMENT = r"--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/"
 READS = re.compile(  # how a query starts
@@ -61,7 +61,7 @@ QUIET = logging.NullHandler()  # else SQLAlchemy prints tracebacks of cursors th
 
 def fetch_limited(cursor: Any, name: str) -> list[tuple]:
     """Return all rows, or raise an error once they are too many for the free memory."""
-    advice = "choose fewer rows or columns with --query, or save them as Parquet."
+    advice = Sentence("choose fewer rows or columns with {query}, or save them as Parquet.")
     memory = Allowance(f"{name} gives", advice)
     rows: list[tuple] = []
     while batch := cursor.fetchmany(ROWS):
@@ -138,7 +138,7 @@ def quote(table: str) -> str:
     return '"' + table.replace('"', '""') + '"'
 
 
-def choose_table(connection: sqlite3.Connection, name: str, label: str | None) -> tuple[str, list[str]]:
+def choose_table(connection: sqlite3.Connection, name: str, label: str | None) -> tuple[str, list[Note]]:
     """Return the only table, or the only one that has the label, and a note if others were left out."""
     try:
         found = connection.execute("select name from sqlite_schema where type = 'table'")
@@ -151,16 +151,19 @@ def choose_table(connection: sqlite3.Connection, name: str, label: str | None) -
     fitting = tables if label is None else [table for table in tables if label in columns[table]]
     if len(fitting) == 1:
         others = name_some([table for table in tables if table != fitting[0]])
-        return fitting[0], [
+        words = (
             f"Only the table {show(fitting[0])} of {name} has the column {show(label)}: it was read, and "
             f"{others} {'was' if len(tables) == 2 else 'were'} not."
-        ]
+        )
+        return fitting[0], [Note.plain("other_tables", words)]
     if not tables:
         raise TableError(f"{name} has no tables: choose another database.")
     if fitting:
         whose = "has the tables" if label is None else f"has the column {show(label)} in the tables"
-        query = shlex.quote(f"select * from {quote(fitting[0])}")
-        raise TableError(f"{name} {whose} {name_some(fitting)}: choose one, as with --query {query}.")
+        raise TableError(
+            "{name} {whose} {tables}: choose one, as with {query}.", name=name, whose=whose,
+            tables=name_some(fitting), query=Setting("query", f"select * from {quote(fitting[0])}"),
+        )  # fmt: skip
     listed = "; ".join(f"{show(table)} ({name_some(columns[table])})" for table in tables[:TABLES_SHOWN])
     more = f"; and {len(tables) - TABLES_SHOWN} more" if len(tables) > TABLES_SHOWN else ""
     hint = suggest(str(label), [one for names in columns.values() for one in names]) or "."
@@ -191,15 +194,17 @@ def fetch_columns(
     try:
         cursor = connection.execute(query)
         if cursor.description is None:
-            raise TableError("--query gives no table: write a query that starts with select.")
+            raise TableError(Sentence("{query} gives no table: write a query that starts with select."))
         names = [column[0] for column in cursor.description]
         rows = fetch_limited(cursor, name)
     except (sqlite3.Error, sqlite3.Warning) as error:
         reason = first_sentence(error)
         if "not authorized" in reason or "authorization denied" in reason or "prohibited" in reason:
-            raise TableError("--query may only read: write one that starts with select.") from None
+            raise TableError(Sentence("{query} may only read: write one that starts with select.")) from None
         if asked:
-            raise TableError(f"--query cannot be answered ({reason}): fix it, and try again.") from None
+            raise TableError(
+                "{query} cannot be answered ({reason}): fix it, and try again.", reason=reason
+            ) from None
         raise damaged(name, error) from None
     return names, [list(column) for column in zip(*rows, strict=True)]
 
@@ -233,7 +238,7 @@ def read_database(address: str, label: str, query: str | None, **labels: Any) ->
     import pandas as pd
 
     if query is None:
-        raise TableError("The address of a database needs --query, such as 'select * from loans'.")
+        raise TableError(Sentence("The address of a database needs {query}, such as 'select * from loans'."))
     names, rows = fetch(address, query)
     frame = pd.DataFrame(rows, columns=names, dtype=object)  # types are found value by value: 1 stays 1
     return read_frame(frame, label, name=ANSWER, **labels)
@@ -259,9 +264,11 @@ def fetch(address: str, query: str) -> tuple[list[str], list[tuple]]:
 def check_query(query: str) -> None:
     """Raise an error if a query does not start as one that reads, or if it is followed by another."""
     if not READS.match(query):
-        raise TableError("--query may only read: write one that starts with select.")
+        raise TableError(Sentence("{query} may only read: write one that starts with select."))
     if re.search(r";\s*[^\s;]", QUOTED.sub(" ", query)):
-        raise TableError("--query may hold one statement only: leave out what follows its semicolon.")
+        raise TableError(
+            Sentence("{query} may hold one statement only: leave out what follows its semicolon.")
+        )
 
 
 def parse(address: str, library: Any) -> Any:
@@ -323,7 +330,8 @@ def hiding(url: Any, library: Any) -> Iterator[None]:
         ) from None
     except library.exc.SQLAlchemyError as error:
         raise TableError(
-            f"The database cannot answer --query ({explain(error, url)}): fix it, and try again."
+            "The database cannot answer {query} ({reason}): fix it, and try again.",
+            reason=explain(error, url),
         ) from None
     except (TypeError, ValueError, RuntimeError, OSError) as error:  # of a driver, not of its database
         raise TableError(

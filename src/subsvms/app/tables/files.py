@@ -124,7 +124,9 @@ def check_target(path: str | os.PathLike, inputs: Iterable[Place], *, force: boo
             f"{str(path)!r} is the input table, which is never overwritten: choose another file."
         )
     if there and not force:
-        raise TableError(f"{str(path)!r} already exists: choose another name, or replace it with --force.")
+        raise TableError(
+            "{path!r} already exists: choose another name, or replace it{force:aside}.", path=str(path)
+        )
     return target
 
 
@@ -182,9 +184,9 @@ class Allowance:
         self.held += n_bytes
         if self.held > self.limit:
             raise TableError(
-                f"{self.what} more than {self.limit / 1e9:.2g} GB of data, {MAX_SHARE:.0%} of the free "
-                f"memory: {self.advice}"
-            )
+                "{what} more than {limit:.2g} GB of data, {share:.0%} of the free memory: {advice}",
+                what=self.what, limit=self.limit / 1e9, share=MAX_SHARE, advice=self.advice,
+            )  # fmt: skip
 
     def read(self, stream: Any) -> bytes:
         """Return all bytes of a stream."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from subsvms._sentences import Sentence, Setting
 from subsvms.app.words import show, suggest
 from subsvms.exceptions import TableError
 
@@ -111,13 +112,14 @@ NOT_TEXT = {  # what these first bytes say about a file
 }
 TEXT_SUFFIXES = (".txt", ".data", ".dat", ".log")  # of text whose format follows from its content
 PICKLE = "a pickle, which may run any code when it is read: save the table as Parquet"
+NUMBERS = Sentence("a file of numbers: give the table itself, and this with {features}")
 OTHER_FILES = {  # and what to do with them
     **dict.fromkeys((".pkl", ".pickle", ".joblib"), PICKLE),
     **dict.fromkeys((".xlsm", ".xlsb", ".numbers"), "a workbook of another kind: save it as .xlsx"),
     **dict.fromkeys((".rds", ".rdata", ".rda"), "a file of R: save the table as CSV or Parquet"),
     **dict.fromkeys((".sas7bdat", ".xpt"), "a file of SAS: save the table as CSV or Parquet"),
     **dict.fromkeys((".h5", ".hdf5", ".mat"), "a file of arrays: save the table as CSV or Parquet"),
-    **dict.fromkeys((".npy", ".npz"), "a file of numbers: give the table itself, and this with --features"),
+    **dict.fromkeys((".npy", ".npz"), NUMBERS),
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), "an archive: extract the table first"),
 }
 SVMLIGHT_LINE = re.compile(rb"\s*+[^\s:#]++(?:[ \t]++\w++:[-+.\deEinfa]++)++\s*+(?:#.*)?$")
@@ -144,7 +146,10 @@ def check_format(format: str | None) -> None:
     """Raise an error unless a format exists; None is one that is to be detected."""
     if format is not None and format not in FORMATS:
         hint = suggest(format, FORMATS) or "."
-        raise TableError(f"format must be one of {', '.join(FORMATS)}; got {format!r}{hint}")
+        known = ", ".join(FORMATS)
+        raise TableError(
+            "{format} must be one of {known}; got {got!r}{hint}", known=known, got=format, hint=hint
+        )
 
 
 def check_reading(format: str, name: str, reading: Reading) -> None:
@@ -152,9 +157,10 @@ def check_reading(format: str, name: str, reading: Reading) -> None:
     for option, (kind, formats) in OPTIONS.items():
         if getattr(reading, option) is not None and format not in formats:
             raise TableError(
-                f"--{option} is for {kind}, but {name} is read as {FORMATS[format].title}: leave it out, or "
-                "name the format with --format."
-            )
+                "{option} is for {kind}, but {name} is read as {title}: leave it out, or name the format "
+                "with {format}.",
+                option=Setting(option), kind=kind, name=name, title=FORMATS[format].title,
+            )  # fmt: skip
 
 
 def check_text(data: bytes, name: str, format: str) -> None:
@@ -162,9 +168,9 @@ def check_text(data: bytes, name: str, format: str) -> None:
     for start, what in NOT_TEXT.items() if FORMATS[format].is_text else ():
         if data.startswith(start):
             raise TableError(
-                f"{name} is {what}, not {FORMATS[format].title}: give it the right suffix, or name its "
-                "format with --format."
-            )
+                "{name} is {what}, not {title}: give it the right suffix, or name its format with {format}.",
+                name=name, what=what, title=FORMATS[format].title,
+            )  # fmt: skip
 
 
 def find_format(data: bytes, name: str, suffix: str, *, known: bool = False) -> str:
@@ -174,13 +180,13 @@ def find_format(data: bytes, name: str, suffix: str, *, known: bool = False) -> 
     if format is not None:
         return "jsonl" if format == "json" and sniffed != "json" else format
     if suffix in OTHER_FILES:
-        raise TableError(f"{name} is {OTHER_FILES[suffix]}.")
+        raise TableError("{name} is {what}.", name=name, what=OTHER_FILES[suffix])
     if sniffed == "csv" and not known and suffix not in TEXT_SUFFIXES:
         what = f"the unknown suffix {show(suffix)}" if suffix else "no suffix"
         raise TableError(
-            f"{name} has {what}: subsvms reads {list_formats()}; convert the file, or name its format with "
-            "--format."
-        )
+            "{name} has {what}: subsvms reads {formats}; convert the file, or name its format with {format}.",
+            name=name, what=what, formats=list_formats(),
+        )  # fmt: skip
     return sniffed
 
 

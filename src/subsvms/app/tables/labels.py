@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
+from subsvms._sentences import Note, Sentence
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
@@ -37,7 +38,7 @@ COMMA = re.compile(r"[+-]?\d+,\d+")
 
 def read_labels(
     column: Any, name: str, label: str, *, is_text: bool, missing_label: Iterable[str] = (), **checks: Any
-) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+) -> tuple[np.ndarray, np.ndarray, tuple[Note, ...]]:
     """Return the labels of a column, the same in its own spelling, and notes on what is odd about them.
 
     Missing labels are None. Empty ones are missing. In text, a mark such as NA or ? means missing if all
@@ -59,7 +60,7 @@ class Labels:
     column: str  # name of the label column
     classes: np.ndarray  # (n_classes,): sorted
     numbers: dict[Any, int]  # the class number of each value of the column, -1 if it means a missing label
-    notes: tuple[str, ...] = ()  # what is odd about the labels, in sentences
+    notes: tuple[Note, ...] = ()  # what is odd about the labels, in sentences
 
     def read(self, batch: Any) -> np.ndarray:
         """Return the class number of each row of a batch (pyarrow.Table), -1 where there is no label."""
@@ -132,7 +133,7 @@ def _interpret(counts, is_text, missing_label):
     if is_text and others and all(as_number(word) is not None for word in others):
         return meant | dict.fromkeys(marks), ()
     listed = ", ".join(f"{mark!r} ({counts[mark]} rows)" for mark in marks)
-    return meant, (f"Taken as a class, not as missing labels: {listed}.",)
+    return meant, (Note.plain("missing_marks", f"Taken as a class, not as missing labels: {listed}."),)
 
 
 def _settle(meant, counts, name, label, merge_labels=None, numeric_classes=False):
@@ -144,7 +145,7 @@ def _settle(meant, counts, name, label, merge_labels=None, numeric_classes=False
     for one, count in zip(meant.values(), counts, strict=True):
         if one is not None:
             sizes[one] += count
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     if merge_labels is None:
         check_spellings(sizes, name, label)
     elif merge_labels:
@@ -200,14 +201,14 @@ def merge_spellings(counts: Mapping[Any, int]) -> dict[Any, Any]:
     return chosen
 
 
-def format_merged(spelled: Mapping[Any, Any], counts: Mapping[Any, int]) -> tuple[str, ...]:
+def format_merged(spelled: Mapping[Any, Any], counts: Mapping[Any, int]) -> tuple[Note, ...]:
     """Return one note on labels whose spelling was changed, as `merge_spellings` returns them."""
     if not spelled:
         return ()
     sizes = {other: f"{counts[other]:,} row{'' if counts[other] == 1 else 's'}" for other in spelled}
     listed = [f"{show(other)} ({sizes[other]}) as {show(one)}" for other, one in spelled.items()]
     more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
-    return (f"Read in another spelling: {', '.join(listed[:NAMED])}{more}.",)
+    return (Note.plain("merged", f"Read in another spelling: {', '.join(listed[:NAMED])}{more}."),)
 
 
 def check_spellings(counts: Mapping[Any, int], name: str, label: str) -> None:
@@ -225,9 +226,10 @@ def check_spellings(counts: Mapping[Any, int], name: str, label: str) -> None:
     more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
     what = "a label" if len(groups) == 1 else f"{len(groups)} labels"
     raise TableError(
-        f"The label column {show(label)} of {name} has {what} in several spellings, {'; '.join(shown)}"
-        f"{more}: read them as one class with --merge-labels, or as different ones with --no-merge-labels."
-    )
+        "The label column {label} of {name} has {what} in several spellings, {shown}{more}: read them as one "
+        "class with {merge_labels=True}, or as different ones with {merge_labels=False}.",
+        label=show(label), name=name, what=what, shown="; ".join(shown), more=more,
+    )  # fmt: skip
 
 
 def check_classes(counts: Mapping[Any, int], name: str, label: str, *, numeric_classes: bool = False) -> None:
@@ -243,11 +245,12 @@ def check_classes(counts: Mapping[Any, int], name: str, label: str, *, numeric_c
     if example is not None and not (possible and numeric_classes):
         or_else = f"; more than {MAX_CLASSES} cannot be classes" if len(classes) > MAX_CLASSES else ""
         if possible:
-            or_else = "; if they are classes all the same, say so with --numeric-classes"
+            or_else = Sentence("; if they are classes all the same, say so with {numeric_classes=True}")
         raise TableError(
-            f"{what} looks like a quantity, not a class, with {len(classes):,} different numbers, such as "
-            f"{show(example)}: choose another column, or group the numbers into a few named ranges{or_else}."
-        )
+            "{what} looks like a quantity, not a class, with {n:,} different numbers, such as {example}: "
+            "choose another column, or group the numbers into a few named ranges{or_else}.",
+            what=what, n=len(classes), example=show(example), or_else=or_else,
+        )  # fmt: skip
     if len(classes) > MAX_CLASSES:
         raise TableError(
             f"{what} has {len(classes)} classes, such as {show(classes[0])}, but at most {MAX_CLASSES} "

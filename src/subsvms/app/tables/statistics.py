@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from subsvms._sentences import Note
 from subsvms.app.tables.coded import name_labels
 from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
@@ -42,14 +43,15 @@ def make_file(data: bytes = b"") -> Iterator[Path]:
         yield path
 
 
-def note_missing(names: Sequence[str], name: str) -> tuple[str, ...]:
+def note_missing(names: Sequence[str], name: str) -> tuple[Note, ...]:
     """Return a note if columns have missing values of several kinds, which are not kept apart."""
     if not names:
         return ()
-    return (
+    words = (
         f"{name} has its own marks for missing values, as in the column {show(names[0])}: they are read as "
-        "missing, and written as missing without the mark.",
+        "missing, and written as missing without the mark."
     )
+    return (Note.plain("missing_marks", words),)
 
 
 def as_columns(frame: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
+from subsvms._sentences import Note
 from subsvms.app.tables.addresses import Place, place_result
 from subsvms.app.tables.arrow import read_all
 from subsvms.app.tables.coded import put_labels
@@ -57,7 +58,7 @@ class LabelledTable:
     paths: tuple[Place, ...]  # the files it was read from; empty for standard input
     format: str  # one of `FORMATS`
     digest: str  # SHA-256 of the file; for several files, of their digests
-    notes: tuple[str, ...] = ()  # what is odd about the file or the labels, in sentences
+    notes: tuple[Note, ...] = ()  # what is odd about the file or the labels, in sentences
     # the text or the workbook it was read from, in which labels can be replaced; None if the columns alone
     # say all
     text: Original | None = None
@@ -243,7 +244,9 @@ def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> 
         )
     if len(table.paths) != 1:
         source = "several files" if table.paths else "standard input or a database"
-        raise TableError(f"The table was read from {source}: say with --output where the result should go.")
+        raise TableError(
+            "The table was read from {source}: say with {output} where the result should go.", source=source
+        )
     (path,) = table.paths
     stem, own = split_suffix(path, table.format)
     return place_result(path, f"{stem}.{word}{own if ending is None else ending}")

@@ -16,6 +16,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from subsvms._sentences import Note
 from subsvms.app.tables.files import Content
 from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
@@ -157,10 +158,11 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
         at, line = error.start + len(mark), 1 + error.object[: error.start].count(b"\n")
         wrong = error.object[error.start]
         raise TableError(
-            f"{name} is not text in the encoding {codec!r}: byte {wrong:#04x} at position {at} (line {line}) "
-            "does not fit; convert the file to UTF-8, or name its encoding with --encoding, for example "
-            "'cp1252'."
-        ) from None
+            "{name} is not text in the encoding {codec!r}: byte {wrong:#04x} at position {at} (line {line}) "
+            "does not fit; convert the file to UTF-8, or name its encoding with {encoding}, for example "
+            "'cp1252'.",
+            name=name, codec=codec, wrong=wrong, at=at, line=line,
+        ) from None  # fmt: skip
     except UnicodeError as error:  # UTF-7, for example, can hold halves of surrogate pairs
         raise TableError(
             f"{name} is not text in the encoding {codec!r} ({first_sentence(error)}): convert it to UTF-8."
@@ -198,10 +200,12 @@ def describe_guess(data: bytes, name: str, encoding: str) -> str:
     """Return a note on a guessed encoding, with a word by which people can see whether it is right."""
     word = FOREIGN_WORD.search(data.decode())
     example = f", as in {show(word[0][:MAX_WORD])}" if word else ""
-    return (
-        f"{name} does not say how its text is encoded: it was read as {encoding}{example}; if that looks "
-        "wrong, name the encoding with --encoding."
-    )
+    return Note(
+        "encoding",
+        "{name} does not say how its text is encoded: it was read as {guess}{example}; if that looks wrong, "
+        "name the encoding with {encoding}.",
+        name=name, guess=encoding, example=example,
+    )  # fmt: skip
 
 
 def check_encoding(encoding: str) -> str:

@@ -89,9 +89,10 @@ def find_plain(where: Place) -> Place:
 
 def _refuse_folder(name: str, pattern: str) -> NoReturn:
     raise TableError(
-        f"{name!r} is a folder: use --engine local, or give a file in it or, unless it is a Delta table, a "
-        f"pattern such as {pattern!r}."
-    )
+        "{name!r} is a folder: use {engine=local}, or give a file in it or, unless it is a Delta table, "
+        "a pattern such as {pattern!r}.",
+        name=name, pattern=pattern,
+    )  # fmt: skip
 
 
 def name_files(paths: Sequence[Place]) -> str:
@@ -118,7 +119,8 @@ def _list_folder(folder: Place) -> Sequence[Place]:
     """Return the files of the table in a folder, sorted unless the folder says in which order they come."""
     if isinstance(folder, Path) and (folder / RECORD).is_file():
         raise TableError(
-            f"{str(folder)!r} is the folder of a run: give the table itself, or repeat the run (--from)."
+            "{folder!r} is the folder of a run: give the table itself, or repeat the run{from_run:aside}.",
+            folder=str(folder),
         )
     if isinstance(folder, Path) and is_data_set(folder):
         return list_data_files(folder)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
+from subsvms._sentences import Note
 from subsvms.app.tables.files import Content, check_names
 from subsvms.app.tables.formats import FORMATS, Reading
 from subsvms.app.tables.sheet_xml import EXACT, Scan, find_sheets, is_utf8, letters, measure_shared, parse
@@ -80,7 +81,8 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
             text = Workbook(files, part, name, sheet.header, sheet.rows, place, wide)
         else:
             said = f"The sheet {show(sheet.title)} of {name} is not in UTF-8"
-            notes = (*notes, f"{said}: the result is an .xlsx file of plain values.")
+            plain = f"{said}: the result is an .xlsx file of plain values."
+            notes = (*notes, Note.plain("written_as", plain))
     return table, {"text": text, "notes": notes}
 
 
@@ -162,7 +164,9 @@ def choose_sheet(book: Any, name: str, label: str | None, wanted: str | None) ->
     if fitting:
         which = "several sheets" if label is None else f"a column {show(label)} in several sheets"
         listed = _list([sheet.title for sheet in fitting])
-        raise TableError(f"{name} has {which}, {listed}: choose one with --sheet.")
+        raise TableError(
+            "{name} has {which}, {listed}: choose one with {sheet}.", name=name, which=which, listed=listed
+        )
     known = [other for sheet in filled for other in sheet.names.values()]
     hint = suggest(str(label), known) or ": name the column as it is in the first row of its sheet."
     raise TableError(f"{name} has no column {show(label)} in any of its sheets, {_list(titles)}{hint}")
@@ -215,7 +219,7 @@ def check_header(sheet: Sheet, book: Any, name: str) -> None:
     """Raise an error if the names of columns are merged cells, or numbers that are probably the first row."""
     where = f"The sheet {show(sheet.title)} of {name}"
     if sheet.header < 0:
-        raise TableError(f"{where} is empty: choose another one with --sheet.")
+        raise TableError("{where} is empty: choose another one with {sheet}.", where=where)
     for (top, left), (bottom, right) in book.get_sheet_by_name(sheet.title).merged_cell_ranges or ():
         if top <= sheet.header <= bottom:
             merged = f"{letters(left)}{top + 1}:{letters(right)}{bottom + 1}"
@@ -270,7 +274,7 @@ def list_notes(
             f"The label column {show(label)} is computed by formulas, as in cell {scan.formulas[place]}: the "
             "result is an .xlsx file of plain values."
         )
-    return tuple(notes)
+    return tuple(Note.plain("sheet", note) for note in notes)
 
 
 def as_number(cell: Any) -> Any:
