@@ -122,54 +122,28 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
     write(tmp_path, (tmp_path / "one.db").read_bytes()[:5000].ljust(8192, b"\x07"), "bad.db")
     write(tmp_path, "a,label\n1,x\n2,y\n")
     for name, query, message in [
-        (
-            "same.db",
-            None,
-            "'same.db' has the column 'label' in the tables 'loans', 'other': choose one, as with query="
-            "'select * from \"loans\"'.",
-        ),
-        (
-            "far.db",
-            None,
-            "'far.db' has no table with a column 'label'; its tables and their columns are 'loans' ('id', "
-            "'Label'); 'other' ('a'); did you mean 'Label'?",
-        ),
+        ("same.db", None,
+         "'same.db' has the column 'label' in the tables 'loans', 'other': choose one, as with query="
+         "'select * from \"loans\"'."),
+        ("far.db", None,
+         "'far.db' has no table with a column 'label'; its tables and their columns are 'loans' ('id', "
+         "'Label'); 'other' ('a'); did you mean 'Label'?"),
         ("none.db", None, "'none.db' has no tables: choose another database."),
         ("two.db", "select * from other", "'two.db' has no column 'label': its columns are 'a'."),
-        (
-            "one.db",
-            "select * from loans where 0",
-            "'one.db' gives no rows: a table needs at least one of each",
-        ),
-        (
-            "one.db",
-            "selekt 1",
-            'query cannot be answered (near "selekt": syntax error): fix it, and try again.',
-        ),
-        (
-            "one.db",
-            "select * from lones",
-            "query cannot be answered (no such table: lones): fix it, and try",
-        ),
+        ("one.db", "select * from loans where 0",
+         "'one.db' gives no rows: a table needs at least one of each"),
+        ("one.db", "selekt 1",
+         'query cannot be answered (near "selekt": syntax error): fix it, and try again.'),
+        ("one.db", "select * from lones", "query cannot be answered (no such table: lones): fix it, and try"),
         ("one.db", "", "query gives no table: write a query that starts with select."),
-        (
-            "one.db",
-            "select 1; select 2",
-            "query cannot be answered (You can only execute one statement at a",
-        ),
-        (
-            "mixed.db",
-            None,
-            "'mixed.db' has numbers and text in its label column 'label': use one type for all.",
-        ),
+        ("one.db", "select 1; select 2", "query cannot be answered (You can only execute one statement at a"),
+        ("mixed.db", None,
+         "'mixed.db' has numbers and text in its label column 'label': use one type for all."),
         ("text.db", None, "'text.db' is not a SQLite database, or it is protected with a password."),
         ("bad.db", None, "bad.db' is a damaged database"),
-        (
-            "t.csv",
-            "select 1",
-            "query is for databases, but 't.csv' is read as CSV: leave it out, or name the",
-        ),
-    ]:
+        ("t.csv", "select 1",
+         "query is for databases, but 't.csv' is read as CSV: leave it out, or name the"),
+    ]:  # fmt: skip
         assert_refused(message, read_table, name, "label", query=query)
 
 

@@ -99,31 +99,21 @@ TWICE = FRAME.set_axis(["label", "label"], axis=1)
     [
         (FRAME, "'frame' has no column 'lable': its columns are 'size', 'label'; did you mean 'label'?"),
         (TWICE, "'frame' has several columns named 'label' (columns 1, 2): give each column its own name."),
-        (
-            FRAME[:0].rename(columns={"label": "lable"}),
-            "'frame' has no rows: it must hold at least one row of each class.",
-        ),
-        (
-            np.eye(3),
-            "frame must be a data frame of pandas, polars or Arrow; got ndarray: use correct_labels for "
-            "arrays, and subsvms correct for files.",
-        ),
-        (
-            "loans.csv",
-            "frame must be a data frame of pandas, polars or Arrow; got str: use correct_labels for arrays, "
-            "and subsvms correct for files.",
-        ),
-        (
-            FRAME.set_axis(pd.Index(["size", "\ud800"], dtype=object), axis=1),
-            "The column '\\ud800' of 'frame' has a name that is not Unicode: rename it.",
-        ),
-        (
-            pa.table({"v": pa.array([[1], [2]], pa.list_view(pa.int8())), "lable": ["a", "b"]}),
-            "frame could not be read (its column 'v' holds views of lists, which cannot be checked): convert "
-            "or drop that column.",
-        ),
+        (FRAME[:0].rename(columns={"label": "lable"}),
+         "'frame' has no rows: it must hold at least one row of each class."),
+        (np.eye(3),
+         "frame must be a data frame of pandas, polars or Arrow; got ndarray: use correct_labels for "
+         "arrays, and subsvms correct for files."),
+        ("loans.csv",
+         "frame must be a data frame of pandas, polars or Arrow; got str: use correct_labels for arrays, "
+         "and subsvms correct for files."),
+        (FRAME.set_axis(pd.Index(["size", "\ud800"], dtype=object), axis=1),
+         "The column '\\ud800' of 'frame' has a name that is not Unicode: rename it."),
+        (pa.table({"v": pa.array([[1], [2]], pa.list_view(pa.int8())), "lable": ["a", "b"]}),
+         "frame could not be read (its column 'v' holds views of lists, which cannot be checked): convert "
+         "or drop that column."),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_read_is_refused_in_one_sentence(frame, sentence):
     assert assert_refused(sentence, read_frame, frame, "lable") == sentence
 

@@ -105,16 +105,14 @@ def test_new_labels_change_nothing_else_in_any_object(rows):
         ('{"label": ' + "1" * 5000 + "}", "(it holds a number of more than 4,300 digits)"),
         ('{"label": 1, "a\\ud800": 2}', r"has a key 'a\ud800', which is not valid Unicode: rename it."),
         ('{"label": "\\udc00"}', r"has the label '\udc00', which is not valid Unicode: rename it."),
-        (
-            '{"label": 9223372036854775808}',
-            "has the label 9223372036854775808, which is not a 64-bit number: rename",
-        ),
+        ('{"label": 9223372036854775808}',
+         "has the label 9223372036854775808, which is not a 64-bit number: rename"),
         ('{"label": 1}\n{"label": "1"}', "has numbers and text in its label column 'label'"),
         ("{}\n{}", "has no column 'label': it has no columns."),
         ('{"label": 0.25}\n{"label": 1}', "with 2 different numbers, such as 0.25"),
     ],
     ids="comma array value depth digits key text large types label fractions".split(),
-)
+)  # fmt: skip
 def test_lines_that_are_not_a_table_are_refused_with_the_reason(tmp_path, text, message):
     assert "t.jsonl'" in assert_refused(message, read_table, write(tmp_path, text, "t.jsonl"), "label")
 
@@ -190,14 +188,10 @@ def test_json_lines_with_this_suffix_stay_lines(tmp_path):
         ("[1, 2]", "'t.json' has '1' at place 1 of its array: write one object such as"),
         ('[{"label": 1}, [2]]', "'t.json' has '[2]' at place 2 of its array"),
         ('[{"label": 1}\n{"label": 2}]', "line 2 is not part of a JSON array (a comma or ] is missing): fix"),
-        (
-            '[{"label": 1},\n{"label": 2',
-            "line 2 is not part of a JSON array (Expecting ',' delimiter): fix it",
-        ),
-        (
-            '[{"label": 1},]',
-            "line 1 is not part of a JSON array (Expecting value): fix it, or write it again.",
-        ),
+        ('[{"label": 1},\n{"label": 2',
+         "line 2 is not part of a JSON array (Expecting ',' delimiter): fix it"),
+        ('[{"label": 1},]',
+         "line 1 is not part of a JSON array (Expecting value): fix it, or write it again."),
         ('[{"label": 1}] []', "(there is more after its end)"),
         ("[" * 10**6, "(it is nested too deeply)"),
         ('[{"label": %s}]' % ("1" * 5000), "(it holds a number of more than 4,300 digits)"),
@@ -205,7 +199,7 @@ def test_json_lines_with_this_suffix_stay_lines(tmp_path):
         ('[{"a": 1}]', "'t.json' has no column 'label': its columns are 'a'."),
         ("[", "line 1 is not part of a JSON array (Expecting value)"),
     ],
-)
+)  # fmt: skip
 def test_an_array_that_is_not_a_table_is_refused(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, text, "t.json")

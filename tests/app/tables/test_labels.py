@@ -68,20 +68,14 @@ def test_a_mark_among_words_may_be_a_class_and_gets_a_note(tmp_path):
 @pytest.mark.parametrize(
     "labels, message",
     [
-        (
-            ["0.5", "1", "NA"],
-            "not a class, with 2 different numbers, such as '0.5': choose another",
-        ),
-        (
-            [str(i) for i in range(201)],
-            "with 201 different numbers, such as '0': choose another column",
-        ),
+        (["0.5", "1", "NA"], "not a class, with 2 different numbers, such as '0.5': choose another"),
+        ([str(i) for i in range(201)], "with 201 different numbers, such as '0': choose another column"),
         ([f"c{i}" for i in range(201)], "has 201 classes, such as 'c0', but at most 200 are possible"),
         (["x", "x", ""], "holds only one class, 'x'"),
         (["", ""], "holds no labels at all"),
         (["x" * 10**6], "holds only one class, 'xxxx"),
     ],
-)
+)  # fmt: skip
 def test_text_that_cannot_be_classes_is_refused(tmp_path, labels, message):
     path = write(tmp_path, "a,label\n" + "".join(f"1,{label}\n" for label in labels))
     assert "t.csv'" in assert_refused(message, read_table, path, "label")
@@ -90,24 +84,15 @@ def test_text_that_cannot_be_classes_is_refused(tmp_path, labels, message):
 @pytest.mark.parametrize(
     "labels, message",
     [
-        (
-            pa.array([0.5, 1.0]),
-            "not a class, with 2 different numbers, such as 0.5: choose",
-        ),
-        (
-            pa.array([1.0, float("inf")]),
-            "not a class, with 2 different numbers, such as inf: choose",
-        ),
-        (
-            pa.array(range(300)),
-            "not a class, with 300 different numbers, such as 0: choose",
-        ),
+        (pa.array([0.5, 1.0]), "not a class, with 2 different numbers, such as 0.5: choose"),
+        (pa.array([1.0, float("inf")]), "not a class, with 2 different numbers, such as inf: choose"),
+        (pa.array(range(300)), "not a class, with 300 different numbers, such as 0: choose"),
         (pa.array([1, 2], pa.timestamp("s")), "has the type timestamp[ms]: labels must be text"),
         (pa.array([[1], [2]]), "has the type list<"),
         (pa.array([None, None]), "holds no labels at all"),
         (pa.array([], pa.string()), "has no rows"),
     ],
-)
+)  # fmt: skip
 def test_typed_values_that_cannot_be_classes_are_refused(tmp_path, labels, message):
     parquet.write_table(pa.table({"label": labels}), tmp_path / "t.parquet")
     assert_refused(message, read_table, tmp_path / "t.parquet", "label")

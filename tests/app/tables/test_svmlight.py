@@ -42,15 +42,13 @@ def test_large_whole_numbers_stay_apart(tmp_path):
         ("1 1:2\n\n0 2:1 1:2\n", "line 3 cannot be read"),
         ("1 1:2\n0 1:nan\n", "line 2 holds nan"),
         ("1 1:2\n0 2147483647:1\n", "line 2 has the index '2147483647', but indices go up to 2147483646"),
-        (
-            "1 1:2\n0 1:1 " + "9" * 19 + ":1\n",
-            "line 2 has the index '9999999999999999999', but indices go up to",
-        ),
+        ("1 1:2\n0 1:1 " + "9" * 19 + ":1\n",
+         "line 2 has the index '9999999999999999999', but indices go up to"),
         ("1 1:2\n0 1:1 " + "9" * 5000 + ":1\n", "line 2 has the index '9999"),
         ("1 1:2\n0 2:1 00000000001:1\n", "line 2 cannot be read"),
         ("0 2:1\n" * 70 + "0 2:1 1:1\n" * 2 + "1 1:2\n" * 99, "line 71 cannot be read"),
     ],
-)
+)  # fmt: skip
 def test_text_with_a_wrong_line_is_refused_with_its_number(tmp_path, text, message):
     assert "t.svm'" in assert_refused(message, read_table, write(tmp_path, text, "t.svm"), "label")
 

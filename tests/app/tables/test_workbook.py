@@ -1,10 +1,12 @@
 """A sheet of a workbook is read as the table that people see in it, or one sentence says why not."""
 
 import datetime as dt
+import io
 import zipfile
 
 import openpyxl
 import pytest
+import python_calamine
 from nasty_texts import assert_refused, write
 from workbooks import change_part, load, make_ods, make_xlsx, unzip, zip_again
 
@@ -96,25 +98,19 @@ def test_a_sheet_that_is_not_clear_is_asked_for(tmp_path, monkeypatch):
     table = [["a", "label"], [1, "x"], [2, "y"]]
     make_xlsx(tmp_path / "t.xlsx", ("one", table), ("two", table), ("three", []))
     for options, message in {
-        (
-            None,
-            "label",
-        ): "'t.xlsx' has a column 'label' in several sheets, 'one', 'two': choose one with sheet.",
+        (None,
+         "label"): "'t.xlsx' has a column 'label' in several sheets, 'one', 'two': choose one with sheet.",
         (None, None): "'t.xlsx' has several sheets, 'one', 'two': choose one with sheet.",
         ("tow", "label"): "'t.xlsx' has no sheet 'tow'; did you mean 'two'?",
         ("x", "label"): "'t.xlsx' has no sheet 'x': its sheets are 'one', 'two', 'three'.",
         ("three", "label"): "The sheet 'three' of 't.xlsx' is empty: choose another one with sheet.",
-        (
-            None,
-            "labels",
-        ): "'t.xlsx' has no column 'labels' in any of its sheets, 'one', 'two', 'three'; did you "
+        (None,
+         "labels"): "'t.xlsx' has no column 'labels' in any of its sheets, 'one', 'two', 'three'; did you "
         "mean 'label'?",
-        (
-            "two",
-            "lebal",
-        ): "The sheet 'two' of 't.xlsx' has no column 'lebal': its columns are 'a', 'label'; did "
+        ("two",
+         "lebal"): "The sheet 'two' of 't.xlsx' has no column 'lebal': its columns are 'a', 'label'; did "
         "you mean 'label'?",
-    }.items():
+    }.items():  # fmt: skip
         assert assert_refused(message, read_table, "t.xlsx", options[1], sheet=options[0]) == message
     write(tmp_path, "a,label\n1,x\n2,y\n")
     message = "sheet is for workbooks, but 't.csv' is read as CSV: leave it out"
@@ -126,33 +122,21 @@ def test_what_is_no_table_is_refused(tmp_path, monkeypatch):
     for rows, message in [
         ([], "'t.xlsx' has no sheet with a table: all its cells are empty."),
         ([["a", "label"]], "The sheet 'Sheet1' of 't.xlsx' has a header but no rows below it."),
-        (
-            [[5.1, 0], [4.9, 1]],
-            "The sheet 'Sheet1' of 't.xlsx' has no names of columns: its first row holds '5.1'",
-        ),
-        (
-            [["a", "a", "label"], [1, 2, 3]],
-            "'t.xlsx' has several columns named 'a' (columns 1, 2): give each",
-        ),
-        (
-            [["label"], [1], ["1"]],
-            "'t.xlsx' has numbers and text in its label column 'label', such as 1 in cell A2 and '1' in "
-            "cell A3: use one type for all.",
-        ),
-        (
-            [["label"], [True], ["x"]],
-            "has booleans and text in its label column 'label', such as True in cell A2",
-        ),
-        (
-            [["label"], [dt.date(2024, 1, 1)], [dt.date(2024, 1, 2)]],
-            "has the type date32[day]: labels must be",
-        ),
-        (
-            [["a", "label"], ["=1+1", "x"], [3, "y"]],
-            "'t.xlsx' has formulas whose values nobody has computed, such as cell A2: open it in Excel or "
-            "LibreOffice, and save it there.",
-        ),
-    ]:
+        ([[5.1, 0], [4.9, 1]],
+         "The sheet 'Sheet1' of 't.xlsx' has no names of columns: its first row holds '5.1'"),
+        ([["a", "a", "label"], [1, 2, 3]],
+         "'t.xlsx' has several columns named 'a' (columns 1, 2): give each"),
+        ([["label"], [1], ["1"]],
+         "'t.xlsx' has numbers and text in its label column 'label', such as 1 in cell A2 and '1' in "
+         "cell A3: use one type for all."),
+        ([["label"], [True], ["x"]],
+         "has booleans and text in its label column 'label', such as True in cell A2"),
+        ([["label"], [dt.date(2024, 1, 1)], [dt.date(2024, 1, 2)]],
+         "has the type date32[day]: labels must be"),
+        ([["a", "label"], ["=1+1", "x"], [3, "y"]],
+         "'t.xlsx' has formulas whose values nobody has computed, such as cell A2: open it in Excel or "
+         "LibreOffice, and save it there."),
+    ]:  # fmt: skip
         make_xlsx(tmp_path / "t.xlsx", rows)
         assert_refused(message, read_table, "t.xlsx", "label")
 
@@ -177,27 +161,18 @@ def test_damaged_and_protected_files_are_refused(tmp_path, monkeypatch):
     files = unzip(tmp_path / "good.xlsx")
     ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
     for name, data, message in [
-        (
-            "t.xlsx",
-            b"a,label\n1,x\n",
-            "'t.xlsx' is damaged or not a workbook (File is not a zip file): save it",
-        ),
+        ("t.xlsx", b"a,label\n1,x\n",
+         "'t.xlsx' is damaged or not a workbook (File is not a zip file): save it"),
         ("t.xlsx", good[: len(good) // 2], "'t.xlsx' is damaged or not a workbook (File is not a zip file)"),
         ("t.xlsx", good[:300] + bytes(200) + good[500:], "'t.xlsx' is damaged or not a workbook"),
-        (
-            "t.xlsx",
-            ole + "EncryptedPackage".encode("utf-16-le"),
-            "'t.xlsx' is protected with a password: save",
-        ),
-        (
-            "t.xls",
-            ole + "EncryptedPackage".encode("utf-16-le"),
-            "'t.xls' is protected with a password: save it",
-        ),
+        ("t.xlsx", ole + "EncryptedPackage".encode("utf-16-le"),
+         "'t.xlsx' is protected with a password: save"),
+        ("t.xls", ole + "EncryptedPackage".encode("utf-16-le"),
+         "'t.xls' is protected with a password: save it"),
         ("t.xls", ole, "'t.xls' is damaged or not a workbook"),
         ("t.ods", good, "'t.ods' is damaged"),
         ("t.ods", b"text", "'t.ods' is damaged or not a workbook"),
-    ]:
+    ]:  # fmt: skip
         write(tmp_path, data, name)
         assert_refused(message, read_table, name, "label")
     for part, text in {
@@ -290,16 +265,12 @@ def test_open_document_comes_back_as_xlsx(tmp_path, name):
 
 
 def test_a_workbook_from_standard_input_is_recognised(tmp_path, monkeypatch):
-    import io
-
     path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]])
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
     assert read_table("-", "label").format == "xlsx"
 
 
 def test_macros_and_pictures_are_not_handed_on(tmp_path, monkeypatch):
-    import python_calamine
-
     path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]])
     zip_again(path, unzip(path) | {"xl/vbaProject.bin": b"macro", "xl/media/image1.png": b"picture"})
     seen = []

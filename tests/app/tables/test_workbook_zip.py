@@ -6,6 +6,7 @@ import zipfile
 
 import numpy as np
 import openpyxl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,11 +39,7 @@ def make_rich(path):
     sheet.add_chart(chart, "F2")
     book.save(path)
     for part in (SHEET, "xl/worksheets/sheet2.xml"):  # as Excel saves them: with values
-        change_part(
-            path,
-            part,
-            lambda text: text.replace("</f><v/>", "</f><v>2</v>").replace("</f><v />", "</f><v>2</v>"),
-        )
+        change_part(path, part, lambda text: re.sub("</f><v ?/>", "</f><v>2</v>", text))
     return path
 
 
@@ -161,25 +158,15 @@ def test_text_is_never_a_formula(tmp_path):
     assert [cells[at].value for at in ("B2", "C1", "C2", "C3")] == ["=1+1", "=a", "@x", "-1"]
 
 
-cells = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False),
-    st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),
-)  # fmt: skip
-
-
 @given(column=st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=5))
 @settings(max_examples=100, deadline=None)
 def test_any_text_comes_back(tmp_path_factory, column):
-    import pyarrow as pa
-
     folder = tmp_path_factory.mktemp("texts")
     (folder / "t.xlsx").write_bytes(render_workbook(pa.table({"a": column, "b": ["x"] * len(column)})))
     assert read_table(folder / "t.xlsx", None).columns["a"].to_pylist() == column
 
 
 def test_types_come_back_from_a_plain_workbook(tmp_path):
-    import pyarrow as pa
-
     columns = pa.table({
         "day": [dt.date(2024, 2, 29), None], "early": [dt.date(1850, 1, 1), dt.date(1900, 1, 1)],
         "moment": [dt.datetime(2024, 2, 29, 13, 30), dt.datetime(1999, 12, 31, 23, 59, 59)],

@@ -75,12 +75,11 @@ class Labels:
     @property
     def merged(self) -> bool:
         """Whether several values of the column are one class, in another spelling."""
-        classes = self.classes.tolist()
-        return any(number >= 0 and value != classes[number] for value, number in self.numbers.items())
+        return Classes(self.classes, self.numbers).merged
 
     def name(self, numbers: np.ndarray) -> np.ndarray:
         """Return the labels with these class numbers; None for -1."""
-        return np.array([*self.classes.tolist(), None], dtype=object)[numbers]
+        return Classes(self.classes).name(numbers)
 
 
 def learn_labels(
