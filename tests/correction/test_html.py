@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from corrections import attacked, quick, quietly
 
-from subsvms.correction._html import CHARACTERS, COLUMNS_SHOWN, ROWS_SHOWN, collect
+from subsvms.correction._html import CELL_CHARACTERS, COLUMNS_SHOWN, ROWS_SHOWN, collect
 
 NASTY = (
     "<script>alert(1)</script>", "<img src=x onerror='alert(1)'>", '"><b onmouseover="alert(1)">', "x" * 5000,
@@ -111,5 +111,5 @@ def test_no_text_becomes_markup(cancer):
     reader = Reader(page)
     assert set(reader.tags) <= TAGS
     assert len(reader.cells) == (5 + COLUMNS_SHOWN) * (ROWS_SHOWN + 1)
-    assert max(map(len, reader.cells[:-1])) <= CHARACTERS
+    assert max(map(len, reader.cells[:-1])) <= CELL_CHARACTERS
     assert "correction.notes" in page

@@ -32,7 +32,7 @@ def sample_plainly(u, is_given, answers=None, n_draws=300_000, seed=0):
     inside = ((lifts > _noise_curve.WIDEST[0][0]) & (lifts < _noise_curve.WIDEST[0][1])).all(axis=0)
     scale = 1.0 - (1.0 - _noise_curve.TOGETHER) ** _noise_curve.FEW
     e, f = 1.0 - (1.0 - scale * rng.random((2, n_draws))) ** (1.0 / _noise_curve.FEW)
-    e, f = (np.where(rng.random(n_draws) < _noise_curve.NONE, 0.0, rate) for rate in (e, f))
+    e, f = (np.where(rng.random(n_draws) < _noise_curve.NO_NOISE, 0.0, rate) for rate in (e, f))
     possible = (e + f < _noise_curve.TOGETHER) & inside
     lifts, e, f = np.exp(lifts[:, possible]), e[possible], f[possible]
     q = expit(bins.logit - lifts[1] + lifts.sum(axis=0) * bins.place[:, None])

@@ -9,7 +9,7 @@ from sklearn.preprocessing import minmax_scale
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms.correction._noise import estimate_noise
 from subsvms.correction._noise_curve import Answers
-from subsvms.correction._noise_mixture import FEWEST_ROWS, integrate_kinds, thin
+from subsvms.correction._noise_mixture import FEWEST_FITTED, integrate_kinds, thin
 
 
 def make_overlap(seed):
@@ -106,8 +106,8 @@ def test_many_classes_are_fitted_from_fewer_rows(monkeypatch):
     values = rng.normal(0.8 * np.eye(41)[true] - 0.6, 0.1)
     given = np.where(rng.random(len(true)) < 0.1, rng.integers(41, size=len(true)), true)
     kept = thin(values, given)
-    assert len(kept) == pytest.approx(41 * FEWEST_ROWS, abs=50)  # more than 10,000 / 41
-    assert np.bincount(given[kept]).min() >= FEWEST_ROWS
+    assert len(kept) == pytest.approx(41 * FEWEST_FITTED, abs=50)  # more than 10,000 / 41
+    assert np.bincount(given[kept]).min() >= FEWEST_FITTED
     mixture = integrate_kinds(values, given)
     assert 0.05 < 1 - np.diag(mixture.matrix).mean() < 0.15
     assert mixture.shares[40] < 0.01  # more of its rows were fitted than of others'

@@ -8,7 +8,14 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from subsvms import SubSVMClassifier, adversaries
-from subsvms.correction._overlap import LARGEST_SIDE, LEVEL, Sides, SVMLook, compare_sides, find_overlap
+from subsvms.correction._overlap import (
+    EVEN,
+    LARGEST_SIDE,
+    Sides,
+    SVMLook,
+    compare_sides,
+    find_overlap,
+)
 from subsvms.correction._rule import Judgement
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import LabelNoiseWarning
@@ -77,7 +84,7 @@ def test_overlap_is_found_where_rows_differ_and_only_there(seed):
         judgement = judge(flagged, np.where(flagged, 1, given), 900)
         weight = find_overlap(look_at(X, seed), given, undecided(900), judgement).weight
         assert weight[0] == 0
-        assert weight[1] > 0.99 if differ else LEVEL / (1 + LEVEL) <= weight[1] < 0.3
+        assert weight[1] > 0.99 if differ else EVEN / (1 + EVEN) <= weight[1] < 0.3
 
 
 def test_a_few_changes_pass_but_not_many_to_a_class_without_other_rows():

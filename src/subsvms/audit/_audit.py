@@ -30,7 +30,7 @@ from subsvms.audit._locate import count_pilot, draw_pilot
 from subsvms.audit._model import Features, fit_hits
 from subsvms.audit._ranking import Ranking, as_ranking
 from subsvms.audit._rings import (
-    FEWEST_ANSWERS,
+    FEWEST_CONFIRMING,
     Ring,
     Verdict,
     bound_wrong,
@@ -47,7 +47,7 @@ from subsvms.exceptions import InputError
 
 FORMAT = 1  # increased when the same answers would lead to other questions
 GAP = 5  # questions between an answer and its repeat
-FEWEST = 10  # answers of an audit
+FEWEST_ANSWERS = 10  # answers of an audit
 
 
 class Audit:
@@ -115,7 +115,7 @@ class Audit:
         random_state: int | None = None,
     ):
         self.ranking = as_ranking(source)
-        check_count("n_answers", n_answers, least=FEWEST)
+        check_count("n_answers", n_answers, least=FEWEST_ANSWERS)
         check_range("level", level, 0.5, 1, "[)")
         if n_answers > len(self.ranking.order):
             raise InputError(
@@ -216,7 +216,7 @@ class Audit:
     def _choose(self):
         """Begin with the next ring, or with the rest."""
         n2 = self.n_answers - len(self._answers)
-        ring = self._place_ring(n2) if n2 >= FEWEST_ANSWERS else None
+        ring = self._place_ring(n2) if n2 >= FEWEST_CONFIRMING else None
         self._asked, self._settling = 0, False
         if ring is not None:
             self.rings.append(ring)

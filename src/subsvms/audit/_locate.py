@@ -12,14 +12,14 @@ import numpy as np
 
 from subsvms.audit._ranking import Ranking
 
-SHARE, FEWEST = 0.4, 6  # of all answers
+LOCATING_SHARE, FEWEST_LOCATING = 0.4, 6  # of all answers
 FOCUS = 0.7  # of the sample by rank; the rest is uniform
 FLATTEN = 10  # ranks; the first ten are about as suspicious as each other
 
 
 def count_pilot(n_answers: int) -> int:
     """Return m1, how many answers locate wrong labels."""
-    return min(max(FEWEST, round(SHARE * n_answers)), n_answers)
+    return min(max(FEWEST_LOCATING, round(LOCATING_SHARE * n_answers)), n_answers)
 
 
 def draw_pilot(ranking: Ranking, n_pilot: int, rng: np.random.Generator) -> np.ndarray:

@@ -20,7 +20,7 @@ from subsvms.audit._ranking import Ranking
 PRIORS = {"a": (-2.0, 1.5), "b": (0.6, 0.5), "s": (0.5, 1.0), "c": (0.0, 1.0), "d": (0.0, 0.3)}  # mean, sd
 OFFSET = (0.0, 0.5)  # of a given and of a suggested class
 N_DRAWS = 60
-STEPS = 100
+NEWTON_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def fit_hits(design: np.ndarray, hits: np.ndarray, priors: np.ndarray) -> Poster
         return np.sum(hits * linear - np.logaddexp(0.0, linear)) - np.sum(precision * (beta - mean) ** 2) / 2
 
     beta = mean.copy()
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         p = expit(design @ beta)
         curvature = (design.T * (p * (1.0 - p))) @ design + np.diag(precision)
         slope = design.T @ (hits - p) - precision * (beta - mean)

@@ -28,7 +28,7 @@ from subsvms.audit import _evidence as evidence
 EARLY, FINAL, HALF = 0.3, 0.5, 0.2
 EARLY_SEVERAL = 0.8
 SMALLEST, GROWTH = 8, 1.3  # sizes of rings that are compared
-FEWEST_ANSWERS = 5  # fewer cannot confirm anything
+FEWEST_CONFIRMING = 5  # fewer cannot confirm anything
 QUANTILES, FIXED = (
     (0.1, 0.3, 0.5, 0.7, 0.9),
     (0.65, 0.85),

@@ -27,10 +27,10 @@ from subsvms.ensemble._training import fit_numbered
 
 WIDTHS = (0.1, 0.5, 2.0, 8.0)  # gamma times the mean squared distance
 SIZES = (1, 4, 16)  # times the paper's; widths are compared at the middle one
-LARGEST = 2000  # rows of a subset; with many classes more would take minutes
+LARGEST_SUBSET = 2000  # rows of a subset; with many classes more would take minutes
 C = 10.0
-ROWS = 1500  # to compare candidates on
-TRIED, FEWEST_TRIED = 8_000, 20  # draws in all subsets of a candidate; SVMs
+ROWS_COMPARED = 1500  # to compare candidates on
+DRAWS_TRIED, FEWEST_TRIED = 8_000, 20  # draws in all subsets of a candidate; SVMs
 CLEARLY = 0.5  # standard errors by which more complex SVMs must be better
 FAR = 2.0  # the same, of the middle size over the smallest, for the largest to be tried
 DRAWS, SPARE = 25_000, 100_000_000  # for the vote; SPARE / rows if that is more, so that seeds matter less
@@ -38,7 +38,7 @@ FEWEST_SVMS, MOST_SVMS = 40, 1000
 TOLERANCE = 0.1  # of the SVMs: their values are then within 0.005 of the exact ones, for half of the steps
 FOLDS = 5
 SEED = 0  # the same SVMs are chosen, whatever the seed of the vote
-LEAST = 1e-3  # probability of a label; a surer prediction gains nothing
+LEAST_PROBABILITY = 1e-3  # probability of a label; a surer prediction gains nothing
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def choose_ensemble(
         """Return the log loss of each row; each candidate is tried once."""
         if (width, size) not in found:
             model = SubSVMClassifier(
-                n_estimators=max(TRIED // size, FEWEST_TRIED), subsample_size=size, gamma=width / mean,
+                n_estimators=max(DRAWS_TRIED // size, FEWEST_TRIED), subsample_size=size, gamma=width / mean,
                 C=C, tol=TOLERANCE, random_state=SEED, n_jobs=n_jobs,
             )  # fmt: skip
             with one_stage("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 2):
@@ -119,7 +119,7 @@ def choose_ensemble(
         return candidates[pick_first([measure(*candidate) for candidate in candidates], weight, margin)]
 
     widest, wide, narrow, narrowest = WIDTHS
-    small, middle, large = (max(min(factor * paper, LARGEST, len(labels) // 2), 2) for factor in SIZES)
+    small, middle, large = (max(min(factor * paper, LARGEST_SUBSET, len(labels) // 2), 2) for factor in SIZES)
     towards = widest if pick((wide, middle), (narrow, middle)) == (wide, middle) else narrowest
     width, _ = pick(*((width, middle) for width in sorted({towards, wide, narrow})))
     sizes_tried = (width, small), (width, middle)
@@ -151,10 +151,10 @@ def mean_squared_distance(X: Table) -> float:
 
 
 def pick_rows(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return at most `ROWS` rows, in order, as many of each class as there are if some are rare."""
+    """Return at most `ROWS_COMPARED` rows, in order, as many of each class as there are if some are rare."""
     n_classes = int(labels.max()) + 1
     order = rng.permutation(len(labels))
-    chosen = [order[labels[order] == c][: max(ROWS // n_classes, 2)] for c in range(n_classes)]
+    chosen = [order[labels[order] == c][: max(ROWS_COMPARED // n_classes, 2)] for c in range(n_classes)]
     return np.sort(np.concatenate(chosen))
 
 
@@ -181,7 +181,7 @@ def measure_losses(
             p[test, c] = calibrate(values[others, c], labels[others] == c, weight[others], values[test, c])
     if n_classes == 2:
         p[:, 0] = 1.0 - p[:, 1]
-    p = np.clip(p, LEAST, 1.0)
+    p = np.clip(p, LEAST_PROBABILITY, 1.0)
     return -np.log((p / p.sum(axis=1, keepdims=True))[np.arange(len(labels)), labels])
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._typing import Table
-from subsvms.correction._noise import FEWEST
+from subsvms.correction._noise import SMALLEST_CLASS
 
 
 def find_contradictory(X: Table, given: np.ndarray) -> np.ndarray:
@@ -38,7 +38,7 @@ def find_contradictory(X: Table, given: np.ndarray) -> np.ndarray:
             return np.zeros(len(given), dtype=bool)
         contradictory[rows] = True
         n_groups += 1
-    return contradictory & (n_groups >= FEWEST)
+    return contradictory & (n_groups >= SMALLEST_CLASS)
 
 
 def read_contents(X: Table) -> Iterator[bytes]:

@@ -15,8 +15,8 @@ from subsvms.correction._frames import name_rows
 from subsvms.correction._words import ESTIMATED_BEFORE, format_done, format_verdict
 
 ROWS_SHOWN, COLUMNS_SHOWN, NOTES_SHOWN = 10, 8, 5
-CHARACTERS = 60  # of a cell
-LINE = 600  # characters of a sentence
+CELL_CHARACTERS = 60  # of a cell
+SENTENCE_CHARACTERS = 600  # characters of a sentence
 UNPRINTABLE = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # as in the report
 STYLE = "max-width: 80em; overflow-x: auto"
 PLAIN = "tex2jax_ignore mathjax_ignore"  # notebooks take $ in HTML for a formula
@@ -112,16 +112,16 @@ def render_html(correction: Any) -> str:
 
 
 def _render_table(columns: dict[str, list[str]]) -> str:
-    head = "".join(f"<th>{_clean(name, CHARACTERS)}</th>" for name in columns)
+    head = "".join(f"<th>{_clean(name, CELL_CHARACTERS)}</th>" for name in columns)
     lines = (
-        "".join(f"<td>{_clean(cell, CHARACTERS)}</td>" for cell in cells)
+        "".join(f"<td>{_clean(cell, CELL_CHARACTERS)}</td>" for cell in cells)
         for cells in zip(*columns.values(), strict=True)
     )
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _clean(text: Any, limit: int = LINE) -> str:
+def _clean(text: Any, limit: int = SENTENCE_CHARACTERS) -> str:
     """Return text that is short enough, in one line, without characters that a page cannot hold, escaped."""
     text = " ".join(str(text).split())
     text = text if len(text) <= limit else text[: limit - 1] + "…"

@@ -9,7 +9,7 @@ from sklearn.isotonic import IsotonicRegression
 from subsvms._progress import announce, one_stage
 from subsvms._sentences import Note
 from subsvms._text import format_percent
-from subsvms.correction._noise import FEWEST, estimate_noise, is_solvable, rank_evidence
+from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
 from subsvms.correction._overlap import CloserLook, find_overlap
 from subsvms.correction._rule import (
     Halt,
@@ -111,7 +111,7 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None 
     """Return what the user must know before using the result, a sentence or two per note."""
     noise, sizes = rule.noise, rule.sizes
     counted = zip(map(str, noise.classes), rule.seen.tolist(), sizes.tolist(), strict=True)
-    notes = format_scarce([(name, seen, size) for name, seen, size in counted if seen < FEWEST])
+    notes = format_scarce([(name, seen, size) for name, seen, size in counted if seen < SMALLEST_CLASS])
     if not noise.explained:
         return (*notes, UNEXPLAINED if judge is None else UNPREDICTED)
     if not is_solvable(noise.matrix):
@@ -121,7 +121,7 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None 
     contradicted = []
     for c, name in enumerate(noise.classes):
         own = against[judged & (given == c)]
-        share = np.mean(own) if rule.seen[c] >= FEWEST and len(own) else 0.0
+        share = np.mean(own) if rule.seen[c] >= SMALLEST_CLASS and len(own) else 0.0
         if share > OF_CLASS:
             contradicted.append(f"{str(name)!r} ({format_percent(share)})")
     whole = against.sum() / max(judged.sum(), 1)

@@ -23,7 +23,7 @@ from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
 from subsvms.correction._posterior import UNSEEN
 
 CHANCE = 0.001  # that random labels pass for explained; the measured share is close to it
-FEWEST = 5  # rows of a class; no share can be estimated from fewer
+SMALLEST_CLASS = 5  # rows of a class; no share can be estimated from fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class NoiseEstimate:
     before : NoiseEstimate or None
         What the given labels alone say, if people verified some.
     heard : ndarray of bool of shape (n_classes,) or None
-        Labels that people looked at, in `FEWEST` rows or more.
+        Labels that people looked at, in `SMALLEST_CLASS` rows or more.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def estimate_noise(
     if verified is None or not np.any(verified >= 0):
         return before
     decided = verified >= 0
-    heard = np.bincount(given[decided & labelled], minlength=len(classes)) >= FEWEST
+    heard = np.bincount(given[decided & labelled], minlength=len(classes)) >= SMALLEST_CLASS
     answers = Answers(mean_value[decided], given[decided], verified[decided])
     return replace(_estimate(*rows, answers), before=before, heard=heard)
 
@@ -164,7 +164,7 @@ def estimate_noise(
 def _estimate(mean_value, given, classes, answers=None):
     n_classes = len(classes)
     counts = np.bincount(given, minlength=n_classes)
-    large = np.flatnonzero(counts >= FEWEST)  # nothing can be learned about smaller ones: left alone
+    large = np.flatnonzero(counts >= SMALLEST_CLASS)  # nothing can be learned about smaller ones: left alone
     evidence = np.array([rank_evidence(mean_value[:, c], given == c) for c in range(n_classes)])
     shares = counts / counts.sum()
     unknown = np.tile([0.0, 1.0], (n_classes, 1))

@@ -12,7 +12,7 @@ and Lord, ETS 1981).
 Noise and natural overlap of the classes can look alike: then the likelihood is flat, and its maximum may lie
 anywhere. So nothing is maximised. Every curve counts with its probability, likelihood times prior, and
 whatever is asked is averaged over all curves: the probability that a label is wrong, and the rates.
-Intervals are quantiles. The prior: a rate is zero with probability `NONE`, else it has density
+Intervals are quantiles. The prior: a rate is zero with probability `NO_NOISE`, else it has density
 (1 - e)^(`FEW` - 1), and e + f < `TOGETHER`; top and bottom are the log odds of the table plus
 and minus a log lift, whose own logarithm is normal with mean and standard deviation `LOG_LIFT`. (Curves that
 also bend either way left as many wrong labels on 300 tables, and took three times as long.)
@@ -34,7 +34,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-NONE = 0.2  # many tables have a class without noise; 0.1 leaves as many wrong labels, 0.5 leaves more
+NO_NOISE = 0.2  # many tables have a class without noise; 0.1 leaves as many wrong labels, 0.5 leaves more
 FEW = 4.0  # half of the rates that are not zero lie below 0.16; 2 leaves as many, and harms more tables
 TOGETHER = 0.8  # rates of both classes: beyond, labels hardly distinguish them
 LOG_LIFT = (np.log(5.0), 0.7)  # of clean tables of all kinds: 1.5 to 30, mostly 3 to 9
@@ -46,7 +46,7 @@ N_BINS = 24  # of equal width, and as many of equal numbers of rows
 ENDS = (0.002, 0.998)  # quantiles of u; the curve is flat beyond them
 ZOOM = 8.0  # factor between the shares of the likelihood
 FIRST_ROWS = 1200  # that the first share is worth, at most
-NEGLIGIBLE = 2e-3  # probability, as a share of the largest, beyond which the grid ends
+NEGLIGIBLE_POINT = 2e-3  # probability, as a share of the largest, beyond which the grid ends
 WIDEST = ((-1.0, 3.6), (-1.0, 3.6), (0.0, TOGETHER), (0.0, TOGETHER))  # logarithms of log lifts, and rates
 
 
@@ -163,7 +163,7 @@ def weigh_curves(bins: Bins, box: tuple, rates: np.ndarray | None = None, share:
             points = np.exp(points)
         else:
             mass = FEW * (1.0 - points) ** (FEW - 1.0) * width / (1.0 - (1.0 - TOGETHER) ** FEW)
-            points, log_mass = np.append(0.0, points), np.log(np.append(NONE, (1.0 - NONE) * mass))
+            points, log_mass = np.append(0.0, points), np.log(np.append(NO_NOISE, (1.0 - NO_NOISE) * mass))
         axes.append(points)
         log_prior = log_prior[..., None] + log_mass
     tops, bottoms, e, f = axes
@@ -209,7 +209,7 @@ def zoom_in(grid: Grid, box: tuple) -> tuple:
     smaller = []
     for number, (low, high) in enumerate(box):
         mass = grid.weight.sum(axis=tuple(axis for axis in range(4) if axis != number))[-N_POINTS:]
-        kept, width = np.flatnonzero(mass > NEGLIGIBLE * mass.max()), (high - low) / N_POINTS
+        kept, width = np.flatnonzero(mass > NEGLIGIBLE_POINT * mass.max()), (high - low) / N_POINTS
         limits = low + (kept[0] - 0.5) * width, low + (kept[-1] + 1.5) * width
         smaller.append((max(limits[0], WIDEST[number][0]), min(limits[1], WIDEST[number][1])))
     return tuple(smaller)

@@ -8,7 +8,7 @@ These kinds are considered, all equally likely beforehand:
 - *directed*: one rate, but the wrong labels of each class prefer some of the others;
 - *one way*: some labels of one class are given as one other class, and no other label is wrong. Overlap of
   two classes looks like this, too, so it is considered only where both are apart: the rows that they win are
-  on average `SURE` of their class.
+  on average `SURE_ENOUGH` of their class.
 
 Each kind, with each of `SLOPES`, is an explanation of the labels (`_noise_softmax`). Whatever is asked is
 averaged over the explanations, each weighed by its evidence.
@@ -25,9 +25,9 @@ from subsvms.correction._noise_softmax import LIFT, Explanation, Kind, Softmax, 
 from subsvms.correction._posterior import compute_posterior
 
 SLOPES = (4.0, 8.0, 16.0)  # of the softmax
-SURE = 0.85  # below, overlapping classes pass for noise: see benchmarks/several.py
-LARGEST_TABLE, FEWEST_ROWS = 100_000, 10  # values that are fitted, or so many rows for each class
-NEGLIGIBLE = 1e-3  # probability of an explanation that is left out
+SURE_ENOUGH = 0.85  # below, overlapping classes pass for noise: see benchmarks/several.py
+LARGEST_TABLE, FEWEST_FITTED = 100_000, 10  # values that are fitted, or so many rows for each class
+NEGLIGIBLE_EXPLANATION = 1e-3  # probability of an explanation that is left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ def integrate_kinds(values: np.ndarray, given: np.ndarray, answers: Answers | No
     evidence = np.array([explanation.evidence for explanation in found])
     assert np.isfinite(evidence).all()
     weight = np.exp(evidence - evidence.max())
-    likely = np.flatnonzero(weight > NEGLIGIBLE * weight.sum())
+    likely = np.flatnonzero(weight > NEGLIGIBLE_EXPLANATION * weight.sum())
     factor = (whole / whole.sum()) / (fitted / fitted.sum())
     mixture = tuple(reweigh(found[i], factor) for i in likely)
     return Mixture(mixture, weight[likely] / weight[likely].sum())
@@ -119,12 +119,12 @@ def thin(values: np.ndarray, given: np.ndarray) -> np.ndarray:
     """
     n_rows, n_classes = values.shape
     order = np.lexsort((values[np.arange(n_rows), given], given))
-    most = max(LARGEST_TABLE // n_classes, FEWEST_ROWS * n_classes)
+    most = max(LARGEST_TABLE // n_classes, FEWEST_FITTED * n_classes)
     if n_rows <= most:
         return order
     place = np.arange(n_rows) - np.searchsorted(given[order], given[order])  # within the class
     counts = np.bincount(given)[given[order]]
-    quota = np.maximum(counts * most // n_rows, np.minimum(counts, FEWEST_ROWS))
+    quota = np.maximum(counts * most // n_rows, np.minimum(counts, FEWEST_FITTED))
     before, after = ((step * quota + counts // 2) // counts for step in (place, place + 1))  # middles
     return order[after > before]
 
@@ -132,7 +132,7 @@ def thin(values: np.ndarray, given: np.ndarray) -> np.ndarray:
 def are_apart(q: np.ndarray, classes: tuple[int, ...]) -> bool:
     """Return whether the rows that each of these classes wins are on average sure of it."""
     winner, surest = q.argmax(axis=1), q.max(axis=1)
-    return all(surest[winner == c].sum() >= SURE * max(np.sum(winner == c), 1) for c in classes)
+    return all(surest[winner == c].sum() >= SURE_ENOUGH * max(np.sum(winner == c), 1) for c in classes)
 
 
 def reweigh(explanation: Explanation, factor: np.ndarray) -> Explanation:

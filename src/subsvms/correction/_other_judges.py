@@ -9,8 +9,8 @@ the rows that p itself crowds together near 0 and 1, which is where noise shows.
 the shares of its votes are the probabilities: so the noise, the rule and its limits are those of SVMs.
 
 Out-of-sample are the out-of-bag probabilities of a forest, or else those of cross-validation. Classes with
-fewer than `FEWEST` rows are not learned, since no label is changed from or to them. Their rows, and rows
-without a label, are judged by a classifier that is fitted to all others.
+fewer rows than `SMALLEST_CLASS` are not learned, since no label is changed from or to them. Their rows, and
+rows without a label, are judged by a classifier that is fitted to all others.
 """
 
 import warnings
@@ -24,7 +24,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 
 from subsvms._progress import announce
-from subsvms.correction._noise import FEWEST
+from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.correction._overlap import CloserLook
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
@@ -32,13 +32,13 @@ from subsvms.exceptions import InputError
 
 PROBABILITIES = "probabilities"  # in place of an estimator: X holds them
 FOLDS = 5
-LEAST = 1e-6  # probabilities are cut to [LEAST, 1 - LEAST]: no model is surer than that
+LEAST_PROBABILITY = 1e-6  # others are cut to it, and to one less it: no model is surer than that
 QUIET = (  # rows without out-of-bag probabilities are dealt with; threads were offered to all estimators
     "Some inputs do not have OOB scores",
     "invalid value encountered in divide",
     "'n_jobs' has no effect",
 )
-SUM, ROUNDING = 1e-3, 1e-6  # by how much given probabilities may miss a sum of 1, and the range from 0 to 1
+SUM_ERROR, RANGE_ERROR = 1e-3, 1e-6  # by which given probabilities may miss the sum 1, and the range 0 to 1
 
 
 class ClassifierLook(CloserLook):
@@ -105,7 +105,7 @@ def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray,
     Shapes: given (n_rows,); classes (n_classes,); returns (n_rows, n_classes).
     """
     sizes = np.bincount(given[given >= 0], minlength=len(classes))
-    learned = sizes >= (FEWEST if np.sum(sizes >= FEWEST) > 1 else 2)
+    learned = sizes >= (SMALLEST_CLASS if np.sum(sizes >= SMALLEST_CLASS) > 1 else 2)
     if learned.sum() < 2:
         raise InputError(
             "y must hold at least two classes with two rows each for a classifier to judge them, but holds "
@@ -188,8 +188,8 @@ def check_probabilities(X: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
         )
     with np.errstate(invalid="ignore"):
         sums = p.sum(axis=1)
-        outside = ~((p >= -ROUNDING) & (p <= 1 + ROUNDING)).all(axis=1)  # NaN and infinity, too
-        uneven = ~(np.abs(sums - 1) <= SUM)
+        outside = ~((p >= -RANGE_ERROR) & (p <= 1 + RANGE_ERROR)).all(axis=1)  # NaN and infinity, too
+        uneven = ~(np.abs(sums - 1) <= SUM_ERROR)
     if outside.any():
         row = int(np.argmax(outside))
         raise InputError(f"{expected}, but row {row} holds {p[row].tolist()}: they must be from 0 to 1.")
@@ -206,7 +206,7 @@ def make_votes(p: np.ndarray) -> Votes:
     """
     known = np.isfinite(p).all(axis=1)
     p = np.where(known[:, None], p, 0.0)
-    logs = np.log(np.clip(p, LEAST, 1 - LEAST))
+    logs = np.log(np.clip(p, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))
     n_others = p.shape[1] - 1
     values = np.stack([np.tanh((logs[:, [c]] - logs) / 4).sum(axis=1) for c in range(n_others + 1)], axis=1)
     return Votes(p, values / n_others, known.astype(int))

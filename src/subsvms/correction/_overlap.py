@@ -14,7 +14,7 @@ be told apart from all others, and nothing else could, the area would be
     A_0 = 1/2 + (1 - (1 - m)(1 - m')) / 2.
 
 So A_0 is the largest area that noise explains, and p the chance that it leads to A or more. The weight of
-overlap is `LEVEL` / (`LEVEL` + p): it is small for any ordinary p, one half where p = `LEVEL`, and the
+overlap is `EVEN` / (`EVEN` + p): it is small for any ordinary p, one half where p = `EVEN`, and the
 probability that a row is truly b is multiplied by the rest (`_rule`). Nothing is switched.
 """
 
@@ -29,14 +29,14 @@ from sklearn.utils import check_random_state
 
 from subsvms._typing import Table
 from subsvms.correction._choice import mean_squared_distance
-from subsvms.correction._noise import FEWEST
+from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.correction._rule import Judgement, Overlap
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._votes import Votes
 
-LEVEL = 0.01  # a chance at which noise and overlap weigh the same
-N_SVMS, SUBSET = 40, 300  # for the test: enough to rank, and five times the rows of the paper's SVMs
+EVEN = 0.01  # a chance at which noise and overlap weigh the same
+N_SVMS, ROWS_OF_SUBSET = 40, 300  # for the test: enough to rank, and five times the rows of the paper's SVMs
 LARGEST_SIDE = 1000  # rows
 
 
@@ -74,7 +74,7 @@ class SVMLook(CloserLook):
         """Return out-of-bag values of SVMs that are trained on these rows."""
         closer = clone(self.model).set_params(
             n_estimators=N_SVMS,
-            subsample_size=min(len(rows) // 2, SUBSET),
+            subsample_size=min(len(rows) // 2, ROWS_OF_SUBSET),
             sampling_bias=0.5,
             class_weight=None,
             random_state=self.seed,
@@ -99,14 +99,14 @@ def find_overlap(
     """Return how far overlap explains what a judgement would change."""
     n_classes = votes.counts.shape[1]
     moves = np.bincount(judgement.suggested[judgement.flagged], minlength=n_classes)
-    untested = moves < FEWEST if sampled else np.zeros(n_classes, dtype=bool)
+    untested = moves < SMALLEST_CLASS if sampled else np.zeros(n_classes, dtype=bool)
     weight = np.zeros(n_classes)
     if look is not None:
-        for b in np.flatnonzero(moves >= FEWEST).tolist():
+        for b in np.flatnonzero(moves >= SMALLEST_CLASS).tolist():
             sides = find_sides(given, votes.mean_value[:, b], judgement, b)
-            untested[b] = len(sides.there) < FEWEST
+            untested[b] = len(sides.there) < SMALLEST_CLASS
             if not untested[b]:
-                weight[b] = LEVEL / (LEVEL + compare_sides(look, sides))
+                weight[b] = EVEN / (EVEN + compare_sides(look, sides))
     return Overlap(np.where(untested, 1.0, weight), untested)
 
 

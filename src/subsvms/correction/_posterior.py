@@ -8,7 +8,7 @@ For a row let q_c = P(true c | votes), T the noise matrix and g the given label.
 import numpy as np
 
 IMPOSSIBLE = 1e-12  # a probability; what rests on a smaller one rests on rounding errors
-UNKNOWN = 0.2  # rate of the noise that the rule may not know
+UNKNOWN_RATE = 0.2  # rate of the noise that the rule may not know
 UNSEEN = 0.5  # weight of that noise in a rank, where nothing speaks for overlap
 TIES = 1e-3  # share of the rank that is the mean value itself, so that every row has its own
 
@@ -31,17 +31,17 @@ def rank_quality(
 ) -> np.ndarray:
     """Return how credible each given label is: its probability, averaged over two beliefs about the noise.
 
-    One belief is that the noise is as the rule thinks. The other is that a share `UNKNOWN` of each class is
-    given another label, all of them equally likely, because noise may depend on what the rule does not look
-    at. So a label that the votes contradict also ranks low in a class that seems free of noise, where the
-    first belief alone calls every label right. The second has the weight `UNSEEN`; the more overlap
-    explains what the rule would change, the more.
+    One belief is that the noise is as the rule thinks. The other is that a share `UNKNOWN_RATE` of each class
+    is given another label, all equally likely, because noise may depend on what the rule does not look at. So
+    a label that the votes contradict also ranks low in a class that seems free of noise, where the first
+    belief alone calls every label right. The second has the weight `UNSEEN`; the more overlap explains what
+    the rule would change, the more.
 
     Shapes: values (n_rows, n_classes); posterior (n_rows, n_classes); overlap (n_classes,).
     """
     n_classes = q.shape[1]
-    evenly = UNKNOWN / (n_classes - 1)
-    spread = np.full((n_classes, n_classes), evenly) + (1.0 - UNKNOWN - evenly) * np.eye(n_classes)
+    evenly = UNKNOWN_RATE / (n_classes - 1)
+    spread = np.full((n_classes, n_classes), evenly) + (1.0 - UNKNOWN_RATE - evenly) * np.eye(n_classes)
     unseen = UNSEEN + (1.0 - UNSEEN) * overlap
     mixed = (1.0 - unseen) * posterior + unseen * compute_posterior(q, spread, given)
     rows, own = np.arange(len(given)), np.maximum(given, 0)

@@ -5,9 +5,9 @@ The rule "posterior" changes a label where the probability of another class exce
 most out-of-bag votes. It needs no estimate, but counts rare and common classes alike and harms clean labels.
 
 Some things stop either rule (`Halt`). A row that every SVM was trained on keeps its label: none of them can
-judge it. No label is changed from or to a class with fewer than `FEWEST` rows. If the votes do not predict
-the labels, nothing changes. Rows with equal features and different labels keep them where duplicates were
-dropped (`_duplicates`). `max_error_rate` is the largest share of labels to change, surest first.
+judge it. No label is changed from or to a class that is smaller than `SMALLEST_CLASS`. If the votes do not
+predict the labels, nothing changes. Rows with equal features and different labels keep them where duplicates
+were dropped (`_duplicates`). `max_error_rate` is the largest share of labels to change, surest first.
 
 The rule "posterior" takes overlap of the classes into account (`_overlap`): let o_b be the probability that
 rows that would join class b belong where they are. Then P(true b) is multiplied by 1 - o_b, and the rest goes
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subsvms._sentences import Note
-from subsvms.correction._noise import FEWEST, NoiseEstimate
+from subsvms.correction._noise import SMALLEST_CLASS, NoiseEstimate
 from subsvms.correction._posterior import rank_quality
 from subsvms.ensemble._votes import Votes, pick_best
 
@@ -117,7 +117,7 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     _, joined, _, by_noise_alone = choose(by_noise)
     scores, best, score, wanted = choose(posterior)
     spared = by_noise_alone & ~wanted & (overlap.weight[joined] > 0.5)  # else the label is just probable
-    small = rule.seen < FEWEST
+    small = rule.seen < SMALLEST_CLASS
     halts = {
         Halt.UNASKED: ~asked,
         Halt.UNEXPLAINED: np.full(len(given), not noise.explained),

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from subsvms.correction._noise_curve import SLIP
-from subsvms.correction._overlap import LEVEL
+from subsvms.correction._overlap import EVEN
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt, Judgement, Overlap, keep_labels
 
@@ -63,7 +63,7 @@ def update_overlap(
     """Return how far overlap explains changes, after people looked at some of them."""
     agreement = weigh_agreement(judgement, given, verified)
     heard = (agreement != 0.0) & ~overlap.untested
-    least = LEVEL / (1.0 + LEVEL)  # what the features say is never certain: people know better
+    least = EVEN / (1.0 + EVEN)  # what the features say is never certain: people know better
     weight = expit(logit(np.clip(overlap.weight, least, 1.0 - least)) - agreement)
     weight = np.where(heard, weight, overlap.weight)
     refused = np.flatnonzero((overlap.weight <= 0.5) & (weight > 0.5))

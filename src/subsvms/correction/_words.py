@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from subsvms._sentences import Note, Setting
 from subsvms._text import format_percent
-from subsvms.correction._noise import FEWEST
+from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.correction._rule import Halt, Settings
 
-NAMED = 5  # classes in a note; the others are counted
+CLASSES_NAMED = 5  # classes in a note; the others are counted
 HALTS = {
     Halt.UNASKED: "every SVM was trained on this row, so none of them can judge it",
     Halt.UNEXPLAINED: "the features do not predict the labels, so none is changed",
-    Halt.SMALL: f"a class with fewer than {FEWEST} rows is left alone",
+    Halt.SMALL: f"a class with fewer than {SMALLEST_CLASS} rows is left alone",
     Halt.CAPPED: "max_error_rate allows no more changes",
     Halt.TOLD_APART: "the features tell this row from those it would join",
     Halt.UNTESTED: "there are too few such rows to check the change",
@@ -25,7 +25,7 @@ JUDGES_HALTS = {  # the same, where a judge other than SVMs would be misrepresen
     Halt.UNASKED: "every part of the judge was trained on this row, so none can judge it",
 }
 KEEPERS = {  # the same, in a list of what kept how many labels; where nothing halts it, the rule's threshold
-    Halt.SMALL: f"a class with fewer than {FEWEST} rows",
+    Halt.SMALL: f"a class with fewer than {SMALLEST_CLASS} rows",
     Halt.CAPPED: "the limit on changes",
     Halt.TOLD_APART: "features that tell rows apart",
     Halt.UNTESTED: "changes too few to be checked",
@@ -184,7 +184,8 @@ def format_keeper(halt: Halt, settings: Settings, judge: str | None = None) -> s
 
 def name_some(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
-    *others, last = names if len(names) <= NAMED else [*names[:NAMED], f"{len(names) - NAMED} more"]
+    n_more = len(names) - CLASSES_NAMED
+    *others, last = names if n_more <= 0 else [*names[:CLASSES_NAMED], f"{n_more} more"]
     return f"{', '.join(others)} and {last}" if others else last
 
 
@@ -201,7 +202,7 @@ def format_scarce(classes: Sequence[tuple[str, int, int]]) -> list[Note]:
             "{classes}: with fewer than {fewest} labelled rows the noise of a class cannot be estimated, so "
             "no label was changed from or to it."
         )
-        notes.append(Note("scarce", words, classes=_count_classes(small), fewest=FEWEST))
+        notes.append(Note("scarce", words, classes=_count_classes(small), fewest=SMALLEST_CLASS))
     if hardly:
         words = (
             "{classes}: too few labelled rows are in the sample that everything is learned from, so no label "
