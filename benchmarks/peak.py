@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 
 from subsvms.ensemble._compiled import ballots  # private, as the next two: loops are timed on their own
-from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._rows import Kernel, find_lines
 from subsvms.ensemble._sampling import (  # private: sizes of subsets as the paper draws them
     draw_subsets,
     subset_size,
@@ -85,8 +85,8 @@ def list_works():
     voters = gather_voters(X, solution, np.bincount(labels), kernel)
     n_kernels, n_sums = (np.count_nonzero(part.value) for part in (voters.rows, voters.lists))
     booth = Booth(voters, LANES, 0)
-    table = (booth.table, booth.norms, booth.kernels)
-    ballots.load_dense(X, 0, LANES, voters.find_lines(X), *table[:2])
+    table = (booth.block.table, booth.block.norms, booth.block.kernels)
+    ballots.load_dense(X, 0, LANES, find_lines(X, voters.rows), *table[:2])
 
     def fill_kernels():
         for _ in range(N_BLOCKS):
@@ -95,7 +95,7 @@ def list_works():
     def add_up():
         for _ in range(N_BLOCKS):
             ballots.vote_block(
-                voters.lists, voters.intercept, voters.pairs, voters.order, booth.kernels,
+                voters.lists, voters.intercept, voters.pairs, voters.order, table[2],
                 booth.everyone, booth.counted, booth.ballots, booth.oob_ballots,
             )  # fmt: skip
 

@@ -9,8 +9,9 @@ from scipy import sparse
 
 from subsvms._effort import Effort
 from subsvms.ensemble import _linear
-from subsvms.ensemble._linear import KernelTable, draw_blind, solve_members, visit_weights
+from subsvms.ensemble._linear import draw_blind, solve_members, visit_weights
 from subsvms.ensemble._rows import Kernel
+from subsvms.ensemble._votes import Block
 
 
 def collect(members, X, seen, **options):
@@ -76,7 +77,7 @@ def test_rounding_is_within_its_bound(seed):
     kernel = Kernel.named("rbf", 0.01)  # all rows look alike: the system is nearly singular
     members = solve_members(X, subsets, kernel, 1e-6)
     lines = np.arange(X.shape[1])
-    K = KernelTable(members.rows, kernel, 12).load(X, lines, 0, 12)
+    K = Block(members.rows, kernel, 12).load(X, lines, 0, 12)
     a, mass, _ = collect(members, X, None)
     exact = [[Fraction(0)] * 12 for _ in range(12)]
     for subset, places in zip(subsets, members.places, strict=True):

@@ -58,7 +58,7 @@ def test_the_squared_hinge_agrees_with_libsvm_on_a_ridged_kernel(C, tol):
         X, labels = make_problem(trial, n=rng.integers(8, 80), d=rng.integers(1, 30))
         K = kernel_matrix("rbf", X, X, 0.3)
         new = kernel_matrix("rbf", rng.normal(size=(20, X.shape[1])), X, 0.3)
-        solution = solve_subsets(X, labels, np.arange(len(X))[None], gamma=0.3, C=C, tol=tol)
+        solution = solve_subsets(X, labels, np.arange(len(X))[None], Kernel.named("rbf", 0.3), C=C, tol=tol)
         svc = SVC(kernel="precomputed", C=1e9, tol=1e-7).fit(K + np.eye(len(X)) / C, labels)
         for block in (K, new):
             ours = block @ solution.coef + solution.intercept.item()
@@ -88,7 +88,9 @@ def test_decision_values_are_within_the_default_tol_of_svc(loss):
         X, labels = make_problem(trial, n=54, d=10)
         new = rng.normal(size=(50, 10))
         K, K_new = kernel_matrix("rbf", X, X, 0.1), kernel_matrix("rbf", new, X, 0.1)
-        solution = solve_subsets(X, labels, np.arange(54)[None], loss=loss)  # gamma is 1 / n_features
+        solution = solve_subsets(
+            X, labels, np.arange(54)[None], Kernel.named("rbf", 1 / X.shape[1]), loss=loss
+        )
         if loss == "hinge":
             svc = SVC(kernel="precomputed", C=100.0, tol=1e-7).fit(K, labels)
         else:
@@ -101,7 +103,7 @@ def test_decision_values_are_within_the_default_tol_of_svc(loss):
 def test_class_weights_agree_with_svc():
     X, labels = make_problem(0)
     options = dict(C=2.0, loss="hinge", tol=1e-7)
-    solution, K, _ = solve_whole(X, labels, "rbf", class_weight=[0.3, 4.0], **options)
+    solution, K, _ = solve_whole(X, labels, "rbf", class_weight=np.array([0.3, 4.0]), **options)
     svc = SVC(gamma=0.3, C=2.0, class_weight={0: 0.3, 1: 4.0}, tol=1e-7).fit(X, labels)
     assert_allclose(K @ solution.coef + solution.intercept.item(), svc.decision_function(X), atol=1e-3)
 
@@ -197,7 +199,7 @@ def test_dense_csr_and_precomputed_are_the_same_problem(name, density):
     csr = solve_subsets(sparse.csr_array(X), labels, subsets, kernel=KERNELS[name], **options)
     assert_array_equal(dense.coef, csr.coef)
     K = kernel_matrix(name, X, X, *KERNELS[name][1:])
-    gram = solve_subsets(K, labels, subsets, kernel="precomputed", **options)
+    gram = solve_subsets(K, labels, subsets, kernel=Kernel.named("precomputed"), **options)
     assert_allclose(dense.as_matrix(60) @ K, gram.as_matrix(60) @ K, atol=1e-4)
 
 
@@ -323,20 +325,20 @@ def test_a_matrix_that_is_not_a_kernel_gives_a_warning():
     subsets = np.stack([np.arange(30), np.resize([0, 1], 30)])
     indefinite[:2, :2] = np.eye(2)
     with pytest.warns(ConvergenceWarning, match="1 of 2 SVMs were not solved.*positive semi-definite"):
-        solution = solve_subsets(indefinite, labels, subsets, kernel="precomputed")
+        solution = solve_subsets(indefinite, labels, subsets, kernel=Kernel.named("precomputed"))
     assert np.isfinite(solution.coef).all() and np.isfinite(solution.duality_gap).all()
 
 
 def test_a_kernel_that_overflows_is_refused():
     X, labels = make_problem(0)
     with pytest.raises(ValueError, match="kernel overflows: scale the features"):
-        solve_subsets(X, labels, np.arange(30)[None], kernel="poly", gamma=1e100, degree=9)
+        solve_subsets(X, labels, np.arange(30)[None], Kernel.named("poly", 1e100, degree=9))
 
 
 def test_a_precomputed_kernel_must_be_square():
     X, labels = make_problem(0)
     with pytest.raises(ValueError, match=r"must be square.*\(30, 4\)"):
-        solve_subsets(X, labels, np.arange(30)[None], kernel="precomputed")
+        solve_subsets(X, labels, np.arange(30)[None], kernel=Kernel.named("precomputed"))
 
 
 def test_a_gap_above_tol_always_gives_a_warning():

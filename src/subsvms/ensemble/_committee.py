@@ -6,7 +6,7 @@ mean weight S_c / n_c. Among several it is the class with the largest S_c.
 """
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from subsvms._effort import Effort
 from subsvms._labels import check_labels
 from subsvms._typing import OnProgress
-from subsvms._validation import check_rows, check_table, warn_unscaled
-from subsvms.ensemble._classifier import restore_on_failure
+from subsvms._validation import check_rows, check_table
+from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
 from subsvms.ensemble._linear import Weights, draw_blind, score_classes, solve_members, visit_weights
-from subsvms.ensemble._rows import Kernel, resolve_gamma
 from subsvms.ensemble._sampling import subset_size
+from subsvms.ensemble._training import find_kernel
 from subsvms.ensemble._votes import pick_best
 
 
@@ -100,19 +100,12 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "subsample_size": [StrOptions({"log", "log_squared"}), Interval(Integral, 2, None, closed="left")],
+        name: SubSVMClassifier._parameter_constraints[name]
+        for name in ("n_estimators", "subsample_size", "gamma", "degree", "n_jobs", "random_state")
+    } | {
         "kernel": [StrOptions({"rbf", "linear", "poly"})],
-        "gamma": [StrOptions({"auto", "scale"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Integral, 1, None, closed="left")],
         "coef0": [Interval(Real, 0, None, closed="left")],  # below 0 "poly" is no kernel
         "ridge": [Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Integral, None, -1, closed="right"),
-            None,
-        ],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -161,13 +154,10 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
         with restore_on_failure(self):
             table = check_table(self, X, reset=True)
             classes, labels = check_labels(y, table.shape[0])
-            gamma = resolve_gamma(self.gamma, table)
-            if self.kernel == "rbf" and self.gamma == "auto":
-                warn_unscaled(table, gamma)
+            kernel = find_kernel(self, table)
             size = subset_size(self.subsample_size, len(labels), len(classes))
             seed = check_random_state(self.random_state).randint(2**31 - 1)
             subsets = draw_blind(len(labels), self.n_estimators, size, seed=seed)
-            kernel = Kernel.named(self.kernel, gamma, self.coef0, self.degree)
             self.members_ = solve_members(table, subsets, kernel, self.ridge)
             self.classes_, self.labels_, self.class_sizes_ = classes, labels, np.bincount(labels)
             self._table = table

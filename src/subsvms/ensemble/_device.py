@@ -173,11 +173,11 @@ class GPUBooth:
             raise explain_failure(error) from error
         return int(np.clip(FREE_SHARE * free // bytes_per_row, LEAST_ROWS, BLOCK_ROWS))
 
-    def vote(self, X, lines, first, last, bags, votes, oob_votes):
-        """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
+    def vote(self, poll, first, last):
+        """Fill in the votes on rows first to last - 1 of a `Poll`; in two halves if memory is short."""
         try:
             with self.gpu.working():
-                self._vote(X, lines, first, last, bags, votes, oob_votes)
+                self._vote(poll, first, last)
             return
         except self.gpu.failures as error:
             if not self.gpu.is_out_of_memory(error):
@@ -190,16 +190,16 @@ class GPUBooth:
                 n=last - first,
             )
         middle = (first + last) // 2
-        self.vote(X, lines, first, middle, bags, votes, oob_votes)
-        self.vote(X, lines, middle, last, bags, votes, oob_votes)
+        self.vote(poll, first, middle)
+        self.vote(poll, middle, last)
 
-    def _vote(self, X, lines, first, last, bags, votes, oob_votes):
-        fetch = (lambda part: part) if self.gpu.holds(X) else self.gpu.fetch
-        rows, lines = self.gpu.send(X[first:last]), self.gpu.send(lines.astype(np.int32))
-        filled = [(self.make_ballots(last - first), None, votes)]
-        if bags is not None:
-            counted = self.mark_out_of_bag(bags, first, last)
-            filled.append((self.make_ballots(last - first), counted, oob_votes))
+    def _vote(self, poll, first, last):
+        fetch = (lambda part: part) if self.gpu.holds(poll.X) else self.gpu.fetch
+        rows, lines = self.gpu.send(poll.X[first:last]), self.gpu.send(poll.lines.astype(np.int32))
+        filled = [(self.make_ballots(last - first), None, poll.votes)]
+        if poll.bags is not None:
+            counted = self.mark_out_of_bag(poll.bags, first, last)
+            filled.append((self.make_ballots(last - first), counted, poll.oob_votes))
         with self.gpu.computing():
             values = self.compute_values(rows, lines)
             for ballots, counted, _ in filled:

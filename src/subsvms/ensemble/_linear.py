@@ -33,14 +33,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from subsvms._columns import find_places
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
 from subsvms._typing import Table
 from subsvms.ensemble._pool import hash_rows
-from subsvms.ensemble._rows import PAD, Kernel, Rows, gather_rows, take_lists
-from subsvms.ensemble._votes import find_bags
+from subsvms.ensemble._rows import PAD, Kernel, Rows, find_lines, gather_rows, take_lists
+from subsvms.ensemble._votes import Block, find_bags
 from subsvms.exceptions import InputError
 
 LANES = 64  # rows in a block; the tables of a subset of a hundred rows stay in the second cache
@@ -91,8 +89,8 @@ def solve_members(X: Table, subsets: np.ndarray, kernel: Kernel, ridge: float) -
     n_members, size = subsets.shape
     matrices = np.empty((n_members, size, size))
     for matrix, subset, place in zip(matrices, subsets, places, strict=True):
-        table = KernelTable(take_lists(rows, place), kernel, size)
-        matrix[:] = table.load(*_as_lines(X[subset], rows), 0, size)[:size] + 1.0
+        block, own = Block(take_lists(rows, place), kernel, size), X[subset]
+        matrix[:] = block.load(own, find_lines(own, rows), 0, size)[:size] + 1.0
     matrices = (matrices + matrices.transpose(0, 2, 1)) / 2  # equal but for rounding
     diagonal = np.arange(size)
     matrices[:, diagonal, diagonal] += ridge
@@ -134,14 +132,14 @@ def visit_weights(
     """
     from subsvms.ensemble._compiled import ballots, linear  # here: importing numba takes a while
 
-    X, lines = _as_lines(X, members.rows)
+    lines = find_lines(X, members.rows)
     n_members = len(members.subsets)
     lanes = int(np.clip(BLOCK_BYTES // (8 * max(members.n_samples, 1)) // 8 * 8, 8, LANES))
     bags = None if seen is None else find_bags(members.subsets, members.n_samples, seen)
     width = members.inverses.shape[1]
 
     def weigh(first, last):
-        kernels = KernelTable(members.rows, members.kernel, lanes).load(X, lines, first, last)
+        kernels = Block(members.rows, members.kernel, lanes).load(X, lines, first, last)
         counted = np.ones((n_members, lanes), np.int32)
         if bags is not None:
             ballots.mark_out_of_bag(*bags, first, last, counted)
@@ -166,30 +164,3 @@ def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np
     sums = np.zeros((len(weights.a), len(sizes)))
     linear.sum_classes(weights.a, labels, sums)  # unlike NumPy's, the order of this sum is always the same
     return sums / sizes if len(sizes) == 2 else sums
-
-
-def _as_lines(X: Table, rows: Rows) -> tuple[Table, np.ndarray]:
-    """Return a table and the line of each of its columns, or stored values, among the features of `rows`."""
-    indices = X.indices if sparse.issparse(X) else np.arange(X.shape[1])
-    return X, find_places(rows.features, indices, X.shape[1])
-
-
-class KernelTable:
-    """The kernel between training rows and a block of other rows: one line for each training row."""
-
-    def __init__(self, rows: Rows, kernel: Kernel, lanes: int):
-        self.rows, self.kernel = rows, kernel
-        self.table = np.zeros((-(-rows.n_columns // PAD) * PAD, lanes))
-        self.norms = np.zeros(lanes)
-        self.kernels = np.empty((-(-len(rows.norm) // 4) * 4, lanes))  # the loops take four at a time
-
-    def load(self, X: Table, lines: np.ndarray, first: int, last: int) -> np.ndarray:
-        """Return the kernel with rows first to last - 1 of X; the lanes after them mean nothing."""
-        from subsvms.ensemble._compiled import ballots
-
-        if sparse.issparse(X):
-            ballots.load_sparse(X.indptr, lines, X.data, first, last, self.table, self.norms)
-        else:
-            ballots.load_dense(X, first, last, lines, self.table, self.norms)
-        ballots.kernel_block(self.rows, self.kernel, self.table, self.norms, self.kernels)
-        return self.kernels

@@ -103,6 +103,15 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     return Rows(pointer, column, value, norm, full, features, n_columns)
 
 
+def find_lines(X: Table, rows: Rows) -> np.ndarray:
+    """Return the line of a block's table for each column of X, or for each stored value of a CSR matrix.
+
+    It is -1 for features that are zero in all of these rows: they count in the length of a row only.
+    """
+    indices = X.indices if sparse.issparse(X) else np.arange(X.shape[1])
+    return find_places(rows.features, indices, X.shape[1])
+
+
 def take_rows(X: Table, rows: np.ndarray, kernel: str) -> Table:
     """Return some rows of a table, and the same columns where it is a precomputed kernel matrix."""
     taken = X[rows]

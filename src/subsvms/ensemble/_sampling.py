@@ -28,21 +28,9 @@ MANY = 10  # classes; with more than this, subsets do not grow further
 def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
     """Return the number of rows in a subset.
 
-    ``"log"`` and ``"log_squared"`` are the paper's log l and log^2 l (natural logarithm, rounded) for
-    the two classes of one SVM, so K classes take K/2 times as many, up to `MANY` classes: beyond that
-    the cost of an SVM would grow with the square of K. At least 2, at most all rows of the table.
-
-    Parameters
-    ----------
-    rule : {"log", "log_squared"} or int
-    n_samples : int
-        Rows in the table.
-    n_classes : int, default=2
-
-    Examples
-    --------
-    >>> subset_size("log_squared", 1605), subset_size("log", 1605), subset_size(20, 1605)
-    (54, 7, 20)
+    "log" and "log_squared" are the paper's log l and log^2 l (natural logarithm, rounded) for the two
+    classes of one SVM, so K classes take K/2 times as many, up to `MANY` classes: beyond that the cost of
+    an SVM would grow with the square of K. At least 2, at most all rows of the table.
     """
     if isinstance(rule, str):
         powers = {"log": 1, "log_squared": 2}
@@ -61,22 +49,7 @@ def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
 
 
 def class_probabilities(sizes: ArrayLike, p: float) -> np.ndarray:
-    """Return the probability of each class in one draw, for class sizes in any order.
-
-    Parameters
-    ----------
-    sizes : array-like of shape (n_classes,)
-        Rows of each class.
-    p : float
-        The sampling bias, between 0 and 1.
-
-    Examples
-    --------
-    >>> class_probabilities([90, 10], 0.5), class_probabilities([90, 10], 0.1)
-    (array([0.5, 0.5]), array([0.9, 0.1]))
-    >>> class_probabilities([60, 30, 10], 0.1)
-    array([0.6, 0.3, 0.1])
-    """
+    """Return the probability of each class in one draw, for class sizes in any order."""
     if not 0 < p < 1:
         raise InputError(f"sampling_bias must lie between 0 and 1, both excluded; got {p!r}.")
     shares = np.asarray(sizes, dtype=float) / np.sum(sizes)
@@ -109,32 +82,9 @@ def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int
 
 
 def draw_subsets(labels: np.ndarray, n_subsets: int, size: int, p: float = 0.5, *, seed: int) -> np.ndarray:
-    """Return the first `n_subsets` of the subsets that `seed` stands for.
+    """Return the first `n_subsets` of the subsets that `seed` stands for: row numbers, repeats included.
 
-    Parameters
-    ----------
-    labels : ndarray of int of shape (n_samples,)
-        Class numbers from 0, each used at least once.
-    n_subsets : int
-    size : int
-        Rows in a subset, repeats included.
-    p : float, default=0.5
-        The sampling bias.
-    seed : int
-
-    Returns
-    -------
-    ndarray of int64 of shape (n_subsets, size)
-        Row numbers.
-
-    Examples
-    --------
-    >>> labels = np.array([0] * 90 + [1] * 10)
-    >>> subsets = draw_subsets(labels, 1000, 20, seed=0)
-    >>> round(float(np.mean(labels[subsets] == 1)), 1)
-    0.5
-    >>> bool((draw_subsets(labels, 10, 20, seed=0) == subsets[:10]).all())
-    True
+    Shapes: labels (n_samples,), each class used at least once; returns (n_subsets, size).
     """
     blocks = range(-(-n_subsets // BLOCK))
     return np.concatenate([draw_block(labels, size, p, b, seed=seed) for b in blocks])[:n_subsets]

@@ -30,7 +30,7 @@ from subsvms._callers import find_stacklevel
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
 from subsvms._typing import Table
 from subsvms._validation import check_square
-from subsvms.ensemble._rows import PRECOMPUTED, Kernel, gather_rows, resolve_gamma
+from subsvms.ensemble._rows import PRECOMPUTED, Kernel, gather_rows
 
 PIECE = 32  # problems of up to 64 rows per unit of work: few enough to balance threads and heed Ctrl-C
 
@@ -122,64 +122,27 @@ def solve_subsets(
     X: Table,
     labels: np.ndarray,
     subsets: np.ndarray,
+    kernel: Kernel,
     *,
-    kernel: str | Kernel = "rbf",
-    gamma: str | float = "auto",
-    coef0: float = 0.0,
-    degree: int = 3,
     C: float = 100.0,
     loss: str = "squared_hinge",
-    class_weight: ArrayLike | None = None,
+    class_weight: np.ndarray | None = None,
     tol: float = 1e-3,
     max_iter: int = 100_000,
     effort: Effort = ONE_THREAD,
 ) -> Solution:
-    """Train one SVM per subset and pair of classes, all in compiled code.
+    """Train one SVM per subset and pair of classes, in compiled code; parameters as in `SubSVMClassifier`.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
-        Finite numbers; the kernel matrix if the kernel is precomputed.
-    labels : ndarray of int of shape (n_samples,)
-        Class numbers from 0.
-    subsets : ndarray of int of shape (n_subsets, size)
-        Row numbers, repeats allowed.
-    kernel : {"rbf", "linear", "poly", "precomputed"} or Kernel, default="rbf"
-    gamma, coef0, degree
-        As in `SubSVMClassifier`; a Kernel has its own.
-    C : float, default=100.0
-        Larger values penalise training errors more.
-    loss : {"squared_hinge", "hinge"}
-    class_weight : array-like of shape (n_classes,), optional
-        Factors of C.
-    tol : float, default=1e-3
-        Largest duality gap, and ten times the largest violation of an optimality condition.
-    max_iter : int, default=100_000
-        Largest number of SMO steps for each problem; a warning says how many problems reached it.
-
-    Returns
-    -------
-    Solution
-
-    Examples
-    --------
-    >>> from subsvms.ensemble._solver import solve_subsets
-    >>> X, labels = np.array([[0.0], [1.0], [3.0]]), np.array([0, 0, 1])
-    >>> solution = solve_subsets(X, labels, np.array([[0, 1, 2]]), kernel="linear", C=1e6, tol=1e-9)
-    >>> slope = solution.coef @ X[solution.row, 0]  # the hard margin lies halfway between 1 and 3
-    >>> print(f"{slope:.3f} {solution.intercept.item():.3f}")
-    1.000 -2.000
+    Shapes: X (n_samples, n_features); labels (n_samples,); subsets (n_subsets, size), row numbers, repeats
+    allowed; class_weight (n_classes,), factors of C.
     """
     from subsvms.ensemble._compiled import smo as _smo  # here: importing numba takes a while
 
-    check_loss(loss)
-    if isinstance(kernel, str):
-        kernel = Kernel.named(kernel, resolve_gamma(gamma, X), coef0, degree)
     n_classes = int(labels.max()) + 1
     pairs, start, subset, place, target, _ = lay_out(labels[subsets], n_classes)
     row = subsets[subset, place]
     compute_matrices = prepare_matrices(X, row, kernel, start)
-    weight = np.ones(n_classes) if class_weight is None else np.asarray(class_weight, dtype=float)
+    weight = np.ones(n_classes) if class_weight is None else class_weight
     C_negative, C_positive = np.ascontiguousarray(np.tile(C * weight[pairs.T], len(subsets)))
 
     n_problems = len(start) - 1
@@ -267,38 +230,17 @@ def solve_shared(
     """Train SVMs of any size that share one kernel matrix, without copying it.
 
     One call can take many labelings, many values of C, or the folds of a cross-validation. Rows left out of
-    a problem get their decision values, too, at no extra cost.
+    a problem get their decision values, too, at no extra cost. `start` is where to start from, for example
+    the solution for the previous C of a grid.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-        Symmetric; single or double precision.
-    targets : array-like of shape (n_problems, n_samples)
-        -1 or +1, and 0 for a row that is not in the problem.
-    C : float or array-like of shape (n_problems,)
-    loss : {"squared_hinge", "hinge"}
-    class_weight : array-like of shape (2,) or (n_problems, 2), optional
-        Factors of C for -1 and for +1.
-    start : SharedSolution, optional
-        Where to start from, for example the solution for the previous C of a grid.
-    tol, max_iter
-        As in `solve_subsets`.
-
-    Returns
-    -------
-    SharedSolution
-
-    Examples
-    --------
-    >>> from subsvms.ensemble._solver import solve_shared
-    >>> x = np.array([0.0, 1.0, 3.0, 9.0])
-    >>> solution = solve_shared(np.outer(x, x), [[-1, -1, 1, 0]], C=1e6, tol=1e-9)
-    >>> print(solution.decision.round(2))  # the last row was left out
-    [[-2. -1.  1.  7.]]
+    Shapes: K (n_samples, n_samples), symmetric; targets (n_problems, n_samples), -1 or +1, and 0 for a row
+    that is not in the problem; C a number or (n_problems,); class_weight (2,) or (n_problems, 2), factors
+    of C for -1 and for +1.
     """
     from subsvms.ensemble._compiled.smo import solve_shared_range  # here: importing numba takes a while
 
-    check_loss(loss)
+    if loss not in ("squared_hinge", "hinge"):
+        raise ValueError(f"loss must be 'squared_hinge' or 'hinge'; got {loss!r}.")
     K = np.ascontiguousarray(K)
     targets = np.atleast_2d(np.asarray(targets, dtype=float))
     n_problems, n_samples = targets.shape
@@ -341,12 +283,6 @@ def feasible_start(start: SharedSolution, targets: np.ndarray, limits: np.ndarra
     same = np.all((start.coef == 0) | (np.sign(start.coef) == targets), axis=1)
     two_classes = (targets.max(axis=1) > 0) & (targets.min(axis=1) < 0)
     return np.where((same & two_classes)[:, None], start.coef * factor, 0.0)
-
-
-def check_loss(loss: str) -> None:
-    """Raise an error for an unknown loss."""
-    if loss not in ("squared_hinge", "hinge"):
-        raise ValueError(f"loss must be 'squared_hinge' or 'hinge'; got {loss!r}.")
 
 
 def check_endings(ending: np.ndarray, intercept: np.ndarray, tol: float, max_iter: int) -> None:

@@ -35,17 +35,21 @@ def pose_problem(estimator: Any, table: Table, classes: np.ndarray, labels: np.n
     weight = check_class_weight(estimator.class_weight, classes, labels)
     if estimator.kernel == "precomputed":
         check_square(table)
+    return Problem(table, classes, labels, weight, find_kernel(estimator, table))
+
+
+def find_kernel(estimator: Any, table: Table) -> Kernel:
+    """Return the kernel that the estimator's parameters ask for; warn if it tells no rows apart."""
     gamma = resolve_gamma(estimator.gamma, table)
     if estimator.kernel == "rbf" and estimator.gamma == "auto":  # a width chosen by hand is not questioned
         warn_unscaled(table, gamma)
-    kernel = Kernel.named(estimator.kernel, gamma, estimator.coef0, estimator.degree)
-    return Problem(table, classes, labels, weight, kernel)
+    return Kernel.named(estimator.kernel, gamma, estimator.coef0, estimator.degree)
 
 
 def train_svms(estimator: Any, problem: Problem, subsets: np.ndarray, effort: Effort) -> Solution:
     """Train one SVM per subset and pair of classes, with the estimator's parameters."""
     return solve_subsets(
-        problem.X, problem.labels, subsets, kernel=problem.kernel, C=estimator.C, loss=estimator.loss,
+        problem.X, problem.labels, subsets, problem.kernel, C=estimator.C, loss=estimator.loss,
         class_weight=problem.weight, tol=estimator.tol, max_iter=estimator.max_iter,
         effort=effort,
     )  # fmt: skip

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from subsvms._columns import drop_empty, find_places
+from subsvms._columns import drop_empty
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
 from subsvms._typing import Table
 from subsvms.ensemble._device import find_booth, find_device
@@ -32,6 +32,7 @@ from subsvms.ensemble._rows import (
     Kernel,
     Rows,
     cut_huge,
+    find_lines,
     gather_rows,
 )
 from subsvms.ensemble._solver import Solution
@@ -44,31 +45,11 @@ ERROR = 5e-4  # single precision is used while it moves a decision value by no m
 
 @dataclass(frozen=True)
 class Votes:
-    """How the SVMs voted on each row. Votes of two ensembles on the same rows can be added.
+    """How the SVMs voted on each row. Votes of two ensembles on the same rows can be added."""
 
-    Attributes
-    ----------
-    counts : ndarray of int of shape (n_rows, n_classes)
-        Number of SVMs that vote for each class.
-    sums : ndarray of float of shape (n_rows, n_classes)
-        Sums of the values that the SVMs give each class.
-    n_voters : ndarray of int of shape (n_rows,)
-        Number of SVMs that voted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from subsvms.ensemble._votes import Votes
-    >>> votes = Votes(np.array([[2, 8]]), np.array([[-6.0, 6.0]]), np.array([10]))  # two for 0, eight for 1
-    >>> (votes + votes).counts
-    array([[ 4, 16]])
-    >>> votes.mean_value
-    array([[-0.6,  0.6]])
-    """
-
-    counts: np.ndarray
-    sums: np.ndarray
-    n_voters: np.ndarray
+    counts: np.ndarray  # (n_rows, n_classes), int: SVMs that vote for each class
+    sums: np.ndarray  # (n_rows, n_classes), float: sums of the values that the SVMs give each class
+    n_voters: np.ndarray  # (n_rows,), int: SVMs that voted
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -102,18 +83,7 @@ class Votes:
 
         A tie goes to the given label if it is among the best, else to the larger class, else to the first.
 
-        Parameters
-        ----------
-        sizes : array-like of shape (n_classes,)
-            Rows of each class in the training table.
-        given : ndarray of int of shape (n_rows,), optional
-            Class numbers; known for training rows.
-
-        Examples
-        --------
-        >>> votes = Votes(np.array([[2, 2], [1, 3]]), np.zeros((2, 2)), np.array([4, 4]))
-        >>> votes.winners([10, 20]), votes.winners([10, 20], given=np.array([0, 0]))
-        (array([1, 1]), array([0, 1]))
+        Shapes: sizes (n_classes,), rows of each class in the training table; given (n_rows,), class numbers.
         """
         return pick_best(self.counts, np.asarray(sizes, like=self.counts), given)
 
@@ -144,15 +114,6 @@ class Voters(NamedTuple):
     order: np.ndarray  # (n_classes,), class numbers, the largest class first
     kernel: Kernel
     rows: Rows | None  # the training rows, if the kernel needs them
-
-    def find_lines(self, X: Table) -> np.ndarray:
-        """Return the line of a block's table for each column of X, or for each stored value of a CSR matrix.
-
-        It is -1 for features that are zero in all training rows: they count in the length of a row only.
-        """
-        features = (self.rows or self.lists).features
-        indices = X.indices if sparse.issparse(X) else np.arange(X.shape[1])
-        return find_places(features, indices, X.shape[1])
 
 
 def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kernel) -> Voters:
@@ -211,18 +172,22 @@ def _rounding(X: Table, weights: sparse.csr_array, kernel: Kernel) -> float:
     return total * size * np.finfo(np.float32).eps
 
 
-def count_votes(
-    voters: Voters,
-    X: Table,
-    effort: Effort = ONE_THREAD,
-    *,
-    lanes: int | None = None,
-) -> Votes:
+class Poll(NamedTuple):
+    """Rows to vote on, and the votes to fill in."""
+
+    X: Table  # (n_rows, n_features)
+    lines: np.ndarray  # as from `find_lines`
+    bags: tuple[np.ndarray, np.ndarray] | None  # the subsets that contain each row; without them no oob_votes
+    votes: Votes
+    oob_votes: Votes
+
+
+def count_votes(voters: Voters, X: Table, effort: Effort = ONE_THREAD, *, lanes: int | None = None) -> Votes:
     """Let every SVM vote on every row of X.
 
     Shapes: X (n_rows, n_features).
     """
-    return _fill_votes(voters, X, None, 0, effort, lanes)[0]
+    return _hold_poll(voters, X, None, 0, effort, lanes).votes
 
 
 def count_training_votes(
@@ -237,38 +202,31 @@ def count_training_votes(
     Shapes: X (n_samples, n_features); subsets (n_subsets, size).
     """
     bags = find_bags(subsets, X.shape[0], asked)
-    if asked is not None:
-        X = X[asked]
-    return _fill_votes(voters, X, bags, len(subsets), effort)
+    poll = _hold_poll(voters, X if asked is None else X[asked], bags, len(subsets), effort)
+    return poll.votes, poll.oob_votes
 
 
-def _fill_votes(voters, X, bags, n_subsets, effort, lanes=None):
-    """Return votes and out-of-bag votes; without bags the latter are not filled in."""
-    n_rows, n_classes = X.shape[0], len(voters.order)
-    lines = voters.find_lines(X)
+def _hold_poll(voters, X, bags, n_subsets, effort, lanes=None):
+    """Return a poll of all SVMs about all rows, on the device that the effort names."""
     gpu = find_device(effort.device, voters, X)
     shared = None if gpu is None else find_booth(voters, gpu)
     empty = np.empty if shared is None else shared.find_place(X)
+    shape = X.shape[0], len(voters.order)
     votes, oob_votes = (
-        Votes(
-            empty((n_rows, n_classes), np.int32),
-            empty((n_rows, n_classes), np.float64),
-            empty(n_rows, np.int32),
-        )
-        for _ in range(2)
+        Votes(empty(shape, np.int32), empty(shape, np.float64), empty(shape[0], np.int32)) for _ in range(2)
     )
-
+    poll = Poll(X, find_lines(X, voters.rows or voters.lists), bags, votes, oob_votes)
     lanes = lanes or (shared.count_rows(X) if shared else lanes_for(voters))
 
     def work(first, last):
         booth = shared or Booth(voters, lanes, n_subsets)
         for begin in range(first, last, lanes):
-            booth.vote(X, lines, begin, min(begin + lanes, last), bags, votes, oob_votes)
+            booth.vote(poll, begin, min(begin + lanes, last))
 
-    run_pieces(work, n_rows, lanes * (1 if shared else BLOCKS_PER_PIECE), effort)
+    run_pieces(work, shape[0], lanes * (1 if shared else BLOCKS_PER_PIECE), effort)
     if shared:
         shared.check_bits(lambda rows: count_votes(voters, rows), X, votes)
-    return votes, oob_votes
+    return poll
 
 
 def lanes_for(voters: Voters) -> int:
@@ -291,42 +249,55 @@ def find_bags(
     return bags.indptr.astype(np.int64), bags.indices.astype(np.int64)
 
 
+class Block:
+    """A block of rows as the compiled loops read it: a line for each feature, or for each training row."""
+
+    def __init__(self, rows: Rows, kernel: Kernel | None, lanes: int, dtype: DTypeLike = np.float64):
+        self.rows, self.kernel = rows, kernel
+        self.table = np.zeros((-(-rows.n_columns // PAD) * PAD, lanes), dtype)
+        self.norms = np.zeros(lanes, dtype)
+        n_kernels = -(-len(rows.norm) // 4) * 4 if kernel else 0  # the loops take four at a time
+        self.kernels = np.empty((n_kernels, lanes), dtype)
+
+    def load(self, X: Table, lines: np.ndarray, first: int, last: int) -> np.ndarray:
+        """Return the kernel with rows first to last - 1 of X, or their features if there is no kernel.
+
+        The lanes after these rows mean nothing.
+        """
+        from subsvms.ensemble._compiled import ballots  # here: importing numba takes a while
+
+        if sparse.issparse(X):
+            ballots.load_sparse(X.indptr, lines, X.data, first, last, self.table, self.norms)
+        else:
+            ballots.load_dense(X, first, last, lines, self.table, self.norms)
+        if self.kernel is None:
+            return self.table
+        ballots.kernel_block(self.rows, self.kernel, self.table, self.norms, self.kernels)
+        return self.kernels
+
+
 class Booth:
     """The scratch memory of one thread, and the steps in which a block of rows is voted on."""
 
     def __init__(self, voters, lanes, n_subsets):
-        dtype, n_classes = voters.intercept.dtype, len(voters.order)
-        n_lines = -(-(voters.rows or voters.lists).n_columns // PAD) * PAD
+        shape = len(voters.order), lanes
+        kernel = voters.kernel if voters.rows else None
         self.voters = voters
-        self.table = np.zeros((n_lines, lanes), dtype)
-        self.norms = np.zeros(lanes, dtype)
-        n_kernel = -(-voters.lists.n_columns // 4) * 4 if voters.rows else 0  # the loops take four at a time
-        self.kernels = np.empty((n_kernel, lanes), dtype)
+        self.block = Block(voters.rows or voters.lists, kernel, lanes, voters.intercept.dtype)
         self.everyone = np.ones(lanes, np.int32)
         self.counted = np.empty((n_subsets, lanes), np.int32)
         self.ballots, self.oob_ballots = (
-            (
-                np.empty((n_classes, lanes), np.int32),
-                np.empty((n_classes, lanes)),
-                np.empty(lanes, np.int32),
-            )
-            for _ in range(2)
+            (np.empty(shape, np.int32), np.empty(shape), np.empty(lanes, np.int32)) for _ in range(2)
         )
 
-    def vote(self, X, lines, first, last, bags, votes, oob_votes):
-        """Fill rows first to last - 1 of `votes`, and of `oob_votes` if there are bags."""
-        from subsvms.ensemble._compiled import ballots as _ballots  # here: importing numba takes a while
+    def vote(self, poll, first, last):
+        """Fill in the votes on rows first to last - 1."""
+        from subsvms.ensemble._compiled import ballots as _ballots
 
-        voters, table = self.voters, self.table
-        if sparse.issparse(X):
-            _ballots.load_sparse(X.indptr, lines, X.data, first, last, table, self.norms)
-        else:
-            _ballots.load_dense(X, first, last, lines, table, self.norms)
-        if voters.rows is not None:
-            _ballots.kernel_block(voters.rows, voters.kernel, table, self.norms, self.kernels)
-            table = self.kernels
-        if bags is not None:
-            _ballots.mark_out_of_bag(*bags, first, last, self.counted)
+        voters, X = self.voters, poll.X
+        table = self.block.load(X, poll.lines, first, last)
+        if poll.bags is not None:
+            _ballots.mark_out_of_bag(*poll.bags, first, last, self.counted)
         for part in (*self.ballots, *self.oob_ballots):
             part[...] = 0
         _ballots.vote_block(
@@ -334,10 +305,10 @@ class Booth:
             self.everyone, self.counted, self.ballots, self.oob_ballots,
         )  # fmt: skip
         if sparse.issparse(X):
-            _ballots.clear_sparse(X.indptr, lines, first, last, self.table)
-        self.write(self.ballots, votes, first, last)
-        if bags is not None:
-            self.write(self.oob_ballots, oob_votes, first, last)
+            _ballots.clear_sparse(X.indptr, poll.lines, first, last, self.block.table)
+        self.write(self.ballots, poll.votes, first, last)
+        if poll.bags is not None:
+            self.write(self.oob_ballots, poll.oob_votes, first, last)
 
     def write(self, ballots, votes, first, last):
         """Copy a block's ballots to their place in the table of votes."""
