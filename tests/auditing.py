@@ -3,11 +3,13 @@
 import csv
 import subprocess
 import sys
+from contextlib import closing
 from types import SimpleNamespace
 
 import numpy as np
 from loans import call, make_rows, write
 
+from subsvms.app.desk.earlier import open_acts
 from subsvms.audit import SimulatedAnnotator
 
 
@@ -31,6 +33,12 @@ def answer_all(desk, person, who="Ann", most=10**6):
         label = person(question["row"] - 1)
         desk.answer(who, question["row"], None if label is None else str(label), question["id"])
     return most
+
+
+def read_answers(folder, part="audit"):
+    """Return the answers that are stored."""
+    with closing(open_acts(folder)) as decisions:
+        return decisions.answers[part]
 
 
 def fill_in(path, person, columns=("row", "answer"), most=10**6):

@@ -1,9 +1,11 @@
 """People who answer at the audit page."""
 
-import json
 import re
+from contextlib import closing
 
 from reviewers import Person, until
+
+from subsvms.app.desk.earlier import open_acts
 
 OPEN = (  # nothing is being stored, and the question is not so new that presses are ignored
     "!document.body.classList.contains('busy') && !('new' in document.body.dataset) "
@@ -72,5 +74,5 @@ def answer_all(people, keys, most=200):
 
 def read_answers(folder, part="audit"):
     """Return the stored answers, as (row, label, who)."""
-    stored = json.loads((folder / "audit.json").read_bytes())[part]
-    return [(one["row"], one["label"], one["who"]) for one in stored["answers"]]
+    with closing(open_acts(folder)) as decisions:
+        return [(one.row, one.label, one.who) for one in decisions.answers[part]]

@@ -58,8 +58,8 @@ def serving_here(folder, open_desk=ReviewDesk):
             super().__init__(config)
             servers.append(self)
 
-    options = dict(port=9300, ready=addresses.put)
-    thread = threading.Thread(target=serve, args=(open_desk(folder),), kwargs=options)
+    desk, options = open_desk(folder), dict(port=9300, ready=addresses.put)
+    thread = threading.Thread(target=serve, args=(desk,), kwargs=options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(uvicorn, "Server", Recorded)
         thread.start()
@@ -69,6 +69,7 @@ def serving_here(folder, open_desk=ReviewDesk):
     finally:  # a server that goes on after a test that failed would keep the whole run from ending
         servers[0].should_exit = True
         thread.join(WAIT / 1000)
+        desk.close()
     assert not thread.is_alive()
 
 

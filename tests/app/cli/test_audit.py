@@ -13,6 +13,7 @@ from auditing import answer_all, fill_in, make_folder, person_of
 from loans import call, read
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+from subsvms.app.runs.decisions import holds_decisions
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_an_estimate_in_a_file(corrected, folder, tmp_path):
 )
 def test_mistakes_are_sentences(folder, words, sentence):
     assert said(folder, *words, code=2) == f"subsvms: {sentence}"
-    assert not (folder / "audit.json").exists()
+    assert not holds_decisions(folder / "decisions.sqlite")
 
 
 @pytest.mark.parametrize("words, what", [((), "audit"), (("--estimate", 20), "estimate")])
@@ -110,7 +111,7 @@ def test_an_import_begins_nothing(folder, tmp_path, words, what):
     path.write_text("row,question,answer\n1,0,yes\n")
     output = said(folder, *words, "--import", path, code=2)
     assert output.startswith(f"subsvms: There is no {what} in ")
-    assert not (folder / "audit.json").exists()
+    assert not holds_decisions(folder / "decisions.sqlite")
 
 
 def test_the_level_is_chosen_when_it_begins_also_by_its_old_name(folder, tmp_path):

@@ -11,7 +11,7 @@ from loans import call, make_rows, write
 from nasty_texts import assert_refused
 from workbooks import load, make_ods, make_xlsx
 
-from subsvms.app.desk.apply import apply_decisions
+from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.runs.acts import Act
 from subsvms.app.tables.table import read_table
@@ -96,7 +96,7 @@ def test_a_workbook_is_corrected_reviewed_and_applied(tmp_path, frame):
     accept, keep = flagged[:2]
     desk.decide_many([Act([desk.settle(accept, "accept", None), desk.settle(keep, "keep", None)], "Ann")])
     desk.decisions.close()
-    done = apply_decisions(folder)
+    done = apply_labels(folder)
     assert done.path == folder / "final.xlsx" and done.n_changed == 1
     book, original = openpyxl.load_workbook(folder / "final.xlsx"), openpyxl.load_workbook(path)
     assert book.sheetnames == original.sheetnames and book["loans"]["F2"].font.italic

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from loans import call, read
 
-from subsvms.app.desk.apply import Applied, apply_decisions
+from subsvms.app.desk.apply import Applied, apply_labels
+from subsvms.app.desk.result import read_verified
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.runs.acts import Act
-from subsvms.app.runs.job import read_verified
 from subsvms.exceptions import TableError
 
 
@@ -25,7 +25,7 @@ def test_apply_writes_what_was_decided_and_nothing_else(desk, folder, tmp_path):
     original = read(folder.with_name("loans.csv"))
     suggested = {int(row): desk.classes[code] for row, code in zip(desk.rows, desk.suggested, strict=True)}
     for undecided in ("keep", "suggestion"):
-        done = apply_decisions(folder, undecided=undecided, output=tmp_path / f"{undecided}.csv")
+        done = apply_labels(folder, undecided=undecided, output=tmp_path / f"{undecided}.csv")
         final = read(tmp_path / f"{undecided}.csv")
         given = [row.pop("default_given") for row in final]  # beside the label, as in corrected.csv
         assert given == [row["default"] for row in original]
@@ -42,9 +42,9 @@ def test_apply_writes_what_was_decided_and_nothing_else(desk, folder, tmp_path):
         untouched = set(range(1, len(original) + 1)) - set(desk.rows.tolist())
         assert all(final[row - 1] == original[row - 1] for row in untouched)
     with pytest.raises(TableError, match="already exists"):
-        apply_decisions(folder, output=tmp_path / "keep.csv")
+        apply_labels(folder, output=tmp_path / "keep.csv")
     with pytest.raises(TableError, match="keep or suggestion"):
-        apply_decisions(folder, undecided="maybe")
+        apply_labels(folder, undecided="maybe")
 
 
 def test_decided_rows_are_verified_in_the_next_run_and_stand_in_the_rounds_after(desk, folder, tmp_path):
@@ -58,7 +58,7 @@ def test_decided_rows_are_verified_in_the_next_run_and_stand_in_the_rounds_after
     kept = [corrected[row - 1]["default"] == original[row - 1]["default"] for row in rows]
     assert kept == [verdict == "keep" for verdict in verdicts]
     assert not {str(row) for row in rows} & {issue["row"] for issue in read(second / "issues.csv")}
-    done = apply_decisions(second, output=tmp_path / "final.csv")
+    done = apply_labels(second, output=tmp_path / "final.csv")
     assert done.n_decided == 20 and done.n_changed == 10
     assert len(read_verified(second, "default")[0]) == 20
     call("correct", "--from", second, "--output", tmp_path / "again", "--quiet")
@@ -163,7 +163,7 @@ def test_rows_that_are_left_out_are_not_in_the_table(desk, folder, tmp_path, und
     first, second, third = desk.rows[desk.flagged][:3].tolist()
     lines = [desk.settle(first, "drop", None), desk.settle(second, "drop", None)]
     desk.decide_many([Act(lines, "Ann"), Act([desk.settle(third, "accept", None)], "Ann")])
-    done = apply_decisions(folder, undecided=undecided, output=tmp_path / "final.csv")
+    done = apply_labels(folder, undecided=undecided, output=tmp_path / "final.csv")
     final, original = read(tmp_path / "final.csv"), read(folder.with_name("loans.csv"))
     dropped = {original[row - 1]["id"] for row in (first, second)}
     assert [row["id"] for row in final] == [row["id"] for row in original if row["id"] not in dropped]
@@ -185,16 +185,16 @@ def test_a_row_that_was_left_out_stays_out_in_the_next_run_until_somebody_decide
     done = call("correct", table, "--label", "default", "--svms", 100, "--decisions", folder)
     assert "1 row that people left out is still in this result" in " ".join(done.output.split())
     assert len(read(second / "corrected.csv")) == 500
-    assert apply_decisions(second, output=tmp_path / "a.csv").n_rows == 499
+    assert apply_labels(second, output=tmp_path / "a.csv").n_rows == 499
     again = ReviewDesk(second)
     if row in again.place:
         again.decide_many([Act([again.settle(row, "keep", None)], "Bob")])
-        assert apply_decisions(second, output=tmp_path / "b.csv").n_rows == 500
+        assert apply_labels(second, output=tmp_path / "b.csv").n_rows == 500
     again.decisions.close()
 
 
 def test_a_table_of_which_nothing_is_left_is_not_written(desk, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(ReviewDesk, "dropped", set(range(1, 501)))
     with pytest.raises(TableError, match="All rows are left out"):
-        apply_decisions(folder, output=tmp_path / "final.csv")
+        apply_labels(folder, output=tmp_path / "final.csv")
     assert not (tmp_path / "final.csv").exists()

@@ -7,14 +7,15 @@ import threading
 
 import numpy as np
 import pytest
-from auditing import answer_all, person_of, start_person
+from auditing import answer_all, person_of, read_answers, start_person
 from loans import call, make_rows, write
 
 from subsvms.app.desk import audit as desks
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk, NotAsked
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.desk.store import AuditFile
+from subsvms.app.names import DECISIONS
 from subsvms.app.runs.acts import Act
+from subsvms.app.runs.decisions import holds_decisions
 from subsvms.app.runs.scores import make_ranking
 from subsvms.audit import Audit, draw_rows, estimate_error_rate, run_audit
 from subsvms.exceptions import TableError
@@ -104,7 +105,7 @@ def test_rows_without_a_label_and_decided_rows_are_not_asked(made):
     order = set((desk.work.audit.ranking.order + 1).tolist())
     assert not order & {4, 9, *rows}
     assert len(order) == 600 - len({4, 9, *rows})
-    assert AuditFile(made.folder).read().audit.left_out == sorted(rows)
+    assert desk.decisions.begun["audit"]["left_out"] == sorted(rows)
     review = ReviewDesk(made.folder)  # what is decided later changes no question
     review.decide_many([Act([review.settle(int(review.rows[30]), "accept", None)], "Ann")])
     review.decisions.close()
@@ -130,7 +131,7 @@ def test_an_answer_is_taken_once(made):
     with pytest.raises(NotAsked) as elsewhere:
         desk.answer("Ann", question["row"], "yes", 1)
     assert str(elsewhere.value) == f"Row {question['row']} is not asked now: go on with the next question."
-    assert len(AuditFile(made.folder).read().audit.answers) == 1
+    assert len(read_answers(made.folder)) == 1
 
 
 @pytest.mark.parametrize(
@@ -153,11 +154,11 @@ def test_an_answer_is_taken_once(made):
 def test_what_is_no_answer_is_refused_and_not_stored(made, row, label, id, said):
     desk = AuditDesk(made.folder)
     row = desk.question("Ann")["row"] if row == "ask" else row
-    before = AuditFile(made.folder).path.read_bytes()
+    before = read_answers(made.folder)
     with pytest.raises(TableError) as refused:
         desk.answer("Ann", row, label, id)
     assert str(refused.value) == said
-    assert AuditFile(made.folder).path.read_bytes() == before
+    assert read_answers(made.folder) == before
     assert desk.question("Ann")["id"] == 0
 
 
@@ -195,7 +196,7 @@ def test_no_audit_is_begun_unasked(made):
     assert str(refused.value) == (
         "There are 598 labels to ask about, too few for 599 answers: ask for fewer (answers)."
     )
-    assert not (made.folder / "audit.json").exists()
+    assert not holds_decisions(made.folder / DECISIONS)
 
 
 # Several people
@@ -228,7 +229,7 @@ def test_several_people_make_the_same_audit_as_one(made, seed, repeat):
             shown[who] = question
     same = audit_in_memory(desk, person_of(made.clean), random_state=seed, repeat=repeat)
     assert desk.work.audit.state == same.state
-    log = AuditFile(made.folder).read().audit.answers
+    log = read_answers(made.folder)
     assert {answer.who for answer in log} == set(people)
     needless = sum(len(desk.work.given[row]) for row in desk.work.needless)
     assert len(log) == len(same.state["answers"]) + needless and needless <= 5 * len(same.rings)
@@ -321,7 +322,7 @@ def test_many_threads_at_one_desk_lose_no_answer(made):
         thread.join(120)
     assert not failed
     same = audit_in_memory(desk, person_of(made.clean))
-    assert AuditFile(made.folder).read().audit.state == same.state
+    assert AuditDesk(made.folder).work.audit.state == same.state
 
 
 # Several processes
@@ -340,7 +341,7 @@ def test_two_processes_answer_one_audit(made):
     desk = AuditDesk(made.folder)
     assert desk.progress()["finished"]
     assert desk.work.audit.state == audit_in_memory(desk, person_of(made.clean)).state
-    stored = [str(answer.row) for answer in AuditFile(made.folder).read().audit.answers]
+    stored = [str(answer.row) for answer in read_answers(made.folder)]
     acknowledged = [word for words in said for word in words if word not in ("late", "end")]
     assert sorted(stored) == sorted(acknowledged) and len(set(stored)) == len(stored)
 
@@ -361,7 +362,7 @@ def test_a_process_that_is_killed_loses_no_answer_that_it_acknowledged(made):
                 person.send_signal(signal.SIGKILL)
                 break
         person.communicate(timeout=60)
-        stored = [answer.row for answer in AuditFile(made.folder).read().audit.answers]
+        stored = [answer.row for answer in read_answers(made.folder)]
         # The last answer may be on disk although its acknowledgement was not printed any more.
         assert stored[: len(acknowledged)] == acknowledged and len(stored) <= len(acknowledged) + 1
         acknowledged = stored
@@ -377,7 +378,7 @@ def test_a_process_that_is_killed_loses_no_answer_that_it_acknowledged(made):
 
 def test_the_order_is_on_disk_before_the_first_question(made):
     desk = AuditDesk(made.folder, seed=5)
-    state = AuditFile(made.folder).read().audit.state
+    state = AuditDesk(made.folder).decisions.begun["audit"]["state"]
     assert state["random_state"] == 5 and state["made_from"] == desk.work.audit.ranking.digest
 
 
@@ -421,7 +422,7 @@ def test_any_labels_can_be_audited(tmp_path, names, format):
     assert desk.work.audit.state == same.state and desk.progress()["finished"]
     assert np.sum(desk.work.audit.labels != truth) < np.sum(desk.table.labels != truth)
     assert AuditDesk(tmp_path / "t.subsvms").work.audit.state == same.state
-    stored = AuditFile(tmp_path / "t.subsvms").read().audit.answers
+    stored = read_answers(tmp_path / "t.subsvms")
     assert {type(answer.label) for answer in stored} <= {type(label) for label in desk.labels}
 
 
@@ -498,24 +499,21 @@ def test_an_audit_is_never_replaced(made):
     words = ("correct", made.table, "--label", "default", "--quiet", "--svms", 50)
     for more in ((), ("--force",)):
         said = " ".join(call(*words, *more, code=2).output.split())
-        assert "holds an audit, which must not be overwritten: choose another folder (--output)." in said
+        assert "or an audit, which must not be overwritten: choose another folder (--output)." in said
     assert {path.name: path.read_bytes() for path in made.folder.iterdir()} == before
     assert desk.question("Ann") is not None
-    (made.folder / "audit.json").unlink()  # its lock, which a killed process left, is ours
+    desk.close()
+    (made.folder / DECISIONS).unlink()
     call(*words, "--force")
 
 
 def test_an_audit_of_another_run_is_refused(made, tmp_path):
-    AuditDesk(made.folder)
+    AuditDesk(made.folder).close()
     other = tmp_path / "other.subsvms"
     call("correct", made.table, "--label", "default", "--svms", 50, "--quiet", "--output", other)
-    shutil.copy(made.folder / "audit.json", other)
-    with pytest.raises(TableError) as refused:
+    shutil.copy(made.folder / DECISIONS, other)
+    with pytest.raises(TableError, match="about another run than the one in its folder: move it back"):
         AuditDesk(other)
-    assert str(refused.value) == (
-        f"{str(other / 'audit.json')!r} is about another run than the one in its folder: move it back to the "
-        "folder in which it was made."
-    )
 
 
 def test_a_run_that_is_made_again_while_the_desk_is_open_is_noticed(made, tmp_path):
@@ -524,7 +522,7 @@ def test_a_run_that_is_made_again_while_the_desk_is_open_is_noticed(made, tmp_pa
     other = tmp_path / "other.subsvms"
     call("correct", made.table, "--label", "default", "--svms", 50, "--quiet", "--output", other)
     shutil.copy(other / "run.json", made.folder)
-    with pytest.raises(TableError, match="is about another run than the one in its folder"):
+    with pytest.raises(TableError, match="or the run beside it, was moved, removed or replaced"):
         desk.answer("Ann", question["row"], "yes", question["id"])
 
 

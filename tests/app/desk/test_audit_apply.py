@@ -8,10 +8,8 @@ import pytest
 from auditing import answer_all, make_folder, person_of
 from loans import call, read
 
+from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-from subsvms.app.desk.audit_apply import apply_labels
-from subsvms.app.desk.desk import Desk
-from subsvms.app.desk.result import read_result
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.report import place_audit, place_final
 from subsvms.app.runs.acts import Act
@@ -124,14 +122,14 @@ def test_answers_of_an_estimate_are_labels(made, tmp_path):
 def test_without_answers_nothing_is_written(made, tmp_path):
     with pytest.raises(TableError, match="^Nothing has been decided in .*, so nothing was written: decide "):
         apply_labels(made.folder, output=tmp_path / "f.csv")
-    assert not (made.folder / "audit.json").exists()
+    assert not (made.folder / "decisions.sqlite").exists()
     AuditDesk(made.folder)
     with pytest.raises(TableError, match="^Nothing has been answered in the audit of .*: go on with subsvms"):
         apply_labels(made.folder, output=tmp_path / "f.csv")
 
 
 def test_the_files_of_an_audit_are_never_overwritten(finished_audit):
-    for name in ("audit.json", "scores.parquet", "audit.json.lock"):
+    for name in ("decisions.sqlite", "scores.parquet"):
         before = (finished_audit.folder / name).read_bytes()
         for words in (("apply",), ("export", "--to", "jsonl")):
             if words[0] == "export" or name.endswith("parquet"):
@@ -174,10 +172,6 @@ def test_the_record_of_the_run_stays_and_the_report_without_the_section_is_the_o
     page = (finished_audit.folder / "report.html").read_text()
     assert digest_file(finished_audit.folder / "report.html") != record.report
     assert digest_bytes(place_audit(page, None).encode()) == record.report
-    assert (
-        digest_file(finished_audit.folder / "run.json")
-        == read_result(Desk(finished_audit.folder, "x")).book.run
-    )
 
 
 def test_apply_writes_the_section_of_an_audit_that_goes_on(made, tmp_path):
@@ -274,11 +268,3 @@ def test_names_in_the_report_do_no_harm(made):
     page = (made.folder / "report.html").read_text()
     said = place_audit(page, {"claims": ["<script>x</script><!-- end of audit -->"], "people": 1})
     assert "<script>x" not in said and place_audit(said, None) == page
-
-
-def test_a_broken_audit_is_refused_by_apply(finished_audit, tmp_path):
-    path = finished_audit.folder / "audit.json"
-    path.write_text(path.read_text().replace('"Ann"', '"Bob"', 1))
-    with pytest.raises(TableError, match="is damaged, or somebody changed it"):
-        apply_labels(finished_audit.folder, output=tmp_path / "f.csv")
-    assert not (tmp_path / "f.csv").exists()

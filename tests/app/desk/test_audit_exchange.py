@@ -3,12 +3,11 @@
 import json
 
 import pytest
-from auditing import fill_in, person_of
+from auditing import fill_in, person_of, read_answers
 from loans import call, read, write
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
 from subsvms.app.desk.audit_exchange import import_answers, read_number, write_questions
-from subsvms.app.desk.store import AuditFile
 from subsvms.audit import Audit, run_audit
 from subsvms.exceptions import TableError
 
@@ -47,7 +46,7 @@ def test_an_audit_in_files_is_that_in_memory(made, tmp_path, form, repeat):
     assert desk.work.audit.state == same.state
     assert n_files <= (3 * (2 + len(same.rings)) if repeat else 2 + len(same.rings))
     assert AuditDesk(made.folder).work.needless == desk.work.needless
-    who = {answer.who for answer in AuditFile(made.folder).read().audit.answers}
+    who = {answer.who for answer in read_answers(made.folder)}
     assert who == {"a@b.c" if form == ".json" else "Ann"}
 
 
@@ -94,11 +93,11 @@ def test_a_file_that_is_filled_in_bit_by_bit_can_be_imported_again(made, tmp_pat
     assert str(import_answers(desk, path)) == (
         "6 answers were entered, 3 had been entered before, 11 lines had none."
     )
-    before = AuditFile(made.folder).path.read_bytes()
+    before = read_answers(made.folder)
     assert str(import_answers(desk, path)) == (
         "0 answers were entered, 9 had been entered before, 11 lines had none."
     )
-    assert AuditFile(made.folder).path.read_bytes() == before
+    assert read_answers(made.folder) == before
 
 
 def test_a_copy_of_the_first_answers_is_not_an_answer_to_what_is_asked_again(made, tmp_path):
@@ -136,7 +135,7 @@ def test_semicolons_marks_and_spellings_of_spreadsheets_are_understood(made, tmp
     lines = [f"{row}.0;0;{answer}" for row, answer in zip(rows, said, strict=False)]
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(["row;question;answer", *lines]).encode())
     assert str(import_answers(desk, path)) == "4 answers were entered, 1 line had none."
-    stored = {str(answer.row): answer.label for answer in AuditFile(made.folder).read().audit.answers}
+    stored = {str(answer.row): answer.label for answer in read_answers(made.folder)}
     assert [stored[row] for row in rows[:4]] == ["yes", None, None, "no"]
 
 
@@ -161,12 +160,12 @@ def test_a_file_with_one_mistake_is_refused_as_a_whole(made, tmp_path, change, s
     row, second = lines[2]["row"], lines[1]["row"]
     lines[2] |= {name: second if cell == "second" else cell for name, cell in change.items()}
     write(path, lines)
-    before = AuditFile(made.folder).path.read_bytes()
+    before = read_answers(made.folder)
     with pytest.raises(TableError) as refused:
         import_answers(desk, path)
     said = said.format(row=row, second=second)
     assert str(refused.value) == f"Entry 3 of {str(path)!r} {said}: nothing was entered."
-    assert AuditFile(made.folder).path.read_bytes() == before
+    assert read_answers(made.folder) == before
 
 
 @pytest.mark.parametrize("name", ["row", "question", "answer"])
@@ -243,7 +242,7 @@ def test_labels_come_back_from_a_spreadsheet_as_they_were(tmp_path, labels):
     cells = zip(lines, said, strict=True)
     write(path, [{"row": line["row"], "question": 0, "answer": what} for line, what in cells])
     import_answers(desk, path)
-    stored = {answer.row: answer.label for answer in AuditFile(desk.folder).read().audit.answers}
+    stored = {answer.row: answer.label for answer in read_answers(desk.folder)}
     assert [stored[int(line["row"])] for line in lines] == [labels[i % 2] for i in range(len(lines))]
     assert {type(label) for label in stored.values()} == {type(labels[0])}
 

@@ -1,11 +1,11 @@
 """The server of the audit page: requests and answers, what it gives away, and attacks that are refused."""
 
 import asyncio
-import json
 import os
 
 import httpx
 import pytest
+from auditing import read_answers
 from loans import make_rows, read, write
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
@@ -117,7 +117,7 @@ def test_without_repeats_the_label_and_the_suggestion_are_told(telling, folder):
 
 
 def stored(folder):
-    return len(json.loads((folder / "audit.json").read_bytes())["audit"]["answers"])
+    return len(read_answers(folder))
 
 
 def test_an_answer_is_on_disk_and_the_next_question_comes_with_it(client, folder):

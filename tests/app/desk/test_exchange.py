@@ -7,7 +7,7 @@ import pytest
 from loans import call, make_rows, write
 from pyarrow import parquet
 
-from subsvms.app.desk.apply import apply_decisions
+from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.exchange import FORMATS, describe_issues, export_issues, import_decisions
 from subsvms.app.runs.acts import Act
 from subsvms.exceptions import TableError
@@ -98,7 +98,7 @@ def test_labels_of_any_kind_survive_review_apply_export_and_import(tmp_path, kin
     text = ["row,label"] + [f"{line['row']},{written(line['suggested'])}" for line in flagged]
     (tmp_path / "d.csv").write_text("\n".join(text))
     assert import_decisions(folder, tmp_path / "d.csv").n_decisions == 3
-    apply_decisions(folder)
+    apply_labels(folder)
     final = parquet.read_table(folder / "final.parquet")["y"].to_pylist()
     changed = [i + 1 for i, (new, old) in enumerate(zip(final, labels, strict=True)) if new != old]
     assert sorted(changed) == sorted(line["row"] for line in flagged) and set(final) == set(classes)

@@ -17,7 +17,7 @@ from loans import call
 from pyarrow import parquet
 
 from subsvms.app.desk import part_rows
-from subsvms.app.desk.apply import apply_decisions
+from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.exchange import export_issues, import_decisions
 from subsvms.app.desk.filters import Filter
 from subsvms.app.desk.review import ReviewDesk
@@ -42,7 +42,7 @@ COMMON = (
 KILL = """
 import os, signal, sys
 from subsvms.app.runs import final
-from subsvms.app.desk.apply import apply_decisions
+from subsvms.app.desk.apply import apply_labels
 
 seen = []
 
@@ -52,7 +52,7 @@ def stop():
         os.kill(os.getpid(), signal.SIGKILL)
 
 final.release_memory = stop  # which is called after each part
-apply_decisions(sys.argv[1], undecided="suggestion", force=True)
+apply_labels(sys.argv[1], undecided="suggestion", force=True)
 """
 
 
@@ -182,7 +182,7 @@ def test_apply_writes_what_it_writes_in_memory(desks, place, undecided):
     done = []
     for desk in desks:
         decide_some(desk)
-        done.append(apply_decisions(desk.folder, undecided=undecided))
+        done.append(apply_labels(desk.folder, undecided=undecided))
     assert [path.name for path in sorted((place / "local" / "final").iterdir())] == [
         f"part-{i:06d}.parquet" for i in range(3)
     ]
@@ -201,26 +201,26 @@ def test_apply_writes_what_it_writes_in_memory(desks, place, undecided):
 def test_what_is_there_is_replaced_only_if_asked_and_only_if_it_is_ours(desks, place):
     decide_some(desks[1])
     folder = place / "local"
-    apply_decisions(folder)
+    apply_labels(folder)
     before = read_table(folder / "final")
     with pytest.raises(TableError, match="already exists.*replace it"):
-        apply_decisions(folder)
-    apply_decisions(folder, undecided="suggestion", force=True)
+        apply_labels(folder)
+    apply_labels(folder, undecided="suggestion", force=True)
     assert read_table(folder / "final") != before
     (folder / "final" / "notes.txt").write_text("mine")
     with pytest.raises(TableError, match="holds 'notes.txt', which subsvms apply did not write"):
-        apply_decisions(folder, force=True)
+        apply_labels(folder, force=True)
     for name in ("corrected", "issues"):
         with pytest.raises(TableError, match="is a folder of the run itself"):
-            apply_decisions(folder, output=folder / name, force=True)
+            apply_labels(folder, output=folder / name, force=True)
     for other in (place / "big", place, folder):
         with pytest.raises(TableError, match="holds the table or the run|which subsvms apply did not write"):
-            apply_decisions(folder, output=other, force=True)
+            apply_labels(folder, output=other, force=True)
     with pytest.raises(TableError, match="is not a folder"):
-        apply_decisions(folder, output=folder / "run.json", force=True)
+        apply_labels(folder, output=folder / "run.json", force=True)
     parquet.write_table(make_table().slice(1), place / "big" / "0.parquet")
     with pytest.raises(TableError, match="has changed since the run"):
-        apply_decisions(folder, output=place / "other")
+        apply_labels(folder, output=place / "other")
     assert len(desks[1].show(desks[1].rows[:1])[0]) == 8  # the review does not need the table
 
 
@@ -253,7 +253,7 @@ def test_decisions_stand_in_the_next_run_in_parts_as_in_one_in_memory(desks, pla
         assert not set(decided) & set(second.rows.tolist()) and second.decided_labels == decided
     finally:
         second.decisions.close()
-    done = apply_decisions(place / "again-local")
+    done = apply_labels(place / "again-local")
     assert done.n_decided == len(decided)
     assert json.loads((place / "again-local" / "run.json").read_text())["found"]["verified"] == len(decided)
     changed = desks[1].folder / "run.json"
@@ -319,7 +319,7 @@ def test_apply_that_is_killed_leaves_what_was_there(desks, place):
     """Killed after each part: what was there stays, and the next apply removes what was left."""
     decide_some(desks[1])
     folder = place / "local"
-    apply_decisions(folder)
+    apply_labels(folder)
     before = read_table(folder / "final")
     for n_parts in (1, 3):
         done = subprocess.run([sys.executable, "-c", KILL, str(folder), str(n_parts)], timeout=120)
@@ -328,6 +328,6 @@ def test_apply_that_is_killed_leaves_what_was_there(desks, place):
         left = [path for path in folder.iterdir() if path.name.startswith(".final-") and path.is_dir()]
         assert len(left) == 1 and len(list(left[0].iterdir())) == n_parts
         assert all(UNDER_WAY.fullmatch(path.name) for path in left[0].iterdir())
-    apply_decisions(folder, undecided="suggestion", force=True)
+    apply_labels(folder, undecided="suggestion", force=True)
     assert read_table(folder / "final") != before
     assert not [path for path in folder.iterdir() if path.name.startswith(".final-")]

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from subsvms.app.runs.acts import Act, Conflict, NothingToUndo, check_name
-from subsvms.app.runs.decision_file import APPLICATION, SCHEMAS, BrokenFile
+from subsvms.app.runs.acts import Act, Answer, Conflict, NothingToUndo, check_name
+from subsvms.app.runs.decision_file import APPLICATION, BEFORE, FORMAT, SCHEMAS, BrokenFile
 from subsvms.app.runs.decisions import Decisions, holds_decisions
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
@@ -211,7 +211,7 @@ def test_several_acts_in_one_commit_stay_several(book):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_old", [False, True], ids=["new", "format 2"])
+@pytest.mark.parametrize("is_old", [False, True], ids=["new", "of version 0.1.0"])
 def test_killed_at_any_moment_nothing_acknowledged_is_lost(run, is_old):
     path = run.with_name("decisions.sqlite")
     if is_old:
@@ -406,84 +406,115 @@ def test_a_file_of_another_run_is_refused(run, tmp_path):
         open_book(tmp_path / "b.subsvms" / "run.json")
 
 
-def make_old_file(path, *lines, run=None):
-    """Write a file of format 1, which does not name its run, or of format 2, which does."""
+def make_old_file(path, *lines, run, version=BEFORE):
+    """Write a file as version 0.1.0 did."""
     connection = sqlite3.connect(path)
-    for statement in SCHEMAS[1 if run is None else 2]:
+    for statement in SCHEMAS[BEFORE]:
         connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {1 if run is None else 2}")
-    if run is not None:
-        connection.execute("INSERT INTO run VALUES (1, ?)", (digest_file(run),))
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.execute("INSERT INTO run VALUES (1, ?)", (digest_file(run),))
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute("INSERT INTO acts (who, at) VALUES ('Ann', '2026-01-01T00:00:00.000+00:00')")
-    connection.executemany("INSERT INTO decisions VALUES (1, ?, ?, ?)", lines)
+    connection.executemany("INSERT INTO decisions VALUES (1, ?, ?, ?, NULL)", lines)
     connection.commit()
     connection.close()
 
 
-def test_a_file_of_format_1_is_read_and_belongs_to_the_run_once_somebody_decides(run):
-    path = run.with_name("decisions.sqlite")
-    make_old_file(path, (1, "accept", '"yes"'), (2, "keep", "null"))
-    books = [open_book(run, rows=range(1, 9), labels=["yes", "no"]) for _ in range(2)]
-    with pytest.raises(NothingToUndo):
-        books[0].undo(who="Bob")
-    assert books[0].file.connection.execute("PRAGMA user_version").fetchone() == (1,)
-    for row, book in enumerate(books, 3):
-        book.decide([(row, "label", "no")], who="Bob")
-    assert {row: one.label for row, one in book.current.items()} == {1: "yes", 2: None, 3: "no", 4: "no"}
-    assert book.file.connection.execute("PRAGMA user_version").fetchone() == (3,)
-    test_history_cannot_be_changed(book)
-    for book in books:
-        book.close()
-    open_book(run, rows=range(1, 9), labels=["yes", "no"]).close()
-    run.write_text('{"other": 1}')
-    with pytest.raises(BrokenFile, match="about another run"):
-        open_book(run)
-
-
-def test_a_file_of_format_2_stays_until_somebody_decides_and_then_takes_notes(run):
+def test_a_file_of_version_0_1_0_gets_audits_when_it_is_opened(run):
     path = run.with_name("decisions.sqlite")
     make_old_file(path, (1, "accept", '"yes"'), (2, "skip", "null"), run=run)
+    assert holds_decisions(path)
     books = [open_book(run, rows=range(1, 9), labels=["yes", "no"]) for _ in range(2)]
-    assert books[0].file.connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert books[0].file.connection.execute("PRAGMA user_version").fetchone() == (FORMAT,)
     books[0].decide([(2, "drop", None, "torn page")], who="Bob")
-    books[1].refresh()  # it was opened before the upgrade
-    for book in books:
-        assert (book.current[1].note, book.current[2].note) == (None, "torn page")
-    books[1].undo(who="Bob")
+    with books[1].changing() as connection:
+        books[1].begin(connection, "audit", {"seed": 3})
     books[0].refresh()
-    assert books[0].current == books[1].current and books[0].latest(2).verdict == "skip"
+    assert books[0].begun == books[1].begun == {"audit": {"seed": 3}}
+    assert books[0].given_labels == books[1].given_labels == {1: "yes", 2: None}
     test_history_cannot_be_changed(books[1])
     for book in books:
         book.close()
-    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
-    assert len(book.history()) == 4 and book.file.connection.execute("PRAGMA user_version").fetchone() == (3,)
-    book.close()
 
 
-def test_an_upgrade_that_fails_leaves_the_file_as_it_was(run):
+def test_a_file_of_version_0_1_0_about_another_run_is_left_alone(run):
     path = run.with_name("decisions.sqlite")
     make_old_file(path, (1, "accept", '"yes"'), run=run)
-    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
-    with pytest.raises(ValueError):
-        book.decide([(99, "accept", "yes")], who="Ann")
-    assert book.file.connection.execute("PRAGMA user_version").fetchone() == (2,)
-    book.close()
-    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
-    assert set(book.current) == {1}
-    book.close()
+    run.write_text('{"other": 1}')
+    with pytest.raises(BrokenFile, match="about another run"):
+        open_book(run)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (BEFORE,)
+    connection.close()
 
 
-def test_of_two_runs_only_the_first_can_continue_a_file_of_format_1(run, tmp_path):
-    make_old_file(run.with_name("decisions.sqlite"), (1, "accept", '"yes"'))
-    (tmp_path / "other.json").write_text('{"other": 1}')
-    book, other = open_book(run), Decisions(run.with_name("decisions.sqlite"), tmp_path / "other.json")
-    book.decide([(2, "accept", "yes")], who="Ann")
-    with pytest.raises(BrokenFile):
-        other.decide([(3, "accept", "yes")], who="Bob")
-    assert len(book.history()) == 2
+@pytest.mark.parametrize("version", [1, 2])
+def test_formats_that_were_never_released_are_refused(run, version):
+    make_old_file(run.with_name("decisions.sqlite"), run=run, version=version)
+    with pytest.raises(BrokenFile) as refused:
+        open_book(run)
+    assert str(refused.value) == (
+        f"{str(run.with_name('decisions.sqlite'))!r} has format {version}, which no released version wrote: "
+        "move it away, and decide again."
+    )
+
+
+def test_answers_are_kept_in_their_order_beside_decisions(run):
+    book, other = open_book(run), open_book(run)
+    answers = [Answer(4, "yes", "Ann", "2026-01-01"), Answer(2, None, "Bob", "2026-01-02")]
+    with book.changing() as connection:
+        book.begin(connection, "audit", {})
+        book.begin(connection, "estimate", {})
+    book.decide([(4, "accept", "no")], who="Ann")
+    book.undo(who="Ann")
+    for one in (other, book):
+        with one.changing() as connection:
+            one.answer(connection, "audit", answers)
+    assert [act["rows"] for act in book.history()] == [1, 0, 0, 0, 0, 0]
+    assert [one.label for one in book.redo(who="Ann")] == ["no"]  # an answer is no reason to forget
+    other.refresh()
+    assert book.answers == other.answers == {"audit": answers * 2, "estimate": []}
     book.close()
     other.close()
+
+
+def test_answers_that_are_not_all_stored_are_not_stored_at_all(run):
+    book = open_book(run)
+    with book.changing() as connection:
+        book.begin(connection, "audit", {})
+    with pytest.raises(ZeroDivisionError):
+        with book.changing() as connection:
+            book.answer(connection, "audit", [Answer(4, "yes", "Ann", "2026-01-01")])
+            1 / 0  # noqa: B018
+    book.refresh()
+    assert book.answers == {"audit": []} and book.history() == []
+    book.close()
+
+
+@pytest.mark.parametrize(
+    "table, change",
+    [
+        ("answers", "label = '\"no\"'"), ("answers", "row = 5"), ("answers", "part = 'estimate'"),
+        ("acts", "who = 'Bob'"), ("acts", "at = '2025-01-01'"), ("audits", "begun = '{\"seed\": 1}'"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_somebody_changed_is_noticed(run, table, change):
+    book = open_book(run)
+    with book.changing() as connection:
+        book.begin(connection, "audit", {"seed": 0})
+    with book.changing() as connection:
+        book.answer(connection, "audit", [Answer(4, "yes", "Ann", "2026-01-01")])
+    book.close()
+    with sqlite3.connect(run.with_name("decisions.sqlite")) as connection:
+        (kept,) = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE name = ?", (f"{table}_stay",)
+        ).fetchone()
+        connection.execute(f"DROP TRIGGER {table}_stay")
+        connection.execute(f"UPDATE {table} SET {change}")
+        connection.execute(kept)
+    connection.close()
+    with pytest.raises(BrokenFile, match="damaged .somebody changed an answer.*: restore it"):
+        open_book(run)
 
 
 LABELS = ['"zzz"', '["yes"]', '{"yes": 1}', "1", "true", "null", json.dumps("x" * 10**6), "[" * 10**5, "NaN"]
@@ -491,7 +522,7 @@ LABELS = ['"zzz"', '["yes"]', '{"yes": 1}', "1", "true", "null", json.dumps("x" 
 
 @pytest.mark.parametrize("text", LABELS, ids=range(len(LABELS)))
 def test_a_label_that_is_not_a_class_of_the_run_is_refused(run, text):
-    make_old_file(run.with_name("decisions.sqlite"), (1, "label", text))
+    make_old_file(run.with_name("decisions.sqlite"), (1, "label", text), run=run)
     with pytest.raises(BrokenFile, match="row 1 has .*restore it") as caught:
         open_book(run, rows=range(1, 9), labels=["yes", "no"])
     assert len(str(caught.value)) < 500
@@ -499,19 +530,19 @@ def test_a_label_that_is_not_a_class_of_the_run_is_refused(run, text):
 
 @pytest.mark.parametrize("text", ['["yes"]', '{"yes": 1}', "[" * 10**5, "no JSON", None])
 def test_without_known_classes_a_label_is_still_text_or_a_number(run, text):
-    make_old_file(run.with_name("decisions.sqlite"), (1, "label", text))
+    make_old_file(run.with_name("decisions.sqlite"), (1, "label", text), run=run)
     with pytest.raises(BrokenFile, match="or it is damaged"):
         open_book(run)
 
 
 def test_whole_numbers_and_booleans_are_different_labels(run):
-    make_old_file(run.with_name("decisions.sqlite"), (1, "label", "true"))
+    make_old_file(run.with_name("decisions.sqlite"), (1, "label", "true"), run=run)
     with pytest.raises(BrokenFile, match="not a class"):
         open_book(run, labels=[0, 1])
 
 
 def test_a_row_that_is_not_an_issue_is_refused(run):
-    make_old_file(run.with_name("decisions.sqlite"), (9, "label", '"yes"'))
+    make_old_file(run.with_name("decisions.sqlite"), (9, "label", '"yes"'), run=run)
     with pytest.raises(BrokenFile, match="row 9 is not an issue"):
         open_book(run, rows=range(1, 9), labels=["yes", "no"])
 

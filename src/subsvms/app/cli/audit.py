@@ -1,5 +1,6 @@
 """The command for audits: a page with questions, or questions and answers in files."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,15 +90,16 @@ def audit(
     from subsvms.app.desk.audit_exchange import import_answers, write_questions
 
     options["create"] = import_from is None  # answers to questions that nobody wrote cannot be right
-    desk = AuditDesk(folder, **options) if estimate is None else EstimateDesk(folder, **options)
-    if questions is None and import_from is None:
-        open_page(desk, port=port, browser=browser)
-    elif questions is not None:
-        print_text(str(write_questions(desk, questions, force=force)))
-    elif import_from is not None:
-        done = import_answers(desk, import_from, who=who)
-        print_text(str(done))
-        print_progress(done.progress)
+    open_desk = AuditDesk if estimate is None else EstimateDesk
+    with closing(open_desk(folder, **options)) as desk:
+        if questions is not None:
+            print_text(str(write_questions(desk, questions, force=force)))
+        elif import_from is not None:
+            done = import_answers(desk, import_from, who=who)
+            print_text(str(done))
+            print_progress(done.progress)
+        else:
+            open_page(desk, port=port, browser=browser)
 
 
 def open_page(desk: "QuestionDesk", *, port: int, browser: bool) -> None:
@@ -120,17 +122,15 @@ def open_page(desk: "QuestionDesk", *, port: int, browser: bool) -> None:
 def print_status(folder: Path) -> None:
     """Print where the audit and the estimate of a folder stand."""
     from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-    from subsvms.app.desk.store import AuditFile
-    from subsvms.app.runs.record import read_record
+    from subsvms.app.desk.result import list_begun
 
-    read_record(folder)  # an error says that this is not the folder of a run
-    book = AuditFile(folder).read()
-    if book.audit is None and book.estimate is None:
+    begun = list_begun(folder)
+    if not begun:
         print_text("There is no audit yet.")
-    if book.audit is not None:
-        print_progress(AuditDesk(folder, create=False).progress())
-    if book.estimate is not None:
-        print_progress(EstimateDesk(folder, create=False).progress())
+    for kind in (AuditDesk, EstimateDesk):
+        if kind.part in begun:
+            with closing(kind(folder, create=False)) as desk:
+                print_progress(desk.progress())
 
 
 def print_progress(progress: dict[str, Any]) -> None:

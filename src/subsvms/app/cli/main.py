@@ -203,8 +203,8 @@ def correct(
     from rich.console import Console
 
     from subsvms.app.cli.terminal import show_summary, showing_progress
-    from subsvms.app.desk.result import read_answered
-    from subsvms.app.runs.job import do_job, read_verified, repeat_options
+    from subsvms.app.desk.result import read_verified
+    from subsvms.app.runs.job import do_job, repeat_options
     from subsvms.app.runs.options import Options
     from subsvms.app.runs.parts_job import do_job_in_parts
     from subsvms.app.tables.addresses import as_place, is_database
@@ -217,7 +217,7 @@ def correct(
     else:
         verified: tuple = ()
         if decisions is not None:
-            verified, expected = read_verified(decisions, column, read_answered)
+            verified, expected = read_verified(decisions, column)
         options = Options.from_flags(
             label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
             min_confidence=min_confidence, svms=svms, kernel=kernel, seed=seed,

@@ -1,5 +1,6 @@
 """The commands for reviewing labels: decide, apply decisions, exchange them with other tools."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -26,17 +27,18 @@ def review(
     from subsvms.app.desk.review import ReviewDesk, format_count
     from subsvms.app.desk.server import serve
 
-    desk = ReviewDesk(folder)
+    with closing(ReviewDesk(folder)) as desk:
 
-    def ready(address):
-        print_text(f"{format_count(len(desk), 'label')} of {desk.title} to review, at {address}")
-        print_text(
-            "Anyone on this machine with this address can decide. Press Ctrl-C to stop; decisions are kept."
-        )
-        if browser:
-            typer.launch(address)
+        def ready(address):
+            print_text(f"{format_count(len(desk), 'label')} of {desk.title} to review, at {address}")
+            print_text(
+                "Anyone on this machine with this address can decide. Press Ctrl-C to stop; decisions are "
+                "kept."
+            )
+            if browser:
+                typer.launch(address)
 
-    serve(desk, port=port, ready=ready)
+        serve(desk, port=port, ready=ready)
 
 
 @app.command(epilog="Example: subsvms apply loans.subsvms --undecided suggestion")
@@ -51,7 +53,7 @@ def apply(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write the table with the labels that people decided on the review page, and those of the audit."""
-    from subsvms.app.desk.audit_apply import apply_labels
+    from subsvms.app.desk.apply import apply_labels
 
     print_text(str(apply_labels(folder, undecided=undecided, output=output, force=force)))
 

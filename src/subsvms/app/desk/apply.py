@@ -6,8 +6,9 @@ suggestion is followed, and only missing labels may be filled in. Rows that peop
 """
 
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from operator import ne
 from pathlib import Path
 from typing import Any
@@ -15,27 +16,18 @@ from typing import Any
 import numpy as np
 
 from subsvms._sentences import Sentence
+from subsvms.app.desk.result import Result, read_result, write_section
 from subsvms.app.desk.review import ReviewDesk, format_count
-from subsvms.app.names import FINAL
+from subsvms.app.names import CORRECTED, FINAL
 from subsvms.app.runs.final import check_final, write_final
 from subsvms.app.runs.folder import prepare_place
+from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import get_ending, show_given
 from subsvms.app.tables.table import find_output_format, keep_rows, write_table
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 UNDECIDED = ("keep", "suggestion")
-
-
-@dataclass(frozen=True)
-class Audited:
-    """What people answered in an audit or for an estimate, and what follows; rows count from 1."""
-
-    # labels that people gave, and labels that an audit changes without their having been seen
-    answered: dict[int, Any]
-    unseen: dict[int, Any]
-    claims: tuple[str, ...]  # what may be said, in sentences
-    complete: bool  # whether there is an audit: then no other suggestions are followed
 
 
 @dataclass(frozen=True)
@@ -95,58 +87,121 @@ class Applied:
         return " ".join([self.words, f"The table is in {self.path}.", *self.remarks])
 
 
-def apply_decisions(
-    folder: str | Path,
-    *,
-    undecided: str = "keep",
-    output: Path | None = None,
-    force: bool = False,
-    find_audited: Callable[[ReviewDesk], Audited | None] = lambda desk: None,
+@dataclass(frozen=True)
+class Labels:
+    """The labels that a table gets, by row from 1, and where they come from; a later field counts more."""
+
+    followed: dict[int, Any]  # suggestions
+    unseen: dict[int, Any]  # changed by an audit without anybody having seen them
+    answered: dict[int, Any]  # given by people in an audit, or for an estimate
+    decided: dict[int, Any]  # decided by people in a review
+    dropped: set[int]  # rows that people left out
+
+    @classmethod
+    def find(cls, desk: ReviewDesk, result: Result | None, undecided: str) -> "Labels":
+        """Return the labels that follow from all that people did."""
+        settled = desk.settled
+        dropped = {row for row, label in settled.items() if label is None}
+
+        def keep(labels: dict[int, Any]) -> dict[int, Any]:
+            return {row: label for row, label in labels.items() if row not in dropped}
+
+        followed = follow_suggestions(desk, result) if undecided == "suggestion" else {}
+        unseen, answered = ({}, {}) if result is None else (result.unseen, result.answered)
+        return cls(keep(followed), keep(unseen), keep(answered), keep(settled), dropped)
+
+    @property
+    def given(self) -> dict[int, Any]:
+        """The labels that people gave, or an audit."""
+        return self.unseen | self.answered | self.decided
+
+    @property
+    def all(self) -> dict[int, Any]:
+        """The new label of each row that has one."""
+        return self.followed | self.given
+
+    @property
+    def known(self) -> set[int]:
+        """The rows about which people or an audit said something."""
+        return self.dropped | self.given.keys()
+
+
+def follow_suggestions(desk: ReviewDesk, result: Result | None) -> dict[int, Any]:
+    """Return the suggestions to follow where nobody decides; after an audit, only for missing labels."""
+    fills = desk.options.fill_missing and desk.record.found.explained
+    is_free = result is None or result.turns is None
+    acted = np.flatnonzero((desk.flagged & is_free) | ((desk.given < 0) & fills))
+    return {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
+
+
+def apply_labels(
+    folder: str | Path, *, undecided: str = "keep", output: Path | None = None, force: bool = False
 ) -> Applied:
-    """Write the table with the labels that people decided."""
+    """Write the table with the labels that people decided or answered, and those that an audit changes."""
     if undecided not in UNDECIDED:
         raise TableError("{undecided} must be keep or suggestion; got {got}.", got=show(undecided))
-    desk = ReviewDesk(folder, create=False)
-    try:
+    with closing(ReviewDesk(folder, create=False)) as desk:
         path = choose_output(desk, output, force=force)
-        audited = find_audited(desk) or Audited({}, {}, (), complete=False)
-        decided, dropped, followed = desk.decided_labels, desk.dropped, {}
-        answered, unseen = (
-            {row: label for row, label in some.items() if row not in dropped}
-            for some in (audited.answered, audited.unseen)
+        result = read_result(desk)
+        labels = Labels.find(desk, result, undecided)
+        check_labels(desk, labels, result, undecided)
+        n_changed = write_decided(desk, path, labels.all, labels.dropped, force=force)
+        claims = [] if result is None else result.claims
+        remarks = (*claims, *remark_on_audit(desk, labels, result))
+        done = count_labels(desk, path, labels, n_changed, remarks)
+        try:  # the report follows the table: without it, nothing was applied
+            write_section(desk, result, describe_final(desk, done, claims, undecided))
+        except TableError as error:
+            return replace(done, remarks=(*done.remarks, str(error)))
+        return done
+
+
+def check_labels(desk: ReviewDesk, labels: Labels, result: Result | None, undecided: str) -> None:
+    """Raise an error if there is nothing to write, or a decision about a row that does not exist."""
+    n_rows = desk.source.n_rows
+    if not labels.known and undecided == "keep":
+        raise TableError(format_nothing_decided(desk.folder, result is not None and result.turns is not None))
+    for row in (*labels.all, *labels.dropped):
+        if not 1 <= row <= n_rows:
+            raise TableError(f"A decision is about row {row}, but the table has {n_rows} rows.")
+    if len(labels.dropped) == n_rows:
+        raise TableError("All rows are left out, so nothing was written: decide otherwise about some.")
+
+
+def remark_on_audit(desk: ReviewDesk, labels: Labels, result: Result | None) -> list[str]:
+    """Return what to know beside the claim: which rows were decided later, or are not as the run has them."""
+    if result is None or result.turns is None:
+        return []
+    remarks = []
+    later = len(desk.decisions.given_labels.keys() & (result.unseen.keys() | result.answered.keys()))
+    if later:
+        remarks.append(
+            f"That is about the labels before {format_count(later, 'decision')} about the same rows on the "
+            "review page, which count more."
         )
-        answers = unseen | answered
-        if not decided and not dropped and not answers and undecided == "keep":
-            raise TableError(format_nothing_decided(desk.folder, audited.complete))
-        if undecided == "suggestion":
-            fills = desk.options.fill_missing and desk.record.found.explained
-            acted = np.flatnonzero((desk.flagged & (not audited.complete)) | ((desk.given < 0) & fills))
-            followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
-        changes = followed | answers | decided
-        for row in (*changes, *dropped):
-            if not 1 <= row <= desk.source.n_rows:
-                raise TableError(
-                    f"A decision is about row {row}, but the table has {desk.source.n_rows} rows."
-                )
-        if len(dropped) == desk.source.n_rows:
-            raise TableError("All rows are left out, so nothing was written: decide otherwise about some.")
-        n_changed = write_decided(desk, path, changes, dropped, force=force)
-        known = dropped | decided.keys() | answers.keys()
-        followed = {row: label for row, label in followed.items() if row not in known}
-        remarks = list(audited.claims)
-        if audited.complete and desk.options.action == "fix":
-            undone = set(desk.rows[desk.flagged].tolist()) - known
-            remarks += [format_undone(len(undone))] * bool(undone)
-        return Applied(
-            path, desk.source.n_rows - len(dropped), len(decided), len(followed),
-            n_kept=len(desk.place.keys() - known - followed.keys()),
-            n_changed=n_changed,
-            n_answered=len(answered.keys() - decided.keys()),
-            n_unseen=len(unseen.keys() - decided.keys()),
-            remarks=tuple(remarks), n_dropped=len(dropped),
-        )  # fmt: skip
-    finally:
-        desk.decisions.close()
+    undone = set(desk.rows[desk.flagged].tolist()) - labels.known
+    if undone and desk.options.action == "fix":
+        remarks.append(format_undone(len(undone)))
+    return remarks
+
+
+def count_labels(
+    desk: ReviewDesk, path: Path, labels: Labels, n_changed: int, remarks: tuple[str, ...]
+) -> Applied:
+    """Return what became of the labels."""
+    followed = labels.followed.keys() - labels.known
+    return Applied(
+        path,
+        n_rows=desk.source.n_rows - len(labels.dropped),
+        n_decided=len(labels.decided),
+        n_followed=len(followed),
+        n_kept=len(desk.place.keys() - labels.known - followed),
+        n_changed=n_changed,
+        n_answered=len(labels.answered.keys() - labels.decided.keys()),
+        n_unseen=len(labels.unseen.keys() - labels.decided.keys()),
+        remarks=remarks,
+        n_dropped=len(labels.dropped),
+    )
 
 
 def choose_output(desk: ReviewDesk, output: Path | None, *, force: bool) -> Path:
@@ -196,3 +251,22 @@ def format_undone(n_rows: int) -> str:
     """Return that labels which the run changed are as given, because the audit did not confirm them."""
     changed = format_count(n_rows, "label that the run changed is", "labels that the run changed are")
     return f"{changed} as given here: the audit did not confirm {'it' if n_rows == 1 else 'them'}."
+
+
+def describe_final(desk: ReviewDesk, done: Applied, claims: Sequence[str], undecided: str) -> dict[str, Any]:
+    """Return what the report says about the final table: plain values."""
+    inside = done.path.resolve().parent == desk.folder.resolve()
+    folder = str(desk.folder)
+    options: dict[str, Any] = {} if undecided == "keep" else {"undecided": undecided}
+    options |= {} if inside else {"output": done.path}
+    return {
+        "file": done.path.name if inside else str(done.path),
+        "title": desk.title,
+        "before": CORRECTED if desk.in_parts else f"{CORRECTED}{get_ending(desk.table)}",
+        "changed": done.changed,
+        "words": done.words,
+        "decided": done.decided,
+        "remarks": [remark for remark in done.remarks if remark not in claims],
+        "review": write_command("review", folder),
+        "apply": write_command("apply", folder, **options, force=True),
+    }

@@ -12,18 +12,17 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from subsvms._sentences import NOTHING, Setting
 from subsvms.app.desk.desk import Desk
-from subsvms.app.desk.result import read_decisions, read_own_scores, read_result, write_section
-from subsvms.app.desk.store import Answer, AuditFile, Book, StoredAudit, StoredEstimate, add_answer
-from subsvms.app.desk.turns import Sample, Turns, begin_sample, begin_turns, check_state, take
+from subsvms.app.desk.result import read_own_scores, read_result, write_section
+from subsvms.app.desk.turns import Sample, Turns, begin_sample, begin_turns, take
 from subsvms.app.features.describe import LEFT_OUT
-from subsvms.app.runs.acts import NotAsked, check_name
+from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate, NotAsked, check_name
 from subsvms.app.runs.describe import cut
 from subsvms.app.runs.options import write_command
 from subsvms.app.runs.scores import make_ranking
@@ -43,15 +42,14 @@ class QuestionDesk(Desk, ABC):
     """
 
     room = "audit"
-    part = ""  # of audit.json
+    part = ""  # "audit" or "estimate"
     command = ""  # that begins it
     why_one = ""  # why a table has only one
     is_blind = False  # whether nothing is told about an answer, because it may be asked again
 
-    def __init__(self, folder: str | Path):
-        super().__init__(folder, "an audit")
+    def __init__(self, folder: str | Path, *, create: bool):
+        super().__init__(folder, "an audit", create=create)
         self.scores = read_own_scores(self)
-        self.file = AuditFile(self.folder)
         self.lock = threading.RLock()
         self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs
         self.seen: dict[str, float] = {}  # by person: when they last asked or answered
@@ -64,9 +62,6 @@ class QuestionDesk(Desk, ABC):
         lines = [line["columns"] for line in self.record.found.columns if line["how"] == LEFT_OUT["leak"]]
         leaks = {name for line in lines for name, _ in line}
         return [name for name in super().columns if name not in leaks]
-
-    def close(self) -> None:
-        """Nothing stays open between questions."""
 
     @property
     def page_words(self) -> dict[str, Any]:
@@ -87,20 +82,16 @@ class QuestionDesk(Desk, ABC):
     # What the two desks do differently
 
     @abstractmethod
-    def _begin(self, book: Book, options: dict[str, Any]) -> Book:
-        """Return a book in which the work is begun."""
+    def _begin(self, options: dict[str, Any]) -> Any:
+        """Return how the work is begun, as it is stored."""
 
     @abstractmethod
-    def _list_options(self, stored: Any) -> dict[str, Any]:
+    def _list_options(self, begun: Any) -> dict[str, Any]:
         """Return the options that the stored work was begun with, by the names in `NAMES`."""
 
     @abstractmethod
-    def _start(self, book: Book) -> Any:
+    def _start(self) -> Any:
         """Return the work that is stored, without its answers."""
-
-    def _note_changes(self) -> dict[str, Any]:
-        """Return what changes in the stored part with an answer, besides the answers."""
-        return {}
 
     @abstractmethod
     def _describe_progress(self) -> dict[str, Any]:
@@ -109,18 +100,16 @@ class QuestionDesk(Desk, ABC):
     def _open(self, create: bool, **options: Any) -> None:
         """Go on with what was begun, or begin; options that are None are not asked for."""
         wanted = {name: value for name, value in options.items() if value is not None}
-
-        def begin(book: Book) -> Book:
-            is_first = getattr(book, self.part) is None  # else another process was first
-            return self._begin(book, DEFAULTS | wanted) if is_first else book
-
-        book, folder = self.file.read(), str(self.folder)
-        if getattr(book, self.part) is None:
+        folder, begun = str(self.folder), self.decisions.begun
+        if self.part not in begun:
             if not create:
                 raise TableError(f"There is no {self.part} in {folder!r}: begin one with {self.command}.")
-            book = self.file.change(begin)
-        self._refresh(book)
-        found = self._list_options(getattr(book, self.part))
+            with self.decisions.changing() as connection:
+                if self.part not in begun:  # else another process was first
+                    how = asdict(self._begin(DEFAULTS | wanted))
+                    self.decisions.begin(connection, self.part, how)
+        self._refresh()
+        found = self._list_options(begun[self.part])
         for name, value in wanted.items():
             if found[name] != value:
                 raise TableError(
@@ -134,7 +123,7 @@ class QuestionDesk(Desk, ABC):
         """Return what to ask a person now."""
         who = check_name(who)
         with self.lock:
-            self._refresh(self.file.read())
+            self._read_new()
             row = self._choose(who)
             if row is None:
                 self.leases.pop(who, None)
@@ -158,13 +147,13 @@ class QuestionDesk(Desk, ABC):
     def progress(self) -> dict[str, Any]:
         """Return where it stands, with what others answered."""
         with self.lock:
-            self._refresh(self.file.read())
+            self._read_new()
             return self._describe_progress()
 
     def list_questions(self) -> tuple[int, list[int]]:
         """Return the number of the next question, and all rows that may be answered now, in their order."""
         with self.lock:
-            self._refresh(self.file.read())
+            self._read_new()
             return len(self.log), [row + 1 for row in self.work.list_open()]
 
     def _choose(self, who: str) -> int | None:
@@ -196,20 +185,18 @@ class QuestionDesk(Desk, ABC):
     def enter(self, answers: list[tuple[str, int, Any, int]]) -> list[dict[str, Any]]:
         """Store several answers, all or none; parameters and result as in `answer`, for each."""
         read = [(check_name(who), row, self.read_label(label), id) for who, row, label, id in answers]
-
-        def edit(book: Book) -> Book:
-            self._refresh(book)
-            for who, row, label, id in read:
-                self._check_asked(row, id)
-                self.work.add(row - 1, label)
-                answer = Answer(row, label, who, datetime.now(UTC).isoformat(timespec="milliseconds"))
-                self.log.append(answer)
-                book = add_answer(book, self.part, answer, **self._note_changes())
-            return book
-
+        new: list[Answer] = []
         with self.lock:
             try:
-                self.file.change(edit)
+                with self.decisions.changing() as connection:
+                    self._refresh()
+                    for who, row, label, id in read:
+                        self._check_asked(row, id)
+                        self.work.add(row - 1, label)
+                        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+                        new.append(Answer(row, label, who, at))
+                        self.log.append(new[-1])
+                    self.decisions.answer(connection, self.part, new)
             except BaseException:
                 self.work, self.log = None, []  # it may be ahead of the file: it is read again
                 raise
@@ -253,23 +240,22 @@ class QuestionDesk(Desk, ABC):
             }  # fmt: skip
         return told | {"label": None if label is None else str(label)}
 
-    # The file
+    def _read_new(self) -> None:
+        """Read what others answered."""
+        self.decisions.refresh()
+        self._refresh()
 
-    def _refresh(self, book: Book) -> None:
-        """Take what others answered; if that is not a continuation of what is known, begin again."""
-        stored = getattr(book, self.part)
-        if stored is None:
-            raise TableError(f"{str(self.file.path)!r} was removed: restore it, or start again.")
+    def _refresh(self) -> None:
+        """Enter the answers that were read since."""
+        answers = self.decisions.answers[self.part]
         try:
-            if self.work is None or stored.answers[: len(self.log)] != self.log:
-                self.work, self.log = self._start(book), []
-            take(self.work, stored.answers[len(self.log) :])
-            if isinstance(stored, StoredAudit):
-                check_state(self.work, stored)
+            if self.work is None:
+                self.work, self.log = self._start(), []
+            take(self.work, answers[len(self.log) :])
         except InputError as error:
             self.work, self.log = None, []
-            raise self.file.misfit(error) from None
-        self.log = list(stored.answers)
+            raise self.misfit(error) from None
+        self.log = list(answers)
 
 
 def check_enough(ranking: Ranking, n_answers: int, option: str) -> None:
@@ -306,32 +292,27 @@ class AuditDesk(QuestionDesk):
         confidence: float | None = None,
         create: bool = True,
     ):
-        super().__init__(folder)
+        super().__init__(folder, create=create)
         self._open(create, n_answers=n_answers, random_state=seed, repeat=repeat, confidence=confidence)
         self.is_blind = self.work.audit.repeat
 
-    def _begin(self, book: Book, options: dict[str, Any]) -> Book:
-        left_out = sorted(self._list_decided(book))
+    def _begin(self, options: dict[str, Any]) -> BegunAudit:
+        left_out = sorted(self._list_decided())
         ranking = make_ranking(self.scores, [row - 1 for row in left_out])
         check_enough(ranking, options["n_answers"], "answers")
         level = options.pop("confidence")
-        audit = Audit(ranking, level=level, **{"repeat": True} | options)
-        return replace(book, audit=StoredAudit(audit.state, left_out))
+        return BegunAudit(Audit(ranking, level=level, **{"repeat": True} | options).state, left_out)
 
-    def _list_decided(self, book: Book) -> set[int]:
+    def _list_decided(self) -> set[int]:
         """Return the rows that people decided in the review or for the estimate: they are not asked again."""
-        rows = set() if book.estimate is None else {answer.row for answer in book.estimate.answers}
-        return {row for row in rows | read_decisions(self).keys() if 1 <= row <= len(self.table)}
+        rows = {answer.row for answer in self.decisions.answers.get("estimate", [])}
+        return {row for row in rows | self.decisions.given_labels.keys() if 1 <= row <= len(self.scores)}
 
-    def _list_options(self, stored: StoredAudit) -> dict[str, Any]:
-        return stored.state
+    def _list_options(self, begun: Any) -> dict[str, Any]:
+        return begun["state"]
 
-    def _start(self, book: Book) -> Turns:
-        assert book.audit is not None
-        return begin_turns(book.audit, self.scores)
-
-    def _note_changes(self) -> dict[str, Any]:
-        return {"state": self.work.audit.state}
+    def _start(self) -> Turns:
+        return begin_turns(self.decisions.begun[self.part], self.scores)
 
     def _describe_progress(self) -> dict[str, Any]:
         audit, finished = self.work.audit, self.work.finished
@@ -373,25 +354,20 @@ class EstimateDesk(QuestionDesk):
         confidence: float | None = None,
         create: bool = True,
     ):
-        super().__init__(folder)
+        super().__init__(folder, create=create)
         self._open(create, n_answers=n_answers, random_state=seed, confidence=confidence)
 
-    def _begin(self, book: Book, options: dict[str, Any]) -> Book:
+    def _begin(self, options: dict[str, Any]) -> BegunEstimate:
         ranking, seed = make_ranking(self.scores), options["random_state"]
         check_enough(ranking, options["n_answers"], "estimate")
         rows = draw_rows(ranking, options["n_answers"], random_state=seed)
-        return replace(book, estimate=StoredEstimate([row + 1 for row in rows], seed, options["confidence"]))
+        return BegunEstimate([row + 1 for row in rows], seed, options["confidence"])
 
-    def _list_options(self, stored: StoredEstimate) -> dict[str, Any]:
-        return {
-            "n_answers": len(stored.rows),
-            "random_state": stored.random_state,
-            "confidence": stored.confidence,
-        }
+    def _list_options(self, begun: Any) -> dict[str, Any]:
+        return begun | {"n_answers": len(begun["rows"])}
 
-    def _start(self, book: Book) -> Sample:
-        assert book.estimate is not None
-        return begin_sample(book.estimate, self.scores)
+    def _start(self) -> Sample:
+        return begin_sample(self.decisions.begun[self.part], self.scores)
 
     def _describe_progress(self) -> dict[str, Any]:
         done, of, finished = len(self.work.answers), len(self.work.rows), self.work.finished

@@ -81,7 +81,7 @@ class Review:
             return self._decided
         self._desk.refresh()
         labels: Any = np.full(self._desk.source.n_rows, None, dtype=object)
-        for row, label in self._desk.decided_labels.items():
+        for row, label in self._desk.settled.items():
             labels[row - 1] = label
         return labels
 
@@ -101,8 +101,11 @@ class Review:
         """Stop the page; what was decided is kept."""
         if self._decided is None:
             self._server.should_exit = True  # first: the page stops even if the decisions cannot be read
-            self._decided = self.decided
-            self._thread.join()
+            try:
+                self._decided = self.decided
+            finally:
+                self._thread.join()
+                self._desk.close()
 
 
 def is_interactive() -> bool:

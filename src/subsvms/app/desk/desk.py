@@ -1,20 +1,29 @@
 """The folder of a finished run, opened again: its record, and rows of the table to show people."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from subsvms.app.desk.earlier import open_acts
 from subsvms.app.desk.part_rows import PartRows
 from subsvms.app.desk.rows import Rows, TableRows, as_text
-from subsvms.app.names import AUDIT_FILES, DECISION_FILES, FOLDERS, ISSUES, LISTED, RECORD, REPORT
+from subsvms.app.names import (
+    AUDIT_FILES,
+    DECISION_FILES,
+    FOLDERS,
+    ISSUES,
+    LISTED,
+    RECORD,
+    REPORT,
+)
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.addresses import as_place, is_address
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, read_table
-from subsvms.exceptions import TableError
+from subsvms.exceptions import InputError, TableError
 
 
 class Desk:
@@ -22,11 +31,12 @@ class Desk:
 
     folder: made by `subsvms correct`.
     whole: what needs the whole table, in messages, such as "an audit": a run in parts is refused then.
+    create: whether to create the file of what people did if there is none; who only reads needs none.
     """
 
     room = ""  # what is done here, and the page for it
 
-    def __init__(self, folder: str | Path, whole: str | None = None):
+    def __init__(self, folder: str | Path, whole: str | None = None, *, create: bool = False):
         self.folder = Path(folder)
         self.record = read_record(self.folder)
         self.options = self.record.options
@@ -34,6 +44,16 @@ class Desk:
         self.labels = self.source.classes  # in typed formats numbers
         self.classes = [str(name) for name in self.labels]
         self.values = dict(zip(self.classes, self.labels, strict=True))
+        rows = self._find_decidable()
+        self.decisions = open_acts(self.folder, rows=rows, labels=self.labels, create=create)
+
+    def close(self) -> None:
+        """Close the file of what people did."""
+        self.decisions.close()
+
+    def _find_decidable(self) -> Container[int] | None:
+        """Return the rows that people may decide about; None for any."""
+        return None
 
     @property
     def page_words(self) -> dict[str, Any]:
@@ -76,6 +96,18 @@ class Desk:
                 "restore the table that the run read."
             )
         return table
+
+    def misfit(self, error: InputError) -> TableError:
+        """Return the error for acts that cannot be about the run, whatever their seals say."""
+        return TableError(
+            f"{str(self.decisions.file.path)!r} does not fit the run in its folder "
+            f"({str(error).rstrip('.')}): restore both from a copy."
+        )
+
+    @property
+    def settled(self) -> dict[int, Any]:
+        """The label that people decided for each row, None for rows left out: now, or before the run."""
+        return dict(self.options.verified) | self.decisions.given_labels
 
     def check_folder(self, path: Path) -> Path:
         """Return where to write a folder; never one that the run wrote, or that holds the table."""

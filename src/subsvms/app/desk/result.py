@@ -2,20 +2,24 @@
 
 import shlex
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from subsvms._atomic import explaining, write_whole
 from subsvms.app.desk.desk import Desk
-from subsvms.app.desk.store import AuditFile, Book
-from subsvms.app.desk.turns import Sample, Turns, begin_sample, begin_turns, check_state, take
-from subsvms.app.names import AUDIT, DECISIONS, RECORD, REPORT, SCORES
+from subsvms.app.desk.earlier import open_acts
+from subsvms.app.desk.turns import Sample, Turns, begin_sample, begin_turns, take
+from subsvms.app.names import REPORT, SCORES
 from subsvms.app.report import place_audit, place_final
-from subsvms.app.runs.decisions import Decisions, holds_decisions
+from subsvms.app.runs.acts import Answer
 from subsvms.app.runs.describe import describe_audit
+from subsvms.app.runs.record import Input, read_record
 from subsvms.app.runs.scores import Scores, read_scores
 from subsvms.app.tables.files import digest_bytes, digest_file
+from subsvms.app.words import show
 from subsvms.exceptions import InputError, TableError
 
 
@@ -23,9 +27,9 @@ from subsvms.exceptions import InputError, TableError
 class Result:
     """What people answered about a run's folder, and what follows."""
 
-    book: Book
     turns: Turns | None  # the audit
     sample: Sample | None  # the rows of the estimate
+    answers: list[Answer]  # all of them
 
     @property
     def answered(self) -> dict[int, Any]:
@@ -55,73 +59,82 @@ class Result:
         return audited + ([str(self.sample.error_rate)] if known and self.sample is not None else [])
 
 
-def read_result(run: Desk, scores: Scores | None = None) -> Result:
-    """Return what was found about a run that is open; without an audit.json, nothing."""
-    file = AuditFile(run.folder)
-    book = file.read()
-    if book.audit is None and book.estimate is None:
-        return Result(book, None, None)
-    scores = read_own_scores(run) if scores is None else scores
-    turns = sample = None
+def read_result(desk: Desk) -> Result | None:
+    """Return what was found about a run that is open; None without an audit or an estimate."""
+    begun, answers = desk.decisions.begun, desk.decisions.answers
+    if not begun:
+        return None
+    scores, turns, sample = read_own_scores(desk), None, None
     try:
-        if book.audit is not None:
-            turns = begin_turns(book.audit, scores)
-            take(turns, book.audit.answers)
-            check_state(turns, book.audit)
-        if book.estimate is not None:
-            sample = begin_sample(book.estimate, scores)
-            take(sample, book.estimate.answers)
+        if "audit" in begun:
+            turns = begin_turns(begun["audit"], scores)
+            take(turns, answers["audit"])
+        if "estimate" in begun:
+            sample = begin_sample(begun["estimate"], scores)
+            take(sample, answers["estimate"])
     except InputError as error:
-        raise file.misfit(error) from None
-    return Result(book, turns, sample)
+        raise desk.misfit(error) from None
+    return Result(turns, sample, [answer for some in answers.values() for answer in some])
 
 
-def read_own_scores(run: Desk) -> Scores:
+def read_own_scores(desk: Desk) -> Scores:
     """Return the scores of a run, as it wrote them: the order of the questions follows from them."""
-    scores = read_scores(run.folder, run.table)
-    if digest_file(run.folder / SCORES) != run.record.files.get(SCORES):
+    scores = read_scores(desk.folder, desk.table)
+    if digest_file(desk.folder / SCORES) != desk.record.files.get(SCORES):
         raise TableError(
-            f"{str(run.folder / SCORES)!r} was changed after the run wrote it: run subsvms correct again."
+            f"{str(desk.folder / SCORES)!r} was changed after the run wrote it: run subsvms correct again."
         )
     return scores
 
 
 def read_answered(folder: Path) -> dict[int, Any]:
-    """Return the labels that people gave in the audit and for the estimate of a folder, by row from 1.
+    """Return the labels that people gave in the audit and for the estimate of a folder, by row from 1."""
+    with closing(Desk(folder, "its audit")) as desk:
+        result = read_result(desk)
+        return {} if result is None else result.answered
 
-    Those that an audit changed without anybody having seen them are not among them.
+
+def list_begun(folder: Path) -> set[str]:
+    """Return which of "audit" and "estimate" were begun in the folder of a run."""
+    read_record(folder)  # an error says that this is not the folder of a run
+    with closing(open_acts(folder)) as decisions:
+        return set(decisions.begun)
+
+
+def read_verified(path: Path, label: str) -> tuple[tuple[tuple[int, Any], ...], Input]:
+    """Return the label that people gave each row of an earlier run, None for rows left out, and its input.
+
+    Answers of an audit count less than what was verified before the run, and that less than decisions. Labels
+    that an audit changed without anybody having seen them are not among them.
     """
-    if not (folder / AUDIT).exists():
-        return {}
-    return read_result(Desk(folder, "its audit")).answered
-
-
-def read_decisions(run: Desk) -> dict[int, Any]:
-    """Return the labels that people decided on the review page, by row from 1; None for rows left out."""
-    path = run.folder / DECISIONS
-    if not holds_decisions(path):
-        return {}
-    decisions = Decisions(path, run.folder / RECORD, labels=run.labels)
-    try:
-        return {
-            row: one.label
-            for row, one in decisions.current.items()
-            if one.label is not None or one.verdict == "drop"
-        }
-    finally:
-        decisions.close()
+    record, folder = read_record(path), path if path.is_dir() else path.parent
+    reviewed = record.options.label
+    if reviewed != label:
+        raise TableError(
+            f"The decisions in {str(path)!r} are about the column {show(reviewed)}, not {show(label)}: "
+            "give the folder of a run on the same labels."
+        )
+    with closing(open_acts(folder)) as decisions:
+        decided, is_audited = decisions.given_labels, bool(decisions.begun)
+    answered = read_answered(folder) if is_audited else {}
+    labels = answered | dict(record.options.verified) | decided
+    if not labels:
+        raise TableError(
+            f"There are no decisions in {str(path)!r}: make some with subsvms review or subsvms audit."
+        )
+    return tuple(sorted(labels.items(), key=itemgetter(0))), record.input
 
 
 # The report
 
 
-def write_section(run: Desk, result: Result | None, final: Mapping[str, Any] | None = None) -> None:
+def write_section(desk: Desk, result: Result | None, final: Mapping[str, Any] | None = None) -> None:
     """Write what was found into the report of the run; without these sections it is as the run wrote it."""
-    path = run.folder / REPORT
+    path = desk.folder / REPORT
     with explaining(path):
         page = path.read_bytes().decode(errors="replace") if path.is_file() else ""
         before = place_audit(place_final(page, None) or "", None)
-        if before is None or digest_bytes(before.encode()) != run.record.report:
+        if before is None or digest_bytes(before.encode()) != desk.record.report:
             raise TableError(
                 f"{str(path)!r} was changed after the run wrote it, so nothing was added to it: restore it."
             )
@@ -129,7 +142,7 @@ def write_section(run: Desk, result: Result | None, final: Mapping[str, Any] | N
         if result is not None:
             told = describe_result(result)
             if final is None:
-                told["apply"] = shlex.join(["subsvms", "apply", str(run.folder)])
+                told["apply"] = shlex.join(["subsvms", "apply", str(desk.folder)])
             after = place_audit(page, told)
         after = after if final is None else place_final(after, final)
         if after != page:
@@ -138,12 +151,10 @@ def write_section(run: Desk, result: Result | None, final: Mapping[str, Any] | N
 
 def describe_result(result: Result) -> dict[str, Any]:
     """Return what the report says about an audit and an estimate: plain values."""
-    book = result.book
-    answers = [answer for part in (book.audit, book.estimate) if part is not None for answer in part.answers]
     found: dict[str, Any] = {
         "claims": result.claims,
-        "people": len({answer.who for answer in answers}),
-        "last": max((answer.at for answer in answers), default=None),
+        "people": len({answer.who for answer in result.answers}),
+        "last": max((answer.at for answer in result.answers), default=None),
         "figures": [],
         "rings": [],
     }

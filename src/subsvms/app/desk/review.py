@@ -20,9 +20,7 @@ from subsvms.app.desk.evidence import Column, Columns, shorten
 from subsvms.app.desk.filters import STATUSES, Filter
 from subsvms.app.desk.progress import OPEN, Progress
 from subsvms.app.desk.rows import as_text
-from subsvms.app.names import DECISIONS, RECORD
 from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
-from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.issue_file import CARRIERS, DIGITS
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.words import show
@@ -38,17 +36,13 @@ class ReviewDesk(Desk):
     """A run's folder, opened for review.
 
     folder: made by `subsvms correct`.
-    create: whether to create the file of decisions if there is none; who only reads needs none.
+    create: as in `Desk`.
     """
 
     room = "review"
 
     def __init__(self, folder: str | Path, *, create: bool = True):
-        super().__init__(folder)
-        self._read_issues()
-        self.decisions = Decisions(
-            self.folder / DECISIONS, self.folder / RECORD, rows=self.place, labels=self.labels, create=create
-        )
+        super().__init__(folder, create=create)
         self.lock = threading.Lock()
         self._by_column: dict[str, list[str]] = {}
         self._previewed: dict[int, list[str]] = {}  # by number of the issue, as lists are asked for often
@@ -58,7 +52,8 @@ class ReviewDesk(Desk):
         with self._noting():
             pass
 
-    def _read_issues(self) -> None:
+    def _find_decidable(self) -> dict[int, int]:
+        """Read the issues, and return the place of each row among them."""
         found = self.source.read_issues()
         self.rows = found["row"].to_numpy()
         self.place = {row: i for i, row in enumerate(self.rows.tolist())}
@@ -80,10 +75,7 @@ class ReviewDesk(Desk):
             name: found[name].to_pylist() if name in found.column_names else [None] * len(found)
             for name in CARRIERS
         }
-
-    def close(self) -> None:
-        """Close the file of decisions."""
-        self.decisions.close()
+        return self.place
 
     @cached_property
     def names(self) -> list[str]:
@@ -128,24 +120,6 @@ class ReviewDesk(Desk):
         """Decide again what this person undid last, and return it."""
         with self.lock, self._noting():
             return self.decisions.redo(who=who)
-
-    @property
-    def decided_labels(self) -> dict[int, Any]:
-        """The label of each row that people decided, in this review or in the one that the run took over."""
-        dropped = self.dropped
-        return {row: label for row, label in self._settled.items() if row not in dropped}
-
-    @property
-    def dropped(self) -> set[int]:
-        """Rows that people left out, in this review or in the one that the run took over."""
-        current = self.decisions.current
-        kept = {row for row, decision in current.items() if decision.verdict != "drop"}  # of old files, None
-        return {row for row, label in self._settled.items() if label is None} - kept
-
-    @property
-    def _settled(self) -> dict[int, Any]:
-        current = self.decisions.current
-        return dict(self.options.verified) | {row: decision.label for row, decision in current.items()}
 
     def state(self, since: int) -> dict[str, Any]:
         """Return the progress of the review, and the rows of later acts than `since`."""

@@ -12,6 +12,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -43,7 +44,7 @@ def serve(
     ready: Callable[[str], None],
     started: Callable[[Any], None] | None = None,
 ) -> None:
-    """Serve the page of a desk until Ctrl-C; tell its address when it can be opened, and close the desk."""
+    """Serve the page of a desk until Ctrl-C, and tell its address when it can be opened."""
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -51,22 +52,18 @@ def serve(
             await super().startup(sockets)
             ready(f"http://{HOST}:{port}/{token}/")
 
-    try:
-        listener = open_socket(port)
-        port = listener.getsockname()[1]
-        token = secrets.token_urlsafe(24)
-        app = make_app(desk, token, {f"{HOST}:{port}", f"localhost:{port}"})
-        server = Server(
-            uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
-        )
-        if started is not None:
-            started(server)
-        with listener:
-            server.run(sockets=[listener])
-    except KeyboardInterrupt:
-        pass  # uvicorn has finished the open requests, and raises the signal it caught
-    finally:
-        desk.close()
+    listener = open_socket(port)
+    port = listener.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    app = make_app(desk, token, {f"{HOST}:{port}", f"localhost:{port}"})
+    server = Server(
+        uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
+    )
+    if started is not None:
+        started(server)
+    # uvicorn finishes the open requests, and raises the signal it caught
+    with listener, suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
 
 
 def open_socket(first: int) -> socket.socket:

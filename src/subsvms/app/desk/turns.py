@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from subsvms.app.desk.store import Answer, StoredAudit, StoredEstimate
+from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate
 from subsvms.app.runs.scores import Scores, make_ranking
 from subsvms.audit import Audit, Claim, ErrorRate, Ranking, draw_rows, estimate_error_rate
 from subsvms.exceptions import InputError
@@ -214,21 +215,30 @@ class Sample:
         return estimate_error_rate(self.ranking, self.answers, level=self.confidence)
 
 
-def begin_turns(stored: StoredAudit, scores: Scores) -> Turns:
+def begin_turns(how: Any, scores: Scores) -> Turns:
     """Return an audit that is stored, without its answers."""
-    left_out = [row - 1 for row in stored.left_out]
+    begun = _read_begun(how, BegunAudit)
+    left_out = [row - 1 for row in begun.left_out]
     if any(not 0 <= row < len(scores) for row in left_out):
         raise InputError("the table does not have all rows that were left out")
-    return Turns(Audit.load(stored.state | {"answers": []}, make_ranking(scores, left_out)))
+    return Turns(Audit.load(begun.state, make_ranking(scores, left_out)))
 
 
-def begin_sample(stored: StoredEstimate, scores: Scores) -> Sample:
+def begin_sample(how: Any, scores: Scores) -> Sample:
     """Return a sample that is stored, without its answers."""
+    begun = _read_begun(how, BegunEstimate)
     ranking = make_ranking(scores)
-    rows = draw_rows(ranking, len(stored.rows), random_state=stored.random_state)
-    if stored.rows != [row + 1 for row in rows]:
+    rows = draw_rows(ranking, len(begun.rows), random_state=begun.random_state)
+    if begun.rows != [row + 1 for row in rows]:
         raise InputError("other rows would be drawn from it")
-    return Sample(ranking, rows, stored.confidence)
+    return Sample(ranking, rows, begun.confidence)
+
+
+def _read_begun(how, kind):
+    try:
+        return msgspec.convert(how, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error)) from None
 
 
 def take(work: Turns | Sample, answers: Iterable[Answer]) -> None:
@@ -237,9 +247,3 @@ def take(work: Turns | Sample, answers: Iterable[Answer]) -> None:
         if not work.may_take(answer.row - 1):
             raise InputError(f"row {answer.row} was not asked then")
         work.add(answer.row - 1, answer.label)
-
-
-def check_state(turns: Turns, stored: StoredAudit) -> None:
-    """Raise an error if the stored state is not the one that the answers lead to."""
-    if turns.audit.state != stored.state:
-        raise InputError("its answers do not give its state")

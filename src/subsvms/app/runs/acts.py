@@ -1,4 +1,4 @@
-"""What people decide about rows, the acts in which they do, and when two of them do not agree."""
+"""What people decide or answer about rows, the acts in which they do, and when two of them do not agree."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -46,6 +46,33 @@ class Act(NamedTuple):
     # is stored. By default all is stored in any case.
     seen: int | None = None
     keep_theirs: bool = False  # whether to leave out such rows instead, and to store the rest
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one person said about one row in an audit; it stands."""
+
+    row: int  # counted from 1
+    label: str | int | float | bool | None  # None for "cannot tell"
+    who: str
+    at: str  # ISO 8601, UTC
+
+
+@dataclass(frozen=True)
+class BegunAudit:
+    """How an audit was begun."""
+
+    state: dict[str, Any]  # of `Audit`, without answers; rows count from 0 there
+    left_out: list[int]  # rows, from 1, that people had decided by then; nobody is asked about them
+
+
+@dataclass(frozen=True)
+class BegunEstimate:
+    """How an estimate was begun: rows were drawn at random."""
+
+    rows: list[int]  # counted from 1
+    random_state: int
+    confidence: float
 
 
 class NothingToUndo(Exception):

@@ -1,14 +1,16 @@
-"""The SQLite file of decisions: its format, the run that it belongs to, and whether it is still in its place.
+"""The SQLite file of what people did: its format, the run that it belongs to, and whether it is in its place.
 
 The file is in WAL mode and every commit is on disk before it is acknowledged. Files can be moved, removed or
 overwritten while they are open, and SQLite would go on writing to what nobody can find any more. So before
 and after each commit the files under our names are compared with those that were opened.
 
-Files of earlier formats are read as they are. With the first act that is added, one becomes a file of our
-format, in the same commit: format 1 did not say which run it belongs to, and takes the one beside it; format
-2 had neither notes nor rows that are left out.
+An answer in an audit carries a seal: a checksum of the answer and of the seal before it. It tells when
+somebody changed an answer, or how the audit was begun: then no claim could be made, so the file is refused.
+Version 0.1.0 wrote format 3, which has no audits; such a file gets their tables when it is opened.
 """
 
+import hashlib
+import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -16,41 +18,34 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.formats import SQLITE
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
-FORMAT = 3
+FORMAT, BEFORE = 4, 3  # BEFORE: that of version 0.1.0
 APPLICATION = int.from_bytes(b"SVMd", "big")  # in the header of the file
 REFUSE = "BEGIN SELECT RAISE(ABORT, 'history is append-only'); END"
-ACTS = (
+
+
+def _keep(table, verbs="stay", other="remain"):
+    """Return triggers that keep a table as it is."""
+    return (
+        f"CREATE TRIGGER {table}_{verbs} BEFORE UPDATE ON {table} {REFUSE}",
+        f"CREATE TRIGGER {table}_{other} BEFORE DELETE ON {table} {REFUSE}",
+    )
+
+
+DECISION_TABLES = (
     """CREATE TABLE acts (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     undoes INTEGER UNIQUE REFERENCES acts(id),
     who TEXT NOT NULL,
     at TEXT NOT NULL
 ) STRICT""",
-    f"CREATE TRIGGER acts_stay BEFORE UPDATE ON acts {REFUSE}",
-    f"CREATE TRIGGER acts_remain BEFORE DELETE ON acts {REFUSE}",
-)
-KEPT = (
-    f"CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions {REFUSE}",
-    f"CREATE TRIGGER decisions_remain BEFORE DELETE ON decisions {REFUSE}",
-)
-EARLIER_LINES = (  # of formats 1 and 2
-    """CREATE TABLE decisions (
-    act INTEGER NOT NULL REFERENCES acts(id),
-    row INTEGER NOT NULL,
-    verdict TEXT NOT NULL CHECK (verdict IN ('accept', 'keep', 'label', 'skip')),
-    label TEXT,
-    PRIMARY KEY (act, row)
-) STRICT, WITHOUT ROWID""",
-    *KEPT,
-)
-LINES = (
+    *_keep("acts"),
     """CREATE TABLE decisions (
     act INTEGER NOT NULL REFERENCES acts(id),
     row INTEGER NOT NULL,
@@ -59,21 +54,38 @@ LINES = (
     note TEXT,
     PRIMARY KEY (act, row)
 ) STRICT, WITHOUT ROWID""",
-    *KEPT,
-)
-OWNER = (
+    *_keep("decisions"),
     "CREATE TABLE run (number INTEGER PRIMARY KEY CHECK (number = 1), sha256 TEXT NOT NULL) STRICT",
-    f"CREATE TRIGGER run_stays BEFORE UPDATE ON run {REFUSE}",
-    f"CREATE TRIGGER run_remains BEFORE DELETE ON run {REFUSE}",
+    *_keep("run", "stays", "remains"),
 )
-SCHEMAS = {1: ACTS + EARLIER_LINES, 2: ACTS + EARLIER_LINES + OWNER, FORMAT: ACTS + LINES + OWNER}
+AUDIT_TABLES = (
+    "CREATE TABLE audits (part TEXT PRIMARY KEY, begun TEXT NOT NULL) STRICT",
+    *_keep("audits"),
+    """CREATE TABLE answers (
+    act INTEGER PRIMARY KEY REFERENCES acts(id),
+    part TEXT NOT NULL REFERENCES audits(part),
+    row INTEGER NOT NULL,
+    label TEXT NOT NULL,
+    seal TEXT NOT NULL
+) STRICT""",
+    *_keep("answers"),
+)
+SCHEMAS = {BEFORE: DECISION_TABLES, FORMAT: DECISION_TABLES + AUDIT_TABLES}
 # Errors that are about the disk, permissions or other processes, and not about what is in the file.
 OUTSIDE = tuple(
     f"SQLITE_{name}" for name in "FULL IOERR READONLY CANTOPEN PERM BUSY LOCKED NOMEM PROTOCOL".split()
 )
 
-Entry = tuple[tuple[int, int | None, str, str], list[tuple[int, str, str, str | None]]]
-"""An act (number, act that it takes back, who, when), and its lines (row, verdict, label in JSON, note)."""
+
+class Entry(NamedTuple):
+    """An act as it is stored: decisions about rows, or an answer in an audit, or what it takes back."""
+
+    act: int
+    undoes: int | None
+    who: str
+    at: str
+    lines: list[tuple[int, str, str, str | None]]  # row, verdict, label in JSON, note
+    answer: tuple[str, int, str, str] | None = None  # part, row, label in JSON, seal
 
 
 class Sums(NamedTuple):
@@ -88,9 +100,9 @@ class Sums(NamedTuple):
         """Return the sums with more entries."""
         return Sums(
             self.acts + len(entries),
-            max([self.latest, *(act[3] for act, _ in entries)]),
-            self.decisions + sum(len(lines) for _, lines in entries),
-            self.rows + sum(row for _, lines in entries for row, *_ in lines),
+            max([self.latest, *(entry.at for entry in entries)]),
+            self.decisions + sum(len(entry.lines) for entry in entries),
+            self.rows + sum(row for entry in entries for row, *_ in entry.lines),
         )
 
 
@@ -146,51 +158,42 @@ class DecisionFile:
         execute("PRAGMA trusted_schema = OFF")
         execute("BEGIN IMMEDIATE")
         (version,) = execute("PRAGMA user_version").fetchone()
+        made: tuple[str, ...] = ()
         if version == 0 and execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            for statement in (*ACTS, *LINES):
-                execute(statement)
-            self._take_over()
+            made = SCHEMAS[FORMAT]
+        elif version == BEFORE:
+            self._check_content(self.connection)
+            made = AUDIT_TABLES
+        for statement in made:
+            execute(statement)
+        if version == 0 and made:
+            execute("INSERT INTO run VALUES (1, ?)", (self.digest,))
+            execute(f"PRAGMA application_id = {APPLICATION}")
+        if made:
             execute(f"PRAGMA user_version = {FORMAT}")
         execute("COMMIT")
         self._check_content(self.connection)
-
-    def _take_over(self) -> None:
-        """Write, within a transaction, that the file is one of ours and belongs to the run."""
-        execute = self.connection.execute
-        for statement in OWNER:
-            execute(statement)
-        execute("INSERT INTO run VALUES (1, ?)", (self.digest,))
-        execute(f"PRAGMA application_id = {APPLICATION}")
-
-    def _upgrade(self, version: int) -> None:
-        """Make, within a transaction, a file of our format of an earlier one; SQLite cannot alter a check."""
-        execute = self.connection.execute
-        execute("ALTER TABLE decisions RENAME TO earlier")
-        execute(LINES[0])
-        execute("INSERT INTO decisions SELECT act, row, verdict, label, NULL FROM earlier")
-        execute("DROP TABLE earlier")  # and its triggers
-        for statement in KEPT:
-            execute(statement)
-        if version == 1:
-            self._take_over()
-        execute(f"PRAGMA user_version = {FORMAT}")
 
     def _check_content(self, connection: sqlite3.Connection) -> None:
         """Raise an error unless the file is sound, has our tables, and belongs to the run."""
         execute = connection.execute
         (version,) = execute("PRAGMA user_version").fetchone()
+        if version in (1, 2):
+            raise BrokenFile(
+                f"{str(self.path)!r} has format {version}, which no released version wrote: move it away, "
+                "and decide again."
+            )
         if version not in SCHEMAS:
             raise self.damaged(f"format {version}, not {FORMAT}")
         made = execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
         found = {_squeeze(sql) for (sql,) in made if not sql.startswith("CREATE TABLE sqlite_")}
-        ours = (0 if version == 1 else APPLICATION,) == execute("PRAGMA application_id").fetchone()
+        ours = execute("PRAGMA application_id").fetchone() == (APPLICATION,)
         if not ours or found != {_squeeze(statement) for statement in SCHEMAS[version]}:
             raise self.damaged("unexpected tables")
         (sound,) = execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
             raise self.damaged(show(sound))
-        if version > 1:
-            self._check_owner(connection)
+        self._check_owner(connection)
 
     def _check_owner(self, connection: sqlite3.Connection) -> None:
         found = connection.execute("SELECT sha256 FROM run").fetchall()
@@ -211,7 +214,7 @@ class DecisionFile:
         """Return the error for a file that is no longer there."""
         return BrokenFile(
             f"{str(self.path)!r}, or the run beside it, was moved, removed or replaced while it was open: "
-            "put it back, or stop the review and start it again; until then nothing is stored."
+            "put it back, or stop the page and start it again; until then nothing is stored."
         )
 
     @contextmanager
@@ -258,7 +261,7 @@ class DecisionFile:
             uri = f"{self.path.resolve().as_uri()}?mode=ro"
             with closing(sqlite3.connect(uri, timeout=30, uri=True)) as connection:
                 self._check_content(connection)
-                return add_up(connection, new[-1][0][0] if new else self.last) == self.sums.plus(new)
+                return add_up(connection, new[-1].act if new else self.last) == self.sums.plus(new)
         except (OSError, UnicodeError, sqlite3.Error, BrokenFile):
             return False
 
@@ -272,11 +275,6 @@ class DecisionFile:
             self.check_place()
             self.connection.execute("BEGIN IMMEDIATE")
             try:
-                (version,) = self.connection.execute("PRAGMA user_version").fetchone()
-                if version > 1:
-                    self._check_owner(self.connection)  # others may have taken it over since
-                if version < FORMAT:
-                    self._upgrade(version)
                 yield self.connection
                 self.connection.execute("COMMIT")
             except BaseException:
@@ -290,10 +288,15 @@ class DecisionFile:
         with self.explaining():
             return read_acts(self.connection, self.last)
 
+    def read_audits(self) -> list[tuple[str, str]]:
+        """Return the parts that were begun, and how, in JSON."""
+        with self.explaining():
+            return self.connection.execute("SELECT part, begun FROM audits").fetchall()
+
     def accept(self, entries: list[Entry]) -> None:
         """Remember that these entries are known."""
         self.sums = self.sums.plus(entries)
-        self.last = entries[-1][0][0] if entries else self.last
+        self.last = entries[-1].act if entries else self.last
 
 
 def is_emptied(path: Path) -> bool:
@@ -314,11 +317,19 @@ def read_acts(connection: sqlite3.Connection, after: int, until: int = 2**62) ->
     ).fetchall()
     if not acts:
         return []
-    lines = connection.execute(  # all columns: one statement, as others may add that of the notes meanwhile
-        "SELECT * FROM decisions WHERE act > ? AND act <= ? ORDER BY act, row", (after, acts[-1][0])
-    )
-    by_act = {act: [(*line[1:], None)[:4] for line in some] for act, some in groupby(lines, itemgetter(0))}
-    return [(act, by_act.get(act[0], [])) for act in acts]
+    upto = (after, acts[-1][0])
+    lines = connection.execute("SELECT * FROM decisions WHERE act > ? AND act <= ? ORDER BY act, row", upto)
+    by_act = {act: [line[1:] for line in some] for act, some in groupby(lines, itemgetter(0))}
+    found = connection.execute("SELECT * FROM answers WHERE act > ? AND act <= ?", upto)
+    answers = {act: (part, row, label, own) for act, part, row, label, own in found}
+    return [
+        Entry(act, undoes, who, at, by_act.get(act, []), answers.get(act)) for act, undoes, who, at in acts
+    ]
+
+
+def seal(before: str, *values: Any) -> str:
+    """Return the checksum of an answer, or of how an audit was begun, and of the seal before it."""
+    return hashlib.sha256(json.dumps([before, *values]).encode()).hexdigest()
 
 
 def add_up(connection: sqlite3.Connection, last: int) -> Sums:

@@ -1,10 +1,10 @@
-"""What people decided about suspicious labels: an append-only history.
+"""What people did about the labels of a run: an append-only history.
 
 An *act* is one thing that a person did: a decision on one row or on all rows of a filter; an undo, which
-names the act that it takes back; or a redo, which names the undo that it takes back, and decides again what
-that had undone. Nothing is ever changed or deleted (triggers prevent it), so undo works at any depth and the
-history shows who did what, and when. The decision that holds for a row is that of the latest act on it that
-was not taken back.
+names the act that it takes back; a redo, which names the undo that it takes back, and decides again what that
+had undone; or an answer to a question of an audit, which stands. Nothing is ever changed or deleted (triggers
+prevent it), so undo works at any depth and the history shows who did what, and when. The decision that holds
+for a row is that of the latest act on it that was not taken back.
 
 Several people, tabs or processes may write at once; each reads what the others added since the last act it
 has seen. An act can say which act its author has seen: if somebody decided otherwise since, it is not stored.
@@ -15,7 +15,8 @@ import sqlite3
 import threading
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from typing import Any
 
 from subsvms.app.runs.acts import (
     Act,
+    Answer,
     Conflict,
     Decision,
     Line,
@@ -33,20 +35,20 @@ from subsvms.app.runs.acts import (
     check_note,
     resolve,
 )
-from subsvms.app.runs.decision_file import DecisionFile, Entry, get_size, is_emptied, read_acts
+from subsvms.app.runs.decision_file import FORMAT, DecisionFile, Entry, get_size, is_emptied, read_acts, seal
 from subsvms.app.words import show
 
-MAY_LACK_LABEL = ("skip", "drop", "keep")  # format 1 could keep a missing label
+MAY_LACK_LABEL = ("skip", "drop")
 
 
 class Decisions:
-    """The decisions of a run's folder.
+    """What people decided and answered about the run of a folder.
 
     path: the SQLite file.
     run: the run's run.json: a file of decisions about another run is refused.
     rows: rows that can be decided: a file with others is refused.
     labels: labels that a row may have got: a file with others is refused.
-    create: whether to create the file if it does not exist; otherwise nothing is decided, and nothing can be.
+    create: whether to create the file if it does not exist; otherwise nothing is there, and nothing can be.
     """
 
     def __init__(
@@ -68,6 +70,9 @@ class Decisions:
         self.done: dict[str, list[int]] = defaultdict(list)  # by person, acts that hold, oldest first
         self.undone: dict[str, list[int]] = defaultdict(list)  # by person, undos that can be taken back
         self.order: list[int] = []  # numbers of the acts, ascending
+        self.begun: dict[str, Any] = {}  # by part, "audit" or "estimate", how it was begun
+        self.answers: dict[str, list[Answer]] = {}  # by part, in the order in which they came
+        self.seals: dict[str, str] = {}  # by part, the last one
         self.file = DecisionFile(Path(path), run, create=create)
         try:
             self.refresh()
@@ -90,43 +95,41 @@ class Decisions:
         assert isinstance(number, int)  # nothing was said about other acts
         return number
 
+    @contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """Read what others did, and give the connection: all that the block adds is stored, or nothing."""
+        with self.lock:
+            with self.file.transaction() as connection:
+                self._take_in(self.file.read_new())
+                yield connection
+            self._take_in(self.file.read_new())
+
     def decide_many(self, acts: list[Act]) -> list[int | Conflict]:
         """Add several acts in one commit, which takes no longer than one act."""
         now, answers = _now(), []
         added: dict[int, Decision] = {}  # by row
-        with self.lock:
-            with self.file.transaction() as connection:
-                self._take_in(self.file.read_new())
-                for act in (one._replace(decided=[Line(*line) for line in one.decided]) for one in acts):
-                    latest = {line.row: added.get(line.row) or self.latest(line.row) for line in act.decided}
-                    answer, decided = resolve(act, latest)
-                    if decided:
-                        cursor = connection.execute(
-                            "INSERT INTO acts (who, at) VALUES (?, ?)", (act.who, now)
-                        )
-                        answer = int(cursor.lastrowid or 0)
-                        lines = [(answer, *one[:2], json.dumps(one.label), one.note) for one in decided]
-                        for line in lines:
-                            self._check(*line[1:])  # what could not be read again must not be stored
-                        connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?, ?)", lines)
-                        added |= {
-                            one.row: Decision(answer, *one[:3], act.who, now, one.note) for one in decided
-                        }
-                    answers.append(answer)
-            self._take_in(self.file.read_new())
+        with self.changing() as connection:
+            for act in (one._replace(decided=[Line(*line) for line in one.decided]) for one in acts):
+                latest = {line.row: added.get(line.row) or self.latest(line.row) for line in act.decided}
+                answer, decided = resolve(act, latest)
+                if decided:
+                    answer = _add_act(connection, act.who, now)
+                    lines = [(answer, *one[:2], json.dumps(one.label), one.note) for one in decided]
+                    for line in lines:
+                        self._check(*line[1:])  # what could not be read again must not be stored
+                    connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?, ?)", lines)
+                    added |= {one.row: Decision(answer, *one[:3], act.who, now, one.note) for one in decided}
+                answers.append(answer)
         return answers
 
     def undo(self, *, who: str) -> list[Decision]:
         """Take back the latest act of this person that still holds, and return what it had decided."""
-        with self.lock:
-            with self.file.transaction() as connection:
-                self._take_in(self.file.read_new())
-                if not self.done[who]:
-                    raise NothingToUndo
-                act = self.done[who][-1]
-                self._take_back(connection, act, who)
-            self._take_in(self.file.read_new())
-            return self.made[act]
+        with self.changing() as connection:
+            if not self.done[who]:
+                raise NothingToUndo
+            act = self.done[who][-1]
+            _add_act(connection, who, undoes=act)
+        return self.made[act]
 
     def redo(self, *, who: str) -> list[Decision]:
         """Decide again what this person undid last, and return it.
@@ -134,26 +137,33 @@ class Decisions:
         Nothing is left to redo for who decided anything since. If others decided one of the rows differently
         since that decision, nothing is stored, and `Conflict` is raised.
         """
-        with self.lock:
-            with self.file.transaction() as connection:
-                self._take_in(self.file.read_new())
-                if not self.undone[who]:
-                    raise NothingToUndo
-                undo = self.undone[who][-1]
-                again = self.made[self.took[undo]]
-                latest = [(one, self.latest(one.row)) for one in again]
-                news = [
-                    (one, new) for one, new in latest if new and new.act > self.took[undo] and new.who != who
-                ]
-                theirs = [new for one, new in news if new.verdict != "skip" and not agree(as_line(one), new)]
-                if theirs:
-                    raise Conflict(theirs)
-                self._take_back(connection, undo, who)
-            self._take_in(self.file.read_new())
-            return self.made[self.last]
+        with self.changing() as connection:
+            if not self.undone[who]:
+                raise NothingToUndo
+            undo = self.undone[who][-1]
+            again = self.made[self.took[undo]]
+            latest = [(one, self.latest(one.row)) for one in again]
+            news = [(one, new) for one, new in latest if new and new.act > self.took[undo] and new.who != who]
+            theirs = [new for one, new in news if new.verdict != "skip" and not agree(as_line(one), new)]
+            if theirs:
+                raise Conflict(theirs)
+            redo = _add_act(connection, who, undoes=undo)
+        return self.made[redo]
 
-    def _take_back(self, connection: sqlite3.Connection, act: int, who: str) -> None:
-        connection.execute("INSERT INTO acts (undoes, who, at) VALUES (?, ?, ?)", (act, who, _now()))
+    def begin(self, connection: sqlite3.Connection, part: str, how: Any) -> None:
+        """Begin an audit or an estimate, within `changing`; there is one of each."""
+        text = json.dumps(how)
+        connection.execute("INSERT INTO audits VALUES (?, ?)", (part, text))
+        self.seals[part] = seal("", part, text)
+
+    def answer(self, connection: sqlite3.Connection, part: str, answers: Iterable[Answer]) -> None:
+        """Add answers, within `changing`."""
+        last = self.seals[part]
+        for answer in answers:
+            label = json.dumps(answer.label)
+            last = seal(last, answer.row, label, answer.who, answer.at)
+            line = (_add_act(connection, answer.who, answer.at), part, answer.row, label, last)
+            connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", line)
 
     def refresh(self) -> list[int]:
         """Read what anybody has added since, and return the rows that it is about."""
@@ -163,8 +173,9 @@ class Decisions:
 
     def _take_in(self, entries: list[Entry]) -> list[int]:
         decided = [self._interpret(entry) for entry in entries]  # all of them, before anything is changed
+        self._take_audits(entries)
         touched: list[int] = []
-        for ((act, undoes, who, at), _), decisions in zip(entries, decided, strict=True):
+        for (act, undoes, who, at, _, answer), decisions in zip(entries, decided, strict=True):
             if undoes in self.made:
                 decisions = self.made[undoes]
                 for row in self.rows_of[undoes]:
@@ -172,7 +183,7 @@ class Decisions:
                 _discard(self.done[decisions[0].who] if decisions else [], undoes)
                 self.took[act] = undoes
                 self.undone[who].append(act)
-            else:
+            elif answer is None:
                 if undoes is None:
                     self.undone[who].clear()
                 else:  # a redo; an act that is not known took nothing back
@@ -189,17 +200,44 @@ class Decisions:
         self.file.accept(entries)
         return touched
 
+    def _take_audits(self, entries: list[Entry]) -> None:
+        """Take the audits that others began, and the answers among some entries."""
+        for part, how in self.file.read_audits():
+            if part not in self.begun:
+                self.begun[part] = self._parse(how)
+                self.answers[part], self.seals[part] = [], seal("", part, how)
+        seals, new = dict(self.seals), []
+        for entry in entries:
+            if entry.answer is None:
+                continue
+            part, row, text, own = entry.answer
+            seals[part] = seal(seals.get(part, ""), row, text, entry.who, entry.at)
+            if seals[part] != own:
+                raise self.file.damaged(f"somebody changed an answer, or the {show(part)} itself")
+            new.append((part, Answer(row, self._parse(text), entry.who, entry.at)))
+        self.seals = seals
+        for part, answer in new:
+            self.answers[part].append(answer)
+
+    def _parse(self, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self.file.damaged(show(str(error))) from None
+
     def _interpret(self, entry: Entry) -> list[Decision]:
         """Return the decisions of an act; every value is checked: anybody may have changed the file."""
-        (act, _, who, at), lines = entry
         try:
-            check_name(who)
+            check_name(entry.who)
             return [
-                Decision(act, row, *self._check(row, verdict, text, note), who, at, note, len(lines))
-                for row, verdict, text, note in lines
-            ]
+                Decision(
+                    entry.act, row, *self._check(row, verdict, text, note), entry.who, entry.at, note,
+                    len(entry.lines),
+                )
+                for row, verdict, text, note in entry.lines
+            ]  # fmt: skip
         except (ValueError, TypeError, RecursionError) as error:
-            raise self.file.damaged(f"act {act}: {error}") from None
+            raise self.file.damaged(f"act {entry.act}: {error}") from None
 
     def _check(self, row: int, verdict: str, text: str, note: str | None) -> tuple[str, Any]:
         """Return the verdict and the label of a line."""
@@ -227,6 +265,11 @@ class Decisions:
             latest = {row: stack[-1] for row, stack in self.stacks.items() if stack}
         return {row: decision for row, decision in latest.items() if decision.verdict != "skip"}
 
+    @property
+    def given_labels(self) -> dict[int, Any]:
+        """The label that people decided for each row, by row; None for rows that they left out."""
+        return {row: decision.label for row, decision in self.current.items()}
+
     def touched(self, since: int, most: int | None = 1000) -> list[int]:
         """Return the rows that later acts than `since` decided or took back; only the latest `most`."""
         with self.lock:
@@ -248,8 +291,8 @@ class Decisions:
             with self.file.explaining():
                 entries = read_acts(self.file.connection, 0)
         return [
-            {"act": act, "who": who, "at": at, "undoes": undoes, "rows": len(lines)}
-            for (act, undoes, who, at), lines in entries
+            {"act": one.act, "who": one.who, "at": one.at, "undoes": one.undoes, "rows": len(one.lines)}
+            for one in entries
         ]
 
 
@@ -259,7 +302,7 @@ def _discard(numbers, number):
 
 
 def holds_decisions(path: Path) -> bool:
-    """Return whether a file holds, or may hold if it cannot be read, anything that people decided."""
+    """Return whether a file holds, or may hold if it cannot be read, acts of people or an audit."""
     log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
     if is_emptied(path) or (get_size(log) and not index.exists()):
         return True
@@ -271,11 +314,22 @@ def holds_decisions(path: Path) -> bool:
         try:
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
                 return False  # a review was killed when it began
-            return bool(connection.execute("SELECT count(*) FROM acts").fetchone()[0])
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            tables = ("acts", "audits") if version == FORMAT else ("acts",)
+            counts = [connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables]
+            return any(counts)
         finally:
             connection.close()
     except (sqlite3.Error, UnicodeError):
         return True
+
+
+def _add_act(connection, who, at=None, undoes=None):
+    """Add an act, and return its number."""
+    cursor = connection.execute(
+        "INSERT INTO acts (undoes, who, at) VALUES (?, ?, ?)", (undoes, who, at or _now())
+    )
+    return int(cursor.lastrowid)
 
 
 def _now():

@@ -101,15 +101,11 @@ def prepare_place(target: Path, *, force: bool, check: Check = check_place) -> P
 
 
 def _refuse_decided(folder):
-    if holds_decisions(folder / DECISIONS):
+    # an audit with another seed in the place of this one would void its claim
+    if holds_decisions(folder / DECISIONS) or (folder / AUDIT).exists():
         raise TableError(
-            "{folder!r} holds decisions that people made, which must not be overwritten: choose another "
-            "folder{output:aside}.",
-            folder=str(folder),
-        )
-    if (folder / AUDIT).exists():  # one with another seed in its place would void the claim
-        raise TableError(
-            "{folder!r} holds an audit, which must not be overwritten: choose another folder{output:aside}.",
+            "{folder!r} holds decisions that people made, or an audit, which must not be overwritten: choose "
+            "another folder{output:aside}.",
             folder=str(folder),
         )
 

@@ -1,18 +1,16 @@
 """Correct a file and leave a folder: the whole job, from bytes to files."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
 from subsvms._sentences import Setting
-from subsvms.app.names import CORRECTED, DECISIONS, ISSUES, LISTED, RECORD, REPORT, SCORES, TABLE, UNFINISHED
+from subsvms.app.names import CORRECTED, ISSUES, LISTED, RECORD, REPORT, SCORES, TABLE, UNFINISHED
 from subsvms.app.runs.carriers import find_carriers
-from subsvms.app.runs.decisions import Decisions, holds_decisions
 from subsvms.app.runs.describe import describe_standing, describe_worst
 from subsvms.app.runs.folder import fill_folder, prepare_place
 from subsvms.app.runs.issues import Issues, find_issues
@@ -36,7 +34,6 @@ from subsvms.app.tables.arrow import render_arrow
 from subsvms.app.tables.databases import read_database
 from subsvms.app.tables.files import check_target, digest_file
 from subsvms.app.tables.table import LabelledTable, read_table
-from subsvms.app.words import show
 from subsvms.ensemble._device import check_device
 from subsvms.exceptions import TableError
 
@@ -163,37 +160,6 @@ def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, In
     paths = record.input.paths
     where = "-" if not paths else paths[0] if len(paths) == 1 else paths
     return where, record.options, record.input.features, record.input
-
-
-def read_verified(
-    folder: Path, label: str, answered: Callable[[Path], Mapping[int, Any]] = lambda folder: {}
-) -> tuple[tuple[tuple[int, Any], ...], Input]:
-    """Return what people decided about an earlier run, None for rows that they left out, and its input."""
-    record = read_record(folder)
-    reviewed = record.options.label
-    if reviewed != label:
-        raise TableError(
-            f"The decisions in {str(folder)!r} are about the column {show(reviewed)}, not {show(label)}: "
-            "give the folder of a run on the same labels."
-        )
-    path = (folder if folder.is_dir() else folder.parent) / DECISIONS
-    labels: dict[int, Any] = {**answered(path.parent), **dict(record.options.verified)}
-    if holds_decisions(path):
-        decisions = Decisions(path, path.with_name(RECORD))
-        try:
-            labels |= {
-                row: decision.label
-                for row, decision in decisions.current.items()
-                if decision.label is not None or decision.verdict == "drop"
-            }
-        finally:
-            decisions.close()
-    verified = tuple(sorted(labels.items(), key=itemgetter(0)))
-    if not verified:
-        raise TableError(
-            f"There are no decisions in {str(folder)!r}: make some with subsvms review or subsvms audit."
-        )
-    return verified, record.input
 
 
 def check_model_place(model: Path, place: Path, inputs: Sequence[Place], *, force: bool) -> None:
