@@ -7,7 +7,8 @@ from auditing import fill_in, person_of, read_answers
 from loans import call, read, write
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-from subsvms.app.desk.audit_exchange import import_answers, read_number, write_questions
+from subsvms.app.desk.exchange import import_answers, write_questions
+from subsvms.app.desk.tool_files import read_whole
 from subsvms.audit import Audit, run_audit
 from subsvms.exceptions import TableError
 
@@ -249,7 +250,7 @@ def test_labels_come_back_from_a_spreadsheet_as_they_were(tmp_path, labels):
 
 @pytest.mark.parametrize(
     "value, number",
-    [("3", 3), (3.0, 3), ("x", None), (None, None), (True, None), ("1e999", None), ("nan", None)],
+    [("3", 3), (3.0, 3), ("x", -1), (None, -1), (True, -1), ("1e999", -1), ("nan", -1), (-3, -1)],
 )
 def test_numbers_of_questions(value, number):
-    assert read_number(value) == number
+    assert read_whole(value) == number

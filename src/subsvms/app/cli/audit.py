@@ -87,7 +87,7 @@ def audit(
         options = {"n_answers": estimate, "seed": seed, "confidence": level}
 
     from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-    from subsvms.app.desk.audit_exchange import import_answers, write_questions
+    from subsvms.app.desk.exchange import import_answers, write_questions
 
     options["create"] = import_from is None  # answers to questions that nobody wrote cannot be right
     open_desk = AuditDesk if estimate is None else EstimateDesk

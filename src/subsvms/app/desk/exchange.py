@@ -1,26 +1,47 @@
-"""Issues out to other tools, and decisions made elsewhere back in.
+"""Issues and questions out to other tools, and decisions and answers made there back in.
+
+Issues go out as
 
 - jsonl: JSON Lines, one issue each, for programs;
-- label-studio: JSON, one task each, the suggestion as a prediction and the decision as an annotation, for a
-  Choices control called `label`, another called `drop`, and a TextArea called `note`;
+- label-studio: JSON, one task each, the suggestion as a prediction and the decision as an annotation;
 - spotlight: Parquet, for Renumics Spotlight or any data frame.
 
 Decisions come back as what Label Studio exports, or as JSON Lines, CSV or Parquet with the columns `row` and
 `label`, such as an exported file that was filled in. The suggested label accepts the suggestion, the given
 label keeps it, and any other class is another label. Without a label, the column `verdict` may say skip or
-drop: leave the row out. The column `note` goes with the decision. Values are whole.
+drop: leave the row out. The column `note` goes with the decision.
+
+Questions go out as CSV for a spreadsheet, with an empty column `answer` to fill in, as JSON Lines, or as
+tasks of Label Studio. Like the page, a file shows nothing that would give away what the run thinks. The
+column `question` tells an answer to a question that is asked again from a copy of the first answer. An empty
+answer is one that comes later; "cannot tell" and "?" are answers.
 """
 
-import csv
-import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.review import ReviewDesk, format_count
+from subsvms.app.desk.tool_files import (
+    DECIDED,
+    as_csv,
+    as_jsonl,
+    as_parquet,
+    as_tasks,
+    make_annotation,
+    make_part,
+    make_task,
+    read_cell,
+    read_entries,
+    read_label,
+    read_task,
+    read_whole,
+    spell,
+)
 from subsvms.app.runs.acts import NAME_CHARACTERS, Act, Line, check_name, check_note
+from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import write_content
@@ -28,17 +49,23 @@ from subsvms.app.tables.table import find_free
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
+if TYPE_CHECKING:  # it imports packages that take seconds, which an export does not need
+    from subsvms.app.desk.audit import QuestionDesk
+
 FORMATS = {"jsonl": ".jsonl", "label-studio": ".json", "spotlight": ".spotlight.parquet"}
 KNOWN = (  # about an issue, before what was decided
     "row", "given", "suggested", "confidence", "label_quality", "withstands", "is_label_issue", "reason",
 )  # fmt: skip
-DECIDED = ("label", "verdict", "who", "note")  # about an issue
+TASK_DATA = ("row", "id", "given", "suggested", "reason")
 UNLABELLED = ("skip", "drop")  # verdicts that give no label
-LEAVE_OUT = "leave this row out"  # the only choice of the control `drop` in Label Studio
-UNNAMED = "import"  # who decided, if a file does not say
-UNREADABLE = (
-    OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError, NotImplementedError,
-)  # fmt: skip
+UNNAMED = "import"  # who decided or answered, if a file does not say
+ROW, QUESTION, ANSWER = "row", "question", "answer"
+PERSON = "\0who"  # in what is read: no column of a table has this name
+CANNOT_TELL = ("cannot tell", "?")
+CLASSES_SHOWN = 10  # in a sentence
+
+
+# Issues and decisions
 
 
 @dataclass(frozen=True)
@@ -78,17 +105,16 @@ def export_issues(
         raise TableError(
             "{to} must be one of {known}; got {got}.", known=", ".join(FORMATS), got=show(format)
         )
-    desk = ReviewDesk(folder, create=False)
-    try:
+    with closing(ReviewDesk(folder, create=False)) as desk:
         path = output or desk.folder / f"issues{FORMATS[format]}"
         target = desk.check_output(path, force=force)
         lines = describe_issues(desk)
-        write_content(
-            target, {"jsonl": as_jsonl, "label-studio": as_tasks, "spotlight": as_parquet}[format](lines)
-        )
-        return Exported(Path(path), format, len(lines))
-    finally:
-        desk.decisions.close()
+    if format == "label-studio":
+        data = as_tasks(map(make_issue_task, lines))
+    else:
+        data = as_jsonl(lines) if format == "jsonl" else as_parquet(lines)
+    write_content(target, data)
+    return Exported(Path(path), format, len(lines))
 
 
 def describe_issues(desk: ReviewDesk) -> list[dict[str, Any]]:
@@ -109,81 +135,41 @@ def describe_issues(desk: ReviewDesk) -> list[dict[str, Any]]:
     return lines
 
 
-def as_jsonl(lines: list[dict[str, Any]]) -> bytes:
-    """Return JSON Lines, one object for each issue."""
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
-
-
-def as_tasks(lines: list[dict[str, Any]]) -> bytes:
-    """Return Label Studio's tasks."""
-    tasks = []
-    for line in lines:
-        shown = [f"{name}: {value}" for name, value in line["values"].items()]
-        data = {name: line[name] for name in ("row", "id", "given", "suggested", "reason") if name in line}
-        guess = make_part("label", "choices", line["suggested"])
-        tasks.append({
-            "data": data | {"text": "\n".join(shown), "values": line["values"]},
-            "predictions": [{"model_version": "subsvms", "score": line["confidence"], "result": [guess]}],
-            "annotations": [] if line["verdict"] is None else [make_annotation(line)],
-        })  # fmt: skip
-    return json.dumps(tasks, ensure_ascii=False, indent=1).encode()
-
-
-def make_annotation(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a decision as Label Studio's annotation; a skipped row is one that was cancelled there."""
-    entered = {
-        "label": line["label"],
-        "drop": LEAVE_OUT if line["verdict"] == "drop" else None,
-        "note": line["note"],
-    }
-    kinds = {"label": "choices", "drop": "choices", "note": "textarea"}
-    result = [make_part(name, kinds[name], value) for name, value in entered.items() if value is not None]
-    return {"was_cancelled": line["verdict"] == "skip", "result": result}
-
-
-def make_part(control: str, kind: str, value: str) -> dict[str, Any]:
-    """Return what somebody entered in one of Label Studio's controls."""
-    key = {"choices": "choices", "textarea": "text"}[kind]
-    return {"from_name": control, "to_name": "text", "type": kind, "value": {key: [value]}}
-
-
-def as_parquet(lines: list[dict[str, Any]]) -> bytes:
-    """Return a Parquet file with a column for each value."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    own = [name for name in (lines[0] if lines else {"row": 0}) if name != "values"]
-    columns: dict[str, list] = {name: [line[name] for line in lines] for name in own}
-    for name in lines[0]["values"] if lines else ():
-        columns[find_free(name, columns)] = [line["values"][name] for line in lines]
-    sink = pa.BufferOutputStream()
-    parquet.write_table(pa.table(columns), sink)
-    return sink.getvalue().to_pybytes()
+def make_issue_task(line: dict[str, Any]) -> dict[str, Any]:
+    """Return an issue as one of Label Studio's tasks."""
+    data = {name: line[name] for name in TASK_DATA if name in line}
+    guess = make_part("label", line["suggested"])
+    return make_task(
+        data, line["values"],
+        predictions=[{"model_version": "subsvms", "score": line["confidence"], "result": [guess]}],
+        annotations=[] if line["verdict"] is None else [make_annotation(line)],
+    )  # fmt: skip
 
 
 def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> Imported:
     """Import decisions that were made elsewhere: all of them, or none if one of them is invalid."""
-    unnamed, lines = check_name(who if who is not None else UNNAMED), read_lines(Path(path))
-    desk = ReviewDesk(folder)  # after what may be refused: it writes tables into an empty file of decisions
-    try:
-        spelled = spell_classes(desk)
+    unnamed = check_name(who if who is not None else UNNAMED)
+    lines = read_entries(Path(path), "decisions", read_task)
+    if not all({"row", "label"} <= set(line) for line in lines):
+        raise TableError(f"{str(path)!r} must give the row and the label of each decision.")
+    with closing(ReviewDesk(folder)) as desk:  # after what may be refused: it may create a file
+        spelled = spell(desk.labels)
         acts: list[tuple[dict[int, Line], str]] = []  # of one person each, in the order of the file
         skipped = 0
         for place, line in enumerate(lines, 1):
-            label, verdict = (_read_cell(line.get(name)) for name in ("label", "verdict"))
+            label, verdict = read_cell(line["label"]), read_cell(line.get("verdict"))
             if label is None and verdict not in UNLABELLED:
                 skipped += 1
                 continue
-            row = read_row(line["row"])
+            row = read_whole(line["row"])
             if row not in desk.place:
                 raise TableError(
                     f"Entry {place} of {str(path)!r} is about row {show(line['row'])}, which is not an issue "
                     "of this run: nothing was imported."
                 )
-            name = check_name(str(line.get("who") or unnamed)[:NAME_CHARACTERS])
-            mine = find_act(acts, name, row)
-            chosen = None if label is None else spelled.get(str(label), str(label))
-            note = check_note(_read_cell(line.get("note")))
+            mine = find_act(acts, name_person(line.get("who"), unnamed), row)
+            chosen = None if label is None else read_label(label, spelled, unknown=str(label))
+            note = check_note(read_cell(line.get("note")))
             mine[row] = desk.settle(row, verdict if label is None else "label", chosen, note)
         before = desk.decisions.current
         made = [line for decided, _ in acts for line in decided.values()]
@@ -194,8 +180,11 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
         if acts:
             desk.decide_many([Act(list(decided.values()), name) for decided, name in acts])
         return Imported(len(made), skipped, replaced)
-    finally:
-        desk.decisions.close()
+
+
+def name_person(who: Any, unnamed: str) -> str:
+    """Return who decided or answered, as a file says, or as it does not."""
+    return check_name(str(who or unnamed)[:NAME_CHARACTERS])
 
 
 def find_act(acts: list[tuple[dict[int, Line], str]], name: str, row: int) -> dict[int, Line]:
@@ -212,95 +201,133 @@ def find_act(acts: list[tuple[dict[int, Line], str]], name: str, row: int) -> di
     return acts[-1][0]
 
 
-def _read_cell(value):
-    """Return a value of a file; None if there is none."""
-    return None if value is None or value != value or value == "" else value
+# Questions and answers
 
 
-def spell_classes(desk: Desk) -> dict[str, str]:
-    """Return the class that each spelling means: other tools write true for True, and 1.0 for 1."""
-    spelled: dict[str, str] = {}
-    for label, name in zip(desk.labels, desk.classes, strict=True):
-        ways = [name, str(as_cell(label))]
-        if isinstance(label, int) and not isinstance(label, bool):
-            ways.append(f"{label}.0")
-        spelled = dict.fromkeys(ways, name) | spelled
-    return spelled | {name: name for name in desk.classes}
+@dataclass(frozen=True)
+class Questions:
+    """A file of questions."""
+
+    path: Path
+    n_questions: int
+    classes: tuple[str, ...]
+    command: str  # that enters the answers
+
+    def __str__(self) -> str:
+        shown = ", ".join(map(show, self.classes[:CLASSES_SHOWN]))
+        more = ", ..." if len(self.classes) > CLASSES_SHOWN else ""
+        return (
+            f"{format_count(self.n_questions, 'question is', 'questions are')} in {self.path}: fill in the "
+            f"column {ANSWER} ({shown}{more}, or 'cannot tell'), and enter it with: {self.command}"
+        )
 
 
-def read_row(value: Any) -> int:
-    """Return the number of a row; 0 if the value is not one."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0
-    return int(number) if number.is_integer() and not isinstance(value, bool) else 0
+@dataclass(frozen=True)
+class Entered:
+    """Answers that were entered from a file."""
+
+    n_answers: int  # new answers; answers that had been entered before; lines without one
+    n_known: int
+    n_empty: int
+    progress: dict[str, Any]  # of the desk
+
+    def __str__(self) -> str:
+        known = f", {self.n_known:,} had been entered before" if self.n_known else ""
+        empty = f", {format_count(self.n_empty, 'line')} had none" if self.n_empty else ""
+        return f"{format_count(self.n_answers, 'answer was', 'answers were')} entered{known}{empty}."
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the entries of a file as dictionaries with row, label and perhaps who."""
-    lines = read_entries(path, "decisions", read_task)
-    if not all({"row", "label"} <= set(line) for line in lines):
-        raise TableError(f"{str(path)!r} must give the row and the label of each decision.")
-    return lines
+def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) -> Questions:
+    """Write the questions that can be answered now, in the order of the audit."""
+    forms: dict[str, Callable[[list], bytes]] = {
+        ".csv": as_csv, ".jsonl": as_jsonl, ".json": lambda lines: as_tasks(map(make_question_task, lines)),
+    }  # fmt: skip
+    form = forms.get(path.suffix.lower())
+    if form is None:
+        raise TableError(f"A file of questions must end in {', '.join(forms)}; got {str(path)!r}.")
+    target = desk.check_output(path, force=force)
+    number, rows = desk.list_questions()
+    if not rows:
+        raise TableError("There is nothing to ask: all questions are answered.")
+    write_content(target, form(list_lines(desk, number, rows)))
+    asked = {"estimate": desk.progress()["n_answers"]} if desk.part == "estimate" else {}
+    command = write_command("audit", desk.folder, **asked, import_from=path)
+    return Questions(path, len(rows), tuple(desk.classes), command)
 
 
-def read_entries(
-    path: Path, what: str, read_task: Callable[[dict[str, Any]], dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the entries of a file that people or other tools made."""
-    if not path.is_file():
-        raise TableError(f"There is no file {str(path)!r} to import.")
-    try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            from pyarrow import parquet
+def list_lines(desk: "QuestionDesk", number: int, rows: list[int]) -> list[dict[str, Any]]:
+    """Return one line for each question: its row, its number, the row's values as text, an empty answer."""
+    lines: list[dict[str, Any]] = [{ROW: row, QUESTION: number} for row in rows]
+    if desk.table.matrix is not None:
+        columns: dict[str, list] = {"features": [line[0] for line in desk.show(rows)]}
+    else:
+        taken = desk.table.columns.take([row - 1 for row in rows])
+        columns = {name: list(map(as_cell, list_values(taken[name]))) for name in desk.columns}
+    names: list[str] = [ROW, QUESTION, ANSWER]
+    for name, values in columns.items():
+        names.append(find_free(name, names))
+        for line, value in zip(lines, values, strict=True):
+            line[names[-1]] = value
+    return [line | {ANSWER: None} for line in lines]
 
-            frame = parquet.read_table(path)
-            cells = zip(*map(list_values, frame.columns), strict=True)
-            lines = [dict(zip(frame.column_names, line, strict=True)) for line in cells]
-        elif path.suffix.lower() == ".csv":
-            with path.open(newline="", encoding="utf-8-sig") as file:
-                separator = find_separator(file.readline())
-                file.seek(0)
-                lines = list(csv.DictReader(file, delimiter=separator))
-        elif path.suffix.lower() == ".json":
-            lines = [read_task(task) for task in json.loads(path.read_text(encoding="utf-8"))]
+
+def make_question_task(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a question as a task, without a prediction: nobody may see a suggestion before the answer."""
+    values = {name: value for name, value in line.items() if name not in (ROW, QUESTION, ANSWER)}
+    return make_task({name: line[name] for name in (ROW, QUESTION)}, values)
+
+
+def read_answer_task(task: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer in one of Label Studio's tasks."""
+    found = read_task(task)
+    return {ROW: found["row"], QUESTION: task["data"][QUESTION], ANSWER: found["label"], PERSON: found["who"]}
+
+
+def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) -> Entered:
+    """Enter the answers in a file, all of them, or none if one of them cannot be right."""
+    unnamed = check_name(who if who is not None else UNNAMED)
+    lines = read_entries(path, "answers", read_answer_task)
+    for name in (ROW, QUESTION, ANSWER):
+        if not all(name in line for line in lines):
+            raise TableError(
+                "{path!r} has no column {name!r}: fill in a file that {questions} wrote. Nothing was "
+                "entered.",
+                path=str(path), name=name,
+            )  # fmt: skip
+    number, rows = desk.list_questions()
+    log, spelled = desk.log, spell(desk.labels, CANNOT_TELL)
+    places = {row: place for place, row in enumerate(rows)}
+    answers: dict[int, tuple[str, int, Any, int]] = {}
+    seen: set[int] = set()
+    n_known = n_empty = 0
+    for place, line in enumerate(lines, 1):
+
+        def refuse(why: str, place: int = place) -> TableError:
+            return TableError(f"Entry {place} of {str(path)!r} {why}: nothing was entered.")
+
+        said = read_cell(line[ANSWER])
+        if said is None:
+            n_empty += 1
+            continue
+        row, asked = read_whole(line[ROW]), read_whole(line[QUESTION])
+        label = read_label(said, spelled, unknown=...)
+        if label is Ellipsis:
+            raise refuse(f"gives row {show(line[ROW])} the label {show(said)}, which is not a class")
+        if not 0 <= asked <= number:
+            raise refuse(f"names question {show(line[QUESTION])}, which was not asked")
+        if row in seen:
+            raise refuse(f"is about row {row} once more")
+        seen.add(row)
+        since = [answer for answer in log[asked:] if answer.row == row]
+        if since:
+            if since[0].label != desk.read_label(label):
+                raise refuse(f"gives row {row} another answer than before, and an answer stands")
+            n_known += 1
+        elif row not in places:
+            raise refuse(f"is about row {show(line[ROW])}, which is not asked")
         else:
-            lines = [
-                json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()
-            ]
-        if not all(isinstance(line, dict) for line in lines):
-            raise ValueError("an entry is not an object")
-    except (*UNREADABLE, csv.Error) as error:
-        raise TableError(f"{str(path)!r} cannot be read as {what} ({show(str(error))}).") from None
-    return lines
-
-
-def find_separator(head: str) -> str:
-    """Return what separates the cells of a first line; spreadsheets of some countries write semicolons."""
-    cells = (part.strip().strip('"') for part in head.split(";"))
-    return ";" if "row" in cells else ","
-
-
-def read_task(task: dict[str, Any]) -> dict[str, Any]:
-    """Return the last completed annotation of one of Label Studio's tasks, or that somebody skipped it."""
-    found = {"row": task["data"]["row"], **dict.fromkeys(DECIDED)}
-    annotations = task.get("annotations") or []
-    for one in sorted(annotations, key=lambda one: not one.get("was_cancelled")):  # completed ones count more
-        choices = {
-            part.get("from_name"): part["value"]["choices"][0]
-            for part in one["result"]
-            if part.get("type") == "choices"
-        }
-        notes = [part["value"]["text"] for part in one["result"] if part.get("type") == "textarea"]
-        is_drop = choices.pop("drop", None) is not None
-        if one.get("was_cancelled") or is_drop or choices:
-            person = one.get("completed_by")
-            person = person.get("email") if isinstance(person, dict) else person
-            found |= {
-                "label": None if one.get("was_cancelled") or is_drop else [*choices.values()][-1],
-                "verdict": "drop" if is_drop else "skip" if one.get("was_cancelled") else None,
-                "note": "\n".join(notes[-1]) if notes and isinstance(notes[-1], list) else None,
-                "who": None if person is None else str(person),
-            }
-    return found
+            answers[row] = (name_person(line.get(PERSON), unnamed), row, label, asked)
+    # The last first: they wait until the first one comes, and if a set passes meanwhile, none is refused.
+    ordered = sorted(answers.values(), key=lambda answer: -places[answer[1]])
+    progress = desk.enter(ordered)[-1]["progress"] if ordered else desk.progress()
+    return Entered(len(ordered), n_known, n_empty, progress)

@@ -1,0 +1,182 @@
+"""Files that other tools read and write: JSON Lines, CSV, Parquet, and tasks of Label Studio.
+
+In Label Studio a label is entered in a Choices control called `label`, a row is left out in another called
+`drop`, and a remark is in a TextArea called `note`. Values are whole.
+"""
+
+import csv
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from subsvms.app.runs.outputs import as_cell, disarm
+from subsvms.app.tables.arrow import list_values, render_arrow
+from subsvms.app.tables.csv_text import render_csv
+from subsvms.app.tables.table import find_free
+from subsvms.app.words import show
+from subsvms.exceptions import TableError
+
+Line = dict[str, Any]  # one row of a table, by the names of columns
+DECIDED = ("label", "verdict", "who", "note")  # about an issue
+LEAVE_OUT = "leave this row out"  # the only choice of the control `drop`
+UNREADABLE = (
+    OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError, NotImplementedError,
+    csv.Error,
+)  # fmt: skip
+
+
+# Out
+
+
+def as_jsonl(lines: Iterable[Line]) -> bytes:
+    """Return JSON Lines, one object for each line."""
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+
+
+def as_csv(lines: list[Line]) -> bytes:
+    """Return the lines for a spreadsheet, which must not take a cell for a formula."""
+    cells: dict[str, list] = {}
+    for name in lines[0]:
+        values = [None if line[name] is None else str(line[name]) for line in lines]
+        cells[find_free(disarm(name), cells)] = list(map(disarm, values))
+    return render_csv(cells, ",")
+
+
+def as_parquet(lines: list[Line]) -> bytes:
+    """Return a Parquet file with a column for each value; those in `values` get a column each."""
+    import pyarrow as pa
+
+    own = [name for name in (lines[0] if lines else {"row": 0}) if name != "values"]
+    columns: dict[str, list] = {name: [line[name] for line in lines] for name in own}
+    for name in lines[0]["values"] if lines else ():
+        columns[find_free(name, columns)] = [line["values"][name] for line in lines]
+    return render_arrow(pa.table(columns), "parquet")
+
+
+def as_tasks(tasks: Iterable[Line]) -> bytes:
+    """Return Label Studio's tasks; see `make_task`."""
+    return json.dumps(list(tasks), ensure_ascii=False, indent=1).encode()
+
+
+def make_task(data: Line, values: Line, **more: Any) -> Line:
+    """Return one of Label Studio's tasks, which shows the values of a row."""
+    text = "\n".join(f"{name}: {'' if value is None else value}" for name, value in values.items())
+    return {"data": data | {"text": text, "values": values}, **more}
+
+
+def make_annotation(line: Line) -> Line:
+    """Return a decision as Label Studio's annotation; a skipped row is one that was cancelled there."""
+    entered = {
+        "label": line["label"],
+        "drop": LEAVE_OUT if line["verdict"] == "drop" else None,
+        "note": line["note"],
+    }
+    result = [make_part(name, value) for name, value in entered.items() if value is not None]
+    return {"was_cancelled": line["verdict"] == "skip", "result": result}
+
+
+def make_part(control: str, value: str) -> Line:
+    """Return what somebody entered in one of Label Studio's controls."""
+    kind, key = ("textarea", "text") if control == "note" else ("choices", "choices")
+    return {"from_name": control, "to_name": "text", "type": kind, "value": {key: [value]}}
+
+
+# In
+
+
+def read_entries(path: Path, what: str, read_task: Callable[[Line], Line]) -> list[Line]:
+    """Return the entries of a file that people or other tools made."""
+    if not path.is_file():
+        raise TableError(f"There is no file {str(path)!r} to import.")
+    try:
+        if path.suffix.lower() in (".parquet", ".pq"):
+            from pyarrow import parquet
+
+            frame = parquet.read_table(path)
+            cells = zip(*map(list_values, frame.columns), strict=True)
+            lines = [dict(zip(frame.column_names, line, strict=True)) for line in cells]
+        elif path.suffix.lower() == ".csv":
+            with path.open(newline="", encoding="utf-8-sig") as file:
+                separator = find_separator(file.readline())
+                file.seek(0)
+                lines = list(csv.DictReader(file, delimiter=separator))
+        elif path.suffix.lower() == ".json":
+            lines = [read_task(task) for task in json.loads(path.read_text(encoding="utf-8"))]
+        else:
+            text = path.read_text(encoding="utf-8")
+            lines = [json.loads(line) for line in text.split("\n") if line.strip()]
+        if not all(isinstance(line, dict) for line in lines):
+            raise ValueError("an entry is not an object")
+    except UNREADABLE as error:
+        raise TableError(f"{str(path)!r} cannot be read as {what} ({show(str(error))}).") from None
+    return lines
+
+
+def find_separator(head: str) -> str:
+    """Return what separates the cells of a first line; spreadsheets of some countries write semicolons."""
+    cells = (part.strip().strip('"') for part in head.split(";"))
+    return ";" if "row" in cells else ","
+
+
+def read_task(task: Line) -> Line:
+    """Return the last completed annotation of one of Label Studio's tasks, or that somebody skipped it."""
+    found = {"row": task["data"]["row"], **dict.fromkeys(DECIDED)}
+    annotations = task.get("annotations") or []
+    for one in sorted(annotations, key=lambda one: not one.get("was_cancelled")):  # completed ones count more
+        choices = {
+            part.get("from_name"): part["value"]["choices"][0]
+            for part in one["result"]
+            if part.get("type") == "choices"
+        }
+        notes = [part["value"]["text"] for part in one["result"] if part.get("type") == "textarea"]
+        is_drop = choices.pop("drop", None) is not None
+        if one.get("was_cancelled") or is_drop or choices:
+            person = one.get("completed_by")
+            person = person.get("email") if isinstance(person, dict) else person
+            found |= {
+                "label": None if one.get("was_cancelled") or is_drop else [*choices.values()][-1],
+                "verdict": "drop" if is_drop else "skip" if one.get("was_cancelled") else None,
+                "note": "\n".join(notes[-1]) if notes and isinstance(notes[-1], list) else None,
+                "who": None if person is None else str(person),
+            }
+    return found
+
+
+def read_cell(value: Any) -> Any:
+    """Return a value of a file; None if there is none."""
+    return None if value is None or value != value or str(value).strip() == "" else value
+
+
+def read_whole(value: Any) -> int:
+    """Return the number of a row or a question; -1 if the value is not one."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return -1
+    return int(number) if number >= 0 and number.is_integer() and not isinstance(value, bool) else -1
+
+
+def spell(labels: Iterable, untold: Iterable[str] = ()) -> dict[str, str | None]:
+    """Return the class that each spelling means, None for "cannot tell" and its like, which are `untold`.
+
+    Other tools write true for True, and 1.0 for 1. Capital letters count only where classes differ in nothing
+    else: spreadsheets write TRUE for true.
+    """
+    names = {str(label): label for label in labels}
+    ways = {f"{label}.0": name for name, label in names.items() if type(label) is int}
+    ways |= {str(as_cell(label)): name for name, label in names.items()}
+    ways |= {name: name for name in names}
+    spelled: dict[str, str | None] = dict.fromkeys(untold)
+    spelled |= {disarm(way): name for way, name in ways.items()} | ways
+    folded: dict[str, set[str | None]] = {}
+    for way, meant in spelled.items():
+        folded.setdefault(way.casefold(), set()).add(meant)
+    return {way: meant.pop() for way, meant in folded.items() if len(meant) == 1} | spelled
+
+
+def read_label(said: Any, spelled: dict[str, Any], unknown: Any = None) -> Any:
+    """Return what a label in a file means, by `spell`; `unknown` if it is no class."""
+    text = str(said)
+    ways = (text, text.strip(), text.strip().casefold())
+    return next((spelled[way] for way in ways if way in spelled), unknown)
