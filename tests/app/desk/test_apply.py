@@ -194,7 +194,7 @@ def test_a_row_that_was_left_out_stays_out_in_the_next_run_until_somebody_decide
 
 
 def test_a_table_of_which_nothing_is_left_is_not_written(desk, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(ReviewDesk, "dropped", set(range(1, 501)))
+    monkeypatch.setattr(ReviewDesk, "settled", dict.fromkeys(range(1, 501)))
     with pytest.raises(TableError, match="All rows are left out"):
         apply_labels(folder, output=tmp_path / "final.csv")
     assert not (tmp_path / "final.csv").exists()

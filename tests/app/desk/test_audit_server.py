@@ -198,7 +198,7 @@ def test_a_folder_that_is_gone_is_reported_until_it_is_back(client, folder):
     away = folder.with_name("elsewhere")
     os.rename(folder, away)
     answers = [client.answer(question, "yes"), client.post("api/question", who="Ann")]
-    assert {answer.status_code for answer in answers} == {400} and not folder.exists()
+    assert {answer.status_code for answer in answers} == {503} and not folder.exists()
     assert all(str(folder) in answer.json()["error"] for answer in answers)
     os.rename(away, folder)
     assert client.answer(question, "yes").status_code == 200 and stored(folder) == 1

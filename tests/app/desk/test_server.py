@@ -215,7 +215,7 @@ def test_a_file_that_is_gone_is_reported_until_it_is_back(desk, folder):
         post("api/decide-all", {"filter": {}, "verdict": "skip", "who": "Ann", "expect": len(desk)}),
     )  # fmt: skip
     assert {answer.status_code for answer in answers} == {503}
-    assert all("put it back, or stop the review" in answer.json()["error"] for answer in answers)
+    assert all("put it back, or stop the page" in answer.json()["error"] for answer in answers)
     os.rename(away, folder)
     again, state = ask(desk, decide(second, "accept", "Ann", seen=0), get("api/state"))
     assert kept.status_code == again.status_code == 200 and state.json()["decided"] == 2

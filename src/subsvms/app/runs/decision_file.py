@@ -129,7 +129,7 @@ class DecisionFile:
                     f"{str(path)!r} is empty or missing, but {path.name + '-wal'!r} beside it still holds "
                     "decisions: restore the file; nothing was changed."
                 )
-            stored = create or os.path.lexists(path)
+            stored = create or get_size(path) > 0
             if stored:
                 with suppress(FileExistsError):
                     path.touch(exist_ok=False)
