@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from subsvms.audit import Ranking
+from subsvms.audit import Audit, Ranking, SimulatedAnnotator, run_audit
 from subsvms.audit import _rings as rings
 
 
@@ -66,3 +66,15 @@ def make_ranking(truth_score, seed=0, n_classes=2):
     other = np.where(other == given, (given + 1) % n_classes, other)
     truth = np.where(truth_score == 1, suggested, np.where(truth_score == 0, other, given))
     return Ranking.make(given, suggested, np.arange(n, dtype=float)), truth
+
+
+def make_suspicious(seed, n=600, n_wrong=150, n_classes=2):
+    """Return a ranking whose worst rows are mostly wrong, and the true labels."""
+    rng = np.random.default_rng(seed)
+    wrong = rng.random(n) < np.where(np.arange(n) < n_wrong, 0.85, 0.03)
+    return make_ranking(np.where(wrong, 1, -1), seed, n_classes)
+
+
+def audited(ranking, truth, n_answers=50, person=None, **options):
+    """Return an audit in which a person answered all questions."""
+    return run_audit(Audit(ranking, n_answers, **options), person or SimulatedAnnotator(truth))
