@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from fuzz.files import DRAW, IN_PARTS, Table, rename, write_parquet
 from fuzz.mutations import ANY, MUTATIONS, change_cells
-from fuzz.options import FILES, draw_invalid, draw_valid
+from fuzz.options import FILES, OURS, draw_invalid, draw_valid
 from fuzz.server import run_command
 
-RUN, MODEL, OUTPUT, OURS = "t.subsvms", "t.model", "out", "precious.txt"
+RUN, MODEL, OUTPUT = "t.subsvms", "t.model", "out"
 NONE = "none"
 DAMAGED, DAMAGED_RUN = 0.5, 0.6  # share of the cases with a damaged file, on a new table or an earlier run
 WRONG = 0.12  # share of the cases with a wrong option
@@ -32,31 +32,15 @@ RUNS = {  # earlier runs that cases work on: kind of table, in parts or not
 
 @dataclass
 class Case:
-    """A command, and what is known about the files it is given.
+    """A command, and what is known about the files it is given."""
 
-    Attributes
-    ----------
-    command : str
-        A key of `WEIGHTS`.
-    kind : str
-        Kind of the table.
-    damage : str
-        What was done to a file, or else what is wrong with the options; "none" if nothing is.
-    words : list of str
-        After `subsvms`.
-    table : Table
-    stdin : bytes
-    stdout : str or None
-        Where standard output goes, if not to a file.
-    """
-
-    command: str
-    kind: str
-    damage: str
-    words: list[str]
+    command: str  # a key of `WEIGHTS`
+    kind: str  # of the table
+    damage: str  # to a file, or else what is wrong with the options; "none" if nothing is
+    words: list[str]  # after `subsvms`
     table: Table
     stdin: bytes = b""
-    stdout: str | None = None
+    stdout: str | None = None  # where standard output goes, if not to a file
 
     def get(self, option):
         """Return the value of an option that is given last; None if it is not given."""
@@ -65,13 +49,7 @@ class Case:
 
 
 class Runs:
-    """Runs of the unchanged program on valid tables, made when they are first needed.
-
-    Parameters
-    ----------
-    root : Path
-        An empty folder.
-    """
+    """Runs of the unchanged program on valid tables, made in an empty folder when they are first needed."""
 
     def __init__(self, root):
         self.root, self.tables = Path(root), {}
@@ -134,15 +112,7 @@ def draw_command(rng):
 
 
 def make_case(seed, number, place, runs):
-    """Write the files of a case and return it.
-
-    Parameters
-    ----------
-    seed, number : int
-    place : Path
-        An empty folder.
-    runs : Runs
-    """
+    """Write the files of a case to an empty folder, and return it."""
     rng = seed_case(seed, number)
     (place / OURS).write_text("not to be touched")
     command = draw_command(rng)

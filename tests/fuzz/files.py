@@ -30,32 +30,15 @@ COMPRESSIONS = {
 
 @dataclass
 class Table:
-    """A table as files.
+    """A table as files."""
 
-    Attributes
-    ----------
-    kind : str
-        What the counts call it, such as "csv" or "feather".
-    label : str
-    columns : dict of str to list
-        Values; None where they are missing.
-    where : str
-        What the command is given: a file, a pattern, a folder, or "-".
-    files : dict of str to bytes
-        By name.
-    reading : list of str
-        Options without which the files cannot be read.
-    style : dict
-        How text is written: separator, encoding and so on.
-    """
-
-    kind: str
+    kind: str  # what the counts call it, such as "csv" or "feather"
     label: str
-    columns: dict[str, list]
-    where: str
-    files: dict[str, bytes] = field(default_factory=dict)
-    reading: list[str] = field(default_factory=list)
-    style: dict = field(default_factory=dict)
+    columns: dict[str, list]  # values; None where they are missing
+    where: str  # what the command is given: a file, a pattern, a folder, or "-"
+    files: dict[str, bytes] = field(default_factory=dict)  # by name
+    reading: list[str] = field(default_factory=list)  # options without which the files cannot be read
+    style: dict = field(default_factory=dict)  # how text is written: separator, encoding and so on
 
     @property
     def n_rows(self):

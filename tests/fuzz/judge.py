@@ -7,8 +7,9 @@ import re
 import signal
 from pathlib import Path
 
-from fuzz.cases import NONE, OURS, RUN
+from fuzz.cases import NONE, RUN
 from fuzz.files import get_kind, read_rows
+from fuzz.options import OURS
 
 REVIEW = ("apply", "export", "import")  # commands that may open, and so create, decisions.sqlite
 DEFAULTS = (  # where results go without --output
@@ -81,7 +82,7 @@ def judge_files(case, ending, before, after):
     """Return what is wrong with the files: changed, lost, left behind, or in a place of others."""
     faults = []
     done = ending.code == 0 or case.stdout is not None  # a full disk may be noticed after all is written
-    book = f"{RUN}/decisions.sqlite"
+    book, report = f"{RUN}/decisions.sqlite", f"{RUN}/report.html"
     for name in before:
         people = Path(name).name in (OURS, "decisions.sqlite")  # never to be replaced
         replaced = done and "--force" in case.words and is_output(case, name) and not people
@@ -89,9 +90,7 @@ def judge_files(case, ending, before, after):
             before[name] == after.get(name)
             or replaced
             or (name == book and case.command == "import" and done)
-            or (
-                name == f"{RUN}/report.html" and case.command == "apply" and done
-            )  # it names the table to use
+            or (name == report and case.command == "apply" and done)  # it names the table to use
         ):
             continue
         faults.append(f"input changed: {name} is {'different' if name in after else 'gone'}")

@@ -41,17 +41,7 @@ START_SECONDS = 60.0  # that the server may take to start
 
 
 class Trials:
-    """Trials on a table, and on one in four parts.
-
-    Parameters
-    ----------
-    root : Path
-        An empty folder.
-    rng : random.Random
-    fresh : bool
-        Whether to start Python again for each process that is stopped.
-    n_rows : int
-    """
+    """Trials in an empty folder, on a table and on one in four parts; `fresh` ones start Python again."""
 
     def __init__(self, root, rng, *, fresh, n_rows):
         self.root, self.rng, self.fresh = Path(root), rng, fresh
@@ -182,20 +172,13 @@ class Trials:
 
 
 class Client(threading.Thread):
-    """Decides one row after the other as fast as it can, until the server is gone.
-
-    Attributes
-    ----------
-    acknowledged : list of (int, int, str)
-        Act, row and verdict of every decision that the server said it stored.
-    refused : list of int
-        Status of the other answers.
-    """
+    """Decides one row after the other as fast as it can, until the server is gone."""
 
     def __init__(self, address, rows, who):
         super().__init__(daemon=True)
         self.address, self.rows, self.who = urlsplit(address), rows, who
-        self.acknowledged, self.refused = [], []
+        self.acknowledged = []  # act, row and verdict of every decision that the server said it stored
+        self.refused = []  # status of the other answers
 
     def run(self):
         with contextlib.suppress(OSError, http.client.HTTPException):

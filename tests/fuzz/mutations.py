@@ -184,10 +184,14 @@ def change_offset(rng, data):
     return data[:at] + struct.pack("<i", value) + data[at + 4 :]
 
 
+def open_arrow(data):
+    kind = "parquet" if data.startswith(b"PAR1") else "ipc"
+    return kind, read_arrow(kind, data)
+
+
 def spoil_text(rng, data):
     """Put bytes that are no UTF-8 into a string column of a Parquet or Arrow file."""
-    kind = "parquet" if data.startswith(b"PAR1") else "ipc"
-    arrow = read_arrow(kind, data)
+    kind, arrow = open_arrow(data)
     names = [name for name in arrow.column_names if pa.types.is_string(arrow[name].type)]
     if not names:
         return set_number(rng, data)
@@ -201,8 +205,7 @@ def spoil_text(rng, data):
 
 def change_type(rng, data):
     """Give a column of a Parquet or Arrow file a type that is rare."""
-    kind = "parquet" if data.startswith(b"PAR1") else "ipc"
-    arrow = read_arrow(kind, data)
+    kind, arrow = open_arrow(data)
     name, n = rng.choice(arrow.column_names), len(arrow)
     column = rng.choice([
         pa.array([2**63 + i % 3 for i in range(n)], pa.uint64()),
@@ -226,8 +229,7 @@ def change_type(rng, data):
 
 def change_names(rng, data):
     """Give a column of a Parquet or Arrow file a strange name, or one that another has."""
-    kind = "parquet" if data.startswith(b"PAR1") else "ipc"
-    arrow = read_arrow(kind, data)
+    kind, arrow = open_arrow(data)
     names = arrow.column_names
     names[rng.randrange(len(names))] = rng.choice(
         ["", "y", "y_given", "row", "\x00", "\x1b[2J", "x" * 300, "a,b"]
@@ -251,11 +253,7 @@ def change_issues(rng, data):
     if way == "text":
         return write_parquet(arrow.set_column(place, name, pa.array([str(value) for value in values])))
     if values and way == "value":
-        by_type = {
-            int: (0, -1, 10**6, 2**40),
-            str: ("zzz", "", "\x1b[2J"),
-            float: (-1.0, float("nan"), 1e300),
-        }
+        by_type = {int: (0, -1, 2**40), str: ("zzz", "", "\x1b[2J"), float: (-1.0, float("nan"), 1e300)}
         at = rng.randrange(len(values))
         values[at] = rng.choice(by_type.get(type(values[at]), (None,)))
     kind = pa.null() if way == "null" else arrow[name].type
@@ -264,17 +262,8 @@ def change_issues(rng, data):
 
 
 LABELS = (
-    '"zzz"',
-    "[1]",
-    '{"a": 1}',
-    "null",
-    "true",
-    '"' + "x" * 10**6 + '"',
-    "",
-    "1e999",
-    '"\\ud800"',
-    '"\x1b[2J"',
-)
+    '"zzz"', "[1]", '{"a": 1}', "null", "true", '"' + "x" * 10**6 + '"', "", "1e999", '"\\ud800"', '"\x1b[2J"'
+)  # fmt: skip
 STATEMENTS = (
     "INSERT INTO decisions SELECT max(id), 10000000, 'label', '\"no\"', NULL FROM acts",
     "INSERT INTO decisions SELECT max(id), 0, 'accept', '\"no\"', NULL FROM acts",
@@ -310,29 +299,37 @@ def change_decisions(rng, data):
         return path.read_bytes()
 
 
-def change_header(rng, data):
-    """Change the JSON at the start of a model file (safetensors: its length, then JSON, then arrays)."""
+def rewrite_header(data, change):
+    """Return a model file (safetensors: the length of its header, JSON, arrays) with a changed header."""
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + length])
-    holder, key = find_node(rng, header)
-    forged = (*VALUES, "F64", "F32", "I64", "U8", "<U400000000", "|O8", [2**40], [0], [0, 2**50], [-1])
-    holder[key] = rng.choice(forged)
+    change(header)
     inner = json.dumps(header).encode()
     inner += b" " * (-len(inner) % 8)
     return struct.pack("<Q", len(inner)) + inner + data[8 + length :]
+
+
+def change_header(rng, data):
+    """Change one node of the JSON at the start of a model file."""
+
+    def change(header):
+        holder, key = find_node(rng, header)
+        forged = (*VALUES, "F64", "F32", "I64", "U8", "<U400000000", "|O8", [2**40], [0], [0, 2**50], [-1])
+        holder[key] = rng.choice(forged)
+
+    return rewrite_header(data, change)
 
 
 def change_metadata(rng, data):
     """Change the JSON that describes a model, inside the header of its file."""
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8 : 8 + length])
-    texts = [key for key, value in header["__metadata__"].items() if value[:1] in ("{", "[")]
-    key = rng.choice(texts or list(header["__metadata__"]))
-    text = header["__metadata__"][key].encode()
-    header["__metadata__"][key] = (change_json if texts else set_bytes)(rng, text).decode("utf-8", "replace")
-    inner = json.dumps(header).encode()
-    inner += b" " * (-len(inner) % 8)
-    return struct.pack("<Q", len(inner)) + inner + data[8 + length :]
+
+    def change(header):
+        said = header["__metadata__"]
+        texts = [key for key, value in said.items() if value[:1] in ("{", "[")]
+        key = rng.choice(texts or list(said))
+        said[key] = (change_json if texts else set_bytes)(rng, said[key].encode()).decode("utf-8", "replace")
+
+    return rewrite_header(data, change)
 
 
 def change_array_header(rng, data):
@@ -380,16 +377,7 @@ MUTATIONS = {
     "jsonl": (*TEXT, change_json_line, change_json_line),
     "libsvm": (*TEXT, change_numbers),
     "parquet": (*ANY, spoil_text, change_type, change_type, change_names),
-    "feather": (
-        *ANY,
-        set_number,
-        change_offset,
-        change_offset,
-        spoil_text,
-        change_type,
-        change_type,
-        change_names,
-    ),
+    "feather": (*ANY, set_number, *[change_offset] * 2, spoil_text, *[change_type] * 2, change_names),
     "compressed": (*ANY, explode),
     "embeddings": (*ANY, change_array_header, change_array_header),
     "run.json": (*TEXT, *[change_json] * 12),

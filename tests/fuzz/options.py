@@ -1,5 +1,6 @@
 """Options of the commands, drawn at random: most of them valid, some of them not."""
 
+OURS = "precious.txt"  # a file that no command may touch
 VALID = {  # by command: each option and its values; None for a flag
     "correct": {
         "--rule": ["posterior", "majority"],
@@ -19,7 +20,7 @@ VALID = {  # by command: each option and its values; None for a flag
         "--json": None,
         "--quiet": None,
     },
-    "local": {"--pool-size": ["100", "1000"], "--early-exit": ["0.5", "0.9"]},
+    "local": {"--pool-size": ["100", "1000"]},
     "predict": {"--threads": ["1", "2"], "--force": None},
     "corrupt": {
         "--attack": ["uniform", "directed", "boundary", "surest", "greedy", "region"],
@@ -56,7 +57,6 @@ INVALID = {
             "punycode",
             "idna",
             "rot13",
-            "hex",
             "no such",
             "utf-16",
             "utf-7",
@@ -78,7 +78,7 @@ INVALID = {
             "/dev/null",
             "x" * 300,
             "out\udcff",
-            "precious.txt",
+            OURS,
             "/proc/x",
         ],
         "--save-model": ["", ".", "no/such/model", "t.csv", "/dev/full", "x" * 300, "out", "out/model"],
@@ -95,7 +95,7 @@ INVALID = {
         "--error-rate": ["-1", "1", "nan"],
         "--rho": ["1", "-1"],
         "--clean-column": ["y", "size", "", "x" * 300],
-        "--output": ["", ".", "x.exe", "t.csv", "no/such.csv", "precious.txt"],
+        "--output": ["", ".", "x.exe", "t.csv", "no/such.csv", OURS],
     },
     "apply": {
         "--undecided": ["", "drop"],
@@ -107,7 +107,7 @@ INVALID = {
     },
     "import": {"--who": ["", "x" * 100, "\x1b[2J", "\udcff"], "--to": ["jsonl"]},
 }
-FILES = ["missing.csv", ".", "", "precious.txt", "/dev/null", "/dev/zero", "*.nothing", "t", "x" * 300, "-x"]
+FILES = ["missing.csv", ".", "", OURS, "/dev/null", "/dev/zero", "*.nothing", "t", "x" * 300, "-x"]
 RARE = {"--dry-run": 0.3, "--json": 0.7, "--missing-label": 0.3}  # drawn less often than the others
 
 

@@ -40,16 +40,7 @@ class Outcome:
 
 
 class Fuzzer:
-    """Runs cases in a folder.
-
-    Parameters
-    ----------
-    seed : int
-    work : Path
-        For the files of the cases.
-    failed : Path
-        Where faulty cases are kept.
-    """
+    """Runs cases in the folder `work`, and keeps faulty ones in `failed`."""
 
     def __init__(self, seed, work, failed):
         self.seed, self.work, self.failed = seed, Path(work), Path(failed)

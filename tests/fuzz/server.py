@@ -31,24 +31,13 @@ CPU_SECONDS = 25  # of one core
 
 @dataclass(frozen=True)
 class Ending:
-    """How a process ended.
+    """How a process ended."""
 
-    Attributes
-    ----------
-    code : int
-        The exit code; negative for a signal.
-    hung : bool
-        Whether it had to be killed.
-    stdout, stderr : str
-    seconds : float
-        Of one core.
-    """
-
-    code: int
-    hung: bool
+    code: int  # negative for a signal
+    hung: bool  # it had to be killed
     stdout: str
     stderr: str
-    seconds: float
+    seconds: float  # of one core
 
 
 def warm_up():
@@ -58,10 +47,9 @@ def warm_up():
 
     for module in pkgutil.walk_packages(subsvms.__path__, "subsvms."):
         importlib.import_module(module.name)
-    for (
-        name
-    ) in "pyarrow.csv pyarrow.dataset pyarrow.feather pyarrow.ipc pyarrow.parquet pyarrow.json skrub".split():
-        importlib.import_module(name)
+    for name in ("csv", "dataset", "feather", "ipc", "parquet", "json"):
+        importlib.import_module(f"pyarrow.{name}")
+    importlib.import_module("skrub")
     del sys.modules["polars"]
     correct_something()
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
@@ -93,29 +81,15 @@ def correct_something():
 
 
 def run_command(words, place, **options):
-    """Run `subsvms` with these words in the folder `place`, and wait until it ends.
-
-    Parameters
-    ----------
-    words, place, **options
-        As in `start_command`.
-    """
+    """Run `subsvms` with these words in the folder `place`, and wait until it ends."""
     return wait_for(start_command(words, place, **options), place)
 
 
 def start_command(words, place, *, stdin=b"", stdout=None, fresh=False):
     """Start `subsvms` with these words in a process of its own, and return the number of the process.
 
-    Parameters
-    ----------
-    words : list of str
-    place : Path
-        The folder to work in. The one above gets what is printed, and a folder for temporary files.
-    stdin : bytes
-    stdout : str, optional
-        A file to print to, such as /dev/full.
-    fresh : bool
-        Whether to start Python again, without limits, as a user does.
+    It works in the folder `place`; the one above gets what is printed, if `stdout` names no other file, and
+    a folder for temporary files. A `fresh` one starts Python again, without limits, as a user does.
     """
     beside = place.parent
     for name, data in (("stdin", stdin), ("stdout", b""), ("stderr", b"")):
