@@ -140,9 +140,9 @@ def stack_trained(lines):
 
 def take(values, measure, method, action, kind=None):
     """Return the values of one method and action, indexed by cell and seed."""
-    own = values[measure].dropna().reset_index(["method", "action"])
-    own = own[(own["method"] == method) & (own["action"] == action)][measure]
-    return own if kind is None else own[own.index.get_level_values("kind") == kind]
+    wanted = {"method": method, "action": action} | ({} if kind is None else {"kind": kind})
+    chosen = np.all([values.index.get_level_values(key) == value for key, value in wanted.items()], axis=0)
+    return values.loc[chosen, measure].dropna().droplevel(["method", "action"])
 
 
 def average(values):
@@ -164,8 +164,7 @@ def list_rivals(values, measure, action):
 
     Beside an audit that is: the same number of answers without one, and our rule without answers.
     """
-    done = values[measure].dropna().reset_index()[["method", "action"]].drop_duplicates()
-    pairs = list(done.itertuples(index=False, name=None))
+    pairs = list(values[measure].dropna().index.droplevel([*CELL, "seed"]).unique())
     if action == "audit":
         return [(name, what) for name, what in pairs if what == "asked" or (name, what) == (OURS, "fix")]
     peers = [(name, what) for name, what in pairs if what == action and not name.startswith(OURS)]
@@ -188,11 +187,12 @@ def find_losses(values):
     """Return the best rival, if one is better on average, for each contest and kind of noise."""
     lost = []
     for measure, action in CONTESTS:
-        for kind in NOISE:
-            gains = list_gains(values, measure, action, kind) if measure in values else {}
-            better = {name: gain for name, gain in gains.items() if average(gain)[0] > 0}
+        for kind in NOISE if measure in values else ():
+            gains = list_gains(values, measure, action, kind)
+            means = {name: average(gain)[0] for name, gain in gains.items()}
+            better = {name: gains[name] for name, mean in means.items() if mean > 0}
             if better:
-                best = max(better, key=lambda name: average(better[name])[0])
+                best = max(better, key=means.get)
                 lost.append(
                     {
                         "what": MEASURES[measure] + ("" if action == RANK else f": {ACTIONS[action]}"),

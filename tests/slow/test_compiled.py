@@ -12,13 +12,14 @@ import subsvms
 
 pytestmark = pytest.mark.slow
 SOURCE = Path(subsvms.__file__).parent
+# One decorator makes all compiled functions; these are the quickest to compile.
 PROBE = """
 import numpy as np
-from subsvms import SubSVMClassifier
-from subsvms.ensemble._compiled import ballots, smo
+from subsvms.ensemble import LinearCommittee
+from subsvms.ensemble._compiled import linear
 X = np.arange(20.0)[:, None] / 20
-SubSVMClassifier(n_estimators=10, random_state=0).fit(X, X[:, 0] > 0.5).predict(X)
-stats = [f.stats for f in (smo.solve_range, ballots.vote_block, ballots.kernel_block)]
+LinearCommittee(n_estimators=10, random_state=0).fit(X, X[:, 0] > 0.5).predict(X)
+stats = [f.stats for f in vars(linear).values() if hasattr(f, "stats") and f.signatures]
 print("compiled", sum(sum(s.cache_misses.values()) for s in stats))
 print("loaded", sum(sum(s.cache_hits.values()) for s in stats))
 """
@@ -51,8 +52,8 @@ def test_a_second_process_compiles_nothing(tmp_path):
     copy_package(tmp_path)
     cache = tmp_path / "cache"
     cache.mkdir()
-    assert probe(tmp_path, cache) == {"compiled": "3", "loaded": "0"}
-    assert probe(tmp_path, cache) == {"compiled": "0", "loaded": "3"}
+    first, second = probe(tmp_path, cache), probe(tmp_path, cache)
+    assert first["compiled"] == second["loaded"] > "0" == first["loaded"] == second["compiled"]
     assert any(cache.rglob("*.nbi"))
 
 
