@@ -29,6 +29,7 @@ about the share `Members.rounding` + (n + J) u of the mean absolute weights (see
 four times that is taken off every margin, and a verdict that has no more than this withstands 0 changes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,19 +66,12 @@ class ExactCertificate:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from subsvms.certificates import certify
     >>> from subsvms.ensemble import LinearCommittee
-    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
-    >>> y = np.repeat(["low", "high"], 10)
+    >>> X, y = np.linspace(0, 1, 20).reshape(-1, 1), np.repeat(["low", "high"], 10)
     >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
     >>> certificate = certify(committee, rows=[0, 5, 9], n_carriers=2)
     >>> committee.classes_[certificate.verdicts], certificate.withstands
     (array(['low', 'low', 'high'], dtype='<U4'), array([2, 5, 0]))
-    >>> certificate.carriers
-    array([[ 1,  2],
-           [ 6,  4],
-           [10, 11]])
     """
 
     verdicts: np.ndarray
@@ -101,15 +95,9 @@ class LabelFlips:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from subsvms.certificates import find_turning_flips
-    >>> from subsvms.ensemble import LinearCommittee
-    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
-    >>> y = np.repeat(["low", "high"], 10)
-    >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
-    >>> flips = find_turning_flips(committee, 5)
-    >>> flips.rows, flips.labels[:2]
-    (array([ 6,  4,  7,  3, 14, 13]), array(['high', 'high'], dtype='<U4'))
+    >>> flips = LabelFlips(rows=np.array([6, 4]), labels=np.array(["high", "low"]))
+    >>> print(f"row {flips.rows[0]} would become {flips.labels[0]!r}")
+    row 6 would become 'high'
     """
 
     rows: np.ndarray
@@ -170,26 +158,33 @@ def certify(
     >>> certificate.carriers[0], certificate.carried[0].round(3)
     (array([351, 257]), array([0.023, 0.02 ]))
     """
+    return certify_rows(committee, X, rows=rows, n_carriers=n_carriers, on_progress=on_progress)
+
+
+def certify_rows(
+    committee: LinearCommittee,
+    X: Any = None,
+    *,
+    rows: Any = None,
+    n_carriers: int = 0,
+    on_progress: OnProgress | None = None,
+    look: Callable[[int, Weights, np.ndarray, ExactCertificate], None] | None = None,
+) -> ExactCertificate:
+    """Return what `certify` returns, and call look(first, weights, scores, certificate) for each block."""
     check_committee(committee)
     check_count("n_carriers", n_carriers, least=0)
     n_carriers = min(n_carriers, len(committee.labels_))
-    blocks = {}
 
     def work(first, last, weights):
-        blocks[first] = certify_weights(committee, weights, n_carriers)
+        scores = score_classes(weights, committee.labels_, committee.class_sizes_)
+        found = certify_weights(committee, weights, scores, n_carriers)
+        if look:
+            look(first, weights, scores, found)
+        return found
 
-    committee.visit(work, X, rows=rows, on_progress=on_progress)
-    return join_blocks(committee, blocks, n_carriers)
-
-
-def join_blocks(
-    committee: LinearCommittee, blocks: dict[int, ExactCertificate], n_carriers: int
-) -> ExactCertificate:
-    """Return one certificate of blocks of rows, given by the number of their first row."""
     nothing = Weights(np.zeros((0, len(committee.labels_))), np.zeros(0), np.zeros(0, int))
-    parts = [certify_weights(committee, nothing, n_carriers), *(blocks[first] for first in sorted(blocks))]
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
-    return ExactCertificate(*map(np.concatenate, columns))
+    parts = [work(0, 0, nothing), *committee.visit(work, X, rows=rows, on_progress=on_progress)]
+    return ExactCertificate(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
 
 def check_committee(committee: Any) -> None:
@@ -203,13 +198,12 @@ def check_committee(committee: Any) -> None:
 
 
 def certify_weights(
-    committee: LinearCommittee, weights: Weights, n_carriers: int, scores: np.ndarray | None = None
+    committee: LinearCommittee, weights: Weights, scores: np.ndarray, n_carriers: int
 ) -> ExactCertificate:
-    """Return the certificate of one block of rows; what `score_classes` returned is not computed again."""
+    """Return the certificate of one block of rows, with their scores from `score_classes`."""
     from subsvms.certificates._compiled import flips  # here: importing numba takes a while
 
     labels, sizes = committee.labels_, committee.class_sizes_
-    scores = score_classes(weights, labels, sizes) if scores is None else scores
     verdicts = pick_best(scores, sizes)
     withstands, rivals = np.zeros((2, len(verdicts)), dtype=np.int64)
     slack = bound_rounding(committee, weights)
@@ -231,26 +225,6 @@ def bound_rounding(committee: LinearCommittee, weights: Weights) -> np.ndarray:
     share = members.rounding + (members.n_samples + len(members.subsets)) * u
     scale = members.n_samples / (float(sizes[0]) * float(sizes[1])) if len(sizes) == 2 else 1.0
     return 4.0 * share * scale * weights.mass
-
-
-def find_gains(committee: LinearCommittee, a: np.ndarray, verdict: int, rival: int) -> np.ndarray:
-    """Return what each changed label can take from the margin of one verdict over a rival."""
-    from subsvms.certificates._compiled import flips
-
-    gain = np.empty(len(a))
-    flips.fill_gains(a, committee.labels_, committee.class_sizes_, verdict, rival, gain)
-    return gain
-
-
-def find_shares(
-    committee: LinearCommittee, a: np.ndarray, scores: np.ndarray, verdict: int, slack: float, unit: float
-) -> np.ndarray:
-    """Return which share of the margin of one verdict each changed label can take, in whole units."""
-    from subsvms.certificates._compiled import flips
-
-    units = np.empty(len(a), dtype=np.int64)
-    flips.fill_shares(a, committee.labels_, committee.class_sizes_, scores, verdict, slack, unit, units)
-    return units
 
 
 def take_largest(values: np.ndarray, n: int) -> np.ndarray:
@@ -283,36 +257,31 @@ def find_turning_flips(committee: LinearCommittee, row: int) -> LabelFlips | Non
     Examples
     --------
     >>> from subsvms.ensemble import LinearCommittee
-    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
-    >>> y = np.repeat(["low", "high"], 10)
+    >>> X, y = np.linspace(0, 1, 20).reshape(-1, 1), np.repeat(["low", "high"], 10)
     >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
     >>> certify(committee, rows=[5]).withstands
     array([5])
     >>> flips = find_turning_flips(committee, 5)
-    >>> for row, label in zip(flips.rows, flips.labels):
-    ...     print(row, y[row], "->", label)
-    6 low -> high
-    4 low -> high
-    7 low -> high
-    3 low -> high
-    14 high -> low
-    13 high -> low
+    >>> flips.rows, flips.labels[:2]
+    (array([ 6,  4,  7,  3, 14, 13]), array(['high', 'high'], dtype='<U4'))
     """
+    from subsvms.certificates._compiled.flips import fill_gains
+
     check_committee(committee)
-    found = []
-    committee.visit(lambda first, last, weights: found.append(weights), rows=[row])
-    weights = found[0]
-    certificate = certify_weights(committee, weights, 0)
+    weights = committee.visit(lambda first, last, weights: weights, rows=[row])[0]
+    labels, sizes = committee.labels_, committee.class_sizes_
+    certificate = certify_weights(committee, weights, score_classes(weights, labels, sizes), 0)
     if certificate.verdicts[0] < 0:
         return None
     verdict, rival = int(certificate.verdicts[0]), int(certificate.rivals[0])
-    gain = find_gains(committee, weights.a[0], verdict, rival)
+    gain = np.empty(len(labels))
+    fill_gains(weights.a[0], labels, sizes, verdict, rival, gain)
     order = take_largest(gain, len(gain))
     enough = certificate.margins[0] + bound_rounding(committee, weights)[0]
     n_flips = int(np.searchsorted(np.cumsum(gain[order]), enough, side="right")) + 1
     rows = order[: min(n_flips, int(np.sum(gain > 0)))]
     if len(committee.classes_) == 2:
-        becomes = 1 - committee.labels_[rows]
+        becomes = 1 - labels[rows]
     else:
         becomes = np.where(weights.a[0, rows] > 0, rival, verdict)
     return LabelFlips(rows, committee.classes_[becomes])

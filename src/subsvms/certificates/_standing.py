@@ -1,7 +1,7 @@
 """Bound how many verdicts stand together, whatever m labels had been chosen.
 
 Each verdict has its own worst m labels, but an adversary chooses one set for all. Let h_i(x) be the share of
-the margin of x that changing label i takes, 0 if it adds to it (`find_gains` divided by the margin; among
+the margin of x that changing label i takes, 0 if it adds to it (its gain divided by the margin; among
 several classes, the largest share over the rivals). With z_i = 1 for the changed labels and t_x = 1 for the
 verdicts that turn,
 
@@ -32,14 +32,11 @@ from subsvms._validation import check_rows
 from subsvms.certificates._exact import (
     ExactCertificate,
     bound_rounding,
-    certify_weights,
+    certify_rows,
     check_committee,
-    find_shares,
-    join_blocks,
     take_largest,
 )
 from subsvms.ensemble import LinearCommittee
-from subsvms.ensemble._linear import score_classes
 from subsvms.exceptions import InputError
 
 N_STEPS = 100  # more lower the bound by less than one verdict in a hundred
@@ -64,14 +61,9 @@ class Standing:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from subsvms.certificates import count_standing
-    >>> from subsvms.ensemble import LinearCommittee
-    >>> X = np.linspace(0, 1, 20).reshape(-1, 1)
-    >>> y = np.repeat(["low", "high"], 10)
-    >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
-    >>> count_standing(committee, 2)
-    Standing(n_rows=20, n_flips=2, n_agreeing=20, n_standing=17)
+    >>> standing = Standing(n_rows=20, n_flips=2, n_agreeing=20, n_standing=17)
+    >>> print(f"{standing.n_standing} of {standing.n_rows} verdicts stand")
+    17 of 20 verdicts stand
     """
 
     n_rows: int
@@ -135,27 +127,23 @@ def certify_together(
     """Return in one pass what `certify` and `count_standing` say about training rows."""
     check_committee(committee)
     check_count("n_flips", n_flips, least=0)
-    check_count("n_carriers", n_carriers, least=0)
     n_samples = len(committee.labels_)
-    n_carriers = min(n_carriers, n_samples)
     asked = np.arange(n_samples) if rows is None else np.atleast_1d(check_rows(rows, n_samples))
     wanted = None if suggested is None else _number_suggested(suggested, committee.classes_, len(asked))
     shares = _Shares(committee, n_flips)
-    blocks = {}
 
-    def agree(found, first, last):
+    def agree(found, first):
         agreeing = found.verdicts >= 0
-        return agreeing if wanted is None else agreeing & (found.verdicts == wanted[first:last])
+        return agreeing if wanted is None else agreeing & (found.verdicts == wanted[first:][: len(agreeing)])
 
-    def work(first, last, weights):
-        scores = score_classes(weights, committee.labels_, committee.class_sizes_)
-        blocks[first] = found = certify_weights(committee, weights, n_carriers, scores)
-        doubtful = agree(found, first, last) & (found.withstands > 0) & (found.withstands < n_flips)
+    def look(first, weights, scores, found):
+        doubtful = agree(found, first) & (found.withstands > 0) & (found.withstands < n_flips)
         shares.add(weights, scores, found, np.flatnonzero(doubtful))
 
-    committee.visit(work, rows=asked, on_progress=on_progress)
-    certificate = join_blocks(committee, blocks, n_carriers)
-    agreeing = agree(certificate, 0, len(asked))
+    certificate = certify_rows(
+        committee, rows=asked, n_carriers=n_carriers, on_progress=on_progress, look=look
+    )
+    agreeing = agree(certificate, 0)
     n_safe = int(np.sum(agreeing & (certificate.withstands >= n_flips)))
     n_left = int(shares.n_rows.sum()) - bound_turned(shares.sums / UNIT, shares.n_rows, n_flips)
     return certificate, Standing(len(asked), n_flips, int(agreeing.sum()), n_safe + n_left)
@@ -173,10 +161,13 @@ class _Shares:
 
     def add(self, weights, scores, found, doubtful):
         """Add some rows of a block, whose certificate was found."""
-        slack = bound_rounding(self.committee, weights)
+        from subsvms.certificates._compiled.flips import fill_shares
+
+        labels, sizes = self.committee.labels_, self.committee.class_sizes_
+        slack, units = bound_rounding(self.committee, weights), np.empty(len(labels), dtype=np.int64)
         for x in doubtful:
             verdict = int(found.verdicts[x])
-            units = find_shares(self.committee, weights.a[x], scores[x], verdict, slack[x], UNIT)
+            fill_shares(weights.a[x], labels, sizes, scores[x], verdict, slack[x], UNIT, units)
             group = verdict * self.n_bins + found.withstands[x] * self.n_bins // self.n_flips
             with self.lock:
                 self.sums[group] += units

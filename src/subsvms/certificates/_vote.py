@@ -91,30 +91,11 @@ def changed_draw(
 ) -> np.ndarray:
     """Return tau(m), an upper bound on the probability that changed labels change one draw.
 
-    It holds for the worst choice of at most m labels, and of at most m whole rows.
+    It holds for the worst choice of at most m labels, and of at most m whole rows. It is 1 where nothing can
+    be certified: a class could vanish, or the class probabilities could change. In a pool, other rows take
+    the place of those that leave it.
 
-    Parameters
-    ----------
-    n_changed : array-like of int
-        m, 0 or more, in any shape.
-    sizes : array-like of int of shape (n_classes,)
-        Rows of each class.
-    p : float, default=0.5
-        The sampling bias; 1/2 for a pool.
-    pooled : bool, default=False
-        Whether the rows are a pool, so that other rows take the place of those that leave it.
-
-    Returns
-    -------
-    ndarray of float, of the shape of n_changed
-        1 where nothing can be certified: a class could vanish, or the class probabilities could change.
-
-    Examples
-    --------
-    >>> changed_draw([0, 1, 2, 10], [10, 40]).round(3)
-    array([0.   , 0.062, 0.124, 1.   ])
-    >>> changed_draw([1], [10, 20, 20]).round(3)  # a third of 1/10 + 1/20
-    array([0.05])
+    Shapes: n_changed any; sizes (n_classes,); returns the shape of n_changed.
     """
     m, sizes = np.asarray(n_changed), np.asarray(sizes)
     if np.any(m < 0):
@@ -170,7 +151,7 @@ def count_withstood(
         Probability, over the draw of the subsets and for one row, that the number is not too large. With
         None the votes are taken as the true shares.
     pooled : bool, default=False
-        As in `changed_draw`.
+        Whether the rows are a pool, so that other rows take the place of those that leave it.
 
     Returns
     -------

@@ -178,10 +178,8 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows, n_samples)
             All of it in memory; `subsvms.certificates` works on blocks.
         """
-        parts = {}
-        self.visit(lambda first, last, weights: parts.update({first: weights.a}), X, rows=rows)
-        empty = np.zeros((0, len(self.labels_)))
-        return np.concatenate([empty, *(parts[first] for first in sorted(parts))])
+        parts = self.visit(lambda first, last, weights: weights.a, X, rows=rows)
+        return np.concatenate([np.zeros((0, len(self.labels_))), *parts])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return how far the committee decides for a class.
@@ -214,22 +212,19 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
         return self.classes_[pick_best(scores, self.class_sizes_)]
 
     def _score(self, X):
-        parts = {}
-
         def work(first, last, weights):
-            parts[first] = score_classes(weights, self.labels_, self.class_sizes_)
+            return score_classes(weights, self.labels_, self.class_sizes_)
 
-        self.visit(work, X)
-        return np.concatenate([parts[first] for first in sorted(parts)])
+        return np.concatenate(self.visit(work, X))
 
     def visit(
         self,
-        work: Callable[[int, int, Weights], None],
+        work: Callable[[int, int, Weights], Any],
         X: Any = None,
         *,
         rows: Any = None,
         on_progress: OnProgress | None = None,
-    ) -> None:
+    ) -> list:
         """Call work(first, last, weights) for blocks of rows: the same weights as `weigh`, in bounded memory.
 
         Parameters
@@ -240,6 +235,11 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
             As in `weigh`.
         on_progress : callable, optional
             Called as on_progress(n_rows_done, n_rows) from time to time.
+
+        Returns
+        -------
+        list
+            What `work` returned, in the order of the rows.
         """
         check_is_fitted(self)
         if X is None:
@@ -248,4 +248,4 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
             X = self._table[seen]
         else:
             seen, X = None, check_table(self, X, reset=False)
-        visit_weights(self.members_, X, seen, work, Effort.of(self, on_progress))
+        return visit_weights(self.members_, X, seen, work, Effort.of(self, on_progress))

@@ -30,7 +30,7 @@ of their absolute sum. `Members.rounding` is the largest such share, and adding 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -121,12 +121,12 @@ def visit_weights(
     members: Members,
     X: Table,
     seen: np.ndarray | None,
-    work: Callable[[int, int, Weights], None],
+    work: Callable[[int, int, Weights], Any],
     effort: Effort = ONE_THREAD,
-) -> None:
-    """Call work(first, last, weights) for consecutive blocks of rows of X; threads call it in any order.
+) -> list:
+    """Call work(first, last, weights) for consecutive blocks of rows of X; return what it returns.
 
-    A thread holds three tables of at most `BLOCK_BYTES`, or of 8 rows if those are larger.
+    Threads call it in any order; each holds three tables of at most `BLOCK_BYTES`, or of 8 rows.
 
     Shapes: X (n_rows, n_features); seen (n_rows,).
     """
@@ -137,6 +137,7 @@ def visit_weights(
     lanes = int(np.clip(BLOCK_BYTES // (8 * max(members.n_samples, 1)) // 8 * 8, 8, LANES))
     bags = None if seen is None else find_bags(members.subsets, members.n_samples, seen)
     width = members.inverses.shape[1]
+    parts: dict[int, Any] = {}
 
     def weigh(first, last):
         kernels = Block(members.rows, members.kernel, lanes).load(X, lines, first, last)
@@ -152,9 +153,10 @@ def visit_weights(
         share = 1.0 / np.maximum(n_voters, 1)
         a = np.empty((last - first, members.n_samples))
         linear.fill_rows(weights, share, a)
-        work(first, last, Weights(a, mass[: last - first] * share, n_voters))
+        parts[first] = work(first, last, Weights(a, mass[: last - first] * share, n_voters))
 
     run_pieces(weigh, X.shape[0], lanes, effort)
+    return [parts[first] for first in sorted(parts)]
 
 
 def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
