@@ -12,7 +12,7 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-from subsvms._numbers import check_seed
+from subsvms._sentences import Sentence
 from subsvms.app.runs.batches import BatchCorrector
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import apply_correction
@@ -24,8 +24,6 @@ from subsvms.app.tables.files import check_names
 from subsvms.app.tables.frames import is_lazy, read_lazy
 from subsvms.app.tables.table import number_name
 from subsvms.exceptions import InputError
-
-NAMES = ("exclude", "only", "keep", "by")  # options that take one column or several
 
 __all__ = ["BatchCorrector", "correct_batch", "correct_batches", "fit_batches"]
 
@@ -73,11 +71,11 @@ def fit_batches(
     >>> (given != clean).sum() > 2 * (corrected["label"].to_numpy() != clean).sum()
     np.True_
     """
-    names = {name: (options[name],) for name in NAMES if isinstance(options.get(name), str)}
-    seed = {"random_state": check_seed(options.get("random_state"))}
-    settings = Options(label, **(options | names | seed))
+    settings = Options(label, **options)
     if settings.max_error_rate is not None:
-        raise InputError("max_error_rate needs all rows at once: use subsvms correct, or leave it out.")
+        raise InputError(
+            Sentence("{max_error_rate} needs all rows at once: use subsvms correct, or leave it out.")
+        )
     source = _open_table(batches, label)
     engine, n_jobs = LocalEngine(1, 1), effective_n_jobs(n_jobs)
     learned = learn_from(source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, device=device)

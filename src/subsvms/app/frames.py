@@ -11,8 +11,8 @@ import os
 import shlex
 import tempfile
 import warnings
-from collections.abc import Hashable, Iterable
-from dataclasses import replace
+from collections.abc import Hashable
+from dataclasses import KW_ONLY, MISSING, dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from scipy import sparse
 
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
-from subsvms._numbers import check_seed
 from subsvms._sentences import Note
 from subsvms.app.desk.background import Review
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
@@ -30,7 +29,7 @@ from subsvms.app.runs.carriers import MOST_LABELS, Carriers, find_carriers
 from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
-from subsvms.app.runs.options import Options
+from subsvms.app.runs.options import LABEL_OPTIONS, Options, TableOptions, list_options, option, taking
 from subsvms.app.runs.outputs import add_audit, as_storable, render_page
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import Clock, Run, recount
@@ -46,83 +45,48 @@ from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
 FOLDER = "frame.subsvms"  # in a temporary folder
 
 
+@dataclass(frozen=True)
+class FrameOptions(TableOptions):
+    """The parameters of `correct_table`."""
+
+    frame: Any = option(
+        MISSING,
+        "Also any other table that exports an Arrow stream, such as a relation of DuckDB. It is never "
+        "changed. The index of a pandas frame is not a column, and comes back in `to_frame()`.",
+        kind="pandas.DataFrame, polars.DataFrame, polars.LazyFrame or pyarrow.Table",
+    )
+    label: Hashable = option(
+        MISSING,
+        "Name of the label column: text, whole numbers or booleans, null where a label is missing.",
+        kind="str",
+    )
+    _: KW_ONLY
+    features: Any = option(
+        None,
+        "Numbers to use instead of the columns, such as embeddings of texts or images.",
+        kind="array-like or sparse matrix of shape (n_rows, n_features)",
+    )
+    verified: Any = option(
+        None,
+        "Labels that people verified, None or NaN elsewhere, as in `correct_labels`.",
+        kind="array-like of shape (n_rows,)",
+    )
+    n_witnesses: int = option(3, "As in `LabelCorrector`.")
+    n_jobs: int | None = option(None, "Threads: None for one, -1 for all cores. Their number changes no bit.")
+    device: str = option(
+        "cpu",
+        "Where the SVMs vote, as in `SubSVMClassifier`: it changes no bit.",
+        kind='{"cpu", "cuda", "auto"}',
+    )
+
+
 @renamed(missing_labels="missing_label")
-def correct_table(
-    frame: Any,
-    label: Hashable,
-    *,
-    features: Any = None,
-    exclude: Iterable[Hashable] = (),
-    only: Iterable[Hashable] = (),
-    keep: Iterable[Hashable] = (),
-    by: Iterable[Hashable] = (),
-    id_column: Hashable | None = None,
-    missing_label: Iterable[str] = (),
-    merge_labels: bool | None = None,
-    numeric_classes: bool = False,
-    fill_missing: bool = False,
-    rule: str = "posterior",
-    action: str = "fix",
-    max_error_rate: float | None = None,
-    min_confidence: float = 0.5,
-    n_estimators: int | None = None,
-    subsample_size: str | int | None = None,
-    kernel: str | None = None,
-    verified: Any = None,
-    n_witnesses: int = 3,
-    n_jobs: int | None = None,
-    device: str = "cpu",
-    random_state: int | None = None,
-) -> Correction:
+@taking(FrameOptions)
+def correct_table(asked: FrameOptions) -> Correction:
     """Find wrong labels in a data frame as it is: numbers, categories, dates, text and missing values.
 
     The result is that of `subsvms correct` on a file with the same columns, to the bit. It needs
     subsvms[app].
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame, polars.DataFrame, polars.LazyFrame or pyarrow.Table
-        Also any other table that exports an Arrow stream, such as a relation of DuckDB. It is never changed.
-        The index of a pandas frame is not a column, and comes back in `to_frame()`.
-    label : str
-        Name of the label column: text, whole numbers or booleans, null where a label is missing.
-    features : array-like or sparse matrix of shape (n_rows, n_features), default=None
-        Numbers to use instead of the columns, such as embeddings of texts or images.
-    exclude : list of str
-        Columns that are not features.
-    only : list of str
-        The only columns that are features, even if they look like identifiers.
-    keep : list of str
-        Columns that are features even if they seem to give the label away, or to be identifiers.
-    by : list of str
-        Columns to report the noise by, such as who made the label. They are not features.
-    id_column : str, default=None
-        Column that names the rows in report and review. It is not a feature.
-    missing_label : str or list of str
-        Labels that mean "not labelled".
-    merge_labels : bool, default=None
-        Whether labels that differ only in case or spaces are one class; None to raise an error if there are
-        any.
-    numeric_classes : bool, default=False
-        Whether numbers are classes even if they look like a quantity.
-    fill_missing : bool, default=False
-        Whether rows without a label get the suggested one; otherwise their label is None.
-    rule, action, max_error_rate, min_confidence, n_witnesses
-        As in `LabelCorrector`.
-    n_estimators : int, default=None
-        How many SVMs vote. If this and the next two are None, SVMs are chosen that predict the labels best;
-        else those that are None have the paper's values.
-    subsample_size : {"log", "log_squared"} or int, default=None
-        Rows that each SVM is trained on.
-    kernel : {"rbf", "linear", "poly"}, default=None
-    verified : array-like of shape (n_rows,), default=None
-        Labels that people verified, None or NaN elsewhere, as in `correct_labels`.
-    n_jobs : int, default=None
-        Threads: None for one, -1 for all cores. Their number changes no bit.
-    device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where the SVMs vote, as in `SubSVMClassifier`: it changes no bit.
-    random_state : int, default=None
-        Seed of the subsets; None is 0, as on the command line, so that the same table has the same result.
 
     Returns
     -------
@@ -158,39 +122,21 @@ def correct_table(
     (30, True)
     """
     clock = Clock()
-    table = read_frame(
-        frame, label, missing_label=_as_names(missing_label), merge_labels=merge_labels,
-        numeric_classes=numeric_classes,
-    )  # fmt: skip
-    decided = () if verified is None else _list_verified(verified, table)
-    options = Options(
-        str(label), rule=rule, action=action, max_error_rate=_as_plain(max_error_rate),
-        min_confidence=_as_plain(min_confidence), n_estimators=_as_plain(n_estimators),
-        subsample_size=_as_plain(subsample_size), kernel=kernel, random_state=check_seed(random_state),
-        exclude=_as_names(exclude), only=_as_names(only), keep=_as_names(keep), by=_as_names(by),
-        id_column=None if id_column is None else str(id_column), merge_labels=merge_labels,
-        numeric_classes=numeric_classes, fill_missing=fill_missing,
-        missing_label=_as_names(missing_label), verified=decided,
-    )  # fmt: skip
+    reading = {name: getattr(asked, name) for name in LABEL_OPTIONS}
+    table = read_frame(asked.frame, asked.label, **reading)
+    decided = () if asked.verified is None else _list_verified(asked.verified, table)
+    shared = {one.name: getattr(asked, one.name) for one in list_options(TableOptions)}
+    options = Options(str(asked.label), verified=decided, **shared)
     clock.lap("reading")
     run = judge_table(
-        table, options, features=features, n_jobs=n_jobs, device=device, n_witnesses=n_witnesses
-    )
-    origin = FrameRun(replace(run, seconds=clock.laps | run.seconds), features)
-    correction = replace(run.correction, style=find_style(frame), origin=origin)
+        table, options, features=asked.features, n_jobs=asked.n_jobs, device=asked.device,
+        n_witnesses=asked.n_witnesses,
+    )  # fmt: skip
+    origin = FrameRun(replace(run, seconds=clock.laps | run.seconds), asked.features)
+    correction = replace(run.correction, style=find_style(asked.frame), origin=origin)
     for note in correction._cautions:
         warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
     return correction
-
-
-def _as_names(names: Any) -> tuple[str, ...]:
-    """Return one name, or several, as text."""
-    return (names,) if isinstance(names, str) else tuple(map(str, names))
-
-
-def _as_plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python, which a record can hold."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _list_verified(verified, table):

@@ -129,7 +129,7 @@ def test_dates_that_python_does_not_have_do_not_stop_a_run(tmp_path):
 @pytest.mark.parametrize("engine", ["memory", "local", "dask"])
 @pytest.mark.parametrize(("device", "sentence"), [
     ("cuda", "Voting on a GPU needs more than the library alone: run pip install 'subsvms[gpu]'."),
-    ("tpu", "device must be 'cpu', 'cuda', one of several as 'cuda:1', or 'auto'; got 'tpu'."),
+    ("tpu", "--device must be 'cpu', 'cuda', one of several as 'cuda:1', or 'auto'; got 'tpu'."),
 ])  # fmt: skip
 def test_a_device_that_is_not_there_is_one_sentence_before_any_work(
     tmp_path, monkeypatch, engine, device, sentence

@@ -1,24 +1,81 @@
 """Options have scikit-learn's names; the command line has names of its own."""
 
+import inspect
+
+import numpy as np
 import pytest
+import typer
 
 from subsvms._sentences import NOTHING, Sentence, Setting
-from subsvms.app.runs.options import FLAGS, Options, as_flag, tell_flags, write_command
-from subsvms.exceptions import InputError
+from subsvms.app.cli.main import app
+from subsvms.app.frames import correct_table
+from subsvms.app.runs.options import (
+    DECLARED,
+    Options,
+    TableOptions,
+    Work,
+    as_flag,
+    describe_type,
+    list_options,
+    tell_flags,
+    write_command,
+)
+from subsvms.exceptions import InputError, TableError
+
+WRONG = {
+    "rule": "majorty", "action": 3, "kernel": "cubic", "max_error_rate": 2, "min_confidence": -1,
+    "n_estimators": 0, "subsample_size": 1, "random_state": -1, "id_column": 7, "pool_size": 5,
+}  # fmt: skip
 
 
-def test_flags_and_fields_ask_for_the_same():
-    flags = Options.from_flags(label="y", svms=7, subset_size="log", seed=3, kernel="linear")
-    assert flags == Options("y", n_estimators=7, subsample_size="log", random_state=3, kernel="linear")
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_an_error_that_names_the_parameter_or_its_flag(name):
+    with pytest.raises(InputError, match=f"^{name} must be .*; got {WRONG[name]!r}") as caught:
+        Options("y", **{name: WRONG[name]})
+    assert caught.value.parameter == name
+    said = str(tell_flags(caught.value.args[0]))
+    assert said.startswith(f"{as_flag(Setting(name))} must be ")
 
 
-@pytest.mark.parametrize("field", FLAGS)
-def test_an_error_names_the_parameter_and_on_the_command_line_the_flag(field):
-    with pytest.raises(InputError, match=f"^{field} must be .*; got -1") as caught:
-        Options("y", **{field: -1})
-    assert caught.value.parameter == field
-    flag = FLAGS[field].replace("_", "-")
-    assert tell_flags(caught.value.args[0]).startswith(f"--{flag} must be ")
+def test_values_are_recorded_as_plain_ones():
+    made = Options("y", by="who", keep=["a", 3], n_estimators=np.int64(7), random_state=None)
+    assert (made.by, made.keep, made.n_estimators, made.random_state) == (("who",), ("a", "3"), 7, 0)
+    assert type(made.n_estimators) is int
+
+
+def test_nearly_a_known_value_is_asked_back():
+    with pytest.raises(TableError, match="did you mean 'majority'"):
+        Options("y", rule="majorty")
+    with pytest.raises(TableError, match="log, log_squared or a whole number; got 'ten'"):
+        Options("y", subsample_size="ten")
+
+
+@pytest.mark.parametrize("cls", [Options, Work])
+def test_each_declaration_is_a_parameter_of_the_command(cls):
+    command = typer.main.get_command(app).commands["correct"]
+    made = {one.name: one for one in command.params}
+    for one in list_options(cls):
+        flag = as_flag(Setting(one.name))
+        assert flag in made[one.name].opts
+        assert made[one.name].hidden == one.metadata[DECLARED].hidden
+        assert made[one.name].help.startswith(str(tell_flags(Sentence(one.metadata[DECLARED].help))))
+
+
+def test_each_declaration_is_a_documented_parameter_of_correct_table():
+    parameters = inspect.signature(correct_table).parameters
+    documented = correct_table.__doc__.partition("Returns")[0]
+    for one in list_options(TableOptions):
+        assert parameters[one.name].default == one.default
+        assert f"    {one.name} : {describe_type(one)}" in documented
+    assert list(parameters)[:2] == ["frame", "label"] and "--" not in documented.replace("---", "")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'svms'"):
+        correct_table(None, "y", svms=3)
+
+
+@pytest.mark.parametrize("one", [*list_options(Options), *list_options(Work)], ids=lambda one: one.name)
+def test_help_names_options_in_the_words_of_its_reader(one):
+    template = Sentence(one.metadata[DECLARED].help)
+    assert "--" not in template and "n_estimators" not in tell_flags(template)
 
 
 @pytest.mark.parametrize(

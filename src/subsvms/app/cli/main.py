@@ -1,332 +1,145 @@
 """The commands that work on tables: parse, call, print."""
 
-import re
 import shlex
+import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from subsvms.app.cli.shared import (
-    COLUMNS,
-    FILE_HELP,
-    LABELS,
-    LARGE,
-    RECORDS,
-    RULE,
-    SVMS,
-    Device,
-    Exclude,
-    File,
-    Format,
-    Keep,
-    Label,
-    Merge,
-    Missing,
-    Numeric,
-    Only,
-    Query,
-    Seed,
-    Separator,
-    Sheet,
-    TextEncoding,
-    Threads,
-    app,
-    print_json,
-    print_text,
-    read_options,
+from subsvms._sentences import Sentence, Setting
+from subsvms.app.cli.declared import takes
+from subsvms.app.cli.shared import FILE_HELP, File, Force, app, print_json, print_text
+from subsvms.app.runs.options import (
+    FILE_OPTIONS,
+    LABEL_OPTIONS,
+    Options,
+    Work,
+    as_flag,
+    list_options,
+    tell_flags,
+    write_command,
 )
-from subsvms.app.runs.options import tell_flags
+from subsvms.app.words import name_some
+from subsvms.exceptions import InputError
 
-if TYPE_CHECKING:
-    from subsvms.app.runs.options import Options
+SETTINGS = ("features", "decisions")  # what a run depends on besides its options
+NO_EFFECT = Sentence(
+    "{early_exit} has no effect, since all SVMs vote on every row; the next release refuses it."
+)
 
 
 @app.command(epilog="Example: subsvms correct loans.csv --label default --by annotator --seed 1")
+@takes(*list_options(Options), *list_options(Work))
 def correct(
     context: typer.Context,
     file: Annotated[str | None, typer.Argument(help=FILE_HELP, show_default=False)] = None,
-    label: Annotated[str | None, typer.Option(help="Name of the label column.")] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Report noise by this column, such as the annotator or the source, and do not learn from "
-            "it; may be repeated."
-        ),
-    ] = None,
-    row_id: Annotated[
-        str | None,
-        typer.Option("--id", help="Column that names the rows in all files; nothing is learned from it."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder to create; by default loans.subsvms next to loans.csv.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Find wrong labels, but write nothing.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the result of an earlier run.")] = False,
-    merge_labels: Merge = None,
-    numeric_classes: Numeric = False,
-    missing_label: Missing = None,
-    fill_missing: Annotated[
-        bool,
-        typer.Option(
-            "--fill-missing",
-            help="Fill in missing labels, if the columns tell the classes apart.",
-            rich_help_panel=LABELS,
-        ),
-    ] = False,
-    exclude: Exclude = None,
-    only: Only = None,
-    keep: Keep = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            help=".npy or .npz file of embeddings, one per row, to use instead of the columns.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    action: Annotated[
-        str,
-        typer.Option(
-            help="What to do with labels that look wrong: fix, drop, weight or review.", rich_help_panel=RULE
-        ),
-    ] = "fix",
-    rule: Annotated[
-        str,
-        typer.Option(
-            help="posterior, which does the least harm, or majority, the paper's plain vote.",
-            rich_help_panel=RULE,
-        ),
-    ] = "posterior",
-    max_error_rate: Annotated[
-        float | None,
-        typer.Option(help="Change at most this share of the labels, the surest first.", rich_help_panel=RULE),
-    ] = None,
-    min_confidence: Annotated[
-        float,
-        typer.Option(
-            help="Change a label only if another is more probable than this, from 0 to 1.",
-            rich_help_panel=RULE,
-        ),
-    ] = 0.5,
-    decisions: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of an earlier run on FILE: labels that people decided there, or answered in an "
-            "audit, count as verified.",
-            rich_help_panel=RULE,
-        ),
-    ] = None,
-    svms: Annotated[
-        int | None,
-        typer.Option(
-            help="How many SVMs vote. By default SVMs are chosen that predict the labels best; this, the "
-            "next two options and --early-exit set them instead.",
-            rich_help_panel=SVMS,
-        ),
-    ] = None,
-    subset_size: Annotated[
-        str | None,
-        typer.Option(
-            help="Rows that each SVM is trained on: log_squared, log or a number.", rich_help_panel=SVMS
-        ),
-    ] = None,
-    kernel: Annotated[
-        str | None, typer.Option(help="Kernel of the SVMs: rbf, linear or poly.", rich_help_panel=SVMS)
-    ] = None,
-    seed: Seed = 0,
-    format: Format = None,
-    encoding: TextEncoding = None,
-    separator: Separator = None,
-    sheet: Sheet = None,
-    query: Query = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            help="memory, or local or dask to work in parts; by default memory if FILE fits, else local.",
-            rich_help_panel=LARGE,
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="Address of a Dask scheduler; by default one starts on this machine.", rich_help_panel=LARGE
-        ),
-    ] = None,
-    pool_size: Annotated[
-        int | None,
-        typer.Option(
-            help="In parts: train SVMs on at most this many rows; by default 9,000 or more.",
-            rich_help_panel=LARGE,
-        ),
-    ] = None,
-    early_exit: Annotated[
-        float | None,
-        typer.Option(
-            help="In parts: ask no more SVMs about a row once its label will stay with this confidence.",
-            rich_help_panel=LARGE,
-        ),
-    ] = None,
-    threads: Threads = None,
-    device: Device = "cpu",
-    save_model: Annotated[
-        Path | None,
-        typer.Option(help="Also save the classifier, for subsvms predict.", rich_help_panel=RECORDS),
-    ] = None,
-    from_run: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            help="Folder or run.json of an earlier run to repeat, byte for byte; instead of FILE.",
-            rich_help_panel=RECORDS,
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=RECORDS)
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing but errors.", rich_help_panel=RECORDS)
-    ] = False,
+    **given: Any,
 ) -> None:
     """Find wrong labels in a table, correct those that can be corrected, and say how sure each correction is.
 
     Creates a folder with the corrected table, the issues, a report and a record. FILE is never changed.
     """
-    where: str | list[str] = ""
-    column = ""
-    if from_run is None:  # before the imports, which take seconds
-        how = read_options(format, encoding, separator, sheet, query)
-        where, column = check_file_and_label(file, label, how)
-        check_there(where)
+    work = Work(**{one.name: given.pop(one.name) for one in list_options(Work)})
+    if work.from_run is None:  # before the imports, which take seconds
+        check_file_and_label(file, given)
 
-    from joblib import effective_n_jobs
     from rich.console import Console
 
     from subsvms.app.cli.terminal import show_summary, showing_progress
-    from subsvms.app.desk.result import read_verified
-    from subsvms.app.runs.job import do_job, repeat_options
-    from subsvms.app.runs.options import Options
-    from subsvms.app.runs.parts_job import do_job_in_parts
-    from subsvms.app.tables.addresses import as_place, is_database
+    from subsvms.app.tables.addresses import is_database
 
-    expected = base = None
-    if from_run is not None:
-        refuse_other_settings(context, {"from_run", *NO_SETTINGS})
-        where, options, features, expected = repeat_options(from_run)
-        base = None if expected.base is None else as_place(expected.base)
-    else:
-        verified: tuple = ()
-        if decisions is not None:
-            verified, expected = read_verified(decisions, column)
-        options = Options.from_flags(
-            label=column, rule=rule, action=action, max_error_rate=max_error_rate, by=tuple(by or ()),
-            min_confidence=min_confidence, svms=svms, kernel=kernel, seed=seed,
-            subset_size=read_size(subset_size), exclude=tuple(exclude or ()), only=tuple(only or ()),
-            keep=tuple(keep or ()), id=row_id, format=format, encoding=encoding, separator=separator,
-            sheet=sheet, query=query, missing_label=tuple(missing_label or ()), merge_labels=merge_labels,
-            numeric_classes=numeric_classes, fill_missing=fill_missing, verified=verified,
-            pool_size=pool_size, early_exit=early_exit,
-        )  # fmt: skip
-    outputs: dict[str, Any] = {"output": output, "force": force, "dry_run": dry_run, "model": save_model}
-    with showing_progress(Console(stderr=True, quiet=quiet)):
-        name = choose_engine(engine, scheduler, where, options, features)
-        if name == "memory":
-            summary = do_job(
-                where,
-                options,
-                features=features,
-                n_jobs=threads or -1,
-                device=device,
-                expected=expected,
-                **outputs,
-            )
-        else:
-            summary = do_job_in_parts(
-                where, options, engine=name, scheduler=scheduler, n_jobs=effective_n_jobs(threads or -1),
-                device=device, expected=expected, base=base, **outputs,
-            )  # fmt: skip
-    if dry_run:
-        words = (word for word in context.obj if word != "--dry-run")
+    with showing_progress(Console(stderr=True, quiet=work.quiet)):
+        summary = run_job(context, str(file), given, work)
+    if work.dry_run:
+        words = (word for word in context.obj if word != as_flag(Setting("dry_run")))
         command = shlex.join(["subsvms", *("ADDRESS" if is_database(word) else word for word in words)])
         summary = replace(summary, next=[*summary.next, f"To write the result: {command}"])
     summary = tell_flags(summary)
-    if as_json:
+    if work.as_json:
         print_json(asdict(summary))
-    elif not quiet:
+    elif not work.quiet:
         show_summary(summary, Console())
 
 
-def read_size(text: str | None) -> str | int | None:
-    """Return the size of a subset: a number if it is one."""
-    return int(text) if text and re.fullmatch("[0-9]{1,18}", text) else text
+def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work) -> Any:
+    """Do what the command asks for, or what the record of an earlier run says; return the summary."""
+    from joblib import effective_n_jobs
+
+    from subsvms.app.desk.result import read_verified
+    from subsvms.app.runs.job import do_job, repeat_options
+    from subsvms.app.runs.parts_job import do_job_in_parts
+    from subsvms.app.tables.addresses import as_place
+
+    where: str | list[str] = file
+    expected, features = None, work.features
+    if work.from_run is not None:
+        refuse_other_settings(context)
+        where, options, features, expected = repeat_options(work.from_run)
+    else:
+        if given.pop("early_exit") is not None:
+            warnings.warn(NO_EFFECT, FutureWarning, stacklevel=1)
+        verified: tuple = ()
+        if work.decisions is not None:
+            verified, expected = read_verified(work.decisions, given["label"])
+        options = Options(**given, verified=verified)
+    how: dict[str, Any] = {
+        "output": work.output, "force": work.force, "dry_run": work.dry_run, "model": work.save_model,
+        "device": work.device, "expected": expected, "n_jobs": effective_n_jobs(work.n_jobs or -1),
+    }  # fmt: skip
+    engine = choose_engine(work, where, options, features)
+    if engine == "memory":
+        return do_job(where, options, features=features, **how)
+    base = None if expected is None or expected.base is None else as_place(expected.base)
+    return do_job_in_parts(where, options, engine=engine, scheduler=work.scheduler, base=base, **how)
 
 
-NO_SETTINGS = {  # options that do not change the result
-    "output", "force", "dry_run", "as_json", "quiet", "threads", "device", "save_model", "engine",
-    "scheduler",
-}  # fmt: skip
-
-
-def choose_engine(
-    engine: str | None,
-    scheduler: str | None,
-    where: str | list[str],
-    options: "Options",
-    features: str | None,
-) -> str:
+def choose_engine(work: Work, where: str | list[str], options: Options, features: str | None) -> str:
     """Return the engine to use: "memory", "local" or "dask"."""
     from subsvms.app.runs.parts_job import fits_in_memory
-    from subsvms.exceptions import InputError
 
-    if engine not in (None, "memory", "local", "dask"):
-        raise InputError(f"--engine must be memory, local or dask; got {engine!r}.")
-    if scheduler is not None and engine not in (None, "dask"):
-        raise InputError("--scheduler is the address of a Dask scheduler: use it with --engine dask.")
-    if engine is None:
-        in_parts = options.pool_size is not None or options.early_exit is not None
-        if not in_parts and features is None:
-            in_parts = not fits_in_memory(where, options.format)
-        engine = "dask" if scheduler else "local" if in_parts else "memory"
-    for name in ("pool_size", "early_exit"):
-        if engine == "memory" and getattr(options, name) is not None:
-            shown = name.replace("_", "-")
-            raise InputError(f"--{shown} is for work in parts: leave it out, or use --engine local.")
+    if work.scheduler is not None and work.engine not in (None, "dask"):
+        raise InputError(
+            Sentence("{scheduler} is the address of a Dask scheduler: use it with {engine=dask}.")
+        )
+    in_parts = options.pool_size is not None
+    if work.engine is None and not in_parts and features is None:
+        in_parts = not fits_in_memory(where, options.format)
+    engine = work.engine or ("dask" if work.scheduler else "local" if in_parts else "memory")
+    if engine == "memory" and options.pool_size is not None:
+        raise InputError(Sentence("{pool_size} is for work in parts: leave it out, or use {engine=local}."))
     if engine != "memory" and features is not None:
-        raise InputError("--features cannot be read in parts: put the numbers into columns of the table.")
+        raise InputError(
+            Sentence("{features} cannot be read in parts: put the numbers into columns of the table.")
+        )
     return engine
 
 
-def refuse_other_settings(context: typer.Context, allowed: set[str]) -> None:
+def refuse_other_settings(context: typer.Context) -> None:
     """Raise an error if an option is given that the record of the run already holds."""
-    from subsvms.exceptions import InputError
-
-    for name in context.params:
-        source = getattr(context.get_parameter_source(name), "name", "")
-        if name not in allowed and source == "COMMANDLINE":
-            words = {"file": "FILE", "row_id": "--id"}
-            shown = words.get(name, f"--{name.replace('_', '-')}")
-            raise InputError(f"--from takes all settings from the record of the run: leave out {shown}.")
+    allowed = {one.name for one in list_options(Work)} - {*SETTINGS}
+    for name in context.params.keys() - allowed:
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE":
+            words = "{from_run} takes all settings from the record of the run: leave out {name}."
+            raise InputError(words, name="FILE" if name == "file" else Setting(name))
 
 
-def check_file_and_label(file: str | None, label: str | None, how: dict[str, Any]) -> tuple[str, str]:
-    """Return the file and its label column; raise an error if one of them was not given."""
+def check_file_and_label(file: str | None, given: dict[str, Any]) -> None:
+    """Raise an error if a file or its label column was not given, or if there is no such file."""
     from subsvms.app.tables.addresses import is_address
-    from subsvms.app.words import name_some
-    from subsvms.exceptions import InputError
 
     if file is None:
-        raise InputError(
-            "FILE is missing: name the file and its label column, as in subsvms correct loans.csv --label "
-            "default."
-        )
-    if label is None:
-        check_there(file)
-        columns = list_columns(file, how)
+        example = write_command("correct", "loans.csv", label="default")
+        raise InputError(f"FILE is missing: name the file and its label column, as in {example}.")
+    check_there(file)
+    if given["label"] is None:
+        columns = list_columns(file, {name: given[name] for name in FILE_OPTIONS})
         shown = "ADDRESS" if is_address(file) else file  # which may hold a password
-        last = shlex.join(["subsvms", "correct", shown, "--label", columns[-1] if columns else "default"])
+        example = write_command("correct", shown, label=columns[-1] if columns else "default")
         found = f", one of {name_some(columns)}" if columns else ""
-        raise InputError(f"--label is missing: name the column of the labels{found}, as in {last}")
-    return file, label
+        words = "{label} is missing: name the column of the labels{found}, as in {example}"
+        raise InputError(words, found=found, example=example)
 
 
 def list_columns(file: str, how: dict[str, Any]) -> list[str]:
@@ -355,6 +168,7 @@ def check_there(file: str) -> None:
 
 
 @app.command(epilog="Example: subsvms predict loans.model.safetensors new_loans.csv")
+@takes(*list_options(Work, "n_jobs", "device"), *list_options(Options, *FILE_OPTIONS))
 def predict(
     model: Annotated[Path, typer.Argument(help="File that subsvms correct --save-model wrote.")],
     file: File,
@@ -365,14 +179,8 @@ def predict(
     features: Annotated[
         str | None, typer.Option(help="Embeddings of these rows, if the model learned from embeddings.")
     ] = None,
-    threads: Threads = None,
-    device: Device = "cpu",
-    format: Format = None,
-    encoding: TextEncoding = None,
-    separator: Separator = None,
-    sheet: Sheet = None,
-    query: Query = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Force = False,
+    **given: Any,
 ) -> None:
     """Label new rows with a classifier that learned from noisy labels.
 
@@ -382,26 +190,19 @@ def predict(
 
     from subsvms.app.runs.model import predict_file
 
-    reading = read_options(format, encoding, separator, sheet, query)
-    done = predict_file(
-        model,
-        file,
-        output=output,
-        features=features,
-        force=force,
-        reading=reading,
-        n_jobs=threads or -1,
-        device=device,
+    effort = {"n_jobs": given.pop("n_jobs") or -1, "device": given.pop("device")}
+    print_text(
+        str(predict_file(model, file, output=output, features=features, force=force, reading=given, **effort))
     )
-    print_text(str(done))
 
 
 @app.command(
     epilog="Example: subsvms corrupt loans.csv --label default --attack boundary --error-rate 0.1 --seed 1"
 )
+@takes(*list_options(Options, "random_state", "exclude", "only", *FILE_OPTIONS, *LABEL_OPTIONS))
 def corrupt(
     file: File,
-    label: Label,
+    label: Annotated[str, typer.Option(help="Name of the label column.")],
     attack: Annotated[
         str,
         typer.Option(help="uniform, directed, class-conditional, region, boundary, surest or greedy."),
@@ -423,9 +224,8 @@ def corrupt(
         typer.Option(help="For class-conditional: '0.9 0.1; 0.2 0.8', one row per class, classes sorted."),
     ] = None,
     region_class: Annotated[
-        str | None, typer.Option("--class", help="For region: the class to attack.")
+        str | None, typer.Option(as_flag(Setting("region_class")), help="For region: the class to attack.")
     ] = None,
-    seed: Seed = 0,
     output: Annotated[
         Path | None,
         typer.Option(help="Where to write the table; by default loans.corrupted.csv next to FILE."),
@@ -433,17 +233,8 @@ def corrupt(
     clean_column: Annotated[
         str | None, typer.Option(help="Also write the labels as they were, to a column of this name.")
     ] = None,
-    exclude: Exclude = None,
-    only: Only = None,
-    format: Format = None,
-    encoding: TextEncoding = None,
-    separator: Separator = None,
-    sheet: Sheet = None,
-    query: Query = None,
-    missing_label: Missing = None,
-    merge_labels: Merge = None,
-    numeric_classes: Numeric = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Force = False,
+    **given: Any,
 ) -> None:
     """Write a copy of a file in which an adversary has made labels wrong, to test a pipeline.
 
@@ -453,14 +244,12 @@ def corrupt(
 
     from subsvms.app.cli.corrupt import corrupt_file, parse_matrix
 
+    options = Options(label, **given)
     done = corrupt_file(
         file, label, name=attack, output=output, clean_column=clean_column, force=force,
-        exclude=exclude or (), only=only or (),
-        reading=read_options(
-            format, encoding, separator, sheet, query, missing_label, merge_labels, numeric_classes
-        ),
-        error_rate=error_rate, rho=rho, alpha=alpha, random_state=seed,
-        matrix=None if matrix is None else parse_matrix(matrix), region_class=region_class,
+        exclude=options.exclude, only=options.only, reading=options.reading, error_rate=error_rate, rho=rho,
+        alpha=alpha, random_state=options.random_state, region_class=region_class,
+        matrix=None if matrix is None else parse_matrix(matrix),
     )  # fmt: skip
     print_text(str(done))
 

@@ -12,8 +12,6 @@ from typing import IO, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from subsvms.app.tables.formats import FORMATS
-
 # Characters with which a text could control a terminal, or change the order of what it shows.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -78,124 +76,12 @@ def main(
     """Find wrong labels, and classify in spite of them."""
 
 
-# Panels of --help, after the options that most people need.
-LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
-    "The labels",
-    "The columns",
-    "What is changed",
-    "The SVMs",
-    "How FILE is read",
-    "Large tables and speed",
-    "Records and programs",
-)
-
 FILE_HELP = (
     "CSV, Excel, OpenDocument, JSON, Parquet, Arrow, Stata, SPSS, SQLite or LIBSVM text, compressed or not; "
     "a folder of Hugging Face's datasets; the address of a database, with --query; - is standard input."
 )
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
-Label = Annotated[str, typer.Option(help="Name of the label column.")]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option(help="A column to leave out; may be repeated.", rich_help_panel=COLUMNS),
-]
-Only = Annotated[
-    list[str] | None,
-    typer.Option(help="A column to use, instead of all; may be repeated.", rich_help_panel=COLUMNS),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A column to use although it seems to give the label away, or to be an identifier; may be "
-        "repeated.",
-        rich_help_panel=COLUMNS,
-    ),
-]
-Seed = Annotated[
-    int, typer.Option(min=0, max=2**31, help="Seed of everything that is random.", rich_help_panel=SVMS)
-]
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="How many; by default one per core. Does not change the result.", rich_help_panel=LARGE
-    ),
-]
-Device = Annotated[
-    str,
-    typer.Option(
-        help="Where the SVMs vote: cpu, cuda (a GPU, with the extra gpu), or auto for a GPU if there is one. "
-        "Does not change the result.",
-        rich_help_panel=LARGE,
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        help=f"{', '.join(FORMATS)}; by default detected from suffix and content.", rich_help_panel=READING
-    ),
-]
-TextEncoding = Annotated[
-    str | None,
-    typer.Option(
-        help="Encoding of text files, such as cp1252; by default detected.", rich_help_panel=READING
-    ),
-]
-Separator = Annotated[
-    str | None, typer.Option(help="Separator of CSV files; by default detected.", rich_help_panel=READING)
-]
-Sheet = Annotated[
-    str | None,
-    typer.Option(
-        help="Sheet of a workbook; by default its only one, or the only one that has the label.",
-        rich_help_panel=READING,
-    ),
-]
-Query = Annotated[
-    str | None,
-    typer.Option(
-        help="SQL that gives the table, for a database; by default the only one with the label.",
-        rich_help_panel=READING,
-    ),
-]
-Missing = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A label that means 'not labelled', besides the empty one; may be repeated.",
-        rich_help_panel=LABELS,
-    ),
-]
-Merge = Annotated[
-    bool | None,
-    typer.Option(
-        "--merge-labels/--no-merge-labels",
-        help="Labels that differ only in case or spaces are one class, or not; by default they stop the run.",
-        rich_help_panel=LABELS,
-    ),
-]
-Numeric = Annotated[
-    bool,
-    typer.Option(
-        "--numeric-classes",
-        help="The labels are classes although they look like a quantity.",
-        rich_help_panel=LABELS,
-    ),
-]
-
-
-def read_options(
-    format, encoding, separator, sheet, query, missing_label=None, merge_labels=None, numeric_classes=False
-):
-    """Return the options as `read_table` takes them."""
-    return {
-        "format": format,
-        "encoding": encoding,
-        "separator": separator,
-        "sheet": sheet,
-        "query": query,
-        "missing_label": missing_label or (),
-        "merge_labels": merge_labels,
-        "numeric_classes": numeric_classes,
-    }
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 
 
 def make_printable(text: str) -> str:

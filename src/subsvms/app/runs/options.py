@@ -1,36 +1,377 @@
-"""What a run is asked to do, checked once. Messages name the flags of the command line."""
+"""Every option, declared once: its name, type, default, limits and help.
 
+The parameters of `subsvms correct` and of `correct_table`, their checks, what run.json records, and the
+documentation are made from the fields of the classes below: a new option is one more field. Its help is a
+template (`Sentence`), told with the names of each door. Nothing here takes long to import.
+"""
+
+import inspect
 import shlex
-from dataclasses import dataclass
-from typing import Any
+import textwrap
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, MISSING, Field, dataclass, field, fields
+from functools import wraps
+from pathlib import Path
+from types import UnionType
+from typing import Any, ParamSpec, TypeVar, get_args
 
-from subsvms._numbers import check_count, check_range
-from subsvms._sentences import NOTHING, Setting, tell
+from subsvms._numbers import check_count, check_range, check_seed
+from subsvms._sentences import NOTHING, Sentence, Setting, tell
+from subsvms.app.tables.formats import FORMATS
 from subsvms.app.words import suggest
 from subsvms.exceptions import TableError
 
-CHOICES = {
-    "rule": ("posterior", "majority"),
-    "action": ("fix", "drop", "weight", "review"),
-    "kernel": ("rbf", "linear", "poly"),
-}
-# Parameters that have another name on the command line than their own with dashes.
-SHORT = {
-    "n_estimators": "--svms", "subsample_size": "--subset-size", "random_state": "--seed",
-    "id_column": "--id", "n_jobs": "--threads", "from_run": "--from",
-    "import_from": "--import", "as_json": "--json", "n_answers": "--answers", "region_class": "--class",
-    "y": "--label", "X": "the table",
+# Groups of options in --help, after those that most people need.
+LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
+    "The labels",
+    "The columns",
+    "What is changed",
+    "The SVMs",
+    "How FILE is read",
+    "Large tables and speed",
+    "Records and programs",
+)
+DECLARED = "option"  # the key of a field's metadata
+Asked = ParamSpec("Asked")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What there is to know about an option, besides the name, type and default of its field."""
+
+    help: str
+    flag: str  # on the command line, if it is not the name with dashes
+    group: str  # of `--help`
+    choices: tuple[str, ...]
+    low: float | None  # limits of a number
+    high: float | None
+    kind: str  # type in the documentation of Python, if the annotation does not say it
+    hidden: bool  # whether `--help` leaves it out
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    flag: str = "",
+    group: str = "",
+    choices: tuple[str, ...] = (),
+    low: float | None = None,
+    high: float | None = None,
+    kind: str = "",
+    hidden: bool = False,
+    **how: Any,
+) -> Any:
+    """Declare an option: the field of a dataclass."""
+    declared = Declared(help, flag, group, choices, low, high, kind, hidden)
+    return field(default=default, metadata={DECLARED: declared}, **how)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """What a correction of any table can be asked for: in `correct_table` and in `subsvms correct`."""
+
+    by: Sequence[str] = option(
+        (), "Columns to report the noise by, such as the annotator or the source. They are not features."
+    )
+    id_column: str | None = option(
+        None, "Column that names the rows in all files and pages. It is not a feature.", flag="--id"
+    )
+    merge_labels: bool | None = option(
+        None,
+        "Labels that differ only in case or spaces are one class, or not; by default they are an error.",
+        group=LABELS,
+    )
+    numeric_classes: bool = option(
+        False, "The labels are classes although they look like a quantity.", group=LABELS
+    )
+    missing_label: Sequence[str] = option(
+        (), "Labels that mean 'not labelled', besides the empty one.", group=LABELS
+    )
+    fill_missing: bool = option(
+        False, "Fill in missing labels, if the columns tell the classes apart.", group=LABELS
+    )
+    exclude: Sequence[str] = option((), "Columns that are not features.", group=COLUMNS)
+    only: Sequence[str] = option(
+        (), "The only columns that are features, even if they look like identifiers.", group=COLUMNS
+    )
+    keep: Sequence[str] = option(
+        (),
+        "Columns that are features even if they seem to give the label away, or to be identifiers.",
+        group=COLUMNS,
+    )
+    action: str = option(
+        "fix",
+        "What to do with labels that look wrong: fix, drop, weight or review.",
+        group=RULE,
+        choices=("fix", "drop", "weight", "review"),
+    )
+    rule: str = option(
+        "posterior",
+        "posterior, which does the least harm, or majority, the paper's plain vote.",
+        group=RULE,
+        choices=("posterior", "majority"),
+    )
+    max_error_rate: float | None = option(
+        None, "Change at most this share of the labels, the surest first.", group=RULE, low=0, high=1
+    )
+    min_confidence: float = option(
+        0.5,
+        "Change a label only if another is more probable than this, from 0 to 1.",
+        group=RULE,
+        low=0,
+        high=1,
+    )
+    n_estimators: int | None = option(
+        None,
+        "How many SVMs vote. By default SVMs are chosen that predict the labels best; this, {subsample_size} "
+        "and {kernel} set them instead, and what is left out then has the paper's value.",
+        flag="--svms",
+        group=SVMS,
+        low=1,
+    )
+    subsample_size: str | int | None = option(
+        None,
+        "Rows that each SVM is trained on: log_squared, log or a number.",
+        flag="--subset-size",
+        group=SVMS,
+        choices=("log", "log_squared"),
+        low=2,
+    )
+    kernel: str | None = option(
+        None, "Kernel of the SVMs: rbf, linear or poly.", group=SVMS, choices=("rbf", "linear", "poly")
+    )
+    random_state: int = option(
+        None, "Seed of everything that is random; by default 0.", flag="--seed", group=SVMS, low=0, high=2**31
+    )
+
+    def __post_init__(self) -> None:
+        for one in list_options(type(self)):
+            object.__setattr__(self, one.name, check_option(one, getattr(self, one.name)))
+
+
+@dataclass(frozen=True)
+class Options(TableOptions):
+    """What a run depends on, besides the bytes of its files: what run.json records."""
+
+    label: str = option(MISSING, "Name of the label column.")
+    _: KW_ONLY
+    format: str | None = option(
+        None, f"{', '.join(FORMATS)}; by default detected from suffix and content.", group=READING
+    )
+    encoding: str | None = option(
+        None, "Encoding of text files, such as cp1252; by default detected.", group=READING
+    )
+    separator: str | None = option(None, "Separator of CSV files; by default detected.", group=READING)
+    sheet: str | None = option(
+        None,
+        "Sheet of a workbook; by default its only one, or the only one that has the label.",
+        group=READING,
+    )
+    query: str | None = option(
+        None,
+        "SQL that gives the table, for a database; by default the only one with the label.",
+        group=READING,
+    )
+    pool_size: int | None = option(
+        None, "In parts: train SVMs on at most this many rows; by default 9,000 or more.", group=LARGE
+    )
+    # rows, counted from 1, and the labels that people decided they have; None for rows that they left out
+    verified: tuple[tuple[int, str | int | float | bool | None], ...] = ()
+    early_exit: float | None = option(None, "Without effect: all SVMs vote on every row.", hidden=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pool_size:  # 0 if it follows from the number of rows; None for a run in memory
+            check_count("pool_size", self.pool_size, 100)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that are not features."""
+        names = [] if self.id_column is None else [self.id_column]
+        return tuple(dict.fromkeys([*self.exclude, *self.by, *names]))
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What `read_table` takes."""
+        names = (*FILE_OPTIONS, *LABEL_OPTIONS)
+        return {name: getattr(self, name) for name in names}
+
+
+FILE_OPTIONS = ("format", "encoding", "separator", "sheet", "query")  # how a file is read
+LABEL_OPTIONS = ("missing_label", "merge_labels", "numeric_classes")  # how its labels are
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """How `subsvms correct` works, and what it leaves: nothing that run.json records among the options."""
+
+    output: Path | None = option(None, "Folder to create; by default loans.subsvms next to loans.csv.")
+    dry_run: bool = option(False, "Find wrong labels, but write nothing.")
+    force: bool = option(False, "Replace the result of an earlier run.")
+    features: str | None = option(
+        None, ".npy or .npz file of embeddings, one per row, to use instead of the columns.", group=COLUMNS
+    )
+    decisions: Path | None = option(
+        None,
+        "Folder of an earlier run on FILE: labels that people decided there, or answered in an audit, count "
+        "as verified.",
+        group=RULE,
+    )
+    engine: str | None = option(
+        None,
+        "memory, or local or dask to work in parts; by default memory if FILE fits, else local.",
+        group=LARGE,
+        choices=("memory", "local", "dask"),
+    )
+    scheduler: str | None = option(
+        None, "Address of a Dask scheduler; by default one starts on this machine.", group=LARGE
+    )
+    n_jobs: int | None = option(
+        None,
+        "How many threads; by default one per core. Does not change the result.",
+        flag="--threads",
+        group=LARGE,
+        low=1,
+    )
+    device: str = option(
+        "cpu",
+        "Where the SVMs vote: cpu, cuda (a GPU, with the extra gpu), or auto for a GPU if there is one. Does "
+        "not change the result.",
+        group=LARGE,
+    )
+    save_model: Path | None = option(None, "Also save the classifier, for subsvms predict.", group=RECORDS)
+    from_run: Path | None = option(
+        None,
+        "Folder or run.json of an earlier run to repeat, byte for byte; instead of FILE.",
+        flag="--from",
+        group=RECORDS,
+    )
+    as_json: bool = option(False, "Print the result as JSON.", flag="--json", group=RECORDS)
+    quiet: bool = option(False, "Print nothing but errors.", group=RECORDS)
+
+    def __post_init__(self) -> None:
+        for one in list_options(type(self)):
+            object.__setattr__(self, one.name, check_option(one, getattr(self, one.name)))
+
+
+# Declared options
+
+
+def list_options(cls: type, *names: str) -> list[Field]:
+    """Return the options that a class declares, or some of them; first those without a keyword."""
+    declared = sorted(fields(cls), key=lambda one: bool(one.kw_only))
+    found = {one.name: one for one in declared if DECLARED in one.metadata}
+    return [found[name] for name in names] if names else list(found.values())
+
+
+def list_types(one: Field) -> tuple[Any, ...]:
+    """Return the types that the value of an option may have, None left out."""
+    types = get_args(one.type) if isinstance(one.type, UnionType) else (one.type,)
+    return tuple(kind for kind in types if kind is not type(None))
+
+
+def takes_several(one: Field) -> bool:
+    """Return whether an option takes several names."""
+    return list_types(one) == (Sequence[str],)
+
+
+def check_option(one: Field, value: Any) -> Any:
+    """Return the value of an option as it is recorded; raise an error if it is not allowed."""
+    declared: Declared = one.metadata[DECLARED]
+    if takes_several(one):
+        return (value,) if isinstance(value, str) else tuple(map(str, value or ()))
+    if one.name == "random_state":
+        value = check_seed(value)
+    if value is None and one.default is None:
+        return None
+    value = value.item() if hasattr(value, "item") else value  # a number of NumPy
+    types = list_types(one)
+    if declared.choices and (isinstance(value, str) or int not in types):
+        check_choice(one, value)
+    elif declared.low is not None and int in types:
+        check_count(one.name, value, int(declared.low))
+    if declared.low is not None and declared.high is not None:
+        check_range(one.name, value, declared.low, declared.high)
+    if types == (str,) and not isinstance(value, str):
+        raise TableError("{name} must be text; got {value!r}.", name=Setting(one.name), value=value)
+    return value
+
+
+def check_choice(one: Field, value: Any) -> None:
+    """Raise an error unless a value is one of those that an option may have."""
+    known = one.metadata[DECLARED].choices
+    if value in known:
+        return
+    words = "{name} must be one of {known}; got {value!r}{hint}"
+    if int in list_types(one):
+        words = "{name} must be {known} or a whole number; got {value!r}{hint}"
+    hint = suggest(str(value), known) or "."
+    raise TableError(words, name=Setting(one.name), known=", ".join(known), value=value, hint=hint)
+
+
+# In Python
+
+
+def taking(parameters: Callable[Asked, Any]) -> Callable[[Callable[..., Result]], Callable[Asked, Result]]:
+    """Give a function the parameters of a class of options: in its signature, documentation and call."""
+
+    def decorate(function: Callable[..., Result]) -> Callable[Asked, Result]:
+        signature = inspect.signature(parameters)
+
+        @wraps(function)
+        def call(*args, **values):
+            signature.bind(*args, **values)  # an error names the parameter, and not our class
+            return function(parameters(*args, **values))
+
+        returns = inspect.signature(function).return_annotation
+        call.__signature__ = signature.replace(return_annotation=returns)  # type: ignore[attr-defined]
+        first, end, rest = (function.__doc__ or "").partition("    Returns\n")
+        call.__doc__ = f"{first}{document(parameters)}\n{end}{rest}"
+        return call
+
+    return decorate
+
+
+def document(cls: Any) -> str:
+    """Return the section on the parameters of a function that takes the options of a class."""
+    lines = ["Parameters", "----------"]
+    for one in list_options(cls):
+        declared = one.metadata[DECLARED]
+        asked = one.default is MISSING or takes_several(one)
+        shown = repr(one.default).replace("'", '"')
+        lines.append(f"{one.name} : {describe_type(one)}{'' if asked else f', default={shown}'}")
+        lines += textwrap.wrap(Sentence(declared.help), 100, initial_indent="    ", subsequent_indent="    ")
+    return textwrap.indent("\n".join(lines), "    ") + "\n"
+
+
+def describe_type(one: Field) -> str:
+    """Return the type of an option as the documentation of Python has it."""
+    declared = one.metadata[DECLARED]
+    if declared.kind or takes_several(one):
+        return declared.kind or "list of str"
+    choices = [", ".join(f'"{name}"' for name in declared.choices).join("{}")] * bool(declared.choices)
+    types = [kind.__name__ for kind in list_types(one) if not (kind is str and choices)]
+    return " or ".join([*choices, *types])
+
+
+# On the command line
+
+UNNAMED = ("estimator", "gamma", "C", "n_witnesses")  # parameters that the command line does not have
+FLAGS = {  # what parameters are called there, if it is not their name with dashes
+    **{one.name: one.metadata[DECLARED].flag for cls in (Options, Work) for one in list_options(cls)},
+    **{name: name for name in UNNAMED},
+    "y": "--label", "X": "the table", "import_from": "--import", "region_class": "--class",
 }  # fmt: skip
-# Parameters of the library that the command line does not have.
-UNNAMED = ("estimator", "gamma", "C", "n_witnesses")
 
 
 def as_flag(setting: Setting) -> str:
     """Return what the command line calls a parameter, with its value if there is one."""
     name, value = setting.parameter, setting.value
-    flag = name if name in UNNAMED else SHORT.get(name, f"--{name.replace('_', '-')}")
+    flag = FLAGS.get(name) or f"--{name.replace('_', '-')}"
     if isinstance(value, bool):
-        words = flag if value else flag.replace("--", "--no-", 1)
+        words = flag if value else f"--no-{flag.removeprefix('--')}"
     elif value is NOTHING:
         words = flag
     else:
@@ -48,103 +389,3 @@ def write_command(name: str, *words: Any, **settings: Any) -> str:
 def tell_flags(value: Any) -> Any:
     """Return a sentence, or whatever holds sentences, in the words of the command line."""
     return tell(value, as_flag)
-
-
-SIZES = ("log", "log_squared")
-# Fields that have scikit-learn's name here and a shorter one on the command line and in records of format 1.
-FLAGS = {
-    "n_estimators": "svms", "subsample_size": "subset_size", "random_state": "seed", "id_column": "id",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a run depends on, besides the bytes of its files."""
-
-    label: str  # name of the label column
-    rule: str = "posterior"  # {"posterior", "majority"}
-    action: str = "fix"  # {"fix", "drop", "weight", "review"}: what happens to labels that are probably wrong
-    max_error_rate: float | None = None  # the largest share of the labels that may change
-    min_confidence: float = 0.5  # A label changes only if another one is more probable than this
-    n_estimators: int | None = None  # how many SVMs vote (--svms)
-    # {"log", "log_squared"}, int or None: rows that each SVM is trained on (--subset-size)
-    subsample_size: str | int | None = None
-    # {"rbf", "linear", "poly"} or None: if this and the two above are None, they are chosen from the data;
-    # else those that are None have the paper's values
-    kernel: str | None = None
-    random_state: int = 0  # the seed (--seed)
-    exclude: tuple[str, ...] = ()  # columns that are not features; the only columns that are
-    only: tuple[str, ...] = ()
-    # columns that are features even if they seem to give the label away, or to be identifiers
-    keep: tuple[str, ...] = ()
-    by: tuple[str, ...] = ()  # columns to report the noise by. They are not features.
-    id_column: str | None = None  # column that names the rows (--id). It is not a feature.
-    format: str | None = None  # how to read the file; None to detect it
-    encoding: str | None = None
-    separator: str | None = None
-    sheet: str | None = None
-    query: str | None = None
-    missing_label: tuple[str, ...] = ()  # labels that mean "not labelled"
-    # whether labels that differ only in case or spaces are one class; None to stop if there are any
-    merge_labels: bool | None = None
-    numeric_classes: bool = False  # whether numbers are classes even if they look like a quantity
-    fill_missing: bool = False  # whether rows without a label get the suggested one
-    # rows, counted from 1, and the labels that people decided they have; None for rows that they left out
-    verified: tuple[tuple[int, str | int | float | bool | None], ...] = ()
-    early_exit: float | None = None  # in parts: confidence with which the votes on a row may end early
-    # in parts: SVMs are trained on at most this many rows; 0 if it follows from the number of rows. None
-    # for a run in memory.
-    pool_size: int | None = None
-
-    def __post_init__(self) -> None:
-        for name, known in CHOICES.items():
-            value = getattr(self, name)
-            if value not in known and (name != "kernel" or value is not None):
-                hint = suggest(str(value), known) or "."
-                words = "{name} must be one of {known}; got {value!r}{hint}"
-                raise TableError(words, name=Setting(name), known=", ".join(known), value=value, hint=hint)
-        if self.max_error_rate is not None:
-            check_range("max_error_rate", self.max_error_rate, 0, 1)
-        check_range("min_confidence", self.min_confidence, 0, 1)
-        if self.n_estimators is not None:
-            check_count("n_estimators", self.n_estimators)
-        check_count("random_state", self.random_state, 0)
-        check_range("random_state", self.random_state, 0, 2**31)
-        if self.early_exit is not None:
-            check_range("early_exit", self.early_exit, 0.5, 1, "[)")
-        if self.pool_size:
-            check_count("pool_size", self.pool_size, 100)
-        if self.id_column is not None and not isinstance(self.id_column, str):
-            raise TableError("{id_column} must be the name of a column; got {got!r}.", got=self.id_column)
-        if self.subsample_size not in (None, *SIZES):
-            if isinstance(self.subsample_size, str):
-                words = "{subsample_size} must be log, log_squared or a whole number; got {got!r}."
-                raise TableError(words, got=self.subsample_size)
-            check_count("subsample_size", self.subsample_size, 2)
-
-    @classmethod
-    def from_flags(cls, **flags: Any) -> "Options":
-        """Return the options that these flags ask for: `svms=500` is `n_estimators=500`."""
-        fields = {flag: field for field, flag in FLAGS.items()}
-        return cls(**{fields.get(name, name): value for name, value in flags.items()})
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Columns that are not features."""
-        names = [] if self.id_column is None else [self.id_column]
-        return tuple(dict.fromkeys([*self.exclude, *self.by, *names]))
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """What `read_table` takes."""
-        names = (
-            "format",
-            "encoding",
-            "separator",
-            "sheet",
-            "query",
-            "missing_label",
-            "merge_labels",
-            "numeric_classes",
-        )
-        return {name: getattr(self, name) for name in names}
