@@ -12,12 +12,11 @@ import sys
 
 import psutil
 import pytest
-from nasty_texts import GOOD, NASTY, assert_refused, write
+from nasty_texts import GOOD, assert_refused, write
 
 from subsvms.app.tables import files
 from subsvms.app.tables.arrow import open_for_arrow
 from subsvms.app.tables.files import compress, decompress, measure_free_memory
-from subsvms.app.tables.formats import FORMATS, sniff_format
 from subsvms.app.tables.table import read_table, write_table
 from subsvms.exceptions import TableError
 
@@ -86,14 +85,6 @@ def test_a_file_name_that_is_not_text_is_refused(tmp_path):
         pytest.skip("this file system refuses such names")
     for where in (path, str(tmp_path / "*.csv"), [path]):
         assert_refused("is not valid UTF-8: rename it.", read_table, where, "label")
-
-
-def test_an_unknown_format_is_refused(tmp_path):
-    for format, message in {
-        "cvs": f"format must be one of {', '.join(FORMATS)}; got 'cvs'; did you mean 'csv'?",
-        "excel!": "got 'excel!'.",
-    }.items():
-        assert_refused(message, read_table, write(tmp_path, GOOD), "label", format=format)
 
 
 def test_empty_standard_input_is_refused(monkeypatch):
@@ -168,26 +159,6 @@ def test_a_new_file_has_ordinary_permissions_and_a_replaced_one_keeps_its_own(tm
     (tmp_path / "out.csv").chmod(0o640)
     write_table(read, tmp_path / "out.csv", force=True)
     assert (tmp_path / "out.csv").stat().st_mode & 0o777 == 0o640
-
-
-def test_formats_are_recognised_by_their_content():
-    for format, texts in {
-        "svmlight": ("+1 1:1\n", "spam 3:0.5 7:1e-3 # x\n", "3 qid:1 2:5\n", "time 12:30\n"),
-        "csv": ("a b\n", "a,b:3\n", "\ufeff" + NASTY["names"]),
-        "jsonl": (' {"a": 1}\n',),
-        "parquet": ("PAR1x",),
-        "json": ('[{"a": 1}]', "\ufeff [\n {}]"),
-        "xlsx": ("PK\x03\x04 xl/workbook.xml",),
-        "ods": ("PK\x03\x04 mimetypeapplication/vnd.oasis.opendocument.spreadsheet",),
-    }.items():
-        assert {sniff_format(text.encode()) for text in texts} == {format}
-    assert sniff_format('[{"a": 1}]'.encode("utf-16")) == "json"
-
-
-def test_a_text_file_of_any_name_is_read_if_its_format_is_given(tmp_path):
-    assert read_table(write(tmp_path, GOOD, "t.txt"), "label").format == "csv"
-    assert read_table(write(tmp_path, GOOD, "t.odd"), "label", format="csv").labels.tolist() == ["x", "y"]
-    assert read_table(write(tmp_path, GOOD, "a*b.csv"), "label").labels.tolist() == ["x", "y"]
 
 
 def test_what_arrow_reads_with_threads_is_not_memory_of_pythons():

@@ -42,7 +42,8 @@ def check_arguments(arguments: Sequence[str]) -> None:
     """Raise an error if an argument is not text in UTF-8: it could not be written to the record of a run."""
     from subsvms._text import is_text
     from subsvms.app.words import show
-    from subsvms.exceptions import InputError
+    from subsvms.app.tables.formats import FORMATS
+from subsvms.exceptions import InputError
 
     for argument in arguments:
         if not is_text(argument):
@@ -76,9 +77,10 @@ def main(
     """Find wrong labels, and classify in spite of them."""
 
 
+TITLES = [one.title for one in FORMATS.values()]
 FILE_HELP = (
-    "CSV, Excel, OpenDocument, JSON, Parquet, Arrow, Stata, SPSS, SQLite or LIBSVM text, compressed or not; "
-    "a folder of Hugging Face's datasets; the address of a database, with --query; - is standard input."
+    f"{', '.join(TITLES[:-1])} or {TITLES[-1]}, compressed or not; a folder of Hugging Face's datasets; the "
+    "address of a database, with --query; - is standard input."
 )
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
