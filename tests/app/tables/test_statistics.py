@@ -6,6 +6,7 @@ import pyreadstat
 import pytest
 from nasty_texts import assert_refused, write
 
+from subsvms.app.tables.statistics import cut_names
 from subsvms.app.tables.table import keep_rows, read_table, write_table
 
 FRAME = pd.DataFrame({
@@ -96,6 +97,10 @@ def test_new_names_are_cut_to_what_stata_allows(tmp_path):
     read = read_table(make_dta(tmp_path / "t.dta"), "y")
     write_table(read, tmp_path / "new.dta", None, {"n" * 40: [1, 2, 3]})
     assert read_table(tmp_path / "new.dta", "y").columns.column_names == ["x", "y", "n" * 32, "day", "name"]
+
+
+def test_names_that_are_the_same_once_cut_get_numbers():
+    assert cut_names(["n" * 40, "n" * 41, "short"]) == ["n" * 32, "n" * 27 + "_2", "short"]
 
 
 def test_what_stata_cannot_hold_is_refused(tmp_path):
