@@ -12,6 +12,8 @@ from typing import IO, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from subsvms.app.tables.formats import FORMATS
+
 # Characters with which a text could control a terminal, or change the order of what it shows.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -42,8 +44,7 @@ def check_arguments(arguments: Sequence[str]) -> None:
     """Raise an error if an argument is not text in UTF-8: it could not be written to the record of a run."""
     from subsvms._text import is_text
     from subsvms.app.words import show
-    from subsvms.app.tables.formats import FORMATS
-from subsvms.exceptions import InputError
+    from subsvms.exceptions import InputError
 
     for argument in arguments:
         if not is_text(argument):
