@@ -14,6 +14,15 @@ adversary does, P(a_g) >= p / (1+rho) and P(b_g) >= (1-p) / (1+rho).
 paper: the first term of its Hoeffding bound has 1 - rho where 1 + rho is meant; its factors 1/2 make that
 bound false, as P[Bin(10, 1/2) <= 5] = 0.62 shows; and its third derivative is with respect to beta. None of
 them moves the minimiser, so Lemma 7 stands: its size is where the corrected bound at p = 1/2 falls below one.
+
+The letters, in all functions:
+
+    rho     flips as a share of class A, at least 0 and less than 1
+    alpha   share of the flips that are taken from the larger class B, from 0 to 1
+    beta    share of class A among the clean labels, more than 0 and at most 1/2
+    p       probability that a draw is from the rows given A, between 0 and 1. Definition 5 says "from the
+            smaller class", so for p other than 1/2 this assumes that A stays the smaller class
+    s, r    draws in a subset; clean rows wanted, half of each class, at most s
 """
 
 from math import ceil, exp, floor, log, sqrt
@@ -52,18 +61,6 @@ class DrawProbabilities(NamedTuple):
 def draw_probabilities(rho: float, alpha: float, beta: float, p: float = 0.5) -> DrawProbabilities:
     """Return the probabilities of drawing a clean or a wrong row of each class (Appendix B).
 
-    Parameters
-    ----------
-    rho : float
-        Flips as a share of class A, at least 0 and less than 1.
-    alpha : float
-        Share of the flips that are taken from the larger class B, from 0 to 1.
-    beta : float
-        Share of class A among the clean labels, more than 0 and at most 1/2.
-    p : float, default=0.5
-        Probability that a draw is from the rows given A, between 0 and 1. Definition 5 says "from the
-        smaller class", so for p other than 1/2 this assumes that A stays the smaller class.
-
     Examples
     --------
     >>> draw = draw_probabilities(rho=0.75, alpha=1.0, beta=0.25)  # the smaller class is flooded
@@ -86,11 +83,6 @@ def worst_draw_probabilities(rho: float, p: float = 0.5) -> tuple[float, float]:
     The first is reached by alpha = 1 with any beta, the second by alpha = 0 with beta = 1/2; never both at
     once, so what is computed from both is a bound, not an exact value.
 
-    Parameters
-    ----------
-    rho, p : float
-        As in `draw_probabilities`.
-
     Examples
     --------
     >>> worst_draw_probabilities(rho=0.6)
@@ -105,15 +97,6 @@ def eta_exact(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float
     """Return the exact probability that a subset has fewer than r/2 clean rows of A, or of B.
 
     The numbers of clean rows of A, clean rows of B and wrong rows are trinomial.
-
-    Parameters
-    ----------
-    s : int
-        Draws in a subset.
-    r : int
-        Clean rows wanted, half of each class; at most s.
-    rho, alpha, beta, p
-        As in `draw_probabilities`.
 
     Examples
     --------
@@ -133,11 +116,6 @@ def eta_sum(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float =
 
     Subsets with too few clean rows of both classes are counted twice.
 
-    Parameters
-    ----------
-    s, r, rho, alpha, beta, p
-        As in `eta_exact`.
-
     Examples
     --------
     >>> round(eta_sum(54, 16, rho=0.75, alpha=0.5, beta=0.25), 5)
@@ -153,11 +131,6 @@ def eta_worst(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
 
     It bounds `eta_sum` for every alpha and beta. Assumes that class A is drawn with probability p.
 
-    Parameters
-    ----------
-    s, r, rho, p
-        As in `eta_exact`.
-
     Examples
     --------
     >>> round(eta_worst(54, 16, rho=0.75), 4)
@@ -172,15 +145,7 @@ def eta_hoeffding(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
 
     Each tail P[Bin(s, q) <= k] is at most exp(-2 (s q - k)^2 / s) where s q > k, and at most 1 elsewhere.
 
-    Parameters
-    ----------
-    s, r, rho, p
-        As in `eta_exact`.
-
-    Returns
-    -------
-    float
-        At most 2; a bound of one or more says nothing.
+    A bound of one or more says nothing.
 
     Examples
     --------
@@ -198,11 +163,6 @@ def smallest_size_lemma_7(r: int) -> int:
     s >= 2r + 4 sqrt(r log 2 + log^2 2 - log 4) + log 16 - 4, which is `smallest_size` at rho = 1. "Best"
     means that it minimises `eta_hoeffding`; nothing is said about eta itself.
 
-    Parameters
-    ----------
-    r : int
-        Clean rows wanted, half of each class.
-
     Examples
     --------
     >>> smallest_size_lemma_7(16)
@@ -218,13 +178,6 @@ def smallest_size(r: int, rho: float) -> int:
     There the bound at p = 1/2 falls to one, its value for p near 0 or 1, where one of the two tails is one
     and the other vanishes. (For very small s it only nearly vanishes: the condition is always sufficient, and
     necessary except there.) For a smaller s no p gives a bound below one.
-
-    Parameters
-    ----------
-    r : int
-        Clean rows wanted, half of each class.
-    rho : float
-        Flips as a share of the smaller class, at least 0 and less than 1.
 
     Examples
     --------
@@ -242,11 +195,6 @@ def smallest_size_local(r: int, rho: float) -> int:
 
     This is the weaker condition: the second derivative is positive there. (The paper also allows zero, as
     for r = 4, s = 4, rho = 0; that is a maximum.) A p far from 1/2 can still be better.
-
-    Parameters
-    ----------
-    r, rho
-        As in `smallest_size`.
 
     Examples
     --------

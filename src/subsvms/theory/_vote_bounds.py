@@ -18,6 +18,20 @@ the error rate averaged over rows, as if it held for each row; a row that most S
 whatever J is. Equation (3) of the paper has only half of the second term that phi < 1/2 requires (p* is 1/2,
 so it counts twice); here everything is computed from phi itself. Finally, where the paper substitutes theta
 for a part of epsilon (`epsilon_if_regular`), it uses a limit of an error rate as a term of a bound on it.
+
+The letters, in all functions:
+
+    n, s, r      training rows; rows in a subset; how many of them are clean, at most s
+    R            radius of a ball around the origin that holds the data, in the kernel's space; 1 for rbf
+    margin       the margin that the slack refers to, more than 0
+    slack        |xi|^2: the sum of the squared amounts by which rows miss the margin
+    c            the theorem's constant. Its value has never been stated; 1 is a hopeful guess
+    theta        error rate of regular data, less than 1/2
+    epsilon      error rate of an SVM on p-biased draws; p is the sampling bias, 1/2 by default
+    eta, delta   probability that a subset has too few clean rows; that epsilon fails, less than 1/2
+    error_rate   share of wrong labels, rho beta, less than 1/2
+    J, phi       SVMs that vote; probability that one of them errs
+    failure      accepted probability that the vote errs
 """
 
 from bisect import bisect_left
@@ -38,21 +52,6 @@ def generalisation_bound(
     `c/n ((R^2 + |xi|^2) / margin^2 log^2 n + log(1/delta))`, with probability 1 - delta (Cristianini and
     Shawe-Taylor, 2000, Theorem 4.22).
 
-    Parameters
-    ----------
-    n : int
-        Training rows, drawn independently.
-    R : float
-        Radius of a ball around the origin that holds the data, in the kernel's space; 1 for rbf.
-    margin : float
-        The margin that the slack refers to, more than 0.
-    delta : float
-        Probability that the bound fails, more than 0 and less than 1/2.
-    c : float
-        The theorem's constant. Its value has never been stated; 1 is a hopeful guess.
-    slack : float, default=0.0
-        `|xi|^2`: the sum of the squared amounts by which rows miss the margin.
-
     Examples
     --------
     >>> round(generalisation_bound(10_000, R=1.0, margin=0.5, delta=0.05, c=1.0), 3)
@@ -72,13 +71,6 @@ def regular_size(theta: float, *, R: float, margin: float, delta: float, c: floa
 
     It is the smallest r such that the bound without slack is at most theta for r and every larger size. For
     real tables it is huge; `estimate_regularity` measures a useful one.
-
-    Parameters
-    ----------
-    theta : float
-        Error rate to reach, more than 0 and less than 1/2.
-    R, margin, delta, c
-        As in `generalisation_bound`.
 
     Examples
     --------
@@ -106,13 +98,6 @@ def epsilon(s: int, r: int, *, R: float, margin: float, delta: float, c: float) 
     Theorem 3 with `|xi|^2 = 4 R^2 (s - r)`: each of the other rows misses the margin by at most 2R. Assumes
     that the clean data are separable with this margin.
 
-    Parameters
-    ----------
-    s, r : int
-        Rows in the subset, and how many of them are clean; r is at most s.
-    R, margin, delta, c
-        As in `generalisation_bound`.
-
     Examples
     --------
     >>> round(epsilon(54, 54, R=1.0, margin=0.5, delta=0.05, c=0.1), 3)
@@ -127,13 +112,6 @@ def epsilon_if_regular(theta: float, s: int, r: int, *, R: float, margin: float,
 
     theta + c/s 4 R^2 (s - r) / margin^2 log^2 s: regularity replaces the part without slack. That step is
     the paper's and is not a proof: Definition 1 limits an error rate, not that part of the bound on it.
-
-    Parameters
-    ----------
-    theta : float
-        Error rate of regular data, at least 0 and less than 1/2.
-    s, r, R, margin, c
-        As in `epsilon`.
 
     Examples
     --------
@@ -155,13 +133,6 @@ def uniform_error_rate(error_rate: float, p: float = 0.5) -> float:
     nor any other mean of the two, exceeds it divided by p* = min(p, 1-p). The bound is reached where all
     errors are in the class with the smaller weight and all rows belong to that class.
 
-    Parameters
-    ----------
-    error_rate : float
-        On p-biased draws, at least 0.
-    p : float, default=0.5
-        Sampling bias, between 0 and 1.
-
     Examples
     --------
     >>> uniform_error_rate(0.1), uniform_error_rate(0.1, p=0.2)
@@ -175,23 +146,7 @@ def uniform_error_rate(error_rate: float, p: float = 0.5) -> float:
 def phi(epsilon: float, *, eta: float, delta: float, error_rate: float, p: float = 0.5) -> float:
     """Bound the probability that one SVM errs on a row drawn uniformly, against clean labels (Theorem 6).
 
-    Parameters
-    ----------
-    epsilon : float
-        Error rate on p-biased draws, as bounded or as measured; at least 0.
-    eta : float
-        Probability that a subset has too few clean rows, from 0 to 1.
-    delta : float
-        Probability that epsilon fails, at least 0 and less than 1/2.
-    error_rate : float
-        Share of wrong labels, rho beta, at least 0 and less than 1/2.
-    p : float, default=0.5
-        Sampling bias.
-
-    Returns
-    -------
-    float
-        At most 1; one half or more says nothing about the vote.
+    At most 1; one half or more says nothing about the vote. epsilon may be bounded or measured.
 
     Examples
     --------
@@ -209,11 +164,6 @@ def tolerable_error_rate(epsilon: float, *, eta: float, delta: float, p: float =
 
     1 - epsilon / p* - 1 / (2 (1 - eta - delta)). If it is zero or less, nothing is guaranteed, not even with
     clean labels.
-
-    Parameters
-    ----------
-    epsilon, eta, delta, p
-        As in `phi`.
 
     Examples
     --------
@@ -238,13 +188,6 @@ def vote_failure(J: int, phi: float) -> float:
     Assumes that each SVM errs on *this* row with probability at most phi, independently; phi of Theorem 6
     is an average over rows. Ties count as errors.
 
-    Parameters
-    ----------
-    J : int
-        SVMs that vote.
-    phi : float
-        Probability that one of them errs, from 0 to 1.
-
     Examples
     --------
     >>> round(vote_failure(100, 0.3), 5)
@@ -257,11 +200,6 @@ def vote_failure(J: int, phi: float) -> float:
 
 def vote_failure_exact(J: int, phi: float) -> float:
     """Return the exact probability P[Bin(J, phi) >= J/2] that the majority of J SVMs errs on a row.
-
-    Parameters
-    ----------
-    J, phi
-        As in `vote_failure`.
 
     Examples
     --------
@@ -276,13 +214,6 @@ def vote_failure_exact(J: int, phi: float) -> float:
 
 def votes_needed(phi: float, failure: float) -> int:
     """Return the smallest J for which `vote_failure` is at most `failure` (Theorem 6).
-
-    Parameters
-    ----------
-    phi : float
-        Probability that one SVM errs on the row, at least 0 and less than 1/2.
-    failure : float
-        Accepted probability that the vote errs, between 0 and 1.
 
     Examples
     --------
