@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._callers import renamed, renamed_attribute
+from subsvms._labels import Classes
 from subsvms._numbers import check_count, check_range, check_seed
 from subsvms._text import format_value
 from subsvms.audit._claim import Claim, Outcome, PassedRing, Progress, count_found
@@ -197,7 +198,7 @@ class Audit:
         exhausted = self._asked == len(self._queue)
         verdict: Verdict = "open"
         if self._stage == "confirm":
-            verdict = judge_ring(self.rings[-1], self._scores())
+            verdict = judge_ring(self.rings[-1], self._scores(self._queue[: self._asked]))
             exhausted = verdict != "open"
         self._settling = exhausted
         if not exhausted or self._waiting:
@@ -256,9 +257,8 @@ class Audit:
             self._changed[_passed_rows(ring, verdict)] = True
             self._changed[list(self._answers)] = False
 
-    def _scores(self):
-        """Return the scores of the answers about the last ring, in the order of the draws."""
-        rows = self._queue[: self._asked]
+    def _scores(self, rows):
+        """Return the score of the answer about each of these rows."""
         return np.array([self._score(row, self._answers[row]) for row in rows], dtype=int)
 
     def _score(self, row, number):
@@ -282,7 +282,7 @@ class Audit:
         base = Progress(self._stage, self._asked, len(self._queue), n_repeats=len(self._waiting))
         if self._stage != "confirm":
             return base
-        ring, scores = self.rings[-1], self._scores()
+        ring, scores = self.rings[-1], self._scores(self._queue[: self._asked])
         share = float(np.clip(ring.log_evidence(scores) / ring.log_limit, 0.0, 1.0))
         return replace(base, n_rows=len(ring), hits=int(np.sum(scores == 1)), share=share)
 
@@ -311,8 +311,7 @@ class Audit:
                 return
             rows = _passed_rows(ring, verdict)
             drawn = [row for row in ring.rows[ring.draws].tolist() if row in self._answers]
-            scores = np.array([self._score(row, self._answers[row]) for row in drawn], dtype=int)
-            inside = np.isin(drawn, rows)
+            scores, inside = self._scores(drawn), np.isin(drawn, rows)
             most = None if ring.several else bound_wrong(ring, scores, verdict, ring.delta / 2**r)
             n = int(inside.sum())
             yield PassedRing(len(rows), n, int(np.sum(scores[inside] == 1)), len(rows) - n, most)
@@ -329,11 +328,8 @@ class Audit:
         numbers = np.where(self._changed, self.ranking.suggested, self.ranking.given)
         for row, number in self.decided.items():
             numbers[row] = number
-        if not np.any(numbers < 0):
-            return self.ranking.classes[numbers]
-        labels = self.ranking.classes.astype(object)[numbers]
-        labels[numbers < 0] = None
-        return labels
+        classes = self.ranking.classes
+        return Classes(classes).name(numbers) if np.any(numbers < 0) else classes[numbers]
 
     def apply(self, correction: Correction) -> Correction:
         """Return the correction with the changes of the audit in place of those of the rule.
@@ -379,14 +375,6 @@ class Audit:
             What `state` returned: all answers are given once more, in their order.
         source : Correction or Ranking
             What the audit was made from.
-
-        Examples
-        --------
-        >>> ranking = Ranking.make(["ham", "spam"] * 50, ["spam", "ham"] * 50, range(100))
-        >>> audit = Audit(ranking, 20, random_state=1)
-        >>> audit.answer(audit.next_row, "ham")
-        >>> Audit.load(audit.state, ranking).next_row == audit.next_row
-        True
         """
         audit = cls(source, **check_state(state, FORMAT))
         if state["made_from"] != audit.ranking.digest:

@@ -65,12 +65,6 @@ class Ranking:
             How credible each label is: low values are suspected first.
         contradicted : array-like of bool of shape (n_rows,), default=None
             Whether the tool thinks that the suggestion is more probable than the label; by default unknown.
-
-        Examples
-        --------
-        >>> ranking = Ranking.make(["ham", "spam", "ham"], ["spam", "ham", "spam"], [0.9, 0.2, 0.4])
-        >>> ranking.order
-        array([1, 2, 0])
         """
         quality = np.asarray(quality, dtype=float)
         n = len(quality)

@@ -384,20 +384,6 @@ random_state, verbose
     (True, False)
     >>> print(correction.reason[0])  # doctest: +ELLIPSIS
     fix: 100 % of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.9..., above 0.5
-
-    Any classifier can judge, and probabilities that you already have, as for cleanlab:
-
-    >>> import warnings
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import cross_val_predict
-    >>> by_hand = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")
-    >>> for table, judge in ((X, LogisticRegression()), (by_hand, "probabilities")):
-    ...     with warnings.catch_warnings():
-    ...         warnings.simplefilter("ignore")
-    ...         correction = correct_labels(table, y, estimator=judge, random_state=0)
-    ...     bool(correction.changed[:60].mean() > 0.7), bool(correction.changed[60:].any())
-    (True, False)
-    (True, False)
     """
     corrector = LabelCorrector(
         estimator, scale=scale, rule=rule, action=action, max_error_rate=max_error_rate,

@@ -20,9 +20,9 @@ from scipy.stats import norm, rankdata
 from subsvms._text import format_rate
 from subsvms.correction._noise_curve import TOGETHER, Answers, Curve, integrate_curve
 from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
-from subsvms.correction._posterior import UNSEEN
 
 CHANCE = 0.001  # that random labels pass for explained; the measured share is close to it
+UNSEEN = 0.5  # weight of a belief in noise that the rule does not know of
 SMALLEST_CLASS = 5  # rows of a class; no share can be estimated from fewer
 
 

@@ -21,8 +21,15 @@ import numpy as np
 from scipy.special import betainc
 
 from subsvms.correction._noise_curve import LEVEL, Answers, widen
-from subsvms.correction._noise_softmax import LIFT, Explanation, Kind, Softmax, explain, find_way
-from subsvms.correction._posterior import compute_posterior
+from subsvms.correction._noise_softmax import (
+    LIFT,
+    Explanation,
+    Kind,
+    Softmax,
+    compute_posterior,
+    explain,
+    find_way,
+)
 
 SLOPES = (4.0, 8.0, 16.0)  # of the softmax
 SURE_ENOUGH = 0.85  # below, overlapping classes pass for noise: see benchmarks/several.py

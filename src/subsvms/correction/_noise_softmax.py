@@ -28,8 +28,8 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from subsvms.correction._noise_curve import FEW, LOG_LIFT, SLIP, Answers
-from subsvms.correction._posterior import IMPOSSIBLE
 
+IMPOSSIBLE = 1e-12  # a probability; what rests on a smaller one rests on rounding errors
 LIFT = float(np.exp(np.exp(LOG_LIFT[0])))  # in odds, of unanimous votes: as usual with two classes
 # Standard deviations of log slopes, and of log weights: with 0.5, weights can hide the noise of a class.
 SPREAD = np.array([[0.5], [0.3]])
@@ -218,6 +218,19 @@ def diverge(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
     scale = gammaln(counts.sum(axis=1)) - gammaln(prior.sum(axis=1))
     scale -= (gammaln(counts) - gammaln(prior)).sum(axis=1)
     return scale + ((counts - prior) * expect_logs(counts)).sum(axis=1)
+
+
+def compute_posterior(q: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return P(true c | votes, label g) = q_c T[c, g] / sum_d q_d T[d, g].
+
+    Shapes: q (n_rows, n_classes); matrix (n_classes, n_classes); given (n_rows,).
+    """
+    known = given >= 0
+    sure = np.eye(len(matrix))[np.maximum(given, 0)]
+    joint = np.where(known[:, None], q * matrix[:, np.maximum(given, 0)].T, q)
+    total = joint.sum(axis=1, keepdims=True)
+    possible = total > IMPOSSIBLE  # elsewhere votes and label exclude each other
+    return np.where(possible, joint / np.where(possible, total, 1.0), sure)
 
 
 def find_way(q: np.ndarray, given: np.ndarray) -> Kind | None:

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,32 +23,6 @@ from subsvms.correction._words import NOTED, Case, Found, format_held_back, form
 from subsvms.exceptions import InputError
 
 FEWEST_LISTED = 50  # with fewer flagged or held back, the most doubtful of the others are suspicious, too
-
-
-class Origin(Protocol):
-    """The table that a correction came from, and what only somebody who has it can show."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What to know about labels and columns of the table before using the result."""
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What happened to columns that are not features."""
-
-    def show_rows(self, rows: np.ndarray) -> dict[str, list[str]]:
-        """Return the values of some rows as text, column by column."""
-
-    def find_carriers(self, correction: "Correction", rows: np.ndarray) -> Any:
-        """Return what carries the suggestions for some rows: `flips`, `rows` and `weights`."""
-
-    def write_report(self, correction: "Correction", path: str | os.PathLike) -> Any:
-        """Write report.html."""
-
-    def open_review(
-        self, correction: "Correction", folder: Any, *, port: int, browser: bool, block: bool | None
-    ) -> Any:
-        """Open the review page."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,7 +63,7 @@ class Correction(Verdicts):
         The SVMs that were chosen from the data, and what they were compared with; None if they were given.
     judge : str or None
         Who judged, in words, if not SVMs.
-    origin : Origin or None
+    origin : object or None
         The table, if `correct_table` read one.
 
     Examples
@@ -120,34 +94,31 @@ class Correction(Verdicts):
     style: FrameStyle = FrameStyle()
     choice: Choice | None = None
     judge: str | None = None
-    origin: Origin | None = None
+    origin: Any = None  # of `correct_table`: it shows rows, and makes the report and the review
 
     certainty = renamed_attribute("certainty", "level")
 
     def __repr__(self) -> str:
-        flagged, n, changed = self.flagged.sum(), np.sum(self.given >= 0), self.changed.sum()
-        right = ""
+        found, right = self._found, ""
         # A plain vote gives no probabilities, and those from before an audit know nothing of its answers.
-        if changed and not self.is_plain_vote and self.audit is None:
+        if found.n_changed and not self.is_plain_vote and self.audit is None:
             sure = np.where(self.decided, 1.0, self.confidence)  # people are taken to be right
             right = f", about {sure[self.changed].sum():.0f} rightly"
         rate = format_rate(self.noise.error_rate, *self.noise.error_rate_interval)
-        found = f"{flagged} of {n} labels flagged, {changed} changed{right}"
+        counted = f"{found.n_flagged} of {found.n_labels} labels flagged, {found.n_changed} changed{right}"
         before = "" if self.audit is None else " before the audit"
-        return f"Correction({found}, estimated error rate {rate}{before})"
+        return f"Correction({counted}, estimated error rate {rate}{before})"
 
     @property
     def _found(self):
-        sure = None if self.is_plain_vote or not self.flagged.any() else self.confidence[self.flagged].mean()
+        flagged, unknown = self.flagged, self.is_plain_vote or not self.flagged.any()
         return Found(
-            n_labels=int(np.sum(self.given >= 0)),
-            n_flagged=int(self.flagged.sum()),
-            action=self.settings.action,
+            n_labels=int(np.sum(self.given >= 0)), n_flagged=int(flagged.sum()), action=self.settings.action,
             n_changed=int(self.changed.sum()),
-            n_unseen=None if self.audit is None or self.audited is None else int(self.audited.sum()),
+            n_unseen=None if self.audit is None else int(self.unseen.sum()),
             explained=self.noise.explained,
-            precision=None if sure is None else float(sure),
-        )
+            precision=None if unknown else float(self.confidence[flagged].mean()),
+        )  # fmt: skip
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -165,12 +136,9 @@ class Correction(Verdicts):
 
     def _note_held_back(self):
         """Return a note on labels that were held back by what has no note of its own, if there are any."""
-        halts = Counter(map(Halt, self.judgement.halt[self.held_back].tolist()))
-        kept_by = [
-            (format_keeper(halt, self.settings, self.judge), halts[halt])
-            for halt in Halt
-            if halt not in NOTED and halts[halt]
-        ]
+        halts = Counter(self.judgement.halt[self.held_back].tolist())
+        named = [halt for halt in Halt if halts[halt] and halt not in NOTED]
+        kept_by = [(format_keeper(halt, self.settings, self.judge), halts[halt]) for halt in named]
         return [format_held_back(int(self.flagged.sum()), kept_by)] if kept_by else []
 
     @property
@@ -181,7 +149,9 @@ class Correction(Verdicts):
     @property
     def labels(self) -> np.ndarray:
         """The labels after the action, of the same type as the given ones; None where there is none."""
-        numbers = self.numbers
+        return self._name(self.numbers)
+
+    def _name(self, numbers):
         return Classes(self.classes).name(numbers) if np.any(numbers < 0) else self.classes[numbers]
 
     @property
@@ -206,18 +176,11 @@ class Correction(Verdicts):
 
         Examples
         --------
-        >>> from subsvms import correct_labels
-        >>> X, y = [[i % 30 / 30] for i in range(300)], ["low" if i % 30 < 15 else "high" for i in range(300)]
-        >>> correction = correct_labels(X, y, random_state=0)
-        >>> correction.explain(0) == correction.explain([0, 1])[0] == correction.reason[0]
-        True
-
-        Rows of a data frame also have labels:
-
         >>> import pandas as pd
-        >>> frame = pd.DataFrame(X, index=[f"patient {i}" for i in range(300)], columns=["age"])
-        >>> correction = correct_labels(frame, y, random_state=0)
-        >>> correction.explain(index="patient 7") == correction.explain(7)
+        >>> from subsvms import correct_labels
+        >>> frame = pd.DataFrame({"age": range(300)}, index=[f"patient {i}" for i in range(300)])
+        >>> correction = correct_labels(frame, ["young"] * 150 + ["old"] * 150, random_state=0)
+        >>> correction.explain(index="patient 7") == correction.explain(7) == correction.reason[7]
         True
         """
         if (rows is None) == (index is None):
@@ -269,16 +232,14 @@ class Correction(Verdicts):
         -------
         DataFrame
             Of the user's library; for arrays and Arrow of pandas, or else polars. In polars the column
-            `index` has the number of the row, from 0. `withstands` is about the winner
-            of the vote, which is not `suggested_label` where the rule keeps a label against the vote; it is
-            left out if other judges than SVMs judged.
+            `index` has the number of the row, from 0. `withstands` is about the winner of the vote, which is
+            not `suggested_label` where the rule keeps a label against the vote; it is left out if other
+            judges than SVMs judged.
         """
-        given = self.classes[self.given].astype(object)
-        given[self.missing] = None
         columns: dict[str, Any] = {
             "is_label_issue": self.flagged,
             "label_quality": self.label_quality,
-            "given_label": given if self.missing.any() else self.classes[self.given],
+            "given_label": self._name(self.given),
             "suggested_label": self.suggested_labels,
             "corrected_label": self.labels,
             "vote_share": self.vote_share,

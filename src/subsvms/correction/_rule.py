@@ -21,9 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from subsvms._sentences import Note
-from subsvms.correction._noise import SMALLEST_CLASS, NoiseEstimate
-from subsvms.correction._posterior import rank_quality
+from subsvms.correction._noise import SMALLEST_CLASS, UNSEEN, NoiseEstimate
+from subsvms.correction._noise_softmax import compute_posterior
 from subsvms.ensemble._votes import Votes, pick_best
+
+UNKNOWN_RATE = 0.2  # of the noise that the rule may not know of
+TIES = 1e-3  # share of the quality that is the mean value itself, so that every row has its own
 
 
 class Halt(IntEnum):
@@ -149,6 +152,30 @@ def make_room(posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray) -> 
     roomy[rows, given[rows]] = 0.0
     roomy[rows, given[rows]] = 1.0 - roomy[rows].sum(axis=1)
     return roomy
+
+
+def rank_quality(
+    values: np.ndarray, q: np.ndarray, posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray
+) -> np.ndarray:
+    """Return how credible each given label is: its probability, averaged over two beliefs about the noise.
+
+    One belief is that the noise is as the rule thinks. The other is that a share `UNKNOWN_RATE` of each class
+    is given another label, all equally likely, because noise may depend on what the rule does not look at. So
+    a label that the votes contradict also ranks low in a class that seems free of noise, where the first
+    belief alone calls every label right. The second has the weight `UNSEEN`; the more overlap explains what
+    the rule would change, the more.
+
+    Shapes: values (n_rows, n_classes); posterior (n_rows, n_classes); overlap (n_classes,).
+    """
+    n_classes = q.shape[1]
+    evenly = UNKNOWN_RATE / (n_classes - 1)
+    spread = np.full((n_classes, n_classes), evenly) + (1.0 - UNKNOWN_RATE - evenly) * np.eye(n_classes)
+    unseen = UNSEEN + (1.0 - UNSEEN) * overlap
+    mixed = (1.0 - unseen) * posterior + unseen * compute_posterior(q, spread, given)
+    rows, own = np.arange(len(given)), np.maximum(given, 0)
+    mixed[rows, own] = 0.0
+    quality = (1.0 - TIES) * (1.0 - mixed.sum(axis=1)) + TIES * (1.0 + values[rows, own]) / 2.0
+    return np.where(given >= 0, quality, np.nan)
 
 
 def keep_labels(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt: Halt) -> Judgement:
