@@ -16,8 +16,7 @@ from scipy import sparse
 from subsvms._extras import require_extra
 from subsvms._sentences import Sentence, Setting
 from subsvms._typing import Table
-from subsvms.ensemble._device_lists import LINE_BYTES, SVMS, cut_lists, expand_rows
-from subsvms.ensemble._gpu import GPU, explain_failure
+from subsvms.ensemble._gpu import GPU, LINE_BYTES, SVMS, cut_lists, expand_rows, explain_failure
 from subsvms.ensemble._rows import HUGE, LINEAR, LN_2, RBF
 from subsvms.exceptions import DeviceError, InputError
 

@@ -10,7 +10,7 @@
 //
 // Shared memory holds the newest PARTS parts, in a ring. In step k some warps compute part k + 1, in place of the oldest,
 // while others add terms of the parts k + 2 - PARTS to k; then they change places. The caller has decided which terms are
-// added in which step (_device_lists.schedule).
+// added in which step (_gpu.schedule).
 //
 // What limits it is reading shared memory, so it is read 16 bytes at a time, and each number of a list serves many rows:
 // 32 / SVMS lanes of a warp hold ROWS rows, and its groups of lanes add up SVMS different SVMs side by side. Their lists are

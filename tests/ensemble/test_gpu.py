@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from subsvms.ensemble._device_lists import LINE_BYTES, SVMS, cut_lists, expand_rows, schedule
+from subsvms.ensemble._gpu import LINE_BYTES, SVMS, cut_lists, expand_rows, schedule
 from subsvms.ensemble._rows import gather_rows
 
 
