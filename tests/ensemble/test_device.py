@@ -104,11 +104,11 @@ def test_a_block_without_memory_is_halved_and_a_small_one_is_an_error(gpu, monke
     voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
     whole, sizes = GPUBooth._vote, []
 
-    def vote(self, X, lines, first, last, *more):
+    def vote(self, poll, first, last):
         sizes.append(last - first)
         if last - first > 30:
             raise MemoryError("out of memory")
-        whole(self, X, lines, first, last, *more)
+        whole(self, poll, first, last)
 
     monkeypatch.setattr(GPUBooth, "_vote", vote)
     monkeypatch.setattr(device_module, "LEAST_ROWS", 16)
@@ -210,14 +210,9 @@ def test_workers_of_dask_take_turns_with_the_gpus_that_they_see(monkeypatch, tmp
     distributed = pytest.importorskip("distributed")
     monkeypatch.setitem(sys.modules, "cupy", CountingCuPy(n_gpus))
     assert find_own_gpu() == 0  # outside a worker
+    options = {"n_workers": 3, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with (
-        distributed.LocalCluster(
-            n_workers=3,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=None,
-            local_directory=tmp_path,
-        ) as cluster,
+        distributed.LocalCluster(**options, local_directory=tmp_path) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         names = {worker.name: worker.address for worker in cluster.workers.values()}
