@@ -14,7 +14,8 @@ AUDIT_FILES = (AUDIT, AUDIT + ".lock")
 
 # In parts: folders, and files that only the work needs.
 UNFINISHED = ".unfinished"  # after the name of a folder that a later run can continue
-CORRECTED, ISSUE_PARTS, DONE, VOTES, STAGED = FOLDERS = ("corrected", "issues", "done", "votes", "input")
+FOLDERS = ("corrected", "issues", "scores", "done", "votes", "input")
+CORRECTED, ISSUE_PARTS, SCORE_PARTS, DONE, VOTES, STAGED = FOLDERS
 DOUBTFUL = "most-doubtful.parquet"  # in ISSUE_PARTS
 FINAL = "final"  # the table after a review, also a folder in parts
 FINAL_PARTS = re.compile(r"part-\d+\.parquet")  # in it
@@ -32,7 +33,7 @@ SCRAP = re.compile(
         rf"{DONE}/\d+\.(json|parquet)",
         rf"{VOTES}/\d+\.npz",
         rf"{STAGED}/\d+\.parquet",
-        rf"(({CORRECTED}|{ISSUE_PARTS}|{DONE}|{VOTES})/)?\.[\w.-]+-[0-9a-f]{{16}}",
+        rf"(({CORRECTED}|{ISSUE_PARTS}|{SCORE_PARTS}|{DONE}|{VOTES})/)?\.[\w.-]+-[0-9a-f]{{16}}",
         TEMPORARY,
     ))
 )  # fmt: skip
@@ -41,7 +42,7 @@ UNDER_WAY = re.compile(  # all that is written before a record names the files, 
         *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, SCORES, TABLE, DENSE, SPARSE)),
         re.escape(f"{ISSUE_PARTS}/{DOUBTFUL}"),
         rf"{CORRECTED}\.[\w.]+",
-        rf"({CORRECTED}|{ISSUE_PARTS})/part-\d+\.parquet",
+        rf"({CORRECTED}|{ISSUE_PARTS}|{SCORE_PARTS})/part-\d+\.parquet",
         FINAL_PARTS.pattern,
         SCRAP.pattern,
     ))

@@ -483,16 +483,6 @@ def test_scores_of_another_run_are_refused(made, tmp_path):
     )
 
 
-def test_a_run_in_parts_is_refused(tmp_path):
-    rows, _ = make_rows(300)
-    table = write(tmp_path / "t.csv", rows)
-    call("correct", table, "--label", "default", "--engine", "local", "--quiet", "--threads", 1)
-    with pytest.raises(
-        TableError, match="was made in parts, so it has no scores of all rows, which an audit needs"
-    ):
-        AuditDesk(tmp_path / "t.subsvms")
-
-
 def test_an_audit_is_never_replaced(made):
     desk = AuditDesk(made.folder)
     before = {path.name: path.read_bytes() for path in made.folder.iterdir()}

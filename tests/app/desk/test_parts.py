@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 
 import httpx
 import numpy as np
@@ -16,14 +17,17 @@ from large_tables import make_columns, write_files
 from loans import call
 from pyarrow import parquet
 
-from subsvms.app.desk import part_rows
+from subsvms.app.desk import rows as desk_rows
 from subsvms.app.desk.apply import apply_labels
-from subsvms.app.desk.exchange import export_issues, import_decisions
+from subsvms.app.desk.audit import AuditDesk
+from subsvms.app.desk.desk import Desk
+from subsvms.app.desk.exchange import export_issues, import_decisions, write_questions
 from subsvms.app.desk.filters import Filter
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import make_app
 from subsvms.app.names import UNDER_WAY
 from subsvms.app.runs.acts import Act
+from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 
 N = 2400  # rows, in three files
@@ -140,7 +144,7 @@ def test_a_desk_shows_the_same_issues_in_parts_and_in_memory(desks):
 
 
 def test_filters_and_searches_find_the_same_rows(desks, monkeypatch):
-    monkeypatch.setattr(part_rows, "CACHE_BYTES", 5000)  # so that some row groups are read again
+    monkeypatch.setattr(desk_rows, "CACHE_BYTES", 5000)  # so that some row groups are read again
     city = "city number 7"
     for wanted in (
         Filter(search="BECAUSE 17"), Filter(search=city), Filter(search="nowhere"),
@@ -153,8 +157,6 @@ def test_filters_and_searches_find_the_same_rows(desks, monkeypatch):
     rows = np.random.default_rng(0).permutation(desks[0].rows)
     assert desks[1].source.take(rows).equals(desks[0].source.take(rows))
     assert desks[1].source.take([]).num_rows == 0
-    with pytest.raises(KeyError):
-        desks[1].source.take([next(row for row in range(1, N) if row not in desks[1].place)])
 
 
 def test_the_server_answers_decides_and_undoes(desks):
@@ -246,11 +248,11 @@ def test_decisions_stand_in_the_next_run_in_parts_as_in_one_in_memory(desks, pla
         read_table(place / "again-local" / "corrected"),
     ]
     assert lines[0] == lines[1]
-    decided = desks[1].decided_labels
+    decided = {row: label for row, label in desks[1].settled.items() if label is not None}
     assert len(decided) > 50 and all(lines[1][row - 1]["label"] == label for row, label in decided.items())
     second = ReviewDesk(place / "again-local")
     try:
-        assert not set(decided) & set(second.rows.tolist()) and second.decided_labels == decided
+        assert not set(decided) & set(second.rows.tolist()) and second.settled == desks[1].settled
     finally:
         second.decisions.close()
     done = apply_labels(place / "again-local")
@@ -289,9 +291,70 @@ def test_text_files_are_staged_again_and_merged_spellings_stay_merged(tmp_path):
     assert [path.name for path in (tmp_path / "local" / "final").iterdir()] == ["part-000000.parquet"]
 
 
-def test_an_audit_of_a_run_in_parts_is_refused_in_one_sentence(made):
-    said = " ".join(call("audit", made / "local", code=2).output.split())
-    assert "was made in parts, so it has no scores of all rows, which an audit needs" in said
+@pytest.mark.parametrize("action", ["fix", "drop", "weight"])
+def test_any_row_is_read_in_parts_as_in_memory(made, tmp_path, action):
+    folder = made / "local"
+    if action != "fix":
+        words = (*COMMON, "--engine", "local", "--action", action, "--output", tmp_path / "local")
+        call("correct", made / "big" / "*.parquet", *words)
+        folder = tmp_path / "local"
+    rows = np.random.default_rng(0).permutation(N) + 1
+    with closing(Desk(made / "memory")) as memory, closing(Desk(folder)) as local:
+        assert local.show(rows) == memory.show(rows)
+        assert local.labels_of(rows) == memory.labels_of(rows)
+        assert local.take(rows[:7], ["city"]).to_pylist() == memory.take(rows[:7], ["city"]).to_pylist()
+        with pytest.raises(KeyError):
+            local.take([N + 1])
+
+
+def write_score_parts(place):
+    """Write the scores of the run in memory as one in parts has them."""
+    scores, folder = parquet.read_table(place / "memory" / "scores.parquet"), place / "local"
+    shutil.rmtree(folder / "scores", ignore_errors=True)
+    (folder / "scores").mkdir()
+    for number in range(3):
+        path = folder / "scores" / f"part-{number:06d}.parquet"
+        parquet.write_table(scores.slice(number * N // 3, N // 3), path)
+    record = json.loads((folder / "run.json").read_text())
+    record["files"] |= {f"scores/{path.name}": digest_file(path) for path in (folder / "scores").iterdir()}
+    (folder / "run.json").write_text(json.dumps(record))
+
+
+def test_an_audit_in_parts_is_that_in_memory(place, tmp_path):
+    write_score_parts(place)
+    clean = parquet.read_table(place / "big", columns=["true"], partitioning=None)["true"].to_pylist()
+    desks = [AuditDesk(place / name, n_answers=60) for name in ("memory", "local")]
+    while (asked := desks[0].question("Ann")) is not None:
+        assert desks[1].question("Ann") == asked
+        for desk in desks:
+            desk.answer("Ann", asked["row"], clean[asked["row"] - 1], asked["id"])
+    assert desks[0].progress() == desks[1].progress()
+    done = [apply_labels(desk.folder, output=tmp_path / desk.folder.name) for desk in desks[1:]]
+    done.append(apply_labels(desks[0].folder, output=tmp_path / "memory.parquet"))
+    assert done[0].words == done[1].words and done[0].n_unseen > 0
+    assert read_table(tmp_path / "local") == read_table(tmp_path / "memory.parquet")
+
+
+def test_questions_of_a_run_in_parts_go_to_a_file(place, tmp_path):
+    write_score_parts(place)
+    for name in ("memory", "local"):
+        with closing(AuditDesk(place / name)) as desk:
+            write_questions(desk, tmp_path / f"{name}.csv")
+    assert (tmp_path / "local.csv").read_bytes() == (tmp_path / "memory.csv").read_bytes()
+
+
+def test_without_scores_or_with_others_there_is_no_audit(place):
+    write_score_parts(place)
+    path = place / "local" / "scores" / "part-000001.parquet"
+    parquet.write_table(parquet.read_table(path), path, compression="gzip")
+    with pytest.raises(TableError, match="part-000001.parquet' was changed after the run wrote it"):
+        AuditDesk(place / "local")
+    path.unlink()
+    with pytest.raises(TableError, match="the rows are not those of the table"):
+        AuditDesk(place / "local")
+    shutil.rmtree(place / "local" / "scores")
+    with pytest.raises(TableError, match="There is no folder .*scores', which earlier versions did not"):
+        AuditDesk(place / "local")
 
 
 def test_a_folder_of_an_earlier_version_and_damaged_issues_are_refused(place):

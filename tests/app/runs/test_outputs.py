@@ -8,7 +8,7 @@ import pytest
 from loans import call, make_rows, read, write
 from pyarrow import feather, parquet
 
-from subsvms.app.runs.issue_file import read_issues
+from subsvms.app.runs.issue_file import get_label_type, read_issues
 from subsvms.app.runs.outputs import CELL_CHARACTERS, as_storable, disarm
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
@@ -132,23 +132,27 @@ DAMAGES = {
 }
 
 
+def read_all(folder, table):
+    return read_issues(folder, get_label_type(table), len(table), table.classes)
+
+
 def test_issues_of_earlier_versions_have_no_carriers_and_can_be_read(folder):
     table, path = read_table(folder.with_name("loans.csv"), "default"), folder / "issues.parquet"
     whole = parquet.read_table(path)
-    assert {"flips", "carriers", "carried"} <= set(read_issues(folder, table).column_names)
+    assert {"flips", "carriers", "carried"} <= set(read_all(folder, table).column_names)
     old = whole.drop_columns(["flips", "carriers", "carried"])
     for written in (old, old.append_column("carriers", old["reason"])):  # a column of the user's own
         parquet.write_table(written, path)
-        assert not {"flips", "carriers", "carried"} & set(read_issues(folder, table).column_names)
+        assert not {"flips", "carriers", "carried"} & set(read_all(folder, table).column_names)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_issues_that_do_not_fit_the_table_are_refused(folder, damage):
     table, path = read_table(folder.with_name("loans.csv"), "default"), folder / "issues.parquet"
-    changed = DAMAGES[damage](read_issues(folder, table))
+    changed = DAMAGES[damage](read_all(folder, table))
     path.write_text("row,reason\n") if changed is None else parquet.write_table(changed, path)
     with pytest.raises(TableError, match="issues.parquet' is damaged .*: run subsvms correct again"):
-        read_issues(folder, table)
+        read_all(folder, table)
 
 
 @pytest.mark.parametrize("keep", [0, 4, 1000, -9])
@@ -156,4 +160,4 @@ def test_issues_that_are_cut_are_refused(folder, keep):
     table, path = read_table(folder.with_name("loans.csv"), "default"), folder / "issues.parquet"
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(TableError, match="issues.parquet' is damaged .*: run subsvms correct again"):
-        read_issues(folder, table)
+        read_all(folder, table)

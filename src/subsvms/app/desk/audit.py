@@ -48,7 +48,7 @@ class QuestionDesk(Desk, ABC):
     is_blind = False  # whether nothing is told about an answer, because it may be asked again
 
     def __init__(self, folder: str | Path, *, create: bool):
-        super().__init__(folder, "an audit", create=create)
+        super().__init__(folder, create=create)
         self.scores = read_own_scores(self)
         self.lock = threading.RLock()
         self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs

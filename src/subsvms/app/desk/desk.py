@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.desk.earlier import open_acts
-from subsvms.app.desk.part_rows import PartRows
-from subsvms.app.desk.rows import Rows, TableRows, as_text
+from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
 from subsvms.app.names import (
     AUDIT_FILES,
     DECISION_FILES,
@@ -30,17 +29,16 @@ class Desk:
     """A run's folder, opened: its record, and rows of the table that the run read.
 
     folder: made by `subsvms correct`.
-    whole: what needs the whole table, in messages, such as "an audit": a run in parts is refused then.
     create: whether to create the file of what people did if there is none; who only reads needs none.
     """
 
     room = ""  # what is done here, and the page for it
 
-    def __init__(self, folder: str | Path, whole: str | None = None, *, create: bool = False):
+    def __init__(self, folder: str | Path, *, create: bool = False):
         self.folder = Path(folder)
         self.record = read_record(self.folder)
         self.options = self.record.options
-        self.source: Rows = self._open_rows(whole)
+        self.source: Rows = self._open_rows()
         self.labels = self.source.classes  # in typed formats numbers
         self.classes = [str(name) for name in self.labels]
         self.values = dict(zip(self.classes, self.labels, strict=True))
@@ -62,7 +60,7 @@ class Desk:
 
     @property
     def in_parts(self) -> bool:
-        """Whether the table was corrected in parts: then it is not in memory, and only issues are shown."""
+        """Whether the table was corrected in parts: then it is not in memory."""
         return self.options.pool_size is not None
 
     @property
@@ -71,16 +69,10 @@ class Desk:
         assert isinstance(self.source, TableRows)
         return self.source.table
 
-    def _open_rows(self, whole: str | None) -> Rows:
-        if not self.in_parts:
-            return TableRows(self._read_table(), self.folder)
-        if whole is None:
+    def _open_rows(self) -> Rows:
+        if self.in_parts:
             return PartRows(self.folder, self.record)
-        raise TableError(
-            "{folder!r} was made in parts, so it has no scores of all rows, which {whole} needs: review its "
-            "issues (subsvms review), or correct a part of the table by itself{engine=memory:aside}.",
-            folder=str(self.folder), whole=whole,
-        )  # fmt: skip
+        return TableRows(self._read_table(), self.folder)
 
     def _read_table(self) -> LabelledTable:
         paths = self.record.input.paths

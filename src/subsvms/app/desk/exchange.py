@@ -258,11 +258,8 @@ def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) ->
 def list_lines(desk: "QuestionDesk", number: int, rows: list[int]) -> list[dict[str, Any]]:
     """Return one line for each question: its row, its number, the row's values as text, an empty answer."""
     lines: list[dict[str, Any]] = [{ROW: row, QUESTION: number} for row in rows]
-    if desk.table.matrix is not None:
-        columns: dict[str, list] = {"features": [line[0] for line in desk.show(rows)]}
-    else:
-        taken = desk.table.columns.take([row - 1 for row in rows])
-        columns = {name: list(map(as_cell, list_values(taken[name]))) for name in desk.columns}
+    taken = desk.take(rows)
+    columns = {name: list(map(as_cell, list_values(taken[name]))) for name in desk.shown_columns}
     names: list[str] = [ROW, QUESTION, ANSWER]
     for name, values in columns.items():
         names.append(find_free(name, names))

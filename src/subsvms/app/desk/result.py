@@ -12,12 +12,12 @@ from subsvms._atomic import explaining, write_whole
 from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.earlier import open_acts
 from subsvms.app.desk.turns import Sample, Turns, begin_sample, begin_turns, take
-from subsvms.app.names import REPORT, SCORES
+from subsvms.app.names import REPORT, SCORE_PARTS, SCORES
 from subsvms.app.report import place_audit, place_final
 from subsvms.app.runs.acts import Answer
 from subsvms.app.runs.describe import describe_audit
 from subsvms.app.runs.record import Input, read_record
-from subsvms.app.runs.scores import Scores, read_scores
+from subsvms.app.runs.scores import Scores
 from subsvms.app.tables.files import digest_bytes, digest_file
 from subsvms.app.words import show
 from subsvms.exceptions import InputError, TableError
@@ -79,17 +79,18 @@ def read_result(desk: Desk) -> Result | None:
 
 def read_own_scores(desk: Desk) -> Scores:
     """Return the scores of a run, as it wrote them: the order of the questions follows from them."""
-    scores = read_scores(desk.folder, desk.table)
-    if digest_file(desk.folder / SCORES) != desk.record.files.get(SCORES):
-        raise TableError(
-            f"{str(desk.folder / SCORES)!r} was changed after the run wrote it: run subsvms correct again."
-        )
+    scores = desk.source.read_scores()
+    parts = (desk.folder / SCORE_PARTS).glob("*.parquet")
+    for path in parts if desk.in_parts else (desk.folder / SCORES,):
+        name = path.relative_to(desk.folder).as_posix()
+        if digest_file(path) != desk.record.files.get(name):
+            raise TableError(f"{str(path)!r} was changed after the run wrote it: run subsvms correct again.")
     return scores
 
 
 def read_answered(folder: Path) -> dict[int, Any]:
     """Return the labels that people gave in the audit and for the estimate of a folder, by row from 1."""
-    with closing(Desk(folder, "its audit")) as desk:
+    with closing(Desk(folder)) as desk:
         result = read_result(desk)
         return {} if result is None else result.answered
 

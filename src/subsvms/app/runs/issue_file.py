@@ -55,11 +55,11 @@ def get_label_type(table: LabelledTable) -> Any:
     return plain_type(table.columns.schema.field(table.label).type)
 
 
-def read_issues(folder: Path, table: LabelledTable) -> Any:
+def read_issues(folder: Path, label_type: Any, n_rows: int, classes: list) -> Any:
     """Return what a run wrote about the labels of a table, as a pyarrow.Table; nothing is trusted."""
-    schema = make_schema(get_label_type(table))
+    schema = make_schema(label_type)
     return read_stored(
-        folder / ISSUES, schema, lambda found: check_issues(found, schema, len(table), table.classes),
+        folder / ISSUES, schema, lambda found: check_issues(found, schema, n_rows, classes),
         optional=make_carrier_schema(),
     )  # fmt: skip
 

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
-from subsvms.app.names import SCORES
+from subsvms._sentences import Setting
+from subsvms.app.names import SCORE_PARTS, SCORES
 from subsvms.app.runs.issue_file import DIGITS, get_label_type
-from subsvms.app.runs.stored import check_shares, read_stored
+from subsvms.app.runs.stored import check_shares, describe_damage, read_stored
 from subsvms.app.tables.arrow import render_arrow
 from subsvms.app.tables.table import LabelledTable
 from subsvms.audit import Ranking
 from subsvms.correction import Correction
+from subsvms.exceptions import TableError
 
 UNKNOWN = ("given_label", "label_quality", "vote_share")  # null where there is none
 
@@ -98,28 +100,55 @@ def make_scores_schema(label_type: Any) -> Any:
 
 def read_scores(folder: Path, table: LabelledTable) -> Scores:
     """Return what `write_scores` wrote about the labels of a table; nothing is trusted."""
-    schema = make_scores_schema(get_label_type(table))
-    return read_stored(folder / SCORES, schema, lambda found: build_scores(found, table))
+    schema, classes = make_scores_schema(get_label_type(table)), Classes.of(table.classes)
+
+    def build(found: Any) -> Scores:
+        scores = build_scores(found, classes, len(table))
+        if not np.array_equal(scores.given, table.codes):
+            raise ValueError("the labels are not those of the table")
+        return scores
+
+    return read_stored(folder / SCORES, schema, build)
 
 
-def build_scores(found: Any, table: LabelledTable) -> Scores:
+def read_score_parts(folder: Path, label_type: Any, labels: list, n_rows: int) -> Scores:
+    """Return the scores of a run in parts, from the files in its folder `scores`; nothing is trusted."""
+    import pyarrow as pa
+
+    place, schema = folder / SCORE_PARTS, make_scores_schema(label_type)
+    parts = [read_stored(path, schema, lambda found: found) for path in sorted(place.glob("*.parquet"))]
+    if not parts:
+        raise TableError(
+            "There is no folder {place!r}, which earlier versions did not write: run subsvms correct again "
+            "({decisions} keeps what was decided).",
+            place=str(place), decisions=Setting("decisions", str(folder)),
+        )  # fmt: skip
+    try:
+        return build_scores(pa.concat_tables(parts), Classes.of(labels), n_rows)
+    except ValueError as error:
+        raise describe_damage(place, error) from None
+
+
+def build_scores(found: Any, classes: Classes, n_rows: int) -> Scores:
     """Return the scores in a pyarrow.Table; raise a ValueError if one cannot be true."""
-    if not np.array_equal(found["row"].to_numpy(), np.arange(1, len(table) + 1)):
+    if not np.array_equal(found["row"].to_numpy(), np.arange(1, n_rows + 1)):
         raise ValueError("the rows are not those of the table")
-    classes = Classes.of(table.classes)
-    suggested, given = (
-        classes.number(found[name], unknown=-2) for name in ("suggested_label", "given_label")
-    )
-    if np.any(suggested < 0):
+    suggested, given = (_number(found[name], classes) for name in ("suggested_label", "given_label"))
+    if np.any(suggested < 0) or np.any(given < -1):
         raise ValueError("the table has no such class")
-    if np.any(suggested == table.codes):
+    if np.any(suggested == given):
         raise ValueError("a suggestion is the given label")
-    if not np.array_equal(given, table.codes):
-        raise ValueError("the labels are not those of the table")
     names = ("label_quality", "confidence", "vote_share")
     check_shares(found, names)
     quality, confidence, share = (found[name].to_numpy() for name in names)
-    if np.any(np.isnan(quality) & ~table.missing):
+    if np.any(np.isnan(quality) & (given >= 0)):
         raise ValueError("label_quality is missing in some rows")
     flags = {name: found[name].to_numpy() for name in ("contradicted", "decided", "changed")}
-    return Scores(classes.names, table.codes, suggested, quality, confidence, share, **flags)
+    return Scores(classes.names, given, suggested, quality, confidence, share, **flags)
+
+
+def _number(labels, classes):
+    """Return the class numbers of a column of labels: -1 for no label, -2 for what is no class."""
+    coded = labels.combine_chunks().dictionary_encode()
+    numbers = np.append(classes.number(coded.dictionary, unknown=-2), -1)
+    return numbers[coded.indices.fill_null(len(numbers) - 1).to_numpy(zero_copy_only=False)]

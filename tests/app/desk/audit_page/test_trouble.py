@@ -125,7 +125,7 @@ def test_a_moved_folder_is_reported_until_it_is_back(audit, folder):
     assert ann.row == first
     ann.press("1")
     assert read_answers(folder) == [(first, "no", "Ann")]
-    ann.forget("400")
+    ann.forget("503")
 
 
 def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder, finished):
