@@ -10,10 +10,14 @@ import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from string import Formatter
 
 import pytest
+import typer
 
 import subsvms
+from subsvms.app.cli.main import app
+from subsvms.app.runs.options import UNNAMED
 
 SOURCE = Path(subsvms.__file__).parent
 GROUND = """
@@ -213,3 +217,61 @@ def test_importing_does_not_import_numba():
     """It takes a third of a second, which `subsvms --help` should not wait for."""
     code = "import sys, subsvms; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# Sentences
+
+
+def list_texts(tree):
+    """Return the texts in the code of a module, docstrings left out."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    docs = {id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, documented) and node.body
+            and isinstance(node.body[0], ast.Expr)}  # fmt: skip
+    texts = (
+        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    return [node.value for node in texts if id(node) not in docs]
+
+
+def test_only_the_command_line_names_its_options():
+    compiler = SOURCE / "ensemble" / "_gpu.py"  # which has options of its own
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path != compiler and path.parent.name != "cli" and path.name != "options.py":
+            found = [text for text in list_texts(ast.parse(path.read_text())) if re.search(r"--[a-z]", text)]
+            assert found == [], path
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\bnotes?\.(startswith|endswith|replace)", r"(error\)|message|said)\.(starts|ends)with"]
+)
+def test_no_code_reads_a_sentence(pattern):
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.name not in ("_gpu.py", "_validation.py"):  # which read those of other packages
+            assert re.findall(pattern, path.read_text()) == [], path
+
+
+def list_parameters(tree):
+    """Return the parameters that the templates of sentences in a module name as fields."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    makers = {"Sentence", "Note", "InputError", "TableError", "DeviceError"}
+    for call in calls:
+        if getattr(call.func, "id", "") not in makers or None in {one.arg for one in call.keywords}:
+            continue
+        values = {one.arg for one in call.keywords}
+        for text in (
+            one for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        ):
+            if values or call.func.id in ("Sentence", "Note"):
+                names = {name for _, name, _, _ in Formatter().parse(text.value) if name}
+                yield from (name.partition("=")[0] for name in names - values)
+
+
+def test_every_parameter_in_a_sentence_is_one_that_users_can_set():
+    commands = typer.main.get_command(app).commands.values()
+    known = {one.name for command in commands for one in command.params} | {"X", "y", *UNNAMED}
+    found = {}
+    for path in SOURCE.rglob("*.py"):
+        for name in list_parameters(ast.parse(path.read_text())):
+            found.setdefault(name, path)
+    assert {name: path for name, path in found.items() if name not in known} == {}
+    assert {"by", "keep", "output", "query", "device"} <= found.keys()

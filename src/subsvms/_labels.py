@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._sentences import Sentence
 from subsvms._text import find_closest, format_value, is_text
 from subsvms.exceptions import InputError
 
@@ -149,8 +150,9 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         )
     if len(classes) < 2:
         raise InputError(
-            f"y must hold at least two classes, but holds only one class, {str(classes[0])!r}: "
-            "check that y is the label column."
+            "{y} must hold at least two classes, but holds only one class, {name!r}: check that {y} is the "
+            "label column.",
+            name=str(classes[0]),
         )
     return classes, numbers
 
@@ -206,7 +208,8 @@ def check_some_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     if whole:
         return check_labels(known, n_samples)
     if not known:
-        raise InputError("y must hold labels, but every label is missing: check that y is the label column.")
+        words = "{y} must hold labels, but every label is missing: check that {y} is the label column."
+        raise InputError(Sentence(words))
     numbers = np.full(n_samples, MISSING)
     classes, numbers[~missing] = check_labels(known, len(known))
     return classes, numbers

@@ -16,6 +16,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
 from subsvms._labels import Classes
+from subsvms._sentences import Setting, join_sentences
 from subsvms.adversaries._budget import (
     Attack,
     RandomState,
@@ -319,12 +320,16 @@ def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
     options = {option: value for option, value in budget.items() if value is not None}
     unknown = [option for option in options if option not in taken]
     if unknown:
-        known = ", ".join(option for option in taken if option not in {"X", "y"})
-        raise InputError(f"The attack {name!r} takes {known}; got {', '.join(unknown)}: leave it out.")
+        known = [Setting(option) for option in taken if option not in {"X", "y"}]
+        raise InputError(
+            "The attack {name!r} takes {known}; got {unknown}: leave it out.", name=name,
+            known=join_sentences(known, ", "), unknown=join_sentences(map(Setting, unknown), ", "),
+        )  # fmt: skip
     if "X" not in taken:
         return ATTACKS[name](y, **options)
     if X is None:
-        raise InputError(f"The attack {name!r} looks at the features; got no X: give the table as well.")
+        words = "The attack {name!r} looks at the features; got no {X}: give the table as well."
+        raise InputError(words, name=name)
     return ATTACKS[name](X, y, **options)
 
 
@@ -369,7 +374,9 @@ def _share_out(n, weights):
     if n == 0:
         return np.zeros(len(weights), dtype=int)
     if not np.any(weights):
-        raise InputError(f"matrix must flip some rows to be scaled to {n} flips; got only its diagonal.")
+        raise InputError(
+            "{matrix} must flip some rows to be scaled to {n} flips; got only its diagonal.", n=n
+        )
     exact = n * weights / weights.sum()
     counts = np.floor(exact + 1e-9).astype(int)
     left = np.round(counts - exact, 9)  # so that rounding errors do not decide ties
@@ -381,11 +388,14 @@ def _check_matrix(matrix, n_classes):
     matrix = np.array(matrix, dtype=float)
     if matrix.shape != (n_classes, n_classes):
         raise InputError(
-            f"matrix must have a row and a column for each of {n_classes} classes; got shape {matrix.shape}."
-        )
+            "{matrix} must have a row and a column for each of {n_classes} classes; got shape {shape}.",
+            n_classes=n_classes, shape=matrix.shape,
+        )  # fmt: skip
     if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
-        raise InputError(f"matrix must hold probabilities, finite and not negative; got {matrix.tolist()}.")
+        words = "{matrix} must hold probabilities, finite and not negative; got {got}."
+        raise InputError(words, got=matrix.tolist())
     sums = matrix.sum(axis=1)
     if not np.allclose(sums, 1.0, rtol=0.0, atol=1e-8):
-        raise InputError(f"Each row of matrix must sum to one; got {sums.tolist()}: divide it by its sum.")
+        words = "Each row of {matrix} must sum to one; got {sums}: divide it by its sum."
+        raise InputError(words, sums=sums.tolist())
     return matrix

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 
+from subsvms._sentences import Sentence, Setting
 from subsvms.exceptions import InputError
 
 RandomState = int | np.random.RandomState | None
@@ -55,8 +56,12 @@ class Budget(NamedTuple):
         rows = np.flatnonzero(self.numbers == number)
         if n_flips > len(rows):
             raise InputError(
-                f"The flips of class {str(self.classes[number])!r} must lie between 0 and its {len(rows)} "
-                f"rows; got {n_flips}: lower error_rate or rho, or {remedy}."
+                "The flips of class {name!r} must lie between 0 and its {n_rows} rows; got {n_flips}: lower "
+                "{error_rate} or {rho}, or {remedy}.",
+                name=str(self.classes[number]),
+                n_rows=len(rows),
+                n_flips=n_flips,
+                remedy=remedy,
             )
         return rows, n_flips
 
@@ -78,14 +83,18 @@ def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: 
     """Return the budget of an attack: how many rows to flip, and of which classes."""
     clean, classes, numbers, sizes = _check_labels(attack, y)
     if error_rate is not None and rho is not None:
-        raise InputError(f"Give error_rate or rho, not both; got {error_rate!r} and {rho!r}.")
+        words = "Give {error_rate} or {rho}, not both; got {one!r} and {other!r}."
+        raise InputError(words, one=error_rate, other=rho)
     name, share, whole = ("rho", rho, sizes.min())
     if rho is None:
         name, share, whole = ("error_rate", USUAL_RATE if error_rate is None else error_rate, len(clean))
     if not (isinstance(share, Real) and 0 <= float(share) < 1):
         of = "the smallest class" if name == "rho" else "all rows"
         raise InputError(
-            f"{name} must be at least 0 and less than 1; got {share!r}: give the flips as a share of {of}."
+            "{name} must be at least 0 and less than 1; got {share!r}: give the flips as a share of {of}.",
+            name=Setting(name),
+            share=share,
+            of=of,
         )
     n_flips = count_flips(share, whole)
     budget = Budget(clean, classes, numbers, n_flips, [(np.arange(len(clean)), n_flips)])
@@ -93,16 +102,21 @@ def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: 
         return budget
     if len(classes) != 2:
         raise InputError(
-            f"{attack} with a direction alpha needs labels of two classes; got {len(classes)}: leave alpha "
-            "out, or use uniform or class-conditional flips."
+            "{attack} with a direction {alpha} needs labels of two classes; got {n}: leave {alpha} out, or "
+            "use uniform or class-conditional flips.",
+            attack=attack,
+            n=len(classes),
         )
     if not (isinstance(alpha, Real) and 0 <= float(alpha) <= 1):
         raise InputError(
-            f"alpha must lie between 0 and 1; got {alpha!r}: with 1, all flips come from the larger class."
+            "{alpha} must lie between 0 and 1; got {got!r}: with 1, all flips come from the larger class.",
+            got=alpha,
         )
     smaller = int(np.argmin(sizes))
     counts = {1 - smaller: round(alpha * n_flips), smaller: n_flips - round(alpha * n_flips)}
-    return budget._replace(groups=[budget.group(number, n, "change alpha") for number, n in counts.items()])
+    return budget._replace(
+        groups=[budget.group(number, n, Sentence("change {alpha}")) for number, n in counts.items()]
+    )
 
 
 def _check_labels(attack, y):

@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parent / "_compiled" / "vote.cu"
 def explain_failure(error: Exception) -> DeviceError:
     """Return what CUDA says, as one sentence."""
     reason = str(error).strip().split("\n")[0]
-    return DeviceError(f"The GPU failed ({reason}); device='cpu' gives the same result.")
+    return DeviceError("The GPU failed ({reason}); {device=cpu} gives the same result.", reason=reason)
 
 
 class GPU:

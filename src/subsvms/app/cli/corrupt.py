@@ -58,7 +58,9 @@ def corrupt_file(
 ) -> Corruption:
     """Write a copy of a file in which some labels are wrong. The file itself is not changed."""
     if name not in ATTACKS:
-        raise TableError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
+        raise TableError(
+            "{attack} must be one of {known}; got {name!r}.", known=", ".join(ATTACKS), name=name
+        )
     if region_class is not None and name != "region":
         raise TableError(
             "{region_class} is for the attack 'region' only; the attack is {name!r}: leave it out.", name=name
@@ -97,6 +99,6 @@ def parse_matrix(text: str) -> list[list[float]]:
         return [[float(word) for word in line.replace(",", " ").split()] for line in text.split(";")]
     except ValueError:
         raise TableError(
-            "The matrix must be numbers, rows separated by semicolons, such as '0.9 0.1; 0.2 0.8'; "
-            f"got {text!r}."
+            "{matrix} must be numbers, rows separated by semicolons, as in '0.9 0.1; 0.2 0.8'; got {text!r}.",
+            text=text,
         ) from None

@@ -44,9 +44,9 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
     smaller = np.bincount(clean).min() / len(clean)
     if not 0 <= wrong < smaller:
         raise InputError(
-            f"--wrong must be at least 0 and less than {smaller:.2f}, the share of the smaller class; "
-            f"got {wrong}."
-        )
+            "{wrong} must be at least 0 and less than {smaller:.2f}, that of the smaller class; got {got}.",
+            smaller=smaller, got=wrong,
+        )  # fmt: skip
     attack = directed_flips(clean, rho=wrong / smaller, alpha=0.5, random_state=seed)
     began = time.perf_counter()
     corrector = LabelCorrector(random_state=seed, n_jobs=-1, n_witnesses=0)
