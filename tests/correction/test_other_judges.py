@@ -1,6 +1,7 @@
 """Judges other than SVMs: any classifier, several of them, or probabilities."""
 
 import warnings
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -42,38 +43,11 @@ def correct(X, y, estimator, **params):
         return correct_labels(X, y, estimator=estimator, **{"random_state": 0} | params)
 
 
-class Counted(GaussianNB):
-    """Counts the fits of all copies."""
-
-    n_fits = 0
-
-    def fit(self, X, y):
-        Counted.n_fits += 1
-        return super().fit(X, y)
-
-
-class CountedForest(RandomForestClassifier):
-    n_fits = 0
-
-    def fit(self, X, y):
-        CountedForest.n_fits += 1
-        return super().fit(X, y)
-
-
 @pytest.mark.parametrize("name", JUDGES)
 def test_flips_are_corrected_and_clean_labels_stay(seed, name):
     X, clean, given = make_rows(seed, n=2000)
     correction = correct(X, given, JUDGES[name], random_state=seed)
     assert np.sum(correction.labels != clean) < 0.75 * np.sum(given != clean)  # mostly less than a quarter
-    assert correct(X, clean, JUDGES[name], random_state=seed).changed.mean() <= 0.005
-
-
-@pytest.mark.parametrize("name", JUDGES)
-def test_a_real_table_gets_no_worse(cancer, seed, name):
-    X, clean = cancer
-    given = adversaries.uniform_flips(clean, error_rate=0.15, random_state=seed).labels
-    correction = correct(X, given, JUDGES[name], random_state=seed)
-    assert np.sum(correction.labels != clean) <= np.sum(given != clean)
     assert correct(X, clean, JUDGES[name], random_state=seed).changed.mean() <= 0.005
 
 
@@ -97,12 +71,12 @@ def test_values_are_the_mean_of_the_log_odds_against_each_other_class():
 
 def test_a_forest_is_judged_out_of_bag_and_others_in_folds():
     X, clean, _ = make_rows(0, n=200)
-    for judge, n_fits in ((CountedForest(), 1), (Counted(), 5)):
-        type(judge).n_fits = 0
-        correction = correct(X, clean, judge)  # which changes nothing, so that nothing is looked at again
-        assert not correction.flagged.any() and type(judge).n_fits == n_fits
+    for judge, n_fits in ((RandomForestClassifier, 1), (GaussianNB, 5)):
+        with patch.object(judge, "fit", autospec=True, side_effect=judge.fit) as fit:
+            correction = correct(X, clean, judge())  # which changes nothing: nothing is looked at again
+        assert not correction.flagged.any() and fit.call_count == n_fits
     forest = RandomForestClassifier(oob_score=True, random_state=0).fit(X, clean)
-    assert_allclose(correct(X, clean, CountedForest()).votes.share, forest.oob_decision_function_)
+    assert_allclose(correct(X, clean, RandomForestClassifier()).votes.share, forest.oob_decision_function_)
 
 
 @pytest.mark.parametrize("judge", [RandomForestClassifier(3), BaggingClassifier(n_estimators=3)])
@@ -188,9 +162,9 @@ def test_rare_classes_do_not_stop_the_others(n, name):
 
 def test_a_few_rows_of_each_class_have_fewer_folds():
     X = np.random.default_rng(0).random((6, 2))
-    assert not correct(X, [0, 1, 0, 1, 0, 1], Counted()).changed.any()
+    assert not correct(X, [0, 1, 0, 1, 0, 1], GaussianNB()).changed.any()
     with pytest.raises(InputError, match="two classes with two rows each"):
-        correct(X, [0, 1, 1, 1, 1, 1], Counted())
+        correct(X, [0, 1, 1, 1, 1, 1], GaussianNB())
 
 
 def test_changes_are_checked_by_the_judge_itself(seed):
