@@ -40,23 +40,10 @@ _MODULES = (
 )  # fmt: skip
 
 __all__ = [
-    "Correction",
-    "LabelCorrector",
-    "SubSVMClassifier",
-    "adversaries",
-    "audit",
-    "certificates",
-    "correct_labels",
-    "correct_table",
-    "datasets",
-    "displays",
-    "exceptions",
-    "load",
-    "metrics",
-    "save",
-    "scale",
-    "theory",
-]
+    "Correction", "LabelCorrector", "SubSVMClassifier", "adversaries", "audit", "certificates",
+    "correct_labels", "correct_table", "datasets", "displays", "exceptions", "load", "metrics",
+    "save", "scale", "theory",
+]  # fmt: skip
 if find_spec("pyarrow") is None:  # no subsvms[app]; help(subsvms) and import * would load these and fail
     __all__.remove("scale")
     __all__.remove("correct_table")
