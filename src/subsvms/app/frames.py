@@ -34,7 +34,7 @@ from subsvms.app.runs.outputs import add_audit, as_storable, render_page
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import Clock, Run, recount
 from subsvms.app.runs.run import correct_table as judge_table
-from subsvms.app.runs.summary import Summary
+from subsvms.app.runs.summary import Handles, format_next_steps
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.files import check_target, write_content
 from subsvms.app.tables.frames import read_frame
@@ -43,6 +43,10 @@ from subsvms.correction._result import Correction
 from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
 
 FOLDER = "frame.subsvms"  # in a temporary folder
+IN_PYTHON = Handles(
+    worst="below", listed="correction.to_frame()", review="correction.review()", table="correction.labels",
+    given="the given ones", weights="correction.sample_weight",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,9 @@ class FrameRun:
         run = recount(self.run, replace(correction, origin=None))
         digest = hashlib.sha256(render_arrow(as_storable(run.table.columns), "parquet")).hexdigest()
         _, summary = describe_run(replace(run, table=replace(run.table, digest=digest)), target.parent)
-        summary = replace(summary, folder=None, files=[], next=list_steps(summary))
+        table = "the rows in correction.kept" if summary.dropped else "correction.labels"
+        at_hand = IN_PYTHON._replace(table=table)
+        summary = replace(summary, folder=None, files=[], next=format_next_steps(summary, at_hand))
         write_content(target, add_audit(render_page(summary, run), run).encode())
         return target
 
@@ -268,20 +274,3 @@ def _hold_the_same(folder: Path, other: Path) -> bool:
     except TableError:
         return False
     return one.options == two.options and one.files == two.files
-
-
-def list_steps(summary: Summary) -> list[str]:
-    """Return what to do now, in sentences for somebody who has the correction in a program."""
-    steps = []
-    if summary.n_worst:
-        steps.append("Look at the worst rows below, or at all of them: correction.to_frame().")
-        steps.append("To decide on the listed labels one by one: correction.review().")
-    if summary.notes:
-        steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
-    if summary.changed or summary.filled:
-        steps.append("If you agree, use correction.labels in place of the given labels.")
-    elif summary.dropped:
-        steps.append("If you agree, use the rows in correction.kept.")
-    elif summary.action == "weight":
-        steps.append("Train with correction.sample_weight.")
-    return steps

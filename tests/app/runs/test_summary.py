@@ -12,7 +12,7 @@ from subsvms.app.runs.describe import CHARACTERS_SHOWN, TEXT_SHOWN, bound_wrong,
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.summary import format_listing, format_next_steps, format_result, summarise
+from subsvms.app.runs.summary import format_listing, format_result, list_steps, summarise
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.correction._rule import Halt
@@ -147,8 +147,8 @@ def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(table, expe
         "The rule changes few of them. To check about fifty labels, and to change others with a guarantee: "
         "subsvms audit 'my loans.subsvms'"
     )
-    assert (audit in format_next_steps(summary, auditable=True)) is worth
-    assert audit not in format_next_steps(summary, auditable=False)
+    assert (audit in list_steps(summary, auditable=True)) is worth
+    assert audit not in list_steps(summary, auditable=False)
 
 
 WRITTEN = {"folder": "my loans.subsvms", "files": [["corrected.csv", ""], ["issues.csv", ""]]}

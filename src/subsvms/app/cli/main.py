@@ -268,4 +268,4 @@ def demo(
     show_demo(run_demo(wrong, seed))
 
 
-import subsvms.app.cli.audit  # noqa: E402, F401  its command, and those of the review, are listed last
+import subsvms.app.cli.desk  # noqa: E402, F401  its commands are listed last

@@ -3,12 +3,11 @@
 The report, the terminal and `--json` are three ways to print the same summary.
 """
 
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
 from subsvms._sentences import Note, Sentence
 from subsvms._text import format_interval, format_percent
@@ -23,6 +22,7 @@ from subsvms.app.runs.describe import (
     list_parameters,
     name_rate,
 )
+from subsvms.app.runs.options import write_command
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.frames import FRAME
@@ -147,7 +147,7 @@ def summarise(
     )  # fmt: skip
     auditable = run.options.pool_size is None
     summary = replace(summary, listing=format_listing(summary))
-    return replace(summary, words=format_result(summary), next=format_next_steps(summary, auditable))
+    return replace(summary, words=format_result(summary), next=list_steps(summary, auditable))
 
 
 def count_audited(run: Run) -> int | None:
@@ -260,45 +260,65 @@ def is_worth_audit(summary: Summary) -> bool:
     return summary.expected_wrong >= max(MANY_WRONG, 2 * summary.flagged)
 
 
-def format_next_steps(summary: Summary, auditable: bool) -> list[str]:
-    """Return what a person should do now, in sentences; `subsvms audit` only if all rows have scores."""
+def list_steps(summary: Summary, auditable: bool) -> list[str]:
+    """Return what to do now with the folder of a run; without one, how long it took."""
     if summary.folder is None:
         spent = sum(seconds for _, seconds in summary.seconds)
         return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
+    return format_next_steps(summary, name_handles(summary, auditable))
+
+
+class Handles(NamedTuple):
+    """What readers of the next steps have at hand: files and commands, or attributes in a program."""
+
+    worst: str
+    listed: str
+    review: str
+    table: str
+    given: str
+    weights: str
+    audit: str = ""  # only if all rows have scores
+
+
+def name_handles(summary: Summary, auditable: bool) -> Handles:
+    """Return the files of a folder, and the commands that go on with it."""
     (corrected, _), (listed, _) = summary.files[:2]
+    audit = write_command("audit", summary.folder) if auditable else ""
+    review = write_command("review", summary.folder)
+    weights = f"the column sample_weight of {corrected}"
+    return Handles("report.html", listed, review, corrected, summary.title, weights, audit)
+
+
+def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
+    """Return what a person should do now, in sentences."""
     steps: list[str] = []
     changed = summary.changed or summary.dropped or summary.filled
     if summary.n_worst:
-        words = "Look at the worst rows (report.html), or at all of them ({listed})."
-        steps.append(Note("look", words, listed=listed))
+        words = "Look at the worst rows ({worst}), or at all of them ({listed})."
+        steps.append(Note("look", words, worst=at_hand.worst, listed=at_hand.listed))
         if not changed:
-            steps += format_worth_a_look(summary, listed)
-        review = f"subsvms review {shlex.quote(summary.folder)}"
-        steps.append(f"To decide on the listed labels one by one: {review}")
-        if auditable and is_worth_audit(summary):
+            steps += format_worth_a_look(summary, at_hand.listed)
+        steps.append(f"To decide on the listed labels one by one: {at_hand.review}")
+        if at_hand.audit and is_worth_audit(summary):
             steps.append(
                 "The rule changes few of them. To check about fifty labels, and to change others with a "
-                f"guarantee: subsvms audit {shlex.quote(summary.folder)}"
+                f"guarantee: {at_hand.audit}"
             )
     if summary.notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
     if changed and is_distrusted(summary.notes):
         steps.append(
-            f"Do not use {corrected} before you have looked at some of its changes: a note says why."
+            f"Do not use {at_hand.table} before you have looked at some of its changes: a note says why."
         )
     elif changed:
-        steps.append(f"If you agree, use {corrected} in place of {summary.title}.")
+        steps.append(f"If you agree, use {at_hand.table} in place of {at_hand.given}.")
     elif summary.action == "weight":
-        steps.append(f"Train with the column sample_weight of {corrected}.")
+        steps.append(f"Train with {at_hand.weights}.")
     elif summary.flagged == 0 and not summary.groups:
-        steps.append(
-            Sentence(
-                "No label was changed. If a column says who labelled a row, or where it came from, name it "
-                "with {by}."
-            )
-        )
+        words = "If a column says who labelled a row, or where it came from, name it with {by}."
+        steps.append(Sentence(f"No label was changed. {words}"))
     if summary.missing and not summary.filled and summary.explained:
-        steps.append(Sentence("To fill in missing labels: the same command with {fill_missing=True}."))
+        steps.append(Sentence("To fill in missing labels: the same with {fill_missing=True}."))
     return steps
 
 
