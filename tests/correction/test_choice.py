@@ -3,13 +3,22 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 from sklearn.datasets import make_classification, make_moons
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.preprocessing import minmax_scale
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
-from subsvms.correction._choice import FOLDS, WIDTHS, choose_ensemble, measure_losses, pick_rows
+from subsvms.correction._choice import (
+    FOLDS,
+    WIDTHS,
+    choose_ensemble,
+    mean_squared_distance,
+    measure_losses,
+    pick_first,
+    pick_rows,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
 
@@ -30,6 +39,18 @@ def test_losses_are_those_of_isotonic_regression_in_folds():
         curve = IsotonicRegression(out_of_bounds="clip").fit(u[~test], labels[~test])
         p[test] = curve.predict(u[test])
     assert_allclose(found.mean(), log_loss(labels, np.clip(p, 1e-3, 1 - 1e-3)), rtol=0.01)
+
+
+def test_the_simplest_is_picked_unless_another_is_clearly_better():
+    simple, gain = np.ones(100), np.tile([0.1, -0.095], 50)
+    assert pick_first([simple, simple - gain], np.ones(100), 0.5) == 0  # better by less than chance would
+    assert pick_first([simple, simple - gain - 0.1], np.ones(100), 0.5) == 1
+
+
+def test_distances_are_those_of_all_pairs():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    mean = np.mean([np.sum((x - z) ** 2) for x in X for z in X])
+    assert_allclose([mean_squared_distance(X), mean_squared_distance(sparse.csr_array(X))], mean)
 
 
 def test_one_of_few_candidates_is_chosen_that_is_as_good_as_the_best():

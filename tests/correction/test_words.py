@@ -4,7 +4,18 @@ import pytest
 from corrections import attacked, quick
 
 from subsvms.correction._rule import Halt, Settings
-from subsvms.correction._words import KEEPERS, SPARED, format_keeper, format_vote
+from subsvms.correction._words import (
+    KEEPERS,
+    SPARED,
+    Found,
+    format_done,
+    format_held_back,
+    format_keeper,
+    format_spared,
+    format_verdict,
+    format_vote,
+    is_distrusted,
+)
 
 
 def test_reasons_name_vote_probability_and_threshold(cancer):
@@ -39,3 +50,49 @@ def test_what_kept_a_label_is_named():
     assert format_keeper(Halt.NONE, Settings(rule="majority")) == "the plain vote"
     said = format_keeper(Halt.NONE, Settings(rule="majority"), "LogisticRegression")
     assert said == "the largest share that LogisticRegression gives"
+
+
+VERDICTS = [  # what was found, in a sentence, and what was done about it
+    (Found(9, 1, "fix", precision=0.9), "1 of 9 labels looks wrong and was corrected.",
+     "1 was changed; the new label is right with probability 90 %."),
+    (Found(9, 2, "fix", precision=0.5), "2 of 9 labels look wrong and were corrected.",
+     "2 were changed; about 1 of the new labels are expected to be right."),
+    (Found(9, 2, "drop"), "2 of 9 labels look wrong and their rows were left out.",
+     "2 rows were left out, following the plain vote, which gives no probabilities."),
+    (Found(9, 1, "weight", precision=1.0), "1 of 9 labels looks wrong and its row counts for less.",
+     "1 is flagged, and every row has a weight; the suggestion is right with probability 100 %."),
+    (Found(9, 4, "review", precision=0.5),
+     "4 of 9 labels look wrong and should be reviewed; nothing was changed.",
+     "4 are flagged for review, and none was changed; about 2 of the suggestions are expected to be right."),
+    (Found(9999, 0, "fix"), "Nothing to fix: none of 9,999 labels looks wrong enough to change.",
+     "None was changed."),
+    (Found(9, 0, "fix", n_changed=2), "Nothing to fix: none of 9 labels looks wrong enough to change.",
+     "No other label was changed."),
+    (Found(9, 0, "fix", explained=False), "The columns do not explain the labels, so none was changed.",
+     "None was changed."),
+    (Found(9, 0, "fix", n_changed=3, n_unseen=2), "3 of 9 labels were changed after an audit.",
+     "3 were changed, 1 by people and 2 by the audit unseen."),
+    (Found(9, 0, "fix", n_unseen=0), "0 of 9 labels were changed after an audit.",
+     "None was changed: the audit confirmed no change."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("found, verdict, done", VERDICTS)
+def test_a_verdict_is_said_the_same_everywhere(found, verdict, done):
+    assert format_verdict(found) == verdict and format_done(found) == done
+
+
+def test_what_is_not_written_would_be_done():
+    assert format_done(Found(9, 2, "drop"), dry=True).startswith("2 rows would be left out, ")
+    assert format_done(Found(9, 0, "fix"), dry=True) == "None would be changed."
+
+
+def test_a_note_has_a_kind_and_is_about_one_label_or_several():
+    one, several = (format_spared(n, Halt.REFUSED) for n in (1, 3))
+    assert one.startswith("1 label that looks wrong was kept: ")
+    assert several.startswith("3 labels that look wrong were kept: ") and several.kind == "spared"
+    assert format_spared(2, Halt.UNTESTED).parameter == "pool_size" and not is_distrusted([one, several])
+    words = format_held_back(0, [("the limit on changes", 12)])
+    assert (
+        words == "For 12 rows, another label is more probable, but the limit on changes kept the given one."
+    )

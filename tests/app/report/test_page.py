@@ -397,12 +397,11 @@ def test_without_certificates_a_sentence_says_so_and_why():
     assert "Only 0.4 % of the verdicts are certain to stand" in text and "surest withstands 2" in text
 
 
-def test_the_verdict_says_what_was_done():
-    done = {"fix": "corrected", "drop": "left out", "weight": "less", "review": "reviewed"}
-    for action, words in done.items():
-        for flagged in (1, 2):
-            verdict = say_verdict({"flagged": flagged, "labelled": 5, "action": action})
-            assert words in verdict and verdict.startswith(f"{flagged} of 5 labels look")
+def test_the_verdict_is_said_as_far_as_it_is_known():
+    known = {"flagged": 2, "labelled": 5, "action": "fix"}
+    assert say_verdict(known) == "2 of 5 labels look wrong and were corrected."
+    assert say_verdict(known | {"audited": 1, "changed": 3}) == "3 of 5 labels were changed after an audit."
+    assert say_verdict(known | {"flagged": None}) == say_verdict(known | {"action": "burn"}) == ""
 
 
 def test_the_plain_vote_claims_no_probability():
