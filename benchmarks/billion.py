@@ -28,13 +28,15 @@ import numpy as np
 
 from benchmarks.made import write
 from benchmarks.scale import N_COLUMNS, write_rows
-from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS
+from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS
 
 # Not public: the stages of a run are measured one by one
 from subsvms.app.runs.engines import LocalEngine
-from subsvms.app.runs.judge import PartWork, apply_correction, do_part, list_issues, open_parquet, rank_rows
+from subsvms.app.runs.judge import BatchCorrector, PartWork, do_part, list_issues, rank_rows
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.part_files import apply_correction, open_parquet
+from subsvms.app.runs.scores import Scores, tabulate_scores
 from subsvms.app.runs.source import open_source
 from subsvms.app.runs.tally import Tally
 from subsvms.ensemble._votes import count_votes
@@ -100,11 +102,11 @@ def measure(n_rows, n_voted, **settings):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_rows(n_rows, folder / "t.parquet")
-        options = Options("y", exclude=("true",), **settings)
+        options = Options("y", exclude=("true",), pool_size=POOL, **settings)
         source = open_source(folder / "t.parquet", "y")
         engine = LocalEngine(1, len(source.units))
-        corrector = learn_from(source, options, engine, pool_size=POOL).corrector
-        for kind in (CORRECTED, ISSUE_PARTS, DONE):
+        corrector = BatchCorrector.of(learn_from(source, options, engine))
+        for kind in (CORRECTED, ISSUE_PARTS, SCORE_PARTS, DONE):
             (folder / kind).mkdir()
         seconds = time_stages(source, corrector, folder, n_voted)
         out = sum(path.stat().st_size for path in folder.glob("*.out"))
@@ -140,8 +142,9 @@ def time_stages(source, corrector, folder, n_voted):
             correction = corrector.judge_votes(given, repeated, rows)
             Tally.of(correction, {}), rank_rows(batch, correction, rows)
             tables = (
-                apply_correction(corrector, batch, correction),
+                apply_correction(corrector.labels, batch, correction),
                 list_issues(corrector, batch, correction, rows),
+                tabulate_scores(Scores.of(correction), corrector.label_type, rows),
             )
             clock.end("judge")
             for kind, table in zip("ab", tables, strict=True):

@@ -34,11 +34,11 @@ from benchmarks.gpu import name_gpu
 from subsvms._effort import Effort
 from subsvms._progress import listening
 from subsvms.app.features.encoder import ColumnEncoder
-from subsvms.app.runs import batches, learn, parts_job
+from subsvms.app.runs import job, learn, part_files
 from subsvms.app.runs import judge as judging
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.source import Source, open_source
+from subsvms.app.runs.source import Files, open_source
 from subsvms.correction import _learn
 
 RESULTS = Path(__file__).parent / "results"
@@ -195,12 +195,12 @@ def do_job(args, engine):
 
     patches = [
         walls.wrap(learn, "survey_source", "count labels, digest"), walls.wrap(learn, "fetch_rows", "draw"),
-        walls.wrap(learn, "learn", "learn"), walls.wrap(parts_job, "correct_units", "judge rows"),
-        walls.wrap(parts_job, "examine_worst", "worst rows"),
-        walls.wrap(parts_job, "write_folder", "digest the result"),
-        watch.wrap_iterator(Source, "read", "read"), watch.wrap(ColumnEncoder, "transform", "features"),
+        walls.wrap(learn, "learn", "learn"), walls.wrap(job, "judge_units", "judge rows"),
+        walls.wrap(job, "examine_parts", "worst rows"),
+        walls.wrap(job, "write_files", "digest the result"),
+        watch.wrap_iterator(Files, "read", "read"), watch.wrap(ColumnEncoder, "transform", "features"),
         watch.wrap(_learn, "count_votes", "votes"),
-        watch.wrap(batches.BatchCorrector, "judge_votes", "judge"),
+        watch.wrap(judging.BatchCorrector, "judge_votes", "judge"),
         watch.wrap(judging, "list_issues", "judge"), watch.wrap(judging, "apply_correction", "judge"),
         watch.wrap(parquet.ParquetWriter, "write_table", "write"),
     ]  # fmt: skip
@@ -209,7 +209,7 @@ def do_job(args, engine):
         for patch in patches if engine == "local" else patches[:6]:  # workers of Dask are not measured
             stack.enter_context(patch)
         table = [str(path) for path in list_table(n_rows, args.folder)]
-        summary = parts_job.do_job_in_parts(
+        summary = job.do_job(
             table, make_options(args), engine=engine, output=place, n_jobs=args.cores, device=args.device,
             force=True,
         )  # fmt: skip
@@ -242,10 +242,10 @@ def do_alone(args):
     (n_rows,) = args.rows
     source = open_source([str(path) for path in list_table(n_rows, args.folder)], "y")
     learned = learn.learn_from(
-        source, make_options(args), LocalEngine(args.cores, len(source.units)), pool_size=args.pool,
+        source, make_options(args), LocalEngine(args.cores, len(source.units)), 
         n_jobs=args.cores, device=args.device,
     )  # fmt: skip
-    corrector, found = learned.corrector, {}
+    corrector, found = judging.BatchCorrector.of(learned), {}
     units = [unit for unit in source.units if unit.first + unit.n_rows <= ALONE_ROWS] or source.units[:1]
     n_batches = sum(-(-unit.n_rows // 2**14) for unit in units)
     first, batch = next(source.read(units[0]))
@@ -254,16 +254,16 @@ def do_alone(args):
     voters = corrector.learned.model.voters_
     votes = _learn.count_votes(voters, X, Effort(device=args.device))
     correction = corrector.judge_votes(given, votes, rows)
-    corrected = judging.apply_correction(corrector, batch, correction)
+    corrected = part_files.apply_correction(corrector.labels, batch, correction)
 
     def judge():
         again = corrector.judge_votes(given, votes, rows)
-        judging.apply_correction(corrector, batch, again)
+        part_files.apply_correction(corrector.labels, batch, again)
         judging.list_issues(corrector, batch, again, rows)
         judging.rank_rows(batch, again, rows)
 
     def write_batches(number):
-        with judging.open_parquet(args.folder / f"alone-{number}", corrected) as file:
+        with part_files.open_parquet(args.folder / f"alone-{number}", corrected) as file:
             for _ in range(8):
                 file.write_table(corrected)
 

@@ -26,12 +26,13 @@ from benchmarks.made import write
 
 # Not public: the folder of a run is written without running the tool
 from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.finding import Finding
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_issues
 from subsvms.app.runs.record import make_record, write_record
 from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.summary import summarise
+from subsvms.app.runs.summary import Output, summarise
 from subsvms.app.tables.table import read_table
 from subsvms.correction._witnesses import Witnesses
 
@@ -95,8 +96,10 @@ def write_run(path, options, n_witnesses=0):
     sides = [[rows if i < 2000 else [] for i, rows in enumerate(side)] for side in drawn.tolist()]
     folder = path.with_suffix(".subsvms")
     folder.mkdir()
-    write_issues(run, Issues(run.correction, Witnesses(np.arange(n_issues), *sides)), folder)
-    write_record(make_record(run, summarise(run, [], n_issues), folder, {}, report=""), folder)
+    issues = Issues(run.correction, Witnesses(np.arange(n_issues), *sides))
+    write_issues(issues.to_table(run.table), folder)
+    finding = Finding(run, run, np.arange(n_issues), issues, n_issues, n_issues, 0, ())
+    write_record(make_record(run, summarise(finding, Output()), folder, {}, report=""), folder)
     return folder
 
 

@@ -26,6 +26,7 @@ import tempfile
 import time
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,15 +39,15 @@ from sklearn.preprocessing import minmax_scale
 
 from benchmarks.made import append_lines, write
 from benchmarks.quality import FEATURES, corrupt, load
-from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
+from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS, VOTES
 
 # Not public: the stages of a run are measured one by one
 from subsvms.app.runs.engines import LocalEngine
+from subsvms.app.runs.judge import BatchCorrector, judge_units
 from subsvms.app.runs.learn import learn_from
 
 # Not public: the stages of a run are measured one by one
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.passes import correct_units
 from subsvms.app.runs.source import open_source
 
 RESULTS = Path(__file__).parent / "results"
@@ -167,7 +168,7 @@ def fit_slope(lines, case):
 
 def make_place(folder):
     """Make a folder for parts."""
-    for name in (CORRECTED, ISSUE_PARTS, DONE, VOTES):
+    for name in (CORRECTED, ISSUE_PARTS, SCORE_PARTS, DONE, VOTES):
         (folder / name).mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -186,16 +187,16 @@ def measure_cost(n_columns, pool_size, n_svms, kernel):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.parquet"
         write_rows(BLOCK, path, n_columns=n_columns)
-        options = Options("y", exclude=("true",), n_estimators=n_svms, kernel=kernel)
+        options = Options("y", exclude=("true",), n_estimators=n_svms, kernel=kernel, pool_size=pool_size)
         source = open_source(path, "y")
         engine = LocalEngine(1, len(source.units))
-        learned = learn_from(source, options, engine, pool_size=pool_size, n_jobs=1)
+        learned = learn_from(source, options, engine, n_jobs=1)
         place = make_place(Path(folder) / "work")
         began = time.perf_counter()
-        correct_units(source, learned.corrector, engine, folder=place)
+        judge_units(source, BatchCorrector.of(learned), engine, folder=place)
         us = (time.perf_counter() - began) / len(source) * 1e6
         labels = np.array(parquet.read_table(place / CORRECTED)["y"].to_pylist())
-    voters = learned.corrector.learned.model.voters_
+    voters = learned.learned.model.voters_
     kernels = [0, 0] if voters.rows is None else [len(voters.rows.norm), len(voters.rows.column)]
     return Votes(us, 8 * voters.intercept.itemsize, [*kernels, len(voters.lists.column)], labels)
 
@@ -244,8 +245,9 @@ def correct(path, pool_size, folder):
     source = open_source(path, "y")
     engine = LocalEngine(2, len(source.units))
     make_place(folder)
-    learned = learn_from(source, options, engine, pool_size=pool_size or NO_POOL, n_jobs=2)
-    correct_units(source, learned.corrector, engine, folder=folder)
+    options = replace(options, pool_size=pool_size or NO_POOL)
+    learned = learn_from(source, options, engine, n_jobs=2)
+    judge_units(source, BatchCorrector.of(learned), engine, folder=folder)
     return np.array(parquet.read_table(folder / CORRECTED)["y"].to_pylist())
 
 

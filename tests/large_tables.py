@@ -1,14 +1,18 @@
 """Generated tables for tests of runs in parts, and the passes over them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, VOTES
+from subsvms._effort import Effort
+from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS, VOTES
 from subsvms.app.runs.engines import LocalEngine
+from subsvms.app.runs.finding import examine_parts
+from subsvms.app.runs.judge import BatchCorrector, judge_units, limit_changes
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.passes import correct_units, examine_worst, limit_changes
 from subsvms.app.runs.source import open_source
 
 OPTIONS = Options("label", exclude=("true", "city"), n_estimators=40)  # text takes longest
@@ -50,16 +54,17 @@ def learn_in_parts(where, options=OPTIONS, *, pool_size=10_000, **more):
     """Do the first pass; return the source, the engine, and what was learned."""
     source = open_source(where, options.label)
     engine = more.pop("engine", None) or LocalEngine(2, len(source.units))
-    return source, engine, learn_from(source, options, engine, pool_size=pool_size, n_jobs=2, **more)
+    options = replace(options, pool_size=pool_size)
+    return source, engine, learn_from(source, options, engine, n_jobs=2, **more)
 
 
-def judge_in_parts(source, engine, learned, work, **more):
+def judge_in_parts(source, engine, survey, work, **more):
     """Do the second pass; return what was learned and found, and the rows that were written."""
-    for name in (CORRECTED, ISSUE_PARTS, DONE, VOTES):
+    for name in (CORRECTED, ISSUE_PARTS, SCORE_PARTS, DONE, VOTES):
         (work / name).mkdir(parents=True, exist_ok=True)
-    learned = limit_changes(source, learned, engine, folder=work, **more)
-    whole = correct_units(source, learned.corrector, engine, folder=work, **more)
-    return learned, examine_worst(learned, whole), read_parts(work)
+    survey = limit_changes(source, survey, engine, folder=work, **more)
+    whole = judge_units(source, BatchCorrector.of(survey), engine, folder=work, **more)
+    return survey, examine_parts(survey, whole, Effort(2)), read_parts(work)
 
 
 def correct_in_parts(where, work, options=OPTIONS, *, batch_rows=None, **more):

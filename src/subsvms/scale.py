@@ -13,11 +13,11 @@ from typing import Any
 from joblib import effective_n_jobs
 
 from subsvms._sentences import Sentence
-from subsvms.app.runs.batches import BatchCorrector
 from subsvms.app.runs.engines import LocalEngine
-from subsvms.app.runs.judge import apply_correction
+from subsvms.app.runs.judge import BatchCorrector
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.options import Options
+from subsvms.app.runs.part_files import apply_correction
 from subsvms.app.runs.source import Batches, Source, open_source
 from subsvms.app.tables.arrow import use_plain_columns, use_plain_types
 from subsvms.app.tables.files import check_names
@@ -78,11 +78,10 @@ def fit_batches(
         )
     source = _open_table(batches, label)
     engine, n_jobs = LocalEngine(1, 1), effective_n_jobs(n_jobs)
-    learned = learn_from(source, settings, engine, pool_size=settings.pool_size, n_jobs=n_jobs, device=device)
-    return learned.corrector
+    return BatchCorrector.of(learn_from(source, settings, engine, n_jobs=n_jobs, device=device))
 
 
-def _open_table(batches: Any, label: str) -> Source | Batches:
+def _open_table(batches: Any, label: str) -> Source:
     """Return what can be read several times as a table, or raise an error if it cannot."""
     if isinstance(batches, str | os.PathLike):
         return open_source(batches, label)
@@ -95,7 +94,7 @@ def _open_table(batches: Any, label: str) -> Source | Batches:
     if first is None:
         raise InputError("batches must return at least one batch of rows; it returned none.")
     check_names(first.schema.names, Batches.name, label)
-    return Batches(read, use_plain_types(first.schema))
+    return Batches(get_batches=read, schema=use_plain_types(first.schema))
 
 
 def _check_callable(batches):
@@ -197,7 +196,7 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
         return correct_batch(corrector, one).slice(0, 0)
     rows = None if row_column is None else _read_numbers(corrector, batch, row_column)
     correction = corrector.judge(batch, rows)
-    table = apply_correction(corrector, batch, correction)
+    table = apply_correction(corrector.labels, batch, correction)
     names = pa.array(corrector.labels.classes)
     kept = correction.kept
     added = {

@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 
 def summarise(learned, finding, written):
-    noise = learned.corrector.learned.rule.noise
+    noise = learned.learned.rule.noise
     return (
         written, finding.run.tally, noise.matrix.tolist(), noise.rate_interval.tolist(),
         finding.numbers.tolist(), finding.issues.correction.explain(finding.issues.rows),

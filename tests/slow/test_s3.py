@@ -16,7 +16,7 @@ from large_tables import make_columns, write_files
 from loans import call
 from pyarrow import csv, fs, parquet
 
-from subsvms.app.runs import passes
+from subsvms.app.runs import judge
 from subsvms.app.tables import addresses
 from subsvms.scale import correct_batches, fit_batches
 
@@ -221,13 +221,13 @@ RUN = ("correct", "s3://data/big", *COMMON, "--engine", "local", "--threads", "1
 def fail_in_the_middle(monkeypatch, fail):
     """Run until the second part, before which something fails; return what is said."""
 
-    def fail_before_second(work, unit, do=passes.do_part):
+    def fail_before_second(work, unit, do=judge.do_part):
         if unit.number == 1:
             fail()
         return do(work, unit)
 
     with monkeypatch.context() as patch:
-        patch.setattr(passes, "do_part", fail_before_second)
+        patch.setattr(judge, "do_part", fail_before_second)
         said = " ".join(call(*RUN, code=2).output.split())
     assert "'s3://data/big/1.parquet' cannot be read" in said
     assert "The same command continues where this one stopped." in said

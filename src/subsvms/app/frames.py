@@ -261,9 +261,9 @@ def _write_run(run: Run, inputs: dict[str, bytes], place: Path) -> Path:
     for name, digest in digests.items():
         run = replace(run, features_path=place / name, features_digest=digest)
     prepare_place(place, force=False)
-    issues, summary = describe_run(run, place)
-    files = [*summary.files, [TABLE, "the data frame, which is never changed"]]
-    write_folder(run, issues, replace(summary, files=files), place, force=False, inputs=inputs)
+    stored = [[TABLE, "the data frame, which is never changed"]]
+    finding, summary = describe_run(run, place, stored)
+    write_folder(finding, summary, place, inputs)
     return place
 
 

@@ -6,6 +6,7 @@ import pytest
 from large_tables import learn_in_parts, make_columns, write_files
 from numpy.testing import assert_array_equal
 
+from subsvms.app.runs.judge import BatchCorrector
 from subsvms.exceptions import TableError
 
 
@@ -14,7 +15,7 @@ def judged(request, tmp_path_factory):
     """A corrector, the rows it learned from, and their judgement."""
     columns = make_columns(900, n_classes=request.param, wrong=0.2)
     where = write_files(columns, tmp_path_factory.mktemp("large") / "big")
-    corrector = learn_in_parts(where, pool_size=200)[2].corrector
+    corrector = BatchCorrector.of(learn_in_parts(where, pool_size=200)[2])
     return corrector, columns, corrector.judge(columns, np.arange(900), n_jobs=2)
 
 

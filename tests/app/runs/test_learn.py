@@ -1,5 +1,7 @@
 """The first pass: labels are counted, and what was drawn is kept."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from large_tables import OPTIONS, learn_in_parts, make_columns, set_labels, write_files
@@ -12,7 +14,7 @@ from subsvms.exceptions import TableError
 
 def survey(where, pool_size=100):
     return survey_source(
-        open_source(where, "label"), OPTIONS, LocalEngine(2, 3), pool_size=pool_size, batch_rows=None
+        open_source(where, "label"), replace(OPTIONS, pool_size=pool_size), LocalEngine(2, 3)
     )
 
 
@@ -27,7 +29,7 @@ def test_minus_zero_is_zero(tmp_path):
 @pytest.mark.parametrize("values", [["a", "b", None], [True, False], [1, 2]])
 def test_what_was_drawn_can_be_saved_and_loaded(tmp_path, values):
     columns = set_labels(make_columns(600), [values[i % len(values)] for i in range(600)])
-    labels, drawing, digest = survey(write_files(columns, tmp_path / "big"), pool_size=50)
+    labels, drawing, digest = survey(write_files(columns, tmp_path / "big"), pool_size=100)
     assert load_drawn(tmp_path) is None
     save_drawn(labels, drawing, digest, columns, tmp_path)
     found = load_drawn(tmp_path)

@@ -18,10 +18,9 @@ from typer.testing import CliRunner
 from subsvms._progress import listening
 from subsvms.app.cli.main import app
 from subsvms.app.names import UNDER_WAY
-from subsvms.app.runs import parts_job as job_in_parts
-from subsvms.app.runs import passes
+from subsvms.app.runs import job, judge
+from subsvms.app.runs.opening import fits_in_memory
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.parts_job import do_job_in_parts, fits_in_memory
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_file
 from subsvms.ensemble import _device
@@ -30,6 +29,10 @@ from subsvms.exceptions import TableError
 N = 1200  # rows, in three files
 OPTIONS = Options("label", exclude=("true", "city"), n_estimators=40, pool_size=400)
 COMMON = ["--label", "label", "--exclude", "true", "--exclude", "city", "--svms", "40", "--pool-size", "400"]
+
+
+def do_job_in_parts(*where, **more):
+    return job.do_job(*where, **{"engine": "local", "n_jobs": 1} | more)
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +252,7 @@ def test_labels_beyond_int64_stay_what_they_are(tmp_path):
 def test_parts_are_chosen_when_the_table_does_not_fit(folder, tmp_path, monkeypatch):
     where = str(folder / "0.parquet")
     assert fits_in_memory(where, None) and fits_in_memory("-", None) and not fits_in_memory(str(folder), None)
-    monkeypatch.setattr(job_in_parts, "measure_free_memory", lambda: 1000.0)
+    monkeypatch.setattr(job, "measure_free_memory", lambda: 1000.0)
     assert not fits_in_memory(where, None)
     done = run("correct", where, "--label", "label", "--exclude", "true", "--svms", "40")
     assert done.exit_code == 0 and (folder / "0.subsvms/corrected").is_dir()
@@ -281,8 +284,8 @@ def test_a_run_that_failed_continues_where_it_stopped(finished, folder, tmp_path
         done.append(unit.number)
         return real(work, unit)
 
-    real = passes.do_part
-    monkeypatch.setattr(passes, "do_part", do_part)
+    real = judge.do_part
+    monkeypatch.setattr(judge, "do_part", do_part)
     with pytest.raises(TableError, match="The disk is gone"):
         do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
     unfinished = tmp_path / "x.unfinished"
@@ -300,14 +303,14 @@ def test_a_run_that_failed_continues_where_it_stopped(finished, folder, tmp_path
 
 @pytest.mark.parametrize(("device", "expected"), [("cpu", False), ("auto", True)])
 def test_threads_are_those_that_feed_a_gpu_if_there_is_one(folder, monkeypatch, device, expected):
-    open_engine, asked = job_in_parts.open_engine, []
+    open_engine, asked = job.open_engine, []
 
     def note(*words, gpu, **more):
         asked.append(gpu)
         return open_engine(*words, gpu=gpu, **more)
 
-    monkeypatch.setattr(job_in_parts, "count_gpus", lambda: 1)
-    monkeypatch.setattr(job_in_parts, "open_engine", note)
+    monkeypatch.setattr(job, "count_gpus", lambda: 1)
+    monkeypatch.setattr(job, "open_engine", note)
     do_job_in_parts(str(folder), OPTIONS, engine="local", device=device, dry_run=True)
     assert asked == [expected]
 
@@ -315,7 +318,7 @@ def test_threads_are_those_that_feed_a_gpu_if_there_is_one(folder, monkeypatch, 
 @pytest.mark.skipif(COMPILER is None, reason="needs g++")
 @pytest.mark.slow
 def test_a_run_whose_gpu_is_lost_continues_where_it_stopped(finished, folder, tmp_path, monkeypatch):
-    gpu, real, done, failing = EmulatedGPU(tmp_path), passes.do_part, [], True
+    gpu, real, done, failing = EmulatedGPU(tmp_path), judge.do_part, [], True
     emulate(monkeypatch, gpu)
 
     def do_part(work, unit):
@@ -324,7 +327,7 @@ def test_a_run_whose_gpu_is_lost_continues_where_it_stopped(finished, folder, tm
         done.append(unit.number)
         return part
 
-    monkeypatch.setattr(passes, "do_part", do_part)
+    monkeypatch.setattr(judge, "do_part", do_part)
     arguments = ["correct", folder, *COMMON, "--output", tmp_path / "x", "--threads", "1", "--device"]
     stopped, unfinished = run(*arguments, "cuda"), tmp_path / "x.unfinished"
     message = stopped.output.splitlines()[-1]
@@ -354,7 +357,7 @@ def test_stopped_by_a_key_it_says_what_is_kept(folder, tmp_path, monkeypatch):
     def do_part(work, unit):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("subsvms.app.runs.passes.do_part", do_part)
+    monkeypatch.setattr("subsvms.app.runs.judge.do_part", do_part)
     done = run("correct", folder, *COMMON, "--output", tmp_path / "x")
     words = " ".join(done.output.split())
     assert done.exit_code == 130 and "the same command continues from there" in words, done.output
@@ -366,7 +369,7 @@ def test_stopped_by_a_key_it_says_what_is_kept(folder, tmp_path, monkeypatch):
 
 def test_another_plan_starts_again(finished, folder, tmp_path, monkeypatch):
     with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
-        patched.setattr(passes, "do_part", lambda work, unit: 1 / 0)
+        patched.setattr(judge, "do_part", lambda work, unit: 1 / 0)
         do_job_in_parts(str(folder), replace(OPTIONS, random_state=3), output=tmp_path / "x")
     (tmp_path / "x.unfinished/corrected/part-000000.parquet").write_text("of the other plan")
     stages = []
@@ -384,7 +387,7 @@ def test_labels_of_any_type_survive_a_stop(tmp_path, monkeypatch):
     folder = write_files(made.rename_columns([*made.column_names[:-1], "row"]), tmp_path / "big")
     options = replace(OPTIONS, exclude=("row", "city"))
     with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
-        patched.setattr(passes, "do_part", lambda work, unit: 1 / 0)
+        patched.setattr(judge, "do_part", lambda work, unit: 1 / 0)
         do_job_in_parts(str(folder), options, output=tmp_path / "x")
     do_job_in_parts(str(folder), options, output=tmp_path / "x")
     assert parquet.read_table(tmp_path / "x/corrected")["label"].type == pa.decimal128(5, 0)
@@ -392,17 +395,17 @@ def test_labels_of_any_type_survive_a_stop(tmp_path, monkeypatch):
 
 
 def test_a_worker_of_an_earlier_run_writes_nothing_into_this_one(folder, tmp_path, monkeypatch):
-    real = passes.do_part
+    real = judge.do_part
     works = [None]
 
     def do_part(work, unit):
         works[0] = (work, unit)
         return 1 / 0
 
-    monkeypatch.setattr(passes, "do_part", do_part)
+    monkeypatch.setattr(judge, "do_part", do_part)
     with pytest.raises(ZeroDivisionError):
         do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
-    monkeypatch.setattr(passes, "do_part", lambda work, unit: 1 / 0)
+    monkeypatch.setattr(judge, "do_part", lambda work, unit: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         do_job_in_parts(str(folder), replace(OPTIONS, random_state=3), output=tmp_path / "x")
     with pytest.raises(TableError, match="belongs to an earlier run"):
@@ -411,13 +414,13 @@ def test_a_worker_of_an_earlier_run_writes_nothing_into_this_one(folder, tmp_pat
 
 
 def test_a_table_that_changes_while_it_is_read_is_refused(folder, tmp_path, monkeypatch):
-    real = passes.do_part
+    real = judge.do_part
 
     def do_part(work, unit):
         os.utime(folder / "2.parquet")
         return real(work, unit)
 
-    monkeypatch.setattr(passes, "do_part", do_part)
+    monkeypatch.setattr(judge, "do_part", do_part)
     with pytest.raises(TableError, match="was changed while it was read"):
         do_job_in_parts(str(folder), OPTIONS, output=tmp_path / "x")
     assert not (tmp_path / "x").exists()

@@ -52,8 +52,8 @@ def test_a_table_that_is_larger_than_the_sample_is_judged_as_in_memory(
     folder = write_files(columns, tmp_path / "big")
     options = replace(OPTIONS, n_estimators=None, random_state=seed, **changes)
     run, learned = judge_twice(folder, tmp_path / "work", options)
-    assert learned.corrector.learned.in_pool.sum() <= 200 and len(learned.rows) == 800
-    assert learned.corrector.learned.choice == run.correction.choice is not None
+    assert learned.learned.in_pool.sum() <= 200 and len(learned.at_hand.few) == 800
+    assert learned.learned.choice == run.correction.choice is not None
 
 
 def judge_twice(folder, work, options):
@@ -66,8 +66,8 @@ def judge_twice(folder, work, options):
     if options.action == "weight":
         assert corrected["sample_weight"] == run.correction.sample_weight.round(4).tolist()
     assert finding.run.tally == run.tally
-    assert_array_equal(learned.corrector.learned.rule.noise.matrix, run.correction.noise.matrix)
-    assert_array_equal(learned.corrector.learned.rule.noise.rate_interval, run.correction.noise.rate_interval)
+    assert_array_equal(learned.learned.rule.noise.matrix, run.correction.noise.matrix)
+    assert_array_equal(learned.learned.rule.noise.rate_interval, run.correction.noise.rate_interval)
     whole = find_issues(run.correction, run.features.X)
     listed = whole.to_table(run.table).to_pydict()
     n_doubtful = len(finding.doubtful)  # labels that nothing changes; they have a file of their own
@@ -77,7 +77,7 @@ def judge_twice(folder, work, options):
     for name in set(listed) - {"supporting", "opposing"}:
         assert issues[name] == [listed[name][i] for i in order], name
     n_shown = min(50, len(whole))
-    assert_array_equal(finding.numbers[:n_shown], whole.rows[:n_shown])
+    assert_array_equal(finding.numbers[finding.issues.rows[:n_shown]], whole.rows[:n_shown])
     return run, learned
 
 
@@ -91,8 +91,8 @@ def test_batches_and_files_do_not_matter(tmp_path, n_classes):
         learned, finding, written = correct_in_parts(
             paths, tmp_path / f"work{i}", pool_size=400, batch_rows=batch_rows
         )
-        noise = learned.corrector.learned.rule.noise.matrix.tolist()
-        found.append((written, finding.run.tally, noise, finding.numbers.tolist()))
+        noise = learned.learned.rule.noise.matrix.tolist()
+        found.append((written, finding.run.tally, noise, finding.issues.rows.tolist()))
     assert found[1] == found[0] and found[2] == found[0]
     given, true = (np.array(columns[name].to_pylist()) for name in ("label", "true"))
     wrong = np.mean(np.array(found[0][0][0]["label"]) != true)
@@ -125,11 +125,11 @@ def test_merged_labels_are_written_in_one_spelling_and_the_given_ones_as_they_we
     where = write_files(set_labels(columns, labels), tmp_path / "big")
     options = replace(OPTIONS, merge_labels=True)
     table = read_table(sorted(where.iterdir()), "label", merge_labels=True)
-    learned, _, (corrected, _) = correct_in_parts(where, tmp_path / "work", options=options)
+    _, finding, (corrected, _) = correct_in_parts(where, tmp_path / "work", options=options)
     assert set(corrected["label"]) == set(table.classes) == {label.lower() for label in set(labels)}
     assert corrected["label"] == correct_table(table, options).correction.labels.tolist()
     assert corrected["label_given"] == labels
-    assert "Read in another spelling" in learned.run.table_notes[0]
+    assert "Read in another spelling" in finding.run.table_notes[0]
 
 
 def test_a_class_with_few_rows_in_the_sample_is_left_alone(tmp_path):
@@ -139,9 +139,7 @@ def test_a_class_with_few_rows_in_the_sample_is_left_alone(tmp_path):
     where = write_files(set_labels(columns, labels), tmp_path / "big")
     learned, _, (corrected, _) = correct_in_parts(where, tmp_path / "work", pool_size=100)
     assert corrected["label"] == labels
-    assert any(
-        "in the sample" in note and "'rare' (2 of 10)" in note for note in learned.corrector.learned.notes
-    )
+    assert any("in the sample" in note and "'rare' (2 of 10)" in note for note in learned.learned.notes)
 
 
 def test_labels_keep_their_type(tmp_path):

@@ -8,15 +8,28 @@ import numpy as np
 import pytest
 from loans import make_rows, write
 
-from subsvms.app.runs.describe import CHARACTERS_SHOWN, TEXT_SHOWN, bound_wrong, describe_worst
-from subsvms.app.runs.issues import find_issues
+from subsvms.app.runs import summary as words_of
+from subsvms.app.runs.describe import CHARACTERS_SHOWN, TEXT_SHOWN, bound_wrong
+from subsvms.app.runs.finding import Finding
+from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.summary import format_listing, format_result, list_steps, summarise
+from subsvms.app.runs.summary import Output, format_listing, format_result, list_steps
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.correction._rule import Halt
+from subsvms.correction._witnesses import Witnesses
 from subsvms.correction._words import format_contradicted
+
+
+def summarise(run, rows, n_issues, *, n_labels=0, doubt=0, label_notes=None, **output):
+    """Return the summary of a run in which so many issues were found, and these rows are shown."""
+    issues = find_issues(run.correction, run.features.X)
+    if not len(rows):
+        issues = Issues(run.correction, Witnesses(np.array([], dtype=int), [], []))
+    notes = run.correction.judgement.notes if label_notes is None else label_notes
+    finding = Finding(run, run, np.arange(len(run.correction)), issues, n_issues, n_labels, doubt, notes)
+    return words_of.summarise(finding, Output(**output))
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +44,7 @@ def test_a_summary_is_plain_and_its_values_are_cut_short(table):
     run = correct_table(table, Options("default", n_estimators=50))
     run = replace(run, seconds={"reading": 1.2, "voting": 2.3})
     issues = find_issues(run.correction, run.features.X)
-    summary = summarise(run, describe_worst(run, issues), len(issues))
+    summary = summarise(run, issues.rows, len(issues))
     assert json.loads(json.dumps(asdict(summary), allow_nan=False)) == asdict(summary)
     values = [value for row in summary.worst for _, value in row["values"]]
     assert values and max(map(len, values)) == TEXT_SHOWN + 1
@@ -147,8 +160,7 @@ def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(table, expe
         "The rule changes few of them. To check about fifty labels, and to change others with a guarantee: "
         "subsvms audit 'my loans.subsvms'"
     )
-    assert (audit in list_steps(summary, auditable=True)) is worth
-    assert audit not in list_steps(summary, auditable=False)
+    assert (audit in list_steps(summary)) is worth
 
 
 WRITTEN = {"folder": "my loans.subsvms", "files": [["corrected.csv", ""], ["issues.csv", ""]]}
@@ -169,7 +181,7 @@ def test_where_nothing_is_changed_it_says_what_is_worth_a_look_and_how(table):
     run = correct_table(table, Options("default", n_estimators=200, min_confidence=1.0))
     issues = find_issues(run.correction, run.features.X)
     assert not run.tally.n_flagged
-    summary = summarise(run, describe_worst(run, issues), len(issues), n_labels=issues.n_labels, **WRITTEN)
+    summary = summarise(run, issues.rows, len(issues), n_labels=issues.n_labels, **WRITTEN)
     expected = np.sum(1 - run.correction.label_quality[issues.rows[:50]])
     assert summary.next[:3] == [
         "Look at the worst rows (report.html), or at all of them (issues.csv).",
@@ -212,7 +224,7 @@ def test_names_with_spaces_that_cannot_be_seen_are_quoted(tmp_path):
         row["default"] = {"no": "no ", "yes": "not sure"}[row["default"]]
     table = read_table(write(tmp_path / "t.csv", rows), "default")
     run = correct_table(table, Options("default", n_estimators=50))
-    summary = summarise(run, describe_worst(run, find_issues(run.correction, run.features.X)), 9)
+    summary = summarise(run, [1], 9)
     names = {"'no '", "not sure"}
     assert {line["name"] for line in summary.classes} == names
     assert {move[key] for move in summary.moves for key in ("given", "suggested")} == names

@@ -10,7 +10,7 @@ from large_tables import make_columns, write_files
 from loans import call
 from pyarrow import csv, parquet
 
-from subsvms.app.runs import parts_job as job
+from subsvms.app.runs import job
 from subsvms.app.runs.source import open_source
 from subsvms.app.tables import addresses
 from subsvms.app.tables.addresses import Address, as_place, read_version
@@ -74,23 +74,23 @@ def test_a_table_at_an_address_that_changed_is_not_repeated(folder, memory):
 
 
 def test_a_server_that_stops_answering_at_the_end_costs_no_part(folder, memory, monkeypatch):
-    correct_units, info = job.correct_units, MemoryFileSystem.info
+    judge_units, info = job.judge_units, MemoryFileSystem.info
 
     def stop_answering(*given, **more):
-        found = correct_units(*given, **more)
+        found = judge_units(*given, **more)
         monkeypatch.setattr(MemoryFileSystem, "info", refuse)
         return found
 
     def refuse(*_, **more):
         raise ConnectionError("timed out")
 
-    monkeypatch.setattr(job, "correct_units", stop_answering)
+    monkeypatch.setattr(job, "judge_units", stop_answering)
     said = call("correct", "memory://big", *COMMON, code=2).output
     assert "cannot be read (timed out): check the address, the connection" in " ".join(said.split())
     parts = sorted(Path("big.subsvms.unfinished/corrected").iterdir())
     assert len(parts) == 3
     monkeypatch.setattr(MemoryFileSystem, "info", info)
-    monkeypatch.setattr(job, "correct_units", correct_units)
+    monkeypatch.setattr(job, "judge_units", judge_units)
     written = [part.stat().st_mtime_ns for part in parts]
     call("correct", "memory://big", *COMMON)
     parts = sorted(Path("big.subsvms/corrected").iterdir())

@@ -8,8 +8,9 @@ import pytest
 from nasty_texts import assert_refused
 from pyarrow import feather, parquet
 
+from subsvms.app.runs.job import do_job
+from subsvms.app.runs.opening import fits_in_memory
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.parts_job import do_job_in_parts, fits_in_memory
 from subsvms.app.tables.table import keep_rows, place_beside, read_table, write_table
 from subsvms.app.tables.where import list_files
 
@@ -105,5 +106,5 @@ def test_codes_with_names_are_refused_in_parts(tmp_path, monkeypatch, kind):
         f"'t.{kind}' has the labels of 'label' as codes of Hugging Face, whose names a run in parts cannot "
         "use: correct it in memory, or save the names as text."
     )
-    assert_refused(message, do_job_in_parts, f"t.{kind}", Options("label"))
+    assert_refused(message, do_job, f"t.{kind}", Options("label"), engine="local")
     assert [path.name for path in tmp_path.iterdir()] == [f"t.{kind}"]

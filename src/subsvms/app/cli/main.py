@@ -69,7 +69,6 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
 
     from subsvms.app.desk.result import read_verified
     from subsvms.app.runs.job import do_job, repeat_options
-    from subsvms.app.runs.parts_job import do_job_in_parts
     from subsvms.app.tables.addresses import as_place
 
     where: str | list[str] = file
@@ -89,15 +88,15 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
         "device": work.device, "expected": expected, "n_jobs": effective_n_jobs(work.n_jobs or -1),
     }  # fmt: skip
     engine = choose_engine(work, where, options, features)
-    if engine == "memory":
-        return do_job(where, options, features=features, **how)
     base = None if expected is None or expected.base is None else as_place(expected.base)
-    return do_job_in_parts(where, options, engine=engine, scheduler=work.scheduler, base=base, **how)
+    return do_job(
+        where, options, engine=engine, scheduler=work.scheduler, features=features, base=base, **how
+    )
 
 
 def choose_engine(work: Work, where: str | list[str], options: Options, features: str | None) -> str:
     """Return the engine to use: "memory", "local" or "dask"."""
-    from subsvms.app.runs.parts_job import fits_in_memory
+    from subsvms.app.runs.opening import fits_in_memory
 
     if work.scheduler is not None and work.engine not in (None, "dask"):
         raise InputError(
@@ -144,7 +143,7 @@ def check_file_and_label(file: str | None, given: dict[str, Any]) -> None:
 
 def list_columns(file: str, how: dict[str, Any]) -> list[str]:
     """Return the names of the columns of a file that fits in memory; none if it cannot be read."""
-    from subsvms.app.runs.parts_job import fits_in_memory
+    from subsvms.app.runs.opening import fits_in_memory
     from subsvms.app.tables.addresses import is_database
     from subsvms.app.tables.table import read_table
     from subsvms.exceptions import InputError

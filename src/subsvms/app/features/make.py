@@ -52,6 +52,10 @@ class Features:
     # if the user left them out
     left_out: dict[str, str] = field(default_factory=dict)
 
+    def over(self, X: Any) -> "Features":
+        """Return the same features of other rows."""
+        return replace(self, X=X)
+
 
 def make_features(
     table: LabelledTable,

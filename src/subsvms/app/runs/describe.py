@@ -108,10 +108,9 @@ def list_groups(run: Run) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def describe_worst(run: Run, issues: Issues, numbers: np.ndarray | None = None) -> list[dict[str, Any]]:
+def describe_worst(run: Run, issues: Issues, numbers: np.ndarray) -> list[dict[str, Any]]:
     """Return what is known about the rows to look at first, and the rows that speak for and against each."""
     correction = issues.correction
-    numbers = np.arange(len(correction)) if numbers is None else numbers
     names = [quote_spaces(str(name)) for name in correction.classes.tolist()]
     columns, rows, found = choose_columns(run), issues.rows[:ROWS_SHOWN], []
     quality, action, reason = correction.label_quality, correction.action, correction.explain(rows)
@@ -163,7 +162,7 @@ def describe_carriers(issues: Issues, place: int, names: list[str], numbers: np.
 def describe_standing(run: Run, carriers: Carriers | None) -> str:
     """Return in a sentence how many flagged labels a second judge confirms, whatever labels are chosen."""
     if carriers is None:
-        if run.tally.n_flagged == 0:
+        if run.tally.n_flagged == 0 or run.tally.labelled <= MOST_LABELS:
             return ""
         return (
             "Which labels carry each suggestion, how many would have to be wrong for it to turn, and how "

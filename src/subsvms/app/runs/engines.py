@@ -18,6 +18,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from joblib import effective_n_jobs
+
 from subsvms._extras import require_extra
 from subsvms.app.names import SHARED
 from subsvms.app.words import first_sentence
@@ -119,12 +121,19 @@ def check_engine(name: str, scheduler: str | None = None) -> None:
 
 @contextmanager
 def open_engine(
-    name: str, *, n_jobs: int, n_items: int, folder: Path, scheduler: str | None = None, gpu: bool = False
+    name: str,
+    n_jobs: int | None,
+    n_items: int,
+    folder: Path | None,
+    scheduler: str | None = None,
+    *,
+    gpu: bool = False,
 ) -> Iterator[Engine]:
     """Provide an engine that `check_engine` has let pass, and shut it down at the end."""
-    if name == "local":
-        yield LocalEngine(n_jobs, n_items, gpu=gpu)
+    if name in ("memory", "local"):
+        yield LocalEngine(effective_n_jobs(n_jobs), n_items, gpu=gpu)
         return
+    assert folder is not None
     with _silence_loggers(), _open_client(n_jobs, scheduler) as client, _explain_failures(scheduler):
         yield DaskEngine(client, folder)
 

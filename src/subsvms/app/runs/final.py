@@ -16,11 +16,10 @@ from subsvms._labels import Classes
 from subsvms._progress import announce
 from subsvms.app.names import FINAL_PARTS, SCRAP
 from subsvms.app.runs.folder import fill_folder, remove_known
-from subsvms.app.runs.judge import name_part, open_parquet, replace_labels
-from subsvms.app.runs.learn import join_digests
-from subsvms.app.runs.parts_job import find_part_format, prepare_source
+from subsvms.app.runs.part_files import name_part, open_parquet, replace_labels
 from subsvms.app.runs.record import Record
-from subsvms.app.runs.source import Source, release_memory
+from subsvms.app.runs.source import Source, join_digests, release_memory
+from subsvms.app.runs.staging import find_part_format, prepare_source
 from subsvms.app.tables.addresses import as_place
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels
@@ -106,5 +105,5 @@ def write_parts(
                     file = stack.enter_context(open_parquet(folder / name_part(unit.number), batch))
                 file.write_table(batch if kept.all() else batch.filter(kept))
         release_memory()
-        announce("writing", unit.first + unit.n_rows, len(source))
+        announce("writing", unit.first + unit.n_rows, source.n_rows or 0)
     return n_changed

@@ -5,12 +5,14 @@ A label is held back if another is more probable, but the rule kept it: fewer ch
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from subsvms._labels import Classes
 from subsvms._typing import Table
+from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.carriers import Carriers
 from subsvms.app.runs.issue_file import (
     DIGITS,
@@ -20,10 +22,12 @@ from subsvms.app.runs.issue_file import (
     make_schema,
     name_values,
 )
-from subsvms.app.tables.table import LabelledTable
+from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.app.tables.text import TableText
 from subsvms.correction._result import Correction, list_suspicious
 from subsvms.correction._witnesses import Witnesses, find_witnesses
+
+MOST_LISTED = 100_000  # issues of a table in parts in one file
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,4 +116,75 @@ def tabulate(
         if field.name != label:
             place = 1 + (lines is not None) if field.name == id_column else len(table.column_names)
             table = table.add_column(place, field.with_name(names[field.name]), column)
+    return table
+
+
+def list_worst(folder: Path, issues: Issues, numbers: np.ndarray, most: int) -> Any:
+    """Return the worst issues of all parts of a table, as issues.parquet has them, a pyarrow.Table.
+
+    `issues` has those with rows to compare them with, whose numbers are `numbers`.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    paths = sorted((folder / ISSUE_PARTS).glob("*.parquet"))
+    keys = [np.zeros((4, 0))]  # kind, quality, row and file of the worst so far
+    for number, path in enumerate(paths):
+        keys.append(read_ranks(path, number))
+        if sum(part.shape[1] for part in keys) > 10 * most:
+            keys = [keep_worst(keys, most)]
+    worst = keep_worst(keys, most)
+    pieces = []
+    for number in np.unique([0, *worst[3]]).astype(int).tolist():
+        with parquet.ParquetFile(paths[number]) as file:
+            found = file.read()
+        pieces.append(found.filter(np.isin(found["row"].to_numpy(), worst[2, worst[3] == number])))
+    found = pa.concat_tables(pieces, promote_options="permissive")
+    first = numbers[issues.rows] + 1  # their order is exact: quality is rounded in the files
+    first = first[np.isin(first, worst[2])]
+    rows = np.concatenate([first, np.setdiff1d(worst[2], first, assume_unique=True)])
+    order = np.argsort(found["row"].to_numpy())[np.argsort(np.argsort(rows))]
+    return add_comparisons(found.take(order), issues, numbers)
+
+
+def read_ranks(path: Path, number: int) -> np.ndarray:
+    """Return kind, quality and row of the issues in a part, and the number of its file."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        found = file.read(["row", "given_label", "is_label_issue", "label_quality"])
+    missing, flagged = found["given_label"].is_null().to_numpy(), found["is_label_issue"].to_numpy()
+    kind = np.where(missing, 3, np.where(flagged, 0, 2 if path.name == DOUBTFUL else 1))
+    quality = np.nan_to_num(found["label_quality"].to_numpy(zero_copy_only=False))
+    return np.stack([kind, quality, found["row"].to_numpy(), np.full(len(kind), number)])
+
+
+def keep_worst(keys: list[np.ndarray], most: int) -> np.ndarray:
+    """Return the worst of some issues, in the order in which to look at them."""
+    both = np.concatenate(keys, axis=1)
+    return both[:, np.lexsort(both[2::-1])[:most]]
+
+
+def add_comparisons(table: Any, issues: Issues, numbers: np.ndarray) -> Any:
+    """Return issues of parts with rows to compare them with, and the labels that carry the suggestions."""
+    import pyarrow as pa
+
+    found = {"row": numbers[issues.rows] + 1}
+    for side in SIDES:
+        found[side] = [(numbers[others] + 1).tolist() for others in getattr(issues.witnesses, side)]
+    if issues.carriers is not None:
+        found |= issues.carriers.list_columns(DIGITS)  # only of a table whose rows are all at hand
+    places = {row: place for place, row in enumerate(found.pop("row").tolist())}
+    at = [places.get(row) for row in table["row"].to_pylist()]
+    own = {field.name: field.type for field in (*make_schema(pa.string()), *make_carrier_schema())}
+    for name in ("label_quality", "confidence", "vote_share"):  # NaN of a row without a label: JSON has none
+        known = pa.array(table[name].to_numpy(), from_pandas=True)
+        table = table.set_column(table.column_names.index(name), name, known)
+    names = [find_free(name, found) for name in table.column_names]
+    table = table.rename_columns(names)
+    place = table.column_names.index("reason") + 1
+    for name in reversed(found):
+        empty: Any = None if name == "flips" else []
+        values = [empty if one is None else found[name][one] for one in at]
+        table = table.add_column(place, name, pa.array(values, own[name]))
     return table

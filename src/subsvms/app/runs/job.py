@@ -1,41 +1,48 @@
-"""Correct a file and leave a folder: the whole job, from bytes to files."""
+"""Correct a table and leave a folder: the whole job, from bytes to files, in memory or in parts."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
+from joblib import effective_n_jobs
+
+from subsvms._effort import Effort
 from subsvms._progress import announce
-from subsvms._sentences import Setting
-from subsvms.app.names import CORRECTED, ISSUES, LISTED, RECORD, REPORT, SCORES, TABLE, UNFINISHED
-from subsvms.app.runs.carriers import find_carriers
-from subsvms.app.runs.describe import describe_standing, describe_worst
-from subsvms.app.runs.folder import fill_folder, prepare_place
-from subsvms.app.runs.issues import Issues, find_issues
+from subsvms.app.names import (
+    CORRECTED,
+    ISSUE_PARTS,
+    ISSUES,
+    LISTED,
+    RECORD,
+    REPORT,
+    SCORE_PARTS,
+    SCORES,
+)
+from subsvms.app.runs.engines import Engine, check_engine, open_engine
+from subsvms.app.runs.finding import Finding, examine_parts, examine_table
+from subsvms.app.runs.folder import fill_folder
+from subsvms.app.runs.issues import MOST_LISTED, list_worst
+from subsvms.app.runs.judge import BatchCorrector, judge_units, judge_whole, limit_changes
+from subsvms.app.runs.learn import Survey, learn_from
 from subsvms.app.runs.model import Model, saving_model
+from subsvms.app.runs.opening import Opened, Target, discarding, open_in_memory, open_in_parts
 from subsvms.app.runs.options import Options, write_command
 from subsvms.app.runs.outputs import (
-    as_storable,
-    choose_place,
     get_ending,
     write_corrected,
+    write_doubtful,
     write_issues,
     write_report,
 )
-from subsvms.app.runs.record import Input, make_record, read_record, write_record
-from subsvms.app.runs.run import Clock, Run, correct_table
+from subsvms.app.runs.record import Input, check_unchanged, make_record, read_record, write_record
+from subsvms.app.runs.run import Clock, Run, make_run
 from subsvms.app.runs.scores import Scores, write_scores
-from subsvms.app.runs.summary import Summary, summarise
-from subsvms.app.runs.tally import add_doubt
-from subsvms.app.tables.addresses import Place, is_database
-from subsvms.app.tables.arrow import render_arrow
-from subsvms.app.tables.databases import read_database
-from subsvms.app.tables.files import check_target, digest_file
-from subsvms.app.tables.table import LabelledTable, read_table
-from subsvms.ensemble._device import check_device
-from subsvms.exceptions import TableError
+from subsvms.app.runs.summary import Output, Summary, summarise
+from subsvms.app.tables.addresses import Place
+from subsvms.app.tables.files import digest_file
+from subsvms.ensemble._device import check_device, count_gpus
 
 DESCRIPTIONS = {
     "fix": "the table with corrected labels, the given ones beside them",
@@ -49,102 +56,124 @@ def do_job(
     where: str | list[str],
     options: Options,
     *,
+    engine: str = "memory",
+    scheduler: str | None = None,
     output: Path | None = None,
     features: str | None = None,
+    base: Place | None = None,
     n_jobs: int | None = -1,
     device: str = "cpu",
     force: bool = False,
     dry_run: bool = False,
     model: Path | None = None,
     expected: Input | None = None,
+    batch_rows: int | None = None,
 ) -> Summary:
-    """Correct a file and write the run's folder, whole or not at all. The file itself is not touched."""
-    check_device(device)
-    clock = Clock()
-    announce("reading the table")
-    table, options, inputs = read_input(where, options)
-    if expected is not None:
-        check_unchanged("The table", table.digest, expected.sha256)
-        if features is not None and expected.features_sha256 is not None:
-            check_unchanged("The file of features", digest_file(Path(features)), expected.features_sha256)
-    if options.action == "weight" and table.format == "svmlight":
-        raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
-    place = None if dry_run else choose_place(table, output, reviewed=bool(options.verified))
-    if place is not None and inputs:
-        table = replace(table, name=repr(str(place / TABLE)), paths=(place / TABLE,), format="parquet")
-    if place is not None:  # before work that may take minutes
-        prepare_place(place, force=force)
-        if model is not None:
-            read = [*table.paths, *([] if features is None else [Path(features)])]
-            check_model_place(model, place, read, force=force)
-    clock.lap("reading")
-    run = correct_table(table, options, features=features, n_jobs=n_jobs, device=device)
-    run = replace(run, seconds=clock.laps | run.seconds)
-    issues, summary = describe_run(run, place, model)
-    if place is not None:
-        announce("writing")
-        files = [*summary.files, *([TABLE, "the answer of the database"] for _ in inputs)]
-        summary = replace(summary, files=files)
-        write_folder(run, issues, summary, place, force=force, inputs=inputs)
+    """Correct a table and write the run's folder, whole or not at all. The table itself is not touched."""
+    check_device(device)  # now: without its GPU a run that was stopped keeps what is done
+    clock, target = Clock(), Target(output, model, force, dry_run)
+    opening: AbstractContextManager[Opened]
+    if engine == "memory":
+        opening = nullcontext(open_in_memory(where, options, target, features=features, expected=expected))
+    else:
+        check_engine(engine, scheduler)
+        n_jobs = effective_n_jobs(n_jobs)
+        opening = open_in_parts(where, options, target, base=base, shared=engine == "dask")
+    with ExitStack() as finally_save, opening as opened:
+        clock.lap("reading")
+        source, folder = opened.source, opened.folder
+        gpu = device != "cpu" and count_gpus() > 0
+        with open_engine(engine, n_jobs, len(source.units), folder, scheduler, gpu=gpu) as workers:
+            with discarding(folder):
+                survey = learn_from(
+                    source, opened.options, workers, features=features, n_jobs=n_jobs, device=device,
+                    folder=folder, batch_rows=batch_rows,
+                )  # fmt: skip
+                if expected is not None:
+                    check_unchanged("The table", survey.at_hand.table.digest, expected.sha256)
+            clock.lap("learning")
+            finding = judge_source(opened, survey, workers, features, batch_rows, clock)
+        with discarding(folder):
+            opened.check()
+        clock.lap("carriers")
+        finding = finding.timed(clock.laps)
+        stored = [[name, "the answer of the database"] for name in opened.inputs]
+        summary = summarise(finding, describe_output(finding, opened.place, model, stored))
+        if opened.place is not None:
+            announce("writing")
+            if model is not None:  # written now, and moved to its place after the folder
+                finally_save.enter_context(saving_model(Model.of(finding.run), model))
+            with opened.fill() as filled:
+                write_files(
+                    finding, summary, filled, opened.place, inputs=opened.inputs, base=opened.base,
+                    n_jobs=n_jobs,
+                )  # fmt: skip
     return summary
 
 
-def read_input(where: str | list[str], options: Options) -> tuple[LabelledTable, Options, dict[str, bytes]]:
-    """Return the table, options that read it again, and the bytes of what only the folder of the run holds.
+def judge_source(
+    opened: Opened,
+    survey: Survey,
+    workers: Engine,
+    features: Any,
+    batch_rows: int | None,
+    clock: Clock,
+) -> Finding:
+    """Judge all rows of a table, write those of a table in parts, and look at the worst of them."""
+    if opened.source.table is not None:
+        correction = judge_whole(survey)
+        clock.lap("judging")
+        return examine_table(make_run(survey, correction, features))
+    more: dict[str, Any] = {"batch_rows": batch_rows, "token": opened.token}
+    survey = limit_changes(opened.source, survey, workers, folder=opened.folder, **more)
+    written = None if opened.place is None else opened.folder
+    whole = judge_units(opened.source, BatchCorrector.of(survey), workers, folder=written, **more)
+    clock.lap("judging")
+    return examine_parts(survey, whole, Effort.of(survey.learned.model))
 
-    The answer of a database is kept there, so that its address, which may hold a password, need not be.
-    """
-    if not is_database(where):
-        return read_table(where, options.label, **options.reading), options, {}
-    how = options.reading
-    asked = [name for name in ("format", "encoding", "separator", "sheet") if how.pop(name) is not None]
-    if asked:
-        words = "The address of a database takes {query} alone: leave out {asked}."
-        raise TableError(words, asked=Setting(asked[0]))
-    table = read_database(str(where), options.label, **how)
-    data = render_arrow(as_storable(table.columns), "parquet")
-    table = replace(table, digest=hashlib.sha256(data).hexdigest())
-    return table, replace(options, query=None), {TABLE: data}
 
-
-def describe_run(run: Run, place: Path | None = None, model: Path | None = None) -> tuple[Issues, Summary]:
-    """Return the suspicious labels of a run, and its summary."""
+def describe_run(
+    run: Run, place: Path | None = None, more: Sequence[list[str]] = ()
+) -> tuple[Finding, Summary]:
+    """Return what was found in a table in memory, and its summary; parameters as in `describe_output`."""
     clock = Clock()
-    issues = find_issues(run.correction, run.features.X)
-    carriers = find_carriers(
-        run.correction, run.features.X, issues.rows, random_state=run.options.random_state,
-        n_jobs=run.model.n_jobs,
-    )  # fmt: skip
-    issues = replace(issues, carriers=carriers)
+    finding = examine_table(run)
     clock.lap("carriers")
-    run = replace(run, seconds=run.seconds | clock.laps)
-    listed = [LISTED, "suspicious labels and reasons, worst first; rows count from 1"]
-    typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
-    corrected = f"{CORRECTED}{get_ending(run.table)}"
-    scored = [SCORES, "what is thought of every label, for programs and subsvms audit"]
-    written = describe_output(place, model, corrected, run.options.action, listed, typed, scored)
-    doubt = add_doubt(run.correction, issues.rows)
-    worst = describe_worst(run, issues)
-    standing = describe_standing(run, carriers)
-    summary = summarise(
-        run, worst, len(issues), n_labels=issues.n_labels, doubt=doubt, standing=standing, **written
-    )
-    return issues, summary
+    finding = finding.timed(run.seconds | clock.laps)
+    return finding, summarise(finding, describe_output(finding, place, more=more))
 
 
 def describe_output(
-    place: Path | None, model: Path | None, corrected: str, action: str, *issues: list[str]
-) -> dict[str, Any]:
-    """Return what a summary says about the folder that is written; nothing without a place."""
+    finding: Finding,
+    place: Path | None,
+    model: Path | None = None,
+    more: Sequence[list[str]] = (),
+) -> Output:
+    """Return what a summary says about the folder that is written, in which there are more files."""
     if place is None:
-        return {}
+        return Output()
+    worst = "suspicious labels and reasons, worst first; rows count from 1"
+    typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
+    scored = "what is thought of every label, for programs and subsvms audit"
+    if finding.labels is None:
+        corrected = f"{CORRECTED}{get_ending(finding.run.table)}"
+        found = [[LISTED, worst], typed, [SCORES, scored]]
+    else:
+        corrected = f"{CORRECTED}/"
+        found = [
+            [LISTED, worst if finding.n_issues <= MOST_LISTED else f"the worst {MOST_LISTED:,} {worst}"],
+            typed,
+            [f"{ISSUE_PARTS}/", "all suspicious labels, a file for each part of the table"],
+            [f"{SCORE_PARTS}/", scored],
+        ]
     files = [
-        [corrected, DESCRIPTIONS[action]],
-        *issues,
+        [corrected, DESCRIPTIONS[finding.run.options.action]],
+        *found,
         [REPORT, "a page to read and to pass on"],
         [RECORD, f"the record; to repeat the run: {repeat_command(place)}"],
+        *more,
     ]
-    return {"folder": str(place), "model": None if model is None else str(model), "files": files}
+    return Output(str(place), None if model is None else str(model), files)
 
 
 def repeat_command(place: Path) -> str:
@@ -162,47 +191,39 @@ def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, In
     return where, record.options, record.input.features, record.input
 
 
-def check_model_place(model: Path, place: Path, inputs: Sequence[Place], *, force: bool) -> None:
-    """Raise an error if the classifier cannot be saved there beside the folder of the run."""
-    above = {model.resolve(), *model.resolve().parents}
-    if above & {place.resolve(), place.resolve().with_name(place.name + UNFINISHED)}:
-        raise TableError(
-            "{model!r}{save_model:aside} is the folder of the result, or inside it: choose another place for "
-            "the model.",
-            model=str(model),
-        )
-    check_target(model, inputs, force=force)
+def write_folder(finding: Finding, summary: Summary, place: Path, inputs: Mapping[str, bytes]) -> None:
+    """Write the folder of a run in memory, which holds its input as well."""
+    with fill_folder(place, force=False) as folder:
+        write_files(finding, summary, folder, place, inputs=inputs)
 
 
-def check_unchanged(what: str, found: str, wanted: str) -> None:
-    """Raise an error if a file is not the one that an earlier run read."""
-    if found != wanted:
-        raise TableError(
-            "{what} has changed since that run (SHA-256 {found:.12}..., not {wanted:.12}...): use the file "
-            "that it read, or start a new run without {from_run} and {decisions}.",
-            what=what, found=found, wanted=wanted,
-        )  # fmt: skip
-
-
-def write_folder(
-    run: Run,
-    issues: Issues,
+def write_files(
+    finding: Finding,
     summary: Summary,
+    folder: Path,
     place: Path,
     *,
-    force: bool,
-    inputs: Mapping[str, bytes] | None = None,
+    inputs: Mapping[str, bytes],
+    base: Place | None = None,
+    n_jobs: int | None = 1,
 ) -> None:
-    """Fill the folder of a run; the classifier, which is written first, takes its place last."""
-    corrected = summary.files[0][0]
-    saving = nullcontext() if summary.model is None else saving_model(Model.of(run), summary.model)
-    with saving, fill_folder(place, force=force) as folder:
+    """Write the files of a run to a folder that will be called `place`; those of parts are there."""
+    run = finding.run
+    if finding.labels is None:
+        corrected = summary.files[0][0]
         write_corrected(run, folder / corrected)
-        write_issues(run, issues, folder)
+        write_issues(finding.issues.to_table(run.table, run.options.id_column), folder)
         write_scores(Scores.of(run.correction), run.table, folder)
-        for name, data in (inputs or {}).items():
+        for name, data in inputs.items():
             (folder / name).write_bytes(data)
-        names = (corrected, LISTED, ISSUES, SCORES, *(inputs or {}))
-        digests = {name: digest_file(folder / name) for name in names}
-        report = write_report(summary, run, folder)
-        write_record(make_record(run, summary, place, digests, report), folder)
+        names = [corrected, LISTED, ISSUES, SCORES, *inputs]
+    else:
+        write_doubtful(finding.doubtful, folder)
+        write_issues(list_worst(folder, finding.issues, finding.numbers, MOST_LISTED), folder)
+        kinds = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)
+        parts = sorted(path for kind in kinds for path in (folder / kind).glob("*.parquet"))
+        names = [LISTED, ISSUES, *(path.relative_to(folder).as_posix() for path in parts)]
+    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+        digests = dict(zip(names, pool.map(lambda name: digest_file(folder / name), names), strict=True))
+    report = write_report(summary, run, folder)
+    write_record(make_record(run, summary, place, digests, report, base=base, labels=finding.labels), folder)

@@ -1,15 +1,15 @@
-"""Judge one unit of a large table and write the results: a part of the corrected table, and of the issues.
+"""Judge the rows of a table, unit by unit, with what was learned from it.
 
-A part is written under a temporary name and renamed when it is complete; a note on what it contains comes
-last. So a run that was stopped knows which parts are done, and doing a part twice does no harm.
+A table in memory is judged at once. Units of a table in parts are judged by workers (`engines`), which write
+for each a part of the corrected table, of the issues and of the scores; a note on what it contains comes
+last. So a run that was stopped knows which parts are done, and doing a part twice does no harm. What was
+found in parts can be added in any order, so one thread, many threads and a cluster give the same bits.
 """
 
+import itertools
 import json
-import os
-import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -17,22 +17,148 @@ from typing import Any, cast
 
 import numpy as np
 
-from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, TOKEN, VOTES
-from subsvms.app.runs.batches import BatchCorrector
-from subsvms.app.runs.issues import DIGITS, tabulate
+from subsvms._effort import Effort
+from subsvms._progress import announce
+from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS, VOTES
+from subsvms.app.runs.engines import Engine
+from subsvms.app.runs.issues import tabulate
+from subsvms.app.runs.learn import Survey, find_verified
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.part_files import apply_correction, name_part, open_new, open_writer
+from subsvms.app.runs.scores import Scores, tabulate_scores
 from subsvms.app.runs.source import Source, Unit, release_memory
-from subsvms.app.runs.tally import Tally
-from subsvms.app.tables.coded import as_type, encode_like
+from subsvms.app.runs.tally import Grouping, Tally, read_groups
 from subsvms.app.tables.labels import Labels
-from subsvms.app.tables.table import number_name
+from subsvms.app.tables.table import LabelledTable
+from subsvms.correction._duplicates import read_contents
+from subsvms.correction._learn import Learned, judge_table
 from subsvms.correction._result import FEWEST_LISTED, Correction
+from subsvms.correction._witnesses import LARGEST_LIST
 from subsvms.ensemble._votes import Votes
-from subsvms.exceptions import TableError
 
-PARTS = (CORRECTED, ISSUE_PARTS)
+PARTS = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)
 FLAGGED, HELD_BACK, UNSUSPICIOUS = 0, 1, 2  # kinds of rows to look at, in this order
-SAMPLE = 4096  # rows that show which columns repeat values
 RANK = ("kind", "quality", "row")  # columns by which these rows are sorted; "row" counts from 0
+
+
+def judge_whole(survey: Survey) -> Correction:
+    """Judge all rows of a table in memory."""
+    at_hand = survey.at_hand
+    verified = find_verified(survey.verified, at_hand.rows)
+    return judge_table(survey.learned, survey.X, at_hand.given, verified)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchCorrector:
+    """Judges any rows of the table that it learned from. It can be pickled and sent to other machines.
+
+    Attributes
+    ----------
+    options : Options
+    labels : Labels
+        What the values of the label column mean.
+    features : ColumnEncoder
+        Turns the other columns into features.
+    learned : Learned
+        The SVMs, and the rule that follows from their votes.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> import pyarrow as pa
+    >>> from subsvms.scale import correct_batch, fit_batches
+    >>> table = pa.table({"x": [i % 20 / 20 for i in range(400)], "y": ["no", "no", "no", "yes"] * 100})
+    >>> corrector = fit_batches(lambda: [table], "y", n_estimators=50)
+    >>> elsewhere = pickle.loads(pickle.dumps(corrector))
+    >>> correct_batch(elsewhere, table).num_rows
+    400
+    """
+
+    options: Options
+    labels: Labels
+    features: Any
+    learned: Learned
+    contents: tuple[bytes, ...]  # digests of the rows that were learned from, by their features
+    decimal_comma: bool = False  # as in `LabelledTable`
+    groupings: tuple[Grouping, ...] = ()
+    verified: dict[int, int] = field(default_factory=dict)  # class numbers that people decided, by row number
+
+    @classmethod
+    def of(cls, survey: Survey) -> "BatchCorrector":
+        """Return what judges rows that are still to be read."""
+        labels, table = survey.at_hand.labels, survey.at_hand.table
+        assert labels is not None  # else all rows are at hand
+        return cls(
+            survey.options, labels, survey.features.transformer, survey.learned,
+            tuple(read_contents(survey.X)), table.decimal_comma, survey.groupings, survey.verified,
+        )  # fmt: skip
+
+    def judge(self, batch: Any, rows: np.ndarray | None = None, *, n_jobs: int = 1) -> Correction:
+        """Judge the labels of a batch.
+
+        Parameters
+        ----------
+        batch : pyarrow.Table
+        rows : ndarray of int of shape (n_rows,), optional
+            Row numbers in the table, from 0. Without them training rows cannot be recognised, and are also
+            judged by the SVMs that were trained on them.
+        n_jobs : int
+            Threads; the result does not depend on their number.
+
+        Returns
+        -------
+        Correction
+            `max_error_rate` applies only to rows with numbers, after all votes were counted.
+        """
+        given = self.labels.read(batch)
+        return self.judge_votes(given, self.vote(batch, rows, n_jobs=n_jobs), rows)
+
+    def vote(self, batch: Any, rows: np.ndarray | None, *, n_jobs: int = 1) -> Votes:
+        """Return the votes on a batch, of SVMs that were not trained on the row."""
+        return self.learned.vote(self.transform(batch), rows, Effort(n_jobs, self.learned.model.device))
+
+    def judge_votes(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
+        """Judge class numbers on which votes have been counted."""
+        return self.learned.judge(given, votes, rows, self.find_verified(rows))
+
+    def find_verified(self, rows: np.ndarray | None) -> np.ndarray | None:
+        """Return the class number that people decided on for each row, -1 where they did not."""
+        return None if rows is None else find_verified(self.verified, rows)
+
+    def check_numbers(self, batch: Any, rows: np.ndarray) -> np.ndarray:
+        """Return row numbers, with -1 for those that belong to other rows, by their features.
+
+        A wrong number would else give a row the votes on another.
+        """
+        places, found = self.learned.find(rows)
+        contents = read_contents(self.transform(batch.take(found)))
+        own = [content == self.contents[place] for content, place in zip(contents, places, strict=True)]
+        checked = rows.astype(np.int64)  # a copy
+        checked[found[~np.array(own, dtype=bool)]] = -1
+        return checked
+
+    @property
+    def label_type(self) -> Any:
+        """The Arrow type of labels in files of a run."""
+        import pyarrow as pa
+
+        return pa.array(self.labels.classes).type
+
+    def transform(self, batch: Any) -> Any:
+        """Return the features of a batch."""
+        return self.features.transform(wrap_columns(batch, self.labels.column, self.decimal_comma))
+
+    def read_groups(self, batch: Any) -> dict[str, np.ndarray]:
+        """Return the group of each row, by column."""
+        return read_groups(self.groupings, batch)
+
+
+def wrap_columns(columns: Any, label: str, decimal_comma: bool) -> LabelledTable:
+    """Return columns in the form that features are made from, without reading their labels."""
+    return LabelledTable(
+        columns=columns, label=label, labels=np.full(len(columns), None, dtype=object), matrix=None,
+        name="The table", paths=(), format="parquet", digest="", decimal_comma=decimal_comma,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +186,42 @@ class Part:
 
         both = pa.concat_tables([self.worst, other.worst])
         keys = [both.column(place).to_numpy() for place in range(len(RANK))]  # names may occur twice
-        return Part(self.number, self.tally + other.tally, both.take(np.lexsort(keys[::-1])[:FEWEST_LISTED]))
+        return Part(self.number, self.tally + other.tally, both.take(choose_worst(*keys)))
+
+
+def choose_worst(kind: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the places of the rows to look at first: the suspicious ones, and more if there are few."""
+    n_suspicious = int(np.sum(kind < UNSUSPICIOUS))
+    return np.lexsort((rows, quality, kind))[: max(FEWEST_LISTED, min(n_suspicious, LARGEST_LIST))]
+
+
+def judge_units(source: Source, corrector: BatchCorrector, engine: Engine, **more: Any) -> Part:
+    """Judge and write every unit that is not done yet; `more` is for `PartWork`."""
+    work = PartWork(source, corrector, n_jobs=engine.threads, **{"folder": None, **more})
+    found = [] if work.folder is None else [read_part(unit.number, work.folder) for unit in source.units]
+    done = {part.number: part for part in found if part is not None}
+    left = [unit for unit in source.units if unit.number not in done]
+    if done:
+        announce(f"continuing: {len(done)} of {len(source.units)} parts were done before")
+    whole: Part | None = None
+    for part in itertools.chain(done.values(), engine.map(do_part, work, left)):
+        whole = part if whole is None else whole + part
+        announce("judging rows", whole.tally.rows, source.n_rows or 0)
+    assert whole is not None
+    return whole
+
+
+def limit_changes(source: Source, survey: Survey, engine: Engine, **more: Any) -> Survey:
+    """Determine which labels may change under `max_error_rate`, if it is set: count and save all votes."""
+    if survey.options.max_error_rate is None:
+        return survey
+    work = PartWork(source, BatchCorrector.of(survey), n_jobs=engine.threads, **more)
+    found = []
+    for columns in engine.map(vote_on_unit, work, source.units):
+        found.append(columns)
+        announce("voting on rows", len(found), len(source.units))
+    flagged = (np.concatenate(column) for column in zip(*found, strict=True))
+    return replace(survey, learned=survey.learned.limit(*flagged))
 
 
 def read_with_votes(work: PartWork, unit: Unit) -> Iterator[tuple[Any, np.ndarray, np.ndarray, Votes]]:
@@ -79,11 +240,12 @@ def read_with_votes(work: PartWork, unit: Unit) -> Iterator[tuple[Any, np.ndarra
 def do_part(work: PartWork, unit: Unit) -> Part:
     """Judge a unit and write its parts."""
     corrector, parts = work.corrector, []
-    with _open_writer(work, unit) as write:
+    with open_writer(work.folder, unit.number, PARTS, work.token) as write:
         for batch, rows, given, votes in read_with_votes(work, unit):
             correction = corrector.judge_votes(given, votes, rows)
-            write(CORRECTED, apply_correction(corrector, batch, correction))
+            write(CORRECTED, apply_correction(corrector.labels, batch, correction))
             write(ISSUE_PARTS, list_issues(corrector, batch, correction, rows))
+            write(SCORE_PARTS, tabulate_scores(Scores.of(correction), corrector.label_type, rows))
             tally = Tally.of(correction, corrector.read_groups(batch))
             parts.append(Part(unit.number, tally, rank_rows(batch, correction, rows)))
     release_memory()
@@ -106,7 +268,9 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
         found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
         all_votes.append(votes)
     joined = all_votes[0].join(*all_votes[1:])
-    with _open_new(work, VOTES, f"{unit.number:06d}.npz") as path, path.open("wb") as file:
+    assert work.folder is not None
+    name = f"{unit.number:06d}.npz"
+    with open_new(work.folder, VOTES, name, work.token) as path, path.open("wb") as file:
         np.savez(file, **cast(dict[str, Any], joined.arrays))  # NumPy's stub takes them for other arguments
     return tuple(np.concatenate(column) for column in zip(*found, strict=True))
 
@@ -118,102 +282,6 @@ def load_votes(work: PartWork, unit: Unit) -> Votes | None:
         return None
     with np.load(path) as saved:
         return Votes(**saved)
-
-
-@contextmanager
-def _open_new(work: PartWork, kind: str, name: str) -> Iterator[Path]:
-    """Provide a temporary path; the file is renamed when the block succeeds, and removed if it fails.
-
-    Two workers may process the same unit at once, if a cluster takes a slow worker for dead.
-    """
-    assert work.folder is not None
-    path = work.folder / kind / f".{name}-{secrets.token_hex(8)}"
-    try:
-        yield path
-        if work.token:
-            token = work.folder / TOKEN
-            if not token.is_file() or token.read_text(encoding="utf-8") != work.token:
-                raise TableError("This part belongs to an earlier run that was stopped.")
-        os.replace(path, work.folder / kind / name)
-    finally:
-        path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _open_writer(work: PartWork, unit: Unit) -> Iterator:
-    """Provide write(kind, table), which adds rows to the unit's part of that kind; all of them or none."""
-    if work.folder is None:
-        yield lambda kind, table: None
-        return
-    files: dict[str, Any] = {}
-    with ExitStack() as stack:
-        places = {kind: stack.enter_context(_open_new(work, kind, name_part(unit.number))) for kind in PARTS}
-
-        def write(kind, table):
-            if kind not in files:
-                files[kind] = stack.enter_context(open_parquet(places[kind], table))
-            files[kind].write_table(table)
-
-        yield write
-
-
-def open_parquet(path: Path, first: Any) -> Any:
-    """Return a writer of tables like this one, which is the first of them.
-
-    Numbers that hardly repeat take six times as long to write with a dictionary, and more space.
-    """
-    import pyarrow as pa
-    from pyarrow import compute, parquet
-
-    start = first.slice(0, SAMPLE)
-    varied = [
-        pa.types.is_primitive(column.type) and 2 * compute.count_distinct(column).as_py() > len(start)
-        for column in start.columns
-    ]
-    nested = any(pa.types.is_nested(column.type) for column in start.columns)  # has other names in Parquet
-    names = [name for name, found in zip(first.column_names, varied, strict=True) if not found]
-    return parquet.ParquetWriter(path, first.schema, use_dictionary=nested or names)
-
-
-def name_part(number: int) -> str:
-    """Return the name of a part's file."""
-    return f"part-{number:06d}.parquet"
-
-
-def apply_correction(corrector: BatchCorrector, batch: Any, correction: Correction) -> Any:
-    """Return a batch with its labels corrected, the given ones next to them, and weights if asked for."""
-    import pyarrow as pa
-
-    label = corrector.labels.column
-    place = batch.column_names.index(label)
-    new = correction.filled | correction.changed | correction.decided
-    batch = replace_labels(batch, corrector.labels, correction.given, new, correction.labels)
-    if correction.settings.action == "weight":
-        weights = pa.array(np.round(correction.sample_weight, DIGITS))
-        batch = batch.add_column(place + 2, number_name("sample_weight", batch.column_names), weights)
-    return batch if correction.kept.all() else batch.filter(pa.array(correction.kept))
-
-
-def replace_labels(
-    batch: Any, meaning: Labels, given: np.ndarray, new: np.ndarray, labels: np.ndarray
-) -> Any:
-    """Return a batch with other labels in some rows, and the given ones next to them."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    place = batch.column_names.index(meaning.column)
-    field, column, names = batch.schema.field(place), batch.column(place), pa.array(meaning.classes)
-    beside = names.take(pa.array(given, mask=given < 0))
-    if meaning.merged:
-        new = new | (given >= 0)
-        beside = compute.if_else(pa.array(given < 0), None, column.cast(names.type).combine_chunks())
-    if new.any():
-        coded = pa.types.is_dictionary(field.type)
-        kind = field.type.value_type if coded else field.type
-        plain = column.cast(kind).combine_chunks()
-        changed = compute.replace_with_mask(plain, pa.array(new), as_type(labels[new].tolist(), kind))
-        batch = batch.set_column(place, field, encode_like(changed, column) if coded else changed)
-    return batch.add_column(place + 1, number_name(f"{meaning.column}_given", batch.column_names), beside)
 
 
 def list_issues(corrector: BatchCorrector, batch: Any, correction: Correction, rows: np.ndarray) -> Any:
@@ -228,11 +296,10 @@ def tabulate_rows(
     corrector: BatchCorrector, batch: Any, correction: Correction, chosen: np.ndarray, rows: np.ndarray
 ) -> Any:
     """Return what is known about the chosen places of a batch, and their values; `rows` are its numbers."""
-    import pyarrow as pa
-
-    kind = pa.array(corrector.labels.classes).type
-    named = corrector.options.id_column
-    return tabulate(correction, chosen, batch, corrector.labels.column, kind, numbers=rows, id_column=named)
+    return tabulate(
+        correction, chosen, batch, corrector.labels.column, corrector.label_type, numbers=rows,
+        id_column=corrector.options.id_column,
+    )  # fmt: skip
 
 
 def rank_rows(batch: Any, correction: Correction, rows: np.ndarray) -> Any:
@@ -243,8 +310,7 @@ def rank_rows(batch: Any, correction: Correction, rows: np.ndarray) -> Any:
     judged = ~correction.missing & ~correction.decided & (correction.votes.n_voters > 0)
     chosen = np.flatnonzero(judged | correction.flagged)
     quality = correction.label_quality
-    order = np.lexsort((rows[chosen], quality[chosen], kind[chosen]))[:FEWEST_LISTED]
-    chosen = chosen[order]
+    chosen = chosen[choose_worst(kind[chosen], quality[chosen], rows[chosen])]
     table = batch.take(chosen)
     for name, values in zip(RANK[::-1], (rows, quality, kind), strict=True):
         table = table.add_column(0, name, pa.array(values[chosen]))
@@ -255,10 +321,11 @@ def write_part(part: Part, work: PartWork) -> None:
     """Record that a part is done, and what was found in it."""
     from pyarrow import parquet
 
+    assert work.folder is not None
     name = f"{part.number:06d}"
-    with _open_new(work, DONE, f"{name}.parquet") as path:
+    with open_new(work.folder, DONE, f"{name}.parquet", work.token) as path:
         parquet.write_table(part.worst, path)
-    with _open_new(work, DONE, f"{name}.json") as path:
+    with open_new(work.folder, DONE, f"{name}.json", work.token) as path:
         path.write_text(json.dumps(asdict(part.tally)), encoding="utf-8")
 
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.names import ISSUES, LISTED, REPORT
+from subsvms.app.names import DOUBTFUL, ISSUE_PARTS, ISSUES, LISTED, REPORT
 from subsvms.app.report import draw_charts, place_audit, render_report
 from subsvms.app.runs.describe import describe_audit
 from subsvms.app.runs.issue_file import CARRIERS, SIDES
-from subsvms.app.runs.issues import DIGITS, Issues
+from subsvms.app.runs.issues import DIGITS
 from subsvms.app.runs.options import tell_flags
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.summary import Summary
@@ -32,20 +32,10 @@ from subsvms.app.tables.csv_text import render_csv
 from subsvms.app.tables.files import digest_file, split_suffix
 from subsvms.app.tables.formats import default_ending
 from subsvms.app.tables.frames import FRAME
-from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, place_beside, write_table
+from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, write_table
 
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
-
-
-def choose_place(table: LabelledTable, output: Path | None, *, reviewed: bool = False) -> Path:
-    """Return the folder that a run on this table makes: loans.subsvms beside loans.csv.
-
-    A run that takes over decisions of people makes loans.reviewed.subsvms: the folder they are in stays.
-    """
-    if output is not None:
-        return output
-    return place_beside(table, "reviewed.subsvms" if reviewed else "subsvms", "")
 
 
 def get_ending(table: LabelledTable) -> str:
@@ -77,9 +67,8 @@ def write_corrected(run: Run, path: Path) -> None:
     write_table(table, path, labels, extra)
 
 
-def write_issues(run: Run, issues: Issues, folder: Path) -> None:
-    """Write the suspicious labels with the values of their rows, for programs and for people."""
-    table = issues.to_table(run.table, run.options.id_column)
+def write_issues(table: Any, folder: Path) -> None:
+    """Write suspicious labels with the values of their rows, a pyarrow.Table, for programs and for people."""
     cells: dict[str, list] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         values = list_values(column)
@@ -88,6 +77,13 @@ def write_issues(run: Run, issues: Issues, folder: Path) -> None:
         cells[find_free(disarm(name), cells)] = [disarm(as_cell(value)) for value in values]
     (folder / LISTED).write_bytes(render_csv(cells, ","))
     (folder / ISSUES).write_bytes(render_arrow(as_storable(table), "parquet"))
+
+
+def write_doubtful(table: Any, folder: Path) -> None:
+    """Write the unsuspicious labels that a run in parts lists."""
+    from pyarrow import parquet
+
+    parquet.write_table(table, folder / ISSUE_PARTS / DOUBTFUL)
 
 
 def as_cell(value: Any) -> str | None:

@@ -80,6 +80,7 @@ def make_record(
     place: Path,
     files: dict[str, str],
     report: str,
+    *,
     base: Place | None = None,
     labels: Labels | None = None,
 ) -> dict[str, Any]:
@@ -164,3 +165,13 @@ def without_early_exit(options: Options) -> Options:
 def _seen_from(folder, name):
     """Return a path relative to a folder as seen from the working directory; None and addresses stay."""
     return name if name is None or is_address(name) else os.path.relpath((folder / name).resolve())
+
+
+def check_unchanged(what: str, found: str, wanted: str) -> None:
+    """Raise an error if a file is not the one that an earlier run read."""
+    if found != wanted:
+        raise TableError(
+            "{what} has changed since that run (SHA-256 {found:.12}..., not {wanted:.12}...): use the file "
+            "that it read, or start a new run without {from_run} and {decisions}.",
+            what=what, found=found, wanted=wanted,
+        )  # fmt: skip

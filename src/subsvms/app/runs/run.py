@@ -10,26 +10,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from subsvms._labels import Classes
-from subsvms._progress import announce
 from subsvms._sentences import Note, Setting
-from subsvms._typing import Table
-from subsvms._validation import check_table
 from subsvms.app.features.columns import find_meaning, note_unused, read_column
-from subsvms.app.features.make import Features, make_features
+from subsvms.app.features.make import Features
+from subsvms.app.runs.engines import LocalEngine
+from subsvms.app.runs.judge import judge_whole
+from subsvms.app.runs.learn import Survey, learn_from
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.origins import Origin, find_origins, format_origins
-from subsvms.app.runs.tally import Group, Tally, group_noise, learn_grouping
+from subsvms.app.runs.source import InMemory
+from subsvms.app.runs.tally import Group, Grouping, Tally, group_noise, read_groups
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.words import show, suggest
-from subsvms.correction._learn import Learned, Sample, add_witnesses, judge_table, learn
+from subsvms.correction._learn import add_witnesses
 from subsvms.correction._result import Correction
-from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
-from subsvms.ensemble._pool import draw_rows
 from subsvms.exceptions import TableError
 
 LABELLERS = re.compile(
@@ -59,6 +55,7 @@ class Run:
     tally: Tally  # the same, counted
     seconds: dict[str, float] = field(default_factory=dict)  # how long each stage took
     origins: tuple[Origin, ...] = ()  # values of columns at which contradicted labels gather
+    groupings: tuple[Grouping, ...] = ()  # how the columns of `Options.by` group the rows
 
     @property
     def groups(self) -> dict[str, tuple[Group, ...]]:
@@ -101,45 +98,33 @@ def correct_table(
     device: str = "cpu",
     n_witnesses: int = 0,
 ) -> Run:
-    """Find the wrong labels of a table.
+    """Find the wrong labels of a table in memory.
 
     Shapes: features (n_rows, n_features).
     """
     clock = Clock()
     check_id(table, options.id_column)
-    groups = {name: learn_grouping(table, name) for name in options.by}
-    announce("making features")
-    made = learn_features(table, options, features)
-    clock.lap("features")
-    X = check_table(SubSVMClassifier(), made.X, reset=True)
-    verified = place_verified(options.verified, table)
-    learned = learn_table(table, options, X, verified, prepare_estimator(options, n_jobs, device))
-    correction = add_witnesses(judge_table(learned, X, table.codes, verified), X, n_witnesses)
-    clock.lap("voting")
-    members = {name: group.read(table.columns[name]) for name, group in groups.items()}
+    source = InMemory.of(table)
+    survey = learn_from(source, options, LocalEngine(1, 1), features=features, n_jobs=n_jobs, device=device)
+    clock.lap("learning")
+    correction = add_witnesses(judge_whole(survey), survey.X, n_witnesses)
+    clock.lap("judging")
+    return make_run(survey, correction, features, clock.laps)
+
+
+def make_run(
+    survey: Survey, correction: Correction, features: Any, seconds: dict[str, float] | None = None
+) -> Run:
+    """Return what was found in a table in memory; `features` are those that replaced its columns."""
+    table, options = survey.at_hand.table, survey.options
     is_file = isinstance(features, str | os.PathLike)
     path = None if features is None else Path(features) if is_file else Path("features")
     digest = digest_file(path) if is_file and path is not None else None
-    tally = Tally.of(correction, members)
-    origins = look_for_origins(table, options, correction)
-    return Run(options, table, made, path, digest, learned.model, correction, tally, clock.laps, origins)
-
-
-def learn_table(
-    table: LabelledTable,
-    options: Options,
-    X: Table,
-    verified: np.ndarray | None,
-    prepared: SubSVMClassifier | dict[str, Any],
-) -> Learned:
-    """Return what the features of a table in memory say about its labels."""
-    drawing = draw_rows(table.codes, len(table.classes), seed=options.random_state)
-    rows = drawing.list_rows(table.codes)
-    sample = Sample(
-        X if len(rows) == len(table) else X[rows], table.codes[rows], rows, drawing,
-        None if verified is None else verified[rows],
+    return Run(
+        options, table, survey.features, path, digest, survey.learned.model, correction,
+        Tally.of(correction, read_groups(survey.groupings, table.columns)), seconds or {},
+        look_for_origins(table, options, correction), survey.groupings,
     )  # fmt: skip
-    return learn(sample, Classes.of(table.classes).names, prepared, make_settings(options))
 
 
 def look_for_origins(table: LabelledTable, options: Options, correction: Correction) -> tuple[Origin, ...]:
@@ -176,74 +161,10 @@ def check_id(table: LabelledTable, name: str | None) -> None:
     raise TableError(words, name=show(name), table=table.name, hint=hint)
 
 
-def make_settings(options: Options) -> Settings:
-    """Return what the rule depends on; missing labels are filled in if the columns explain the labels."""
-    names = ("rule", "action", "max_error_rate", "min_confidence", "fill_missing")
-    return Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False)
-
-
 def recount(run: Run, correction: Correction) -> Run:
     """Return a run with another correction of its table, such as one that people or an audit changed."""
-    groups = {name: learn_grouping(run.table, name) for name in run.options.by}
-    members = {name: group.read(run.table.columns[name]) for name, group in groups.items()}
+    members = read_groups(run.groupings, run.table.columns)
     return replace(run, correction=correction, tally=Tally.of(correction, members))
-
-
-def learn_features(table: LabelledTable, options: Options, features: Any = None) -> Features:
-    """Return the features of a table, made from the rows that a run in parts would make them from."""
-    exclude = options.exclude if features is not None else options.left_out
-    chosen: dict[str, Any] = {"exclude": exclude, "only": options.only, "keep": options.keep}
-    drawing = draw_rows(table.codes, len(table.classes), seed=options.random_state)
-    rows = np.flatnonzero(drawing.in_sample(np.arange(len(table))))
-    if len(rows) == len(table) or table.matrix is not None or features is not None:
-        return make_features(table, features=features, **chosen)
-    sample = replace(
-        table, columns=table.columns.take(rows), labels=table.labels[rows], text=None, written_labels=None
-    )
-    made = make_features(sample, **chosen)
-    return replace(made, X=made.transformer.transform(table))
-
-
-def make_estimator(options: Options) -> SubSVMClassifier | None:
-    """Return the ensemble that the options ask for, not fitted; None if it is to be chosen."""
-    names = ("n_estimators", "subsample_size", "kernel")
-    asked = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    given = asked or options.rule == "majority"
-    return SubSVMClassifier(**asked) if given else None
-
-
-def prepare_estimator(
-    options: Options, n_jobs: int | None, device: str = "cpu"
-) -> SubSVMClassifier | dict[str, Any]:
-    """Return the same with seed, threads and device; only these if the rest is to be chosen."""
-    common = {"random_state": options.random_state, "n_jobs": n_jobs, "device": device}
-    model = make_estimator(options)
-    return common if model is None else model.set_params(**common)
-
-
-def place_verified(verified: tuple[tuple[int, Any], ...], table: LabelledTable) -> np.ndarray | None:
-    """Return the class numbers that people decided, -1 for rows that they did not; None if there are none."""
-    if not verified:
-        return None
-    classes = Classes.of(table.classes)
-    check_decided(verified, classes, len(table), table.name)
-    decided = np.full(len(table), -1)
-    for row, label in verified:
-        if label is not None:  # which is for a row that they left out
-            decided[row - 1] = classes.find(label)
-    return decided
-
-
-def check_decided(verified: tuple[tuple[int, Any], ...], classes: Classes, n_rows: int, name: str) -> None:
-    """Raise an error if decisions are about rows or classes that a table does not have."""
-    for row, label in verified:
-        if not 1 <= row <= n_rows:
-            raise TableError(f"A decision is about row {row}, but {name} has {n_rows} rows.")
-        if label is not None and label not in classes:  # None: the row is to be left out
-            raise TableError(
-                f"A decision gives row {row} the label {show(label)}, which is not a class of {name}: "
-                "decide this row again."
-            )
 
 
 class Clock:

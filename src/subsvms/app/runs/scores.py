@@ -65,15 +65,17 @@ def make_ranking(scores: Scores, left_out: Iterable[int] = ()) -> Ranking:
     return Ranking(scores.classes, scores.given, scores.suggested, order, scores.contradicted)
 
 
-def write_scores(scores: Scores, table: LabelledTable, folder: Path) -> None:
-    """Write scores.parquet."""
+def tabulate_scores(scores: Scores, label_type: Any, rows: np.ndarray | None = None) -> Any:
+    """Return scores as a pyarrow.Table; `rows` are row numbers from 0, if not all rows of the table."""
     import pyarrow as pa
 
-    classes = Classes(scores.classes)
+    names = pa.array(scores.classes.tolist(), label_type)
+    labels = {
+        "given_label": names.take(pa.array(scores.given, mask=scores.given < 0)),
+        "suggested_label": names.take(pa.array(scores.suggested)),
+    }
     found = {
-        "row": np.arange(1, len(scores) + 1),
-        "given_label": classes.name(scores.given).tolist(),
-        "suggested_label": classes.name(scores.suggested).tolist(),
+        "row": (np.arange(len(scores)) if rows is None else rows) + 1,
         "label_quality": scores.quality,
         "confidence": np.round(scores.confidence, DIGITS),
         "vote_share": np.round(scores.vote_share, DIGITS),
@@ -81,9 +83,15 @@ def write_scores(scores: Scores, table: LabelledTable, folder: Path) -> None:
         "decided": scores.decided,
         "changed": scores.changed,
     }
-    schema = make_scores_schema(get_label_type(table))
-    columns = [pa.array(found[field.name], field.type, from_pandas=True) for field in schema]
-    (folder / SCORES).write_bytes(render_arrow(pa.Table.from_arrays(columns, schema=schema), "parquet"))
+    schema = make_scores_schema(label_type)
+    numbers = {name: pa.array(values, from_pandas=True) for name, values in found.items()}
+    return pa.table(labels | numbers).select(schema.names).cast(schema)
+
+
+def write_scores(scores: Scores, table: LabelledTable, folder: Path) -> None:
+    """Write scores.parquet."""
+    found = tabulate_scores(scores, get_label_type(table))
+    (folder / SCORES).write_bytes(render_arrow(found, "parquet"))
 
 
 def make_scores_schema(label_type: Any) -> Any:

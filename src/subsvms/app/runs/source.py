@@ -5,6 +5,7 @@ a row has the same number in whatever order the files are named and however many
 (CSV, TSV) and Arrow files have no row groups: they are copied to Parquet first, a block at a time.
 """
 
+import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from subsvms._sentences import Setting
 from subsvms.app.tables.addresses import AccessError, Place, as_place, format_refusal, is_address, locate
 from subsvms.app.tables.arrow import are_alike, check_values, find_difference, use_plain_columns
 from subsvms.app.tables.files import check_names
+from subsvms.app.tables.table import LabelledTable
 from subsvms.app.tables.where import find_layout, list_files, name_files
 from subsvms.app.words import first_sentence, show, suggest
 from subsvms.exceptions import TableError
@@ -40,25 +42,65 @@ class Unit:
         return f"{self.path!r}, {groups}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Source:
-    """A table on disk, split into units. It holds no rows, and can be sent to other machines."""
+    """A table, split into units that are read one by one."""
 
     name: str  # what messages call the table
-    paths: tuple[Place, ...]  # the user's files
-    format: str  # format of the user's files; units are always read from Parquet
     schema: Any
     units: tuple[Unit, ...]
-    partitions: dict[str, Any]  # for each path, the values that its folders' names give
-    separator: str | None = None  # of the text that was copied to Parquet
+    paths: tuple[Place, ...] = ()  # the user's files
+    format: str = "parquet"  # format of the user's files; units are always read from Parquet
+    separator: str | None = None  # of text
+    table: LabelledTable | None = None  # all rows, if they are in memory
 
-    def __len__(self) -> int:
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are; None if that is not known before they are read."""
         return self.units[-1].first + self.units[-1].n_rows if self.units else 0
+
+    @property
+    def decimal_comma(self) -> bool:
+        """As in `LabelledTable`."""
+        return self.separator == ";"
 
     def read(
         self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
-    ) -> Iterator:
+    ) -> Iterator[tuple[int, Any]]:
         """Yield (number of the first row, pyarrow.Table) for one batch after the other."""
+        raise NotImplementedError
+
+
+class InMemory(Source):
+    """A table in memory: one unit, which is read at once."""
+
+    @classmethod
+    def of(cls, table: LabelledTable) -> "InMemory":
+        """Return the source of a table."""
+        unit = Unit(0, table.name, (), 0, len(table))
+        schema = table.columns.schema
+        return cls(
+            name=table.name, schema=schema, units=(unit,), paths=table.paths, format=table.format, table=table
+        )
+
+    def read(
+        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """As in `Source`."""
+        assert self.table is not None
+        yield 0, self.table.columns if columns is None else self.table.columns.select(list(columns))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Files(Source):
+    """Parquet files. It holds no rows, and can be sent to other machines."""
+
+    partitions: dict[str, Any]  # for each path, the values that its folders' names give
+
+    def read(
+        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """As in `Source`."""
         import pyarrow as pa
 
         at = unit.first
@@ -114,6 +156,11 @@ def choose_batch(n_columns: int) -> int:
     return min(max(MAX_BATCH_CELLS // max(n_columns, 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
 
 
+def join_digests(digests: Sequence[str]) -> str:
+    """Return one digest for several files: that of a single file, or of all digests together."""
+    return "".join(digests) if len(digests) < 2 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
 def release_memory() -> None:
     """Release memory that Arrow holds for this thread, so that each unit reuses that of the last."""
     import pyarrow as pa
@@ -125,7 +172,7 @@ def open_source(
     where: str | os.PathLike | Sequence[str | os.PathLike],
     label: str | None,
     base: Place | None = None,
-) -> Source:
+) -> Files:
     """Find the units of a table in Parquet files."""
     from pyarrow import dataset
 
@@ -152,7 +199,7 @@ def open_source(
     partitions = {shown.get(one.path, one.path): one.partition_expression for one in fragments}
     firsts = itertools.accumulate((unit.n_rows for unit in cut[:-1]), initial=0)
     units = (replace(unit, number=i, first=at) for i, (unit, at) in enumerate(zip(cut, firsts, strict=True)))
-    return Source(name, tuple(paths), "parquet", schema, tuple(units), partitions)
+    return Files(name=name, paths=tuple(paths), schema=schema, units=tuple(units), partitions=partitions)
 
 
 @contextmanager
@@ -210,7 +257,7 @@ def cut_file(fragment: Any, path: str) -> list[Unit]:
     return [Unit(0, path, tuple(group), 0, sum(sizes[number] for number in group)) for group in groups]
 
 
-def check_columns(source: "Source | Batches", names: Sequence[str], option: str, label: str) -> None:
+def check_columns(source: Source, names: Sequence[str], option: str, label: str) -> None:
     """Raise an error if an option names a column that does not exist, or the label."""
     for name in names:
         named = {"option": Setting(option), "name": show(name), "source": source.name}
@@ -223,22 +270,23 @@ def check_columns(source: "Source | Batches", names: Sequence[str], option: str,
             )
 
 
-@dataclass(frozen=True, eq=False)
-class Batches:
-    """A table that a program provides in batches; it is one unit. The rest is as in `Source`."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Batches(Source):
+    """A table that a program provides in batches; it is one unit."""
 
     get_batches: Callable[[], Iterable[Any]]  # a new iterable of the same batches at each call
-    schema: Any
     name: str = "the table"
-    paths: tuple[Place, ...] = ()
-    format: str = "parquet"
-    separator: str | None = None
     units: tuple[Unit, ...] = (Unit(0, "the batches", (), 0, 0),)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Not known."""
+        return None
 
     def read(
         self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
     ) -> Iterator[tuple[int, Any]]:
-        """Yield (number of the first row, pyarrow.Table) for one batch after the other."""
+        """As in `Source`."""
         import pyarrow as pa
 
         at, known = unit.first, self.schema

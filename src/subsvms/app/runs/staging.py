@@ -5,17 +5,22 @@ Cells of text stay text, as in `subsvms.app.tables.csv_text`: what the columns m
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from subsvms._progress import announce
 from subsvms._sentences import Sentence
-from subsvms.app.runs.source import UNIT_ROWS
+from subsvms.app.names import SEPARATOR, STAGED
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.source import UNIT_ROWS, Files, open_source
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.arrow import check_values, find_difference, use_plain_types
 from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options
 from subsvms.app.tables.files import COMPRESSIONS, check_names
+from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.text import BYTE_ORDER_MARKS, check_encoding
+from subsvms.app.tables.where import find_common_format, name_files
 from subsvms.app.words import first_sentence
 from subsvms.exceptions import TableError
 
@@ -177,3 +182,30 @@ def _read_text(path, mark, encoding, body, names, separator) -> Iterator:
         options = text_options(len(names), separator, BLOCK_BYTES, use_threads=False)
         for batch in csv.open_csv(stream, **options):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def find_part_format(paths: Sequence[Place], format: str | None) -> str:
+    """Return the format of files, or raise an error if it cannot be read in parts."""
+    format = find_common_format(paths, format)
+    if not FORMATS[format].in_parts:
+        raise TableError(
+            f"{str(paths[0])!r} is {FORMATS[format].title}, which cannot be read in pieces: convert it to "
+            "Parquet first."
+        )
+    return format
+
+
+def prepare_source(paths: Sequence[Place], base: Place, format: str, options: Options, folder: Path) -> Files:
+    """Return the table as a source of units; text and Arrow files are copied to Parquet first."""
+    if format == "parquet":
+        return open_source([str(path) for path in paths], options.label, base)
+    staged, note = folder / STAGED, folder / STAGED / SEPARATOR
+    staged.mkdir(exist_ok=True)
+    if not note.is_file():  # the last that is written
+        found = stage_files(
+            paths, format, staged, label=options.label, encoding=options.encoding, separator=options.separator
+        )
+        note.write_text(found or "", encoding="utf-8")
+    separator = note.read_text(encoding="utf-8") or None
+    source = open_source(sorted(str(path) for path in staged.glob("*.parquet")), options.label, staged)
+    return replace(source, name=name_files(paths), paths=tuple(paths), format=format, separator=separator)

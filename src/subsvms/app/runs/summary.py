@@ -16,12 +16,15 @@ from subsvms.app.runs.describe import (
     cut,
     describe_certified,
     describe_ensemble,
+    describe_standing,
+    describe_worst,
     list_classes,
     list_groups,
     list_moves,
     list_parameters,
     name_rate,
 )
+from subsvms.app.runs.finding import Finding
 from subsvms.app.runs.options import write_command
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
@@ -104,20 +107,17 @@ class Summary:
     next: list[str]  # what to do now, in sentences
 
 
-def summarise(
-    run: Run,
-    worst: list[dict[str, Any]],
-    n_worst: int,
-    *,
-    n_labels: int = 0,
-    doubt: int = 0,
-    label_notes: Sequence[Note] | None = None,
-    standing: str = "",
-    folder: str | None = None,
-    model: str | None = None,
-    files: Sequence[list[str]] = (),
-) -> Summary:
+class Output(NamedTuple):
+    """What was written; nothing after a dry run."""
+
+    folder: str | None = None
+    model: str | None = None
+    files: Sequence[list[str]] = ()  # name and description of each file; first the table, then the issues
+
+
+def summarise(finding: Finding, output: Output) -> Summary:
     """Return the summary of a run."""
+    run = finding.run
     noise, tally = run.correction.noise, run.tally
     missing = tally.rows - tally.labelled
     kept_by = [
@@ -137,17 +137,17 @@ def summarise(
         error_rate_interval=[float(limit) for limit in noise.error_rate_interval],
         noise_matrix=noise.matrix.tolist(), expected_precision=expect_precision(run),
         classes=list_classes(run), moves=list_moves(run), groups=list_groups(run),
-        notes=[*(run.correction.judgement.notes if label_notes is None else label_notes), *run.table_notes],
-        remarks=list(run.remarks), worst=worst, n_worst=n_worst, n_labels=n_labels,
-        expected_wrong=doubt / UNIT, certified=describe_certified(run), standing=standing,
+        notes=[*finding.notes, *run.table_notes], remarks=list(run.remarks),
+        worst=describe_worst(finding.shown, finding.issues, finding.numbers), n_worst=finding.n_issues,
+        n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT, certified=describe_certified(run),
+        standing=describe_standing(run, finding.issues.carriers),
         ensemble=describe_ensemble(run), parameters=list_parameters(run), digest=run.table.digest,
         versions=[[name, get_version(name)] for name in RECORDED],
-        seconds=[list(pair) for pair in run.seconds.items()], words=[], listing="", folder=folder,
-        model=model, files=list(files), next=[],
+        seconds=[list(pair) for pair in run.seconds.items()], words=[], listing="",
+        folder=output.folder, model=output.model, files=list(output.files), next=[],
     )  # fmt: skip
-    auditable = run.options.pool_size is None
     summary = replace(summary, listing=format_listing(summary))
-    return replace(summary, words=format_result(summary), next=list_steps(summary, auditable))
+    return replace(summary, words=format_result(summary), next=list_steps(summary))
 
 
 def count_audited(run: Run) -> int | None:
@@ -260,12 +260,12 @@ def is_worth_audit(summary: Summary) -> bool:
     return summary.expected_wrong >= max(MANY_WRONG, 2 * summary.flagged)
 
 
-def list_steps(summary: Summary, auditable: bool) -> list[str]:
+def list_steps(summary: Summary) -> list[str]:
     """Return what to do now with the folder of a run; without one, how long it took."""
     if summary.folder is None:
         spent = sum(seconds for _, seconds in summary.seconds)
         return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
-    return format_next_steps(summary, name_handles(summary, auditable))
+    return format_next_steps(summary, name_handles(summary))
 
 
 class Handles(NamedTuple):
@@ -277,13 +277,13 @@ class Handles(NamedTuple):
     table: str
     given: str
     weights: str
-    audit: str = ""  # only if all rows have scores
+    audit: str = ""  # none in a program
 
 
-def name_handles(summary: Summary, auditable: bool) -> Handles:
+def name_handles(summary: Summary) -> Handles:
     """Return the files of a folder, and the commands that go on with it."""
     (corrected, _), (listed, _) = summary.files[:2]
-    audit = write_command("audit", summary.folder) if auditable else ""
+    audit = write_command("audit", summary.folder)
     review = write_command("review", summary.folder)
     weights = f"the column sample_weight of {corrected}"
     return Handles("report.html", listed, review, corrected, summary.title, weights, audit)

@@ -4,7 +4,7 @@ All counts are whole numbers, so the counts of parts of a table add up to the sa
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -167,6 +167,11 @@ class Grouping:
         pairs = zip(self.edges[:-1], self.edges[1:], strict=True)
         names = np.array([f"{a:.15g} to {b:.15g}" for a, b in pairs], dtype=object)
         return names[np.clip(np.searchsorted(self.edges, present, side="left") - 1, 0, len(names) - 1)]
+
+
+def read_groups(groupings: Iterable[Grouping], columns: Any) -> dict[str, np.ndarray]:
+    """Return the group of each row, by column."""
+    return {one.column: one.read(columns[one.column]) for one in groupings}
 
 
 def learn_grouping(table: LabelledTable, name: str) -> Grouping:
