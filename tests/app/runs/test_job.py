@@ -318,7 +318,7 @@ def test_ctrl_c_is_a_sentence_and_writes_nothing(loans, monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(job, "correct_table", interrupt)
+    monkeypatch.setattr(job, "learn_from", interrupt)
     assert call("correct", loans, *QUICK, code=130).output.endswith("subsvms: stopped.\n")
     assert list_names(loans.parent) == ["loans.csv"]
 
