@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from subsvms._progress import listening
 from subsvms.app.cli.main import app
 from subsvms.app.names import UNDER_WAY
-from subsvms.app.runs import job, judge
+from subsvms.app.runs import job, judge, opening
 from subsvms.app.runs.opening import fits_in_memory
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
@@ -60,13 +60,14 @@ def run(*arguments):
 
 def read_files(folder):
     """Return the bytes of all that depends on options and input alone."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.parquet"))}
+    paths = [*sorted(folder.rglob("*.parquet")), folder / "issues.csv"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def test_a_folder_of_files_becomes_a_folder_of_parts(finished):
     names = ["big", "big.subsvms", "model", "output.txt"]
     assert sorted(path.name for path in finished.parent.iterdir()) == names
-    names = ["corrected", "issues", "report.html", "run.json"]
+    names = ["corrected", "issues", "issues.csv", "issues.parquet", "report.html", "run.json", "scores"]
     assert sorted(path.name for path in finished.iterdir()) == names
     columns, corrected = make_columns(N), parquet.read_table(finished / "corrected")
     assert parquet.read_table(finished.with_name("big")).equals(columns)
@@ -84,7 +85,39 @@ def test_a_folder_of_files_becomes_a_folder_of_parts(finished):
     assert set(record.files) == set(read_files(finished))
     page, output = (finished / "report.html").read_text(), finished.with_name("output.txt").read_text()
     assert f"{N:,}" in page and "rows that SVMs are trained on" in page
-    assert "subsvms review" in output and "audit" not in output and "corrected/" in output
+    assert "subsvms review" in output and "corrected/" in output
+
+
+@pytest.mark.parametrize("changes", [{}, {"max_error_rate": 0.03, "id_column": "city"}])
+def test_issues_and_scores_are_those_of_a_run_in_memory(folder, tmp_path, changes):
+    """With rows to compare with, and with the labels that carry the suggestions."""
+    options = replace(OPTIONS, pool_size=None, **changes)
+    job.do_job([str(path) for path in sorted(folder.iterdir())], options, output=tmp_path / "memory")
+    do_job_in_parts(str(folder), options, output=tmp_path / "parts")
+    for name in ("issues.csv", "issues.parquet"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "memory" / name).read_bytes()
+    scores = parquet.read_table(tmp_path / "parts/scores")
+    assert scores.equals(parquet.read_table(tmp_path / "memory/scores.parquet"))
+    listed = parquet.read_table(tmp_path / "parts/issues.parquet")
+    assert listed["flips"].null_count < len(listed) and all(listed["supporting"].to_pylist())
+
+
+def test_the_worst_issues_of_a_large_table_are_listed_with_rows_to_compare_with(
+    folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(judge, "LARGEST_LIST", 60)
+    monkeypatch.setattr(job, "MOST_LISTED", 80)
+    do_job_in_parts(str(folder), replace(OPTIONS, pool_size=100), output=tmp_path / "x")
+    listed = parquet.read_table(tmp_path / "x/issues.parquet")
+    everything = parquet.read_table(tmp_path / "x/issues").to_pandas()
+    everything["kind"] = ~everything["is_label_issue"]
+    wanted = everything.sort_values(["kind", "label_quality", "row"])["row"].tolist()
+    assert len(wanted) > len(listed) == 80 and set(listed["row"].to_pylist()) == set(wanted[:80])
+    compared = [len(rows) for rows in listed["supporting"].to_pylist()]
+    assert compared == [3] * 60 + [0] * 20 and "flips" not in listed.column_names
+    assert len((tmp_path / "x/issues.csv").read_text().splitlines()) == 81
+    quality = listed["label_quality"].to_numpy()[listed["is_label_issue"].to_numpy()]
+    assert np.all(np.diff(quality) >= 0)
 
 
 def test_a_record_repeats_the_run_to_the_byte(finished, folder, tmp_path):
@@ -252,7 +285,7 @@ def test_labels_beyond_int64_stay_what_they_are(tmp_path):
 def test_parts_are_chosen_when_the_table_does_not_fit(folder, tmp_path, monkeypatch):
     where = str(folder / "0.parquet")
     assert fits_in_memory(where, None) and fits_in_memory("-", None) and not fits_in_memory(str(folder), None)
-    monkeypatch.setattr(job, "measure_free_memory", lambda: 1000.0)
+    monkeypatch.setattr(opening, "measure_free_memory", lambda: 1000.0)
     assert not fits_in_memory(where, None)
     done = run("correct", where, "--label", "label", "--exclude", "true", "--svms", "40")
     assert done.exit_code == 0 and (folder / "0.subsvms/corrected").is_dir()
