@@ -19,7 +19,7 @@ DEFAULTS = (  # where results go without --output
 LEFT = re.compile(r"\.part|\.lock|\.old|\.unfinished|-wal|-shm|-journal|(^|/)\.")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\ud800-\udfff]")
 IN_MEMORY = {"issues.csv", "issues.parquet", "scores.parquet", "report.html", "run.json"}
-IN_PARTS = {"corrected", "issues", "report.html", "run.json"}
+IN_PARTS = {"corrected", "issues", "scores", "issues.csv", "issues.parquet", "report.html", "run.json"}
 MAX_SENTENCE = 700
 
 
