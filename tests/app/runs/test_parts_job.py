@@ -105,17 +105,17 @@ def test_issues_and_scores_are_those_of_a_run_in_memory(folder, tmp_path, change
 def test_the_worst_issues_of_a_large_table_are_listed_with_rows_to_compare_with(
     folder, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(judge, "LARGEST_LIST", 60)
-    monkeypatch.setattr(job, "MOST_LISTED", 80)
+    monkeypatch.setattr(judge, "LARGEST_LIST", 55)
+    monkeypatch.setattr(job, "MOST_LISTED", 60)
     do_job_in_parts(str(folder), replace(OPTIONS, pool_size=100), output=tmp_path / "x")
     listed = parquet.read_table(tmp_path / "x/issues.parquet")
     everything = parquet.read_table(tmp_path / "x/issues").to_pandas()
     everything["kind"] = ~everything["is_label_issue"]
     wanted = everything.sort_values(["kind", "label_quality", "row"])["row"].tolist()
-    assert len(wanted) > len(listed) == 80 and set(listed["row"].to_pylist()) == set(wanted[:80])
+    assert len(wanted) > len(listed) == 60 and set(listed["row"].to_pylist()) == set(wanted[:60])
     compared = [len(rows) for rows in listed["supporting"].to_pylist()]
-    assert compared == [3] * 60 + [0] * 20 and "flips" not in listed.column_names
-    assert len((tmp_path / "x/issues.csv").read_text().splitlines()) == 81
+    assert compared == [3] * 55 + [0] * 5 and "flips" not in listed.column_names
+    assert len((tmp_path / "x/issues.csv").read_text().splitlines()) == 61
     quality = listed["label_quality"].to_numpy()[listed["is_label_issue"].to_numpy()]
     assert np.all(np.diff(quality) >= 0)
 
