@@ -9,7 +9,6 @@ from pyarrow import parquet
 
 from subsvms.app.runs.source import UNIT_ROWS, open_source
 from subsvms.app.tables.table import read_table
-from subsvms.app.tables.where import find_common_format, list_files
 from subsvms.exceptions import TableError
 
 
@@ -134,13 +133,7 @@ def test_parquet_with_text_that_is_not_utf_8_is_refused(tmp_path, name):
         list(source.read(source.units[0]))
 
 
-def test_a_missing_label_mixed_formats_and_no_files_are_refused(tmp_path):
+def test_a_missing_label_is_refused(tmp_path):
     folder = write_files(make_columns(300), tmp_path / "big")
     with pytest.raises(TableError, match="did you mean 'label'"):
         open_source(folder, "lable")
-    (folder / "x.csv").write_text("a")
-    with pytest.raises(TableError, match="must have the same format"):
-        find_common_format(list_files(folder)[1])
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(TableError, match="contains no files"):
-        open_source(tmp_path / "empty", "label")

@@ -117,11 +117,3 @@ def test_without_deltalake_the_extra_is_named(folder, monkeypatch):
     monkeypatch.setattr(where, "find_spec", lambda name: None)
     with pytest.raises(TableError, match=r"is a Delta table, .*: run pip install 'subsvms\[delta\]'"):
         open_source("big", "label")
-
-
-def test_an_iceberg_table_is_refused(tmp_path):
-    for name in ("data/0.parquet", "metadata/v1.metadata.json", "metadata/snap-1.avro"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    with pytest.raises(TableError, match="is an Iceberg table, which subsvms does not read"):
-        list_files(tmp_path)

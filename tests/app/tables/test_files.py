@@ -45,22 +45,6 @@ def test_a_file_that_cannot_be_a_table_is_refused(tmp_path, monkeypatch, name, t
     assert repr(name) in assert_refused(message, read_table, name, "label")
 
 
-def test_a_missing_file_is_reported_with_the_nearest_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path, GOOD, "loans.csv")
-    (tmp_path / "folder").mkdir()
-    for where, message in {
-        "laons.csv": "There is no file 'laons.csv'; did you mean 'loans.csv'?",
-        "x.csv": "There is no file 'x.csv': check its name and folder.",
-        "none/x.csv": "There is no file 'none/x.csv': check its name and folder.",
-        "*.parquet": "No file matches the pattern '*.parquet': check its name and folder.",
-        "folder": "'folder' is a folder: use engine='local', or give a file in it or, unless it is a Delta "
-        "table, a pattern such as 'folder/*.parquet'.",
-        (): "No file was given: give the name of at least one.",
-    }.items():
-        assert assert_refused(message, read_table, where, "label") == message
-
-
 @pytest.mark.parametrize(
     "number, message",
     [
@@ -75,16 +59,6 @@ def test_a_file_that_cannot_be_read_is_reported_with_the_reason(tmp_path, monkey
     path = write(tmp_path, GOOD)
     monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
     assert assert_refused(message, read_table, path, "label").startswith(repr(str(path)))
-
-
-def test_a_file_name_that_is_not_text_is_refused(tmp_path):
-    path = tmp_path / os.fsdecode(b"t\xff.csv")
-    try:
-        path.write_text(GOOD)
-    except OSError:
-        pytest.skip("this file system refuses such names")
-    for where in (path, str(tmp_path / "*.csv"), [path]):
-        assert_refused("is not valid UTF-8: rename it.", read_table, where, "label")
 
 
 def test_empty_standard_input_is_refused(monkeypatch):

@@ -35,11 +35,15 @@ class Format:
     zipped: bytes = b""  # in a ZIP archive of this format
     is_text: bool = False  # whether such a file is text
     all_text: bool = False  # whether all its values are, so that numbers are text as well
-    in_parts: bool = False  # whether it can be read in parts
     several: bool = False  # whether a table in memory may be split over several files
-    # bytes of memory for each byte of a file, in a run in memory: a guess, on the high side. Zero if it is
-    # always read in memory.
+    # bytes of memory for each byte of a file, in a run in memory: a guess, on the high side. Zero if a file
+    # cannot be read in parts, and so is always read in memory.
     growth: float = 0.0
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it can be read in parts."""
+        return self.growth > 0
 
     @property
     def written(self) -> str:
@@ -58,12 +62,8 @@ class Reading:
 
 
 TEXT: dict[str, Any] = {"is_text": True, "all_text": True}
-SEPARATED: dict[str, Any] = {
-    "reader": "csv_text.read", "writer": "csv_text.render", "in_parts": True, "growth": 8.0, **TEXT,
-}  # fmt: skip
-BINARY: dict[str, Any] = {
-    "reader": "arrow.read", "writer": "arrow.render_arrow", "in_parts": True, "several": True,
-}  # fmt: skip
+SEPARATED: dict[str, Any] = {"reader": "csv_text.read", "writer": "csv_text.render", "growth": 8.0, **TEXT}
+BINARY: dict[str, Any] = {"reader": "arrow.read", "writer": "arrow.render_arrow", "several": True}
 FORMATS = {
     one.name: one
     for one in (
