@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._labels import Classes
 from subsvms._text import CHARACTERS_SHOWN
 from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.evidence import Column, Columns, shorten
@@ -57,10 +58,9 @@ class ReviewDesk(Desk):
         found = self.source.read_issues()
         self.rows = found["row"].to_numpy()
         self.place = {row: i for i, row in enumerate(self.rows.tolist())}
-        numbers = {name: number for number, name in enumerate(self.labels)} | {None: -1}
-        self.given = np.array([numbers[label] for label in self.labels_of(self.rows)], dtype=np.int64)
-        suggested = found["suggested_label"].to_pylist()
-        self.suggested = np.array([numbers[label] for label in suggested], dtype=np.int64)
+        classes = Classes.of(self.labels)
+        self.given = classes.number(self.labels_of(self.rows))
+        self.suggested = classes.number(found["suggested_label"])
         self.columns_of_issues = {name: found[name].to_pylist() for name in DETAILS}
         self.confidence = found["confidence"].to_numpy()
         self.flagged = np.array(self.columns_of_issues["is_label_issue"], dtype=bool)
