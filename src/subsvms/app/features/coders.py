@@ -1,13 +1,11 @@
-"""Text and dates as numbers: categories, letters and the calendar, as skrub learns them, in plain arrays.
+"""Text and dates as numbers: categories, letters and the calendar, as skrub's TableVectorizer encodes them.
 
-skrub's TableVectorizer fits encoders of categories and dates; `letters.py` does what its StringEncoder does,
-faster. What was learned is then copied into the classes here, which encode training rows and new rows alike,
-before and after a model is saved. So all rows get the same bits, and a saved model holds no objects of
-another library.
+The tests compare with skrub, which is not needed here: it takes as long to import as a small table to correct.
+Training rows and new rows are encoded alike, before and after a model is saved, so all rows get the same bits,
+and a saved model holds no objects of another library.
 """
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,9 +14,7 @@ from subsvms._states import State, is_array, is_number, require
 from subsvms.app.features.letters import CODE, learn_letters, project_letters
 
 CATEGORIES = 40  # a column with at least this many distinct texts is encoded by its letters
-ANY_DATE = np.datetime64(
-    "2000-01-01T01:00:00", "us"
-)  # with an hour, so that skrub does not see a day without a time
+PERIODS = {"month": 12, "day": 30, "hour": 24, "weekday": 7}  # of the parts of a date that lie on circles
 
 
 @dataclass(frozen=True)
@@ -120,14 +116,26 @@ class Calendar:
     @property
     def names(self) -> tuple[str, ...]:
         """What the features are called."""
-        return tuple(name.removeprefix("date_") for name in fit_date_encoder(self.resolution).all_outputs_)
+        return ("year", *(f"{part}_circular_{axis}" for part in self._circles for axis in (0, 1)))
+
+    @property
+    def _circles(self):
+        return [part for part in PERIODS if part != "hour" or self.resolution == "hour"]
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """Return the features of dates, NaN where they are missing."""
         import pandas as pd
 
-        encoder = fit_date_encoder(self.resolution)
-        return encoder.transform(pd.Series(values, name="date")).to_numpy(dtype=CODE)
+        missing = np.isnat(values)
+        dates = pd.DatetimeIndex(np.where(missing, np.datetime64(0, "us"), values))
+        features = [dates.year.to_numpy()]
+        for part in self._circles:
+            number = dates.day_of_week + 1 if part == "weekday" else getattr(dates, part)
+            angle = number.to_numpy() / PERIODS[part] * 2 * np.pi
+            features += [np.sin(angle), np.cos(angle)]
+        encoded = np.stack(features, axis=1).astype(CODE)
+        encoded[missing] = np.nan
+        return encoded
 
     def weigh(self, encoded: np.ndarray) -> tuple[Any, Any]:
         """Return center and scale of the features, so that together they have a range of one."""
@@ -151,67 +159,15 @@ CODERS: dict[str, type[Coder]] = {"categories": Categories, "letters": Letters, 
 
 def learn_coders(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
     """Return how to encode columns of text or dates."""
-    varied = {name for name, values in columns.items() if _holds_varied_text(values)}
-    others = _learn_others({name: values for name, values in columns.items() if name not in varied})
-    return {
-        name: Letters(*learn_letters(values)) if name in varied else others[name]
-        for name, values in columns.items()
-    }
+    return {name: _learn_coder(values) for name, values in columns.items()}
 
 
-def _holds_varied_text(values):
-    return values.dtype == object and len(set(values.tolist()) - {None}) >= CATEGORIES
-
-
-def _learn_others(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
-    """Return how skrub encodes columns of few categories, and of dates."""
-    import pandas as pd
-
-    if not columns:
-        return {}
-    # Columns are named by number, because skrub builds names from theirs; and text is passed as categories,
-    # because skrub would parse plain text as numbers or dates.
-    data = (pd.Categorical(values) if values.dtype == object else values for values in columns.values())
-    frame = pd.DataFrame({str(i): values for i, values in enumerate(data)})
-    learned = make_vectorizer().fit(frame).transformers_
-    return {name: _extract(learned.get(str(i))) for i, name in enumerate(columns)}
-
-
-def make_vectorizer() -> Any:
-    """Return skrub's vectorizer, with the encoders used here."""
-    from sklearn.preprocessing import OneHotEncoder
-    from skrub import TableVectorizer
-
-    return TableVectorizer(
-        cardinality_threshold=CATEGORIES,
-        low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=CODE),
-        datetime=make_date_encoder("hour"),
-        n_jobs=1,
-    )
-
-
-def make_date_encoder(resolution: str) -> Any:
-    """Return skrub's encoder of dates."""
-    from skrub import DatetimeEncoder
-
-    return DatetimeEncoder(
-        resolution=resolution, add_weekday=True, add_total_seconds=False, periodic_encoding="circular"
-    )
-
-
-@cache
-def fit_date_encoder(resolution: str) -> Any:
-    """Return skrub's encoder of dates, fitted: it learns only names."""
-    import pandas as pd
-
-    return make_date_encoder(resolution).fit(pd.Series([ANY_DATE], name="date"))
-
-
-def _extract(learned: Any) -> Coder:
-    """Return what one of skrub's fitted encoders has learned."""
-    if learned is None:  # skrub drops an empty column
-        return Categories(())
-    if hasattr(learned, "categories_"):
-        (values,) = learned.categories_
-        return Categories(tuple(None if value != value else str(value) for value in values))
-    return Calendar("hour" if "hour" in learned.extracted_features_ else "day")
+def _learn_coder(values: np.ndarray) -> Coder:
+    if values.dtype != object:
+        has_time = values != values.astype("datetime64[D]")  # also true of missing dates
+        return Calendar("hour" if np.any(has_time & ~np.isnat(values)) else "day")
+    distinct = set(values.tolist())
+    present = sorted(distinct - {None})
+    if len(present) >= CATEGORIES:
+        return Letters(*learn_letters(values))
+    return Categories((*present, *[None] * (None in distinct and len(present) > 0)))

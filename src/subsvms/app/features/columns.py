@@ -8,6 +8,7 @@ whole with a name such as customer_id. Sorted measurements with wide gaps, such 
 """
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from subsvms.app.tables.labels import MISSING_MARKS
 
 MIN_NUMERIC = 0.95  # share of the values that must be numbers in a column of numbers
 CODES = 0.01  # share of values like 007 above which a column holds codes, not numbers
+DATES = 30  # values of a column from which the format of dates is guessed
 MIN_ROWS = 20  # in fewer rows it means little that all values differ or match the labels
 SHORT_TEXT = 3.0  # words on average; reviews and comments are longer, names and codes are not
 MAX_STEP = 10  # on average, of numbers that count up
@@ -89,13 +91,32 @@ def _count_matches(text, pattern):
 
 
 def _find_date(text):
-    """Return how to read text: as dates, if it has one of the formats that skrub knows."""
-    from skrub import ToDatetime
+    """Return how to read text: as dates, if pandas finds one format for a sample, and it fits all of them."""
+    import pandas as pd
 
+    dates = text.drop_null().to_pandas()
     try:
-        return Meaning("date", format=ToDatetime().fit(text.to_pandas()).format_)
-    except ValueError:  # skrub's RejectColumn is one
-        return Meaning("text")
+        form = _guess_format(dates.sample(min(DATES, len(dates)), random_state=0))
+        if form is not None:
+            pd.to_datetime(dates, format=form, utc="%z" in form)
+            return Meaning("date", format=form)
+    except Exception:  # pandas raises many kinds on what only looks like dates
+        pass
+    return Meaning("text")
+
+
+def _guess_format(texts):
+    """Return the format that dates share; the month comes first if both it and the day could."""
+    from pandas.tseries.api import guess_datetime_format
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=UserWarning)  # on days that can only come first
+        for dayfirst in (False, True):
+            formats = (guess_datetime_format(text, dayfirst=dayfirst) for text in texts)
+            first = next(formats)
+            if first is not None and all(form == first for form in formats):
+                return first
+    return None
 
 
 def read_column(column: Any, meaning: Meaning) -> np.ndarray:
