@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from skrub import StringEncoder
+from sklearn.preprocessing import OneHotEncoder
+from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
 
 from subsvms._states import State
 from subsvms.app.features import coders
@@ -41,8 +42,13 @@ def encode_with_skrub(known, *others):
         pd.DataFrame({k: pd.Categorical(v) if v.dtype == object else v for k, v in table.items()})
         for table in (known, *others)
     ]
-    letters = StringEncoder(n_components=COMPONENTS, random_state=0, **NGRAMS)
-    vectorizer = coders.make_vectorizer().set_params(high_cardinality=letters).fit(frames[0])
+    vectorizer = TableVectorizer(
+        cardinality_threshold=coders.CATEGORIES,
+        low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=np.float32),
+        high_cardinality=StringEncoder(n_components=COMPONENTS, random_state=0, **NGRAMS),
+        datetime=DatetimeEncoder(add_weekday=True, add_total_seconds=False, periodic_encoding="circular"),
+        n_jobs=1,
+    ).fit(frames[0])
     return [vectorizer.transform(frame).to_numpy(dtype=np.float32) for frame in frames]
 
 

@@ -15,7 +15,14 @@ from scipy import sparse
 from subsvms._columns import find_stored
 from subsvms._progress import announce
 from subsvms._sentences import Note, Sentence, Setting, join_sentences
-from subsvms.app.features.columns import clean_text, find_meaning, note_unused, read_column, why_useless
+from subsvms.app.features.columns import (
+    Meaning,
+    clean_text,
+    find_meaning,
+    note_unused,
+    read_column,
+    why_useless,
+)
 from subsvms.app.features.encoder import fit_encoder
 from subsvms.app.features.leaks import (
     Leak,
@@ -51,6 +58,7 @@ class Features:
     # columns that are not used, and why: a key of `REASONS`, "leak" if they give the label away, or "asked"
     # if the user left them out
     left_out: dict[str, str] = field(default_factory=dict)
+    meanings: dict[str, Meaning | None] = field(default_factory=dict)  # of columns that were looked at
 
     def over(self, X: Any) -> "Features":
         """Return the same features of other rows."""
@@ -102,7 +110,7 @@ def make_features(
     left_out |= dict.fromkeys(leaking, "leak")
     left_out = {name: left_out[name] for name in table.columns.column_names if name in left_out}
     notes = (*(note_unused("{reason}", reason=reason) for reason in sentences), *notes, *more)
-    return Features(X, names, sources, notes, encoder, left_out)
+    return Features(X, names, sources, notes, encoder, left_out, meanings)
 
 
 def _leave_out_leaks(table, meanings, columns, asked):
@@ -229,12 +237,12 @@ def _name_columns(X, asked):
 
 
 def _read_columns(table, chosen, asked):
-    """Return what the useful columns mean, their values, the names of others by reason, and notes."""
+    """Return what the columns mean, the values of useful ones, the names of others by reason, and notes."""
     meanings, columns, notes = {}, {}, []
     dropped: dict[str, list[str]] = {}
     for place, name in enumerate(chosen):
         announce("making features", place, len(chosen) + 1)  # the last step is to encode them
-        meaning = find_meaning(table.columns[name], table.decimal_comma)
+        meaning = meanings[name] = find_meaning(table.columns[name], table.decimal_comma)
         if meaning is None:
             dropped.setdefault("type", []).append(name)
             continue
@@ -244,7 +252,7 @@ def _read_columns(table, chosen, asked):
             dropped.setdefault(why, []).append(name)
             continue
         notes += _note_odd_cells(table.columns[name], name, meaning, values)
-        meanings[name], columns[name] = meaning, values
+        columns[name] = values
     return meanings, columns, dropped, notes
 
 

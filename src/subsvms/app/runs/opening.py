@@ -240,7 +240,7 @@ def choose_place(
 def make_plan(options: Options, paths: Sequence[Place], base: Place) -> dict[str, Any]:
     """Return what the parts of a run depend on: only a run with the same plan continues with them."""
     files = [[str(path.resolve()), *read_version(path)] for path in paths]
-    names = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "skrub")
+    names = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "pandas")
     versions = {name: get_version(name) for name in names}
     return {"versions": versions, "options": asdict(options), "base": str(base.resolve()), "files": files}
 

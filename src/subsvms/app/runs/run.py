@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._sentences import Note, Setting
-from subsvms.app.features.columns import find_meaning, note_unused, read_column
+from subsvms.app.features.columns import Meaning, find_meaning, note_unused, read_column
 from subsvms.app.features.make import Features
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import judge_whole
@@ -123,11 +123,13 @@ def make_run(
     return Run(
         options, table, survey.features, path, digest, survey.learned.model, correction,
         Tally.of(correction, read_groups(survey.groupings, table.columns)), seconds or {},
-        look_for_origins(table, options, correction), survey.groupings,
+        look_for_origins(table, options, correction, survey.features.meanings), survey.groupings,
     )  # fmt: skip
 
 
-def look_for_origins(table: LabelledTable, options: Options, correction: Correction) -> tuple[Origin, ...]:
+def look_for_origins(
+    table: LabelledTable, options: Options, correction: Correction, meanings: dict[str, Meaning | None]
+) -> tuple[Origin, ...]:
     """Return where contradicted labels gather, in columns that may say who labelled a row.
 
     Columns that are grouped by anyway, that name the rows, or that hold dates are not looked at.
@@ -136,10 +138,12 @@ def look_for_origins(table: LabelledTable, options: Options, correction: Correct
         return ()
     columns = {}
     for name in table.columns.column_names:
-        meaning = find_meaning(table.columns[name], table.decimal_comma)
-        if name not in (table.label, options.id_column, *options.by) and meaning is not None:
-            if meaning.kind != "date":
-                columns[name] = read_column(table.columns[name], meaning)
+        if name in (table.label, options.id_column, *options.by):
+            continue
+        column = table.columns[name]
+        meaning = meanings[name] if name in meanings else find_meaning(column, table.decimal_comma)
+        if meaning is not None and meaning.kind != "date":
+            columns[name] = read_column(column, meaning)
     return tuple(find_origins(columns, correction.given, correction.votes.share))
 
 

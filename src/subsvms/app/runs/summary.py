@@ -41,7 +41,7 @@ from subsvms.correction._words import (
 
 UNSEEN = 0.001  # an error rate below this is shown as none
 MANY_WRONG = 10  # labels that are expected to be wrong: enough for an audit to find more of their kind
-RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "skrub", "pyarrow", "pandas")
+RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 
 from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
@@ -120,6 +119,8 @@ def _reject_line(text, name) -> NoReturn:
 
 
 def _load(data):
+    from sklearn.datasets import load_svmlight_file
+
     try:
         X, _ = load_svmlight_file(BytesIO(data), zero_based=True)
     except (ValueError, OverflowError):
