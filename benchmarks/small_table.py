@@ -1,8 +1,8 @@
 """Measure the CPU seconds of the command line on a small table, where imports weigh more than the work.
 
 `subsvms correct` and `subsvms --help` run in processes of their own, by turns with an earlier version if its
-source is given, after one run of each that fills the caches of bytecode and compiled code. User and system time
-of all threads count. A busy machine makes the seconds longer, but hardly changes the ratio of the two versions.
+source is given, after one run of each that fills the caches of bytecode and compiled code. User and system
+time of all threads count. A busy machine makes both longer, but hardly changes the ratio of the two versions.
 
     python -m benchmarks.small_table penguins.csv --label Species --before OTHER_CHECKOUT/src
 """

@@ -10,7 +10,7 @@ import typer
 
 from subsvms._sentences import Sentence, Setting
 from subsvms.app.cli.declared import takes
-from subsvms.app.cli.shared import FILE_HELP, File, Force, app, print_json, print_text
+from subsvms.app.cli.shared import FILE_HELP, File, Force, app, importing, print_json, print_text
 from subsvms.app.runs.options import (
     FILE_OPTIONS,
     LABEL_OPTIONS,
@@ -45,10 +45,12 @@ def correct(
     if work.from_run is None:  # before the imports, which take seconds
         check_file_and_label(file, given)
 
-    from rich.console import Console
+    with importing():
+        from rich.console import Console
 
-    from subsvms.app.cli.terminal import show_summary, showing_progress
-    from subsvms.app.tables.addresses import is_database
+        import subsvms.app.runs.parts_job  # noqa: F401  which imports what a run needs
+        from subsvms.app.cli.terminal import show_summary, showing_progress
+        from subsvms.app.tables.addresses import is_database
 
     with showing_progress(Console(stderr=True, quiet=work.quiet)):
         summary = run_job(context, str(file), given, work)
@@ -67,7 +69,6 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
     """Do what the command asks for, or what the record of an earlier run says; return the summary."""
     from joblib import effective_n_jobs
 
-    from subsvms.app.desk.result import read_verified
     from subsvms.app.runs.job import do_job, repeat_options
     from subsvms.app.tables.addresses import as_place
 
@@ -81,6 +82,8 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
             warnings.warn(NO_EFFECT, FutureWarning, stacklevel=1)
         verified: tuple = ()
         if work.decisions is not None:
+            from subsvms.app.desk.result import read_verified
+
             verified, expected = read_verified(work.decisions, given["label"])
         options = Options(**given, verified=verified)
     how: dict[str, Any] = {

@@ -1,5 +1,6 @@
 """What the commands share: the application, common options, what is printed, and errors in one sentence."""
 
+import gc
 import json
 import os
 import re
@@ -38,6 +39,16 @@ class Commands(TyperGroup):
                 return super().main(args, *more, obj=words, **options)  # commands find them in `context.obj`
         except typer.Exit as stop:
             sys.exit(stop.exit_code)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Do not search for garbage among the many objects that imports make, which stay."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def check_arguments(arguments: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """Text and dates as numbers: categories, letters and the calendar, as skrub's TableVectorizer encodes them.
 
-The tests compare with skrub, which is not needed here: it takes as long to import as a small table to correct.
-Training rows and new rows are encoded alike, before and after a model is saved, so all rows get the same bits,
-and a saved model holds no objects of another library.
+The tests compare with skrub, which is not needed here: its import alone takes seconds.
+Training rows and new rows are encoded alike, before and after a model is saved, so all rows get the same
+bits, and a saved model holds no objects of another library.
 """
 
 from dataclasses import dataclass
