@@ -48,7 +48,7 @@ def correct(
     with importing():
         from rich.console import Console
 
-        import subsvms.app.runs.parts_job  # noqa: F401  which imports what a run needs
+        import subsvms.app.runs.job  # noqa: F401  which imports what a run needs
         from subsvms.app.cli.terminal import show_summary, showing_progress
         from subsvms.app.tables.addresses import is_database
 

@@ -62,7 +62,7 @@ class Features:
 
     def over(self, X: Any) -> "Features":
         """Return the same features of other rows."""
-        return replace(self, X=X)
+        return replace(self, X=X, meanings={})  # more rows may mean more
 
 
 def make_features(
