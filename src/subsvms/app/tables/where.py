@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from subsvms._text import is_text
 from subsvms.app.names import RECORD
@@ -48,7 +48,10 @@ def _find(where: str | os.PathLike) -> Sequence[Place]:
         if path.is_dir() and isinstance(path, Path) and is_data_set(path):
             return list_data_files(path)
         if path.is_dir():
-            _refuse_folder(name, str(path / "*.parquet"))
+            raise TableError(
+                "{name!r} is a folder: use {engine=local}, or give a file in it or, unless it is a Delta "
+                "table, a pattern such as {pattern!r}.", name=name, pattern=str(path / "*.parquet"),
+            )  # fmt: skip
         return [path]
     if glob.has_magic(name):
         found = _match(path) if isinstance(path, Address) else map(Path, glob.glob(name, recursive=True))
@@ -85,14 +88,6 @@ def find_plain(where: Place) -> Place:
     while glob.has_magic(str(where)):
         where = where.parent
     return where
-
-
-def _refuse_folder(name: str, pattern: str) -> NoReturn:
-    raise TableError(
-        "{name!r} is a folder: use {engine=local}, or give a file in it or, unless it is a Delta table, "
-        "a pattern such as {pattern!r}.",
-        name=name, pattern=pattern,
-    )  # fmt: skip
 
 
 def name_files(paths: Sequence[Place]) -> str:
