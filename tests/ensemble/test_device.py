@@ -39,6 +39,11 @@ def make_table(seed, n_rows=90, n_features=5, n_classes=2):
     return X, labels
 
 
+def make_voters():
+    X, y = make_table(0)
+    return X, SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+
+
 def assert_same(votes, others):
     for name, array in votes.arrays.items():
         np.testing.assert_array_equal(array, others.arrays[name])
@@ -100,8 +105,7 @@ def test_features_that_no_training_row_has_count_in_the_length_of_a_row(gpu):
 @needs_gpu
 @pytest.mark.slow
 def test_a_block_without_memory_is_halved_and_a_small_one_is_an_error(gpu, monkeypatch):
-    X, y = make_table(0)
-    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    X, voters = make_voters()
     whole, sizes = GPUBooth._vote, []
 
     def vote(self, poll, first, last):
@@ -139,8 +143,7 @@ def test_a_gpu_that_stops_answering_is_one_sentence(gpu, monkeypatch):
 @needs_gpu
 @pytest.mark.slow
 def test_a_gpu_whose_votes_have_another_bit_is_refused(gpu, monkeypatch):
-    X, y = make_table(0)
-    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    X, voters = make_voters()
     write = GPUBooth.write
 
     def write_other_bits(booth, ballots, votes, first, *more):
@@ -154,8 +157,7 @@ def test_a_gpu_whose_votes_have_another_bit_is_refused(gpu, monkeypatch):
 
 
 def test_without_a_gpu_cuda_is_refused_and_auto_takes_the_cpu(monkeypatch):
-    X, y = make_table(0)
-    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    X, voters = make_voters()
     monkeypatch.setattr(device_module, "count_gpus", lambda: 0)
     monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
     assert find_device("auto", voters, X) is None
@@ -175,8 +177,7 @@ class CountingCuPy:
 
 
 def test_a_gpu_by_number_must_exist_and_leaves_a_table_where_it_is(monkeypatch):
-    X, y = make_table(0)
-    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    X, voters = make_voters()
     monkeypatch.setitem(sys.modules, "cupy", CountingCuPy(2))
     monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
     assert find_device("cuda:1", voters, X) == 1
@@ -187,8 +188,7 @@ def test_a_gpu_by_number_must_exist_and_leaves_a_table_where_it_is(monkeypatch):
 
 
 def test_threads_send_svms_to_a_gpu_once(monkeypatch):
-    X, y = make_table(0)
-    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    X, voters = make_voters()
     sent = []
 
     def send(*_):
@@ -232,8 +232,7 @@ def test_kernels_and_tables_that_a_gpu_does_not_vote_on_are_named():
 
 
 def test_too_many_svms_stay_on_the_cpu(monkeypatch):
-    X, y = make_table(0)
-    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    X, voters = make_voters()
     assert explain_refusal(voters, X) is None
     monkeypatch.setattr(device_module, "MOST_BYTES", 2**6)
     monkeypatch.setattr(device_module, "count_gpus", lambda: 1)
