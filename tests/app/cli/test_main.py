@@ -126,6 +126,14 @@ def test_dates_that_python_does_not_have_do_not_stop_a_run(tmp_path):
     assert done.exit_code == 0, done.output
 
 
+def test_early_exit_is_accepted_for_one_release_with_a_warning(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n2,b\n" * 30)
+    words = ["correct", str(tmp_path / "t.csv"), "--label", "y", "--svms", "10", "--dry-run"]
+    done = run(*words, "--early-exit", "0.99")
+    assert done.exit_code == 0 and "--early-exit has no effect" in done.output
+    assert "--early-exit" not in run("correct", "--help").output
+
+
 @pytest.mark.parametrize("engine", ["memory", "local", "dask"])
 @pytest.mark.parametrize(("device", "sentence"), [
     ("cuda", "Voting on a GPU needs more than the library alone: run pip install 'subsvms[gpu]'."),

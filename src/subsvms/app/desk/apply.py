@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._sentences import Sentence
+from subsvms._sentences import Sentence, join_sentences
 from subsvms.app.desk.result import Result, read_result, write_section
 from subsvms.app.desk.review import ReviewDesk, format_count
 from subsvms.app.names import CORRECTED, FINAL
@@ -84,7 +84,7 @@ class Applied:
         return f"{self.changed}: {self.sources}.{rest and f' Of the {others}, {rest}.'}{out}"
 
     def __str__(self) -> str:
-        return " ".join([self.words, f"The table is in {self.path}.", *self.remarks])
+        return join_sentences([self.words, f"The table is in {self.path}.", *self.remarks])
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def apply_labels(
         try:  # the report follows the table: without it, nothing was applied
             write_section(desk, result, describe_final(desk, done, claims, undecided))
         except TableError as error:
-            return replace(done, remarks=(*done.remarks, str(error)))
+            return replace(done, remarks=(*done.remarks, error.args[0]))
         return done
 
 

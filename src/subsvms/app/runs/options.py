@@ -360,8 +360,8 @@ def describe_type(one: Field) -> str:
 
 UNNAMED = ("estimator", "gamma", "C", "n_witnesses")  # parameters that the command line does not have
 FLAGS = {  # what parameters are called there, if it is not their name with dashes
-    **{one.name: one.metadata[DECLARED].flag for cls in (Options, Work) for one in list_options(cls)},
     **{name: name for name in UNNAMED},
+    **{one.name: one.metadata[DECLARED].flag for cls in (Options, Work) for one in list_options(cls)},
     "y": "--label", "X": "the table", "import_from": "--import", "region_class": "--class",
 }  # fmt: skip
 
