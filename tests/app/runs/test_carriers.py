@@ -121,9 +121,9 @@ def test_the_sentence_is_about_all_changes():
     assert audited.startswith("Of the 900 flagged labels a second judge")
     assert "whatever label of the table had" in say(900, 1, 150, 140)
     assert say(1, 5, 1, 1) == say() == ""
-    large = SimpleNamespace(tally=SimpleNamespace(n_flagged=7))
-    assert "tables of up to 20,000 labels" in describe_standing(large, None)
-    assert describe_standing(SimpleNamespace(tally=SimpleNamespace(n_flagged=0)), None) == ""
+    for n_flagged, labelled, told in ((7, 20_001, True), (0, 20_001, False), (7, 300, False)):
+        run = SimpleNamespace(tally=SimpleNamespace(n_flagged=n_flagged, labelled=labelled))
+        assert ("tables of up to 20,000 labels" in describe_standing(run, None)) == told
 
 
 def test_no_issues_have_no_carriers(judged):
