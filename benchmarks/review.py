@@ -32,7 +32,7 @@ from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_issues
 from subsvms.app.runs.record import make_record, write_record
 from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.summary import Output, summarise
+from subsvms.app.runs.summary import Written, summarise
 from subsvms.app.tables.table import read_table
 from subsvms.correction._witnesses import Witnesses
 
@@ -99,7 +99,7 @@ def write_run(path, options, n_witnesses=0):
     issues = Issues(run.correction, Witnesses(np.arange(n_issues), *sides))
     write_issues(issues.to_table(run.table), folder)
     finding = Finding(run, run, np.arange(n_issues), issues, n_issues, n_issues, 0, ())
-    write_record(make_record(run, summarise(finding, Output()), folder, {}, report=""), folder)
+    write_record(make_record(run, summarise(finding, Written()), folder, {}, report=""), folder)
     return folder
 
 

@@ -14,7 +14,7 @@ from subsvms.app.runs.finding import Finding
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.summary import Output, format_listing, format_result, list_steps
+from subsvms.app.runs.summary import Written, format_listing, format_result, list_steps
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.correction._rule import Halt
@@ -29,7 +29,7 @@ def summarise(run, rows, n_issues, *, n_labels=0, doubt=0, label_notes=None, **o
         issues = Issues(run.correction, Witnesses(np.array([], dtype=int), [], []))
     notes = run.correction.judgement.notes if label_notes is None else label_notes
     finding = Finding(run, run, np.arange(len(run.correction)), issues, n_issues, n_labels, doubt, notes)
-    return words_of.summarise(finding, Output(**output))
+    return words_of.summarise(finding, Written(**output))
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ from subsvms.app.runs.outputs import (
 from subsvms.app.runs.record import Input, check_unchanged, make_record, read_record, write_record
 from subsvms.app.runs.run import Clock, Run, make_run
 from subsvms.app.runs.scores import Scores, write_scores
-from subsvms.app.runs.summary import Output, Summary, summarise
+from subsvms.app.runs.summary import Summary, Written, summarise
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.files import digest_file
 from subsvms.ensemble._device import check_device, count_gpus
@@ -148,10 +148,10 @@ def describe_output(
     place: Path | None,
     model: Path | None = None,
     more: Sequence[list[str]] = (),
-) -> Output:
+) -> Written:
     """Return what a summary says about the folder that is written, in which there are more files."""
     if place is None:
-        return Output()
+        return Written()
     worst = "suspicious labels and reasons, worst first; rows count from 1"
     typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
     scored = "what is thought of every label, for programs and subsvms audit"
@@ -173,7 +173,7 @@ def describe_output(
         [RECORD, f"the record; to repeat the run: {repeat_command(place)}"],
         *more,
     ]
-    return Output(str(place), None if model is None else str(model), files)
+    return Written(str(place), None if model is None else str(model), files)
 
 
 def repeat_command(place: Path) -> str:

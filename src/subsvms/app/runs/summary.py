@@ -4,8 +4,7 @@ The report, the terminal and `--json` are three ways to print the same summary.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
@@ -45,23 +44,34 @@ RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What a run found, in text, numbers, booleans, None, and lists and dictionaries of these."""
+class About:
+    """What a run was about: the table, what was asked, and what was used."""
 
     title: str  # what the table and its label column are called
     label: str
     version: str  # version of subsvms; when the run ended, in ISO 8601, UTC
     finished: str
-    rows: int  # rows of the table; those with a label, those without, and how many of these got one
-    labelled: int
-    missing: int
-    filled: int
     features: int  # how many features there are, and from how many columns they come
     columns_used: int
     columns: list[dict[str, Any]]  # what became of each column, as `describe_columns` returns it
     sample: int | None  # rows that charts and certificates are about, if they are a sample of the table
     rule: str  # as in `Options`
     action: str
+    ensemble: dict[str, Any]  # the SVMs that voted, as `describe_ensemble` returns them
+    parameters: list[list[str]]  # what was asked for, and what followed from it
+    digest: str  # SHA-256 of the table
+    versions: list[list[str]]  # by package; by stage
+    seconds: list[list[Any]]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a run found, in numbers."""
+
+    rows: int  # rows of the table; those with a label, those without, and how many of these got one
+    labelled: int
+    missing: int
+    filled: int
     # labels that are probably wrong; labels that were changed; rows that were left out; labels that people
     # verified; labels that were kept although another one is more probable
     flagged: int
@@ -81,73 +91,92 @@ class Summary:
     classes: list[dict[str, Any]]  # what `list_classes`, `list_moves` and `list_groups` return
     moves: list[dict[str, Any]]
     groups: list[dict[str, Any]]
-    notes: list[Note]  # what to know before using the result; what happened to columns that are not features
-    remarks: list[Note]
     worst: list[dict[str, Any]]  # the rows to look at first, as `describe_worst` returns them
     n_worst: int  # how many rows are listed in all; how many of them have a label
     n_labels: int
     expected_wrong: float  # how many of the labels listed are expected to be wrong
     # which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most")
     certified: dict[str, Any]
-    # how many of the flagged labels a second judge confirms, whatever labels are chosen, in a sentence;
-    # empty if there is nothing to say
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run says, in sentences."""
+
+    notes: list[Note]  # what to know before using the result; what happened to columns that are not features
+    remarks: list[Note]
+    # how many of the flagged labels a second judge confirms, whatever labels are chosen; empty if there is
+    # nothing to say
     standing: str
-    ensemble: dict[str, Any]  # the SVMs that voted, as `describe_ensemble` returns them
-    parameters: list[list[str]]  # what was asked for, and what followed from it
-    digest: str  # SHA-256 of the table
-    versions: list[list[str]]  # by package; by stage
-    seconds: list[list[Any]]
-    words: list[str]  # the result in sentences
+    words: list[str]  # the result
     # which labels are listed, and how many are expected to be wrong, in a sentence; one of `words`
     listing: str
-    folder: str | None  # where the result and the classifier were written
-    model: str | None
-    # name and description of each file in the folder; first the table, then the issues
-    files: list[list[str]]
-    next: list[str]  # what to do now, in sentences
+    next: list[str]  # what to do now
 
 
-class Output(NamedTuple):
-    """What was written; nothing after a dry run."""
+@dataclass(frozen=True)
+class Written:
+    """What a run wrote; nothing after a dry run."""
 
-    folder: str | None = None
+    folder: str | None = None  # where the result and the classifier were written
     model: str | None = None
-    files: Sequence[list[str]] = ()  # name and description of each file; first the table, then the issues
+    # name and description of each file in the folder; first the table, then the issues
+    files: list[list[str]] = field(default_factory=list)
 
 
-def summarise(finding: Finding, output: Output) -> Summary:
+@dataclass(frozen=True)
+class Summary(Written, Told, Counted, About):
+    """A run in text, numbers, booleans, None, and lists and dictionaries of these."""
+
+
+def summarise(finding: Finding, written: Written) -> Summary:
     """Return the summary of a run."""
+    run = finding.run
+    told = Told(
+        notes=[*finding.notes, *run.table_notes], remarks=list(run.remarks),
+        standing=describe_standing(run, finding.issues.carriers), words=[], listing="", next=[],
+    )  # fmt: skip
+    parts = (describe_about(run), count_finding(finding), told, written)
+    summary = Summary(**{name: value for part in parts for name, value in vars(part).items()})
+    summary = replace(summary, listing=format_listing(summary))
+    return replace(summary, words=format_result(summary), next=list_steps(summary))
+
+
+def describe_about(run: Run) -> About:
+    """Return what a run was about."""
+    return About(
+        title=cut(name_table(run)), label=run.options.label, version=get_version("subsvms"),
+        finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
+        features=int(run.features.X.shape[1]), columns_used=len(set(run.features.sources)),
+        columns=describe_columns(run.features, run.options.by, run.options.id_column),
+        sample=None if run.options.pool_size is None else len(run.correction),
+        rule=run.options.rule, action=run.options.action, ensemble=describe_ensemble(run),
+        parameters=list_parameters(run), digest=run.table.digest,
+        versions=[[name, get_version(name)] for name in RECORDED],
+        seconds=[list(pair) for pair in run.seconds.items()],
+    )  # fmt: skip
+
+
+def count_finding(finding: Finding) -> Counted:
+    """Return what a run found, in numbers."""
     run = finding.run
     noise, tally = run.correction.noise, run.tally
     missing = tally.rows - tally.labelled
     kept_by = [
         [format_keeper(Halt[name], run.correction.settings), count] for name, count in tally.kept_by.items()
     ]
-    summary = Summary(
-        title=cut(name_table(run)), label=run.options.label, version=get_version("subsvms"),
-        finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), rows=tally.rows,
-        labelled=tally.labelled, missing=missing, filled=missing * run.correction.settings.fill_missing,
-        features=int(run.features.X.shape[1]), columns_used=len(set(run.features.sources)),
-        columns=describe_columns(run.features, run.options.by, run.options.id_column),
-        sample=None if run.options.pool_size is None else len(run.correction),
-        rule=run.options.rule, action=run.options.action,
+    return Counted(
+        rows=tally.rows, labelled=tally.labelled, missing=missing,
+        filled=missing * run.correction.settings.fill_missing,
         flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
         held_back=tally.held_back, audited=count_audited(run), kept_by=kept_by, explained=noise.explained,
         error_rate=name_rate(noise.error_rate, noise.error_rate_interval),
         error_rate_interval=[float(limit) for limit in noise.error_rate_interval],
         noise_matrix=noise.matrix.tolist(), expected_precision=expect_precision(run),
         classes=list_classes(run), moves=list_moves(run), groups=list_groups(run),
-        notes=[*finding.notes, *run.table_notes], remarks=list(run.remarks),
         worst=describe_worst(finding.shown, finding.issues, finding.numbers), n_worst=finding.n_issues,
         n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT, certified=describe_certified(run),
-        standing=describe_standing(run, finding.issues.carriers),
-        ensemble=describe_ensemble(run), parameters=list_parameters(run), digest=run.table.digest,
-        versions=[[name, get_version(name)] for name in RECORDED],
-        seconds=[list(pair) for pair in run.seconds.items()], words=[], listing="",
-        folder=output.folder, model=output.model, files=list(output.files), next=[],
     )  # fmt: skip
-    summary = replace(summary, listing=format_listing(summary))
-    return replace(summary, words=format_result(summary), next=list_steps(summary))
 
 
 def count_audited(run: Run) -> int | None:
@@ -229,7 +258,7 @@ def count_found(summary: Summary) -> Found:
     )  # fmt: skip
 
 
-def format_listing(summary: Summary) -> str:
+def format_listing(summary: Counted) -> str:
     """Return which labels are listed, and how many of them are expected to be wrong; nothing without any."""
     n = summary.n_labels
     if n == 0:
@@ -255,7 +284,7 @@ def format_listing(summary: Summary) -> str:
     return f"Of the {n:,} labels listed ({which}), about {wrong} are expected to be wrong{unknown}."
 
 
-def is_worth_audit(summary: Summary) -> bool:
+def is_worth_audit(summary: Counted) -> bool:
     """Return whether many labels are expected to be wrong and the rule flags few: then people help most."""
     return summary.expected_wrong >= max(MANY_WRONG, 2 * summary.flagged)
 
@@ -322,7 +351,7 @@ def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
     return steps
 
 
-def format_worth_a_look(summary: Summary, listed: str) -> list[str]:
+def format_worth_a_look(summary: Counted, listed: str) -> list[str]:
     """Return how many of the first labels listed are expected to be wrong; nothing if it is none."""
     doubts = [1 - row["quality"] for row in summary.worst if row["given"] is not None]
     if round(sum(doubts)) < 1:
