@@ -11,8 +11,15 @@ rounded down to whole rows. Where an attack takes it, and there are two classes,
                  whose rows get the smaller class's label; the rest are taken from the smaller class (the
                  first one, if they are equally large). None leaves the direction to the attack.
 
-A budget that a class cannot meet is an error. `_budget` has the budget, `_greedy` the attack on SVMs
-themselves, and `_attacks` the six others and `attack`, which calls any of them by name.
+A budget that a class cannot meet is an error. All attacks take
+
+    y            clean labels of two classes or more,
+    random_state a seed or NumPy's generator, also where nothing is random, and, to look at the features,
+    X            an array, sparse matrix or data frame of finite numbers, each feature with a range of about
+                 one: the gamma of SVMs is 1 / n_features.
+
+`_budget` has the budget, `_greedy` the attack on SVMs themselves, and `_attacks` the six others and `attack`,
+which calls any of them by name.
 
 Examples
 --------

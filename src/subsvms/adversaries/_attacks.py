@@ -53,11 +53,6 @@ def directed_flips(
         Budget, as a share of all rows or of the smaller class; if neither is given, rho is 0.75.
     alpha : float, default=0.5
         Direction: the share of the flips that are taken from the larger class.
-    random_state : int, RandomState instance or None, default=None
-
-    Returns
-    -------
-    Attack
 
     Examples
     --------
@@ -82,17 +77,10 @@ def uniform_flips(
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        Clean labels of two classes or more.
     error_rate, rho : float, default=None
         Budget, as a share of all rows or of the smallest class; if neither is given, error_rate is 0.1.
     alpha : float, default=None
         Direction, for two classes.
-    random_state : int, RandomState instance or None, default=None
-
-    Returns
-    -------
-    Attack
 
     Examples
     --------
@@ -118,8 +106,6 @@ def class_conditional_flips(
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,)
-        Clean labels of two classes or more.
     matrix : array-like of shape (n_classes, n_classes), default=None
         T[c, d], the probability that a row of class c is labelled d, classes sorted; rows sum to one. By
         default each class is confused with the next, and the last with the first, at one rate: the pair
@@ -127,11 +113,6 @@ def class_conditional_flips(
     error_rate, rho : float, default=None
         Budget, as a share of all rows or of the smallest class. If neither is given, the matrix is used as it
         is; if there is no matrix either, error_rate is 0.1.
-    random_state : int, RandomState instance or None, default=None
-
-    Returns
-    -------
-    Attack
 
     Examples
     --------
@@ -167,21 +148,6 @@ def boundary_flips(
     against one: a row goes to the class that speaks most strongly against its own, and its distance is the
     decision value between the two. The time grows at least with the square of the number of rows.
 
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Finite numbers, each feature with a range of about one: gamma is 1 / n_features.
-    y : array-like of shape (n_samples,)
-        Clean labels of two classes or more.
-    error_rate, rho, alpha : float, default=None
-        Budget and direction, as in `uniform_flips`.
-    random_state : int, RandomState instance or None, default=None
-        Not used, because nothing here is random; it is there because every attack takes it.
-
-    Returns
-    -------
-    Attack
-
     Examples
     --------
     >>> X, y = np.linspace(0, 1, 20)[:, None], np.repeat(["left", "right"], 10)
@@ -206,17 +172,6 @@ def surest_flips(
 
     The SVM is that of `boundary_flips`; the rows farthest from its boundary on their own side are flipped
     first, those on the wrong side last. Each gets the label beyond its nearest boundary.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
-    error_rate, rho, alpha, random_state
-        As in `boundary_flips`.
-
-    Returns
-    -------
-    Attack
 
     Examples
     --------
@@ -244,19 +199,10 @@ def region_flips(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Finite numbers, all features on one scale.
-    y : array-like of shape (n_samples,)
-        Clean labels of two classes or more.
     label : label, default=None
         The class; by default the largest (the first of several).
     error_rate, rho : float, default=None
         Budget, as in `uniform_flips`; at most all rows of the class.
-    random_state : int, RandomState instance or None, default=None
-
-    Returns
-    -------
-    Attack
 
     Examples
     --------
@@ -301,13 +247,8 @@ def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
     X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features) or None
         May be None for attacks that do not look at the features.
     y : array-like of shape (n_samples,)
-        Clean labels.
     **budget
         Keyword arguments of the attack; None means its default.
-
-    Returns
-    -------
-    Attack
 
     Examples
     --------

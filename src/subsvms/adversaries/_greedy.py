@@ -83,8 +83,6 @@ def greedy_flips(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-    y : array-like of shape (n_samples,)
     error_rate, rho, alpha, random_state
         As in `adversaries.boundary_flips`. Without alpha, all flips may come from one class.
     C : float, default=100.0
@@ -93,10 +91,6 @@ def greedy_flips(
         Parameter of the SVM that is attacked; "auto" is 1 / n_features.
     n_rounds : int, default=30
         Largest number of SVMs to train from each of the three starts.
-
-    Returns
-    -------
-    Attack
 
     Examples
     --------

@@ -8,8 +8,9 @@
 
 Displays work as in scikit-learn. Each is made from a correction, a fitted `LabelCorrector` or plain arrays
 (regularity: from a measurement or a table); it keeps its data, draws itself with `plot`, and keeps what it
-drew in attributes that end in `_`, to be changed by hand. matplotlib, which is part of `subsvms[app]`, is
-only imported when something is drawn.
+drew in attributes that end in `_`, to be changed by hand. `ax` is where to draw, by default in a new figure,
+and further options of what makes a display are those of its `plot`. matplotlib, which is part of
+`subsvms[app]`, is only imported when something is drawn.
 """
 
 from subsvms._callers import find_moved

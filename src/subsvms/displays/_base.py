@@ -22,19 +22,7 @@ class Display(ABC):
 
     @classmethod
     def from_estimator(cls, corrector: Any, *, ax: Any = None, **options: Any) -> Self:
-        """Draw the correction of a fitted `LabelCorrector`.
-
-        Parameters
-        ----------
-        corrector : LabelCorrector
-        ax : matplotlib Axes, optional
-        **options
-            Those of `from_correction`.
-
-        Returns
-        -------
-        Display
-        """
+        """Draw the correction of a fitted `LabelCorrector`."""
         check_is_fitted(corrector, "correction_")
         return cls.from_correction(corrector.correction_, ax=ax, **options)
 

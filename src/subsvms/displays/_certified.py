@@ -57,16 +57,10 @@ class CertifiedCurveDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
         name : str, optional
             Name of the curve, for the legend.
         **curve_kw
             For `ax.step`.
-
-        Returns
-        -------
-        self : CertifiedCurveDisplay
         """
         self.figure_, self.ax_ = open_axes(ax, (6.4, 4.4))
         from matplotlib.ticker import MaxNLocator  # after `open_axes`, which says if matplotlib is missing
@@ -92,13 +86,6 @@ class CertifiedCurveDisplay(Display):
     @classmethod
     def from_correction(cls, correction: Correction, *, ax: Any = None, **options: Any) -> Self:
         """Draw the certificates of a correction.
-
-        Parameters
-        ----------
-        correction : Correction
-        ax : matplotlib Axes, optional
-        **options
-            Those of `plot`.
 
         Returns
         -------
@@ -130,13 +117,6 @@ class CertifiedCurveDisplay(Display):
             How sure each certificate is.
         max_changes : int, optional
             Where the curve ends; by default where no verdict is certain any more.
-        ax : matplotlib Axes, optional
-        **options
-            Those of `plot`.
-
-        Returns
-        -------
-        CertifiedCurveDisplay
         """
         withstands = np.asarray(withstands)
         last = int(withstands.max(initial=0)) + 1 if max_changes is None else max_changes

@@ -74,8 +74,6 @@ class NoiseMatrixDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
         cmap : str or matplotlib Colormap, default="Blues"
         include_values : bool, optional
             Whether to write the percentage in each cell; by default up to 20 classes.
@@ -84,10 +82,6 @@ class NoiseMatrixDisplay(Display):
             Rotation of the class names below the matrix; by default long names are rotated.
         text_kw : dict, optional
             For `ax.text`.
-
-        Returns
-        -------
-        self : NoiseMatrixDisplay
         """
         matrix, names = np.asarray(self.matrix, dtype=float), short_names(self.classes, str)
         n_classes = len(names)
@@ -140,19 +134,7 @@ class NoiseMatrixDisplay(Display):
 
     @classmethod
     def from_correction(cls, correction: Correction, *, ax: Any = None, **options: Any) -> Self:
-        """Draw the noise that a correction has estimated.
-
-        Parameters
-        ----------
-        correction : Correction
-        ax : matplotlib Axes, optional
-        **options
-            Those of `plot`.
-
-        Returns
-        -------
-        NoiseMatrixDisplay
-        """
+        """Draw the noise that a correction has estimated."""
         noise = correction.noise
         return cls(noise.matrix, noise.classes, error_rate=noise.error_rate).plot(ax=ax, **options)
 
@@ -164,9 +146,6 @@ class NoiseMatrixDisplay(Display):
         ----------
         clean, given : array-like of shape (n_rows,)
             The true labels and the given ones. Rows that lack one of them are left out.
-        ax : matplotlib Axes, optional
-        **options
-            Those of `plot`.
 
         Returns
         -------

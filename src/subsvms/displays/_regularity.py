@@ -45,15 +45,10 @@ class RegularityDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
         name : str, optional
             For the legend.
         **curve_kw
             For matplotlib's `plot`.
-
-        Returns
-        -------
-        RegularityDisplay
         """
         found = self.regularity
         self.figure_, self.ax_ = open_axes(ax, (6.4, 4.4))
@@ -85,19 +80,7 @@ class RegularityDisplay:
 
     @classmethod
     def from_regularity(cls, regularity: Regularity, *, ax: Any = None, **options: Any) -> Self:
-        """Draw what `subsvms.theory.estimate_regularity` returned.
-
-        Parameters
-        ----------
-        regularity : Regularity
-        ax : matplotlib Axes, optional
-        **options
-            Those of `plot`.
-
-        Returns
-        -------
-        RegularityDisplay
-        """
+        """Draw what `subsvms.theory.estimate_regularity` returned."""
         return cls(regularity).plot(ax=ax, **options)
 
     @classmethod
@@ -108,14 +91,9 @@ class RegularityDisplay:
         ----------
         X, y
             As in `subsvms.theory.estimate_regularity`.
-        ax : matplotlib Axes, optional
         name : str, optional
             For the legend.
         **options
             Those of `subsvms.theory.estimate_regularity`.
-
-        Returns
-        -------
-        RegularityDisplay
         """
         return cls(estimate_regularity(X, y, **options)).plot(ax=ax, name=name)

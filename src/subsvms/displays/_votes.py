@@ -101,8 +101,6 @@ class VotesDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default in a new figure.
         bins : int, default=50
             Number of bins from -1 to 1; an even number, so that none crosses zero.
         density : bool, default=False
@@ -111,10 +109,6 @@ class VotesDisplay(Display):
             For `ax.hist`.
         line_kw : dict, optional
             For `ax.axvline` of the thresholds.
-
-        Returns
-        -------
-        self : VotesDisplay
         """
         values, given = np.asarray(self.values, dtype=float), np.asarray(self.given)
         names = short_names(self.classes)
@@ -194,9 +188,6 @@ class VotesDisplay(Display):
         correction : Correction
         class_number : int, default=1
             The class to draw.
-        ax : matplotlib Axes, optional
-        **options
-            Those of `plot`.
 
         Returns
         -------
@@ -233,13 +224,6 @@ class VotesDisplay(Display):
             Labels after the correction; a row is flagged where this differs from the given label.
         class_number : int, default=1
             The class to draw, in the sorted order of the labels.
-        ax : matplotlib Axes, optional
-        **options
-            Those of `plot`.
-
-        Returns
-        -------
-        VotesDisplay
         """
         both = [given] if proposed is None else [given, proposed]
         check_consistent_length(values, *both)
@@ -272,32 +256,8 @@ def find_thresholds(
 ) -> np.ndarray:
     """Return the two values beyond which rows are flagged, NaN where no value separates the rows.
 
-    Parameters
-    ----------
-    values : array-like of shape (n_rows,)
-        Mean value of a class; rows with NaN are left out.
-    own : ndarray of bool of shape (n_rows,)
-        Rows that are labelled this class.
-    flagged : ndarray of bool of shape (n_rows,)
-        Rows whose label is thought wrong.
-    used : ndarray of bool of shape (n_rows,), optional
-        Rows to look at; by default all.
-
-    Returns
-    -------
-    ndarray of shape (2,)
-        One for rows labelled another class, which are flagged above it, and one for rows labelled this class,
-        which are flagged below it: halfway between the nearest two rows. NaN if all or none are flagged, or
-        if some row is on the wrong side.
-
-    Examples
-    --------
-    >>> values = np.array([-0.8, 0.2, 0.6, -0.5, 0.1, 0.7])
-    >>> own = np.array([False, False, False, True, True, True])
-    >>> find_thresholds(values, own, np.array([False, False, True, True, False, False])).round(2)
-    array([ 0.4, -0.2])
-    >>> find_thresholds(values, own, np.array([False, True, False, False, False, False]))
-    array([nan, nan])
+    Rows that are labelled another class are flagged above the first, those of this class below the second.
+    Each is halfway between the nearest two rows.
     """
     values = np.asarray(values, dtype=float)
     looked_at = np.isfinite(values) if used is None else np.isfinite(values) & used

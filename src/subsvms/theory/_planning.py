@@ -39,10 +39,10 @@ from subsvms.theory._vote_bounds import vote_failure, votes_needed
 
 N_TRIALS = 100  # SVMs of each size; their mean disagreement is then known to about a hundredth
 LEVEL = 0.95  # confidence of the upper limits of phi, for all sizes together
-FEWEST, USUAL = 200, 1000  # SVMs: 200 give vote shares to 0.04; 1000 is the number without a plan
+FEWEST_SVMS, USUAL_SVMS = 200, 1000  # SVMs: 200 give vote shares to 0.04; 1000 is the number without a plan
 MOST_SVMS = 10_000  # SVMs to recommend; if phi is hardly below 1/2, more would be needed than is sensible
 RECOMMENDED = {"n_estimators", "subsample_size"}
-KEPT = 0.9  # of the best size's distance from 1/2
+KEPT_DISTANCE = 0.9  # of the best size's distance from 1/2
 FEWEST_ROWS = 5  # of a class; with fewer nothing can be measured
 PILOTS = (64, 192)  # SVMs in the two runs that measure the cost
 PILOT_ROWS = 20_000  # drawn from a larger table; the cost of a vote is assumed to grow with the rows
@@ -175,7 +175,7 @@ def plan(
     needed = None
     if phi < 0.5:
         needed = int(np.ceil(votes_needed(phi, failure) / unseen_share(size, counts, measured.chances)))
-    n_svms = USUAL if needed is None or needed > MOST_SVMS else max(needed, FEWEST)
+    n_svms = USUAL_SVMS if needed is None or needed > MOST_SVMS else max(needed, FEWEST_SVMS)
     model = SubSVMClassifier(**(parameters | {"n_estimators": n_svms, "subsample_size": size}))
     seconds = expect_seconds(model, X, labels, rng.randint(2**31 - 1))
     return Plan(
@@ -231,7 +231,7 @@ def choose_size(sizes: np.ndarray, limits: np.ndarray, least: int, usual: int) -
     distance = np.where(allowed, 0.5 - limits, -np.inf)
     if distance.max() <= 0:
         return usual
-    return int(sizes[np.argmax(distance >= KEPT * distance.max())])
+    return int(sizes[np.argmax(distance >= KEPT_DISTANCE * distance.max())])
 
 
 def expect_seconds(model: SubSVMClassifier, X: Any, labels: np.ndarray, seed: int) -> float:

@@ -33,7 +33,7 @@ from subsvms.ensemble._training import Problem, pose_problem, train_svms
 from subsvms.ensemble._votes import count_votes, gather_voters
 from subsvms.exceptions import InputError
 
-SMALLEST, GROWTH, LARGEST = 4, 1.5, 2.0  # sizes tried by default: 4, 6, 9, ... up to twice log^2 l
+FIRST_SIZE, SIZE_GROWTH, LAST_SIZE = 4, 1.5, 2.0  # sizes tried by default: 4, 6, 9, ... up to twice log^2 l
 MOST_ROWS = 5000  # of each class on which error rates are counted; a larger class is sampled
 
 
@@ -173,10 +173,6 @@ def estimate_regularity(
         Parameters of `SubSVMClassifier` for a single SVM: kernel, gamma, degree, coef0, C, loss,
         class_weight, sampling_bias, tol, max_iter, n_jobs.
 
-    Returns
-    -------
-    Regularity
-
     Examples
     --------
     >>> from subsvms.datasets import make_separable_gaussians
@@ -230,9 +226,9 @@ def estimate_regularity(
 
 def default_sizes(n_samples: int, n_classes: int = 2) -> np.ndarray:
     """Return sizes from a few rows up to about twice the default size of a subset."""
-    last = min(LARGEST * subset_size("log_squared", n_samples, n_classes), n_samples)
-    n_steps = int(np.log(max(last / SMALLEST, 1.0)) / np.log(GROWTH))
-    sizes = np.round(SMALLEST * GROWTH ** np.arange(n_steps + 1)).astype(int)
+    last = min(LAST_SIZE * subset_size("log_squared", n_samples, n_classes), n_samples)
+    n_steps = int(np.log(max(last / FIRST_SIZE, 1.0)) / np.log(SIZE_GROWTH))
+    sizes = np.round(FIRST_SIZE * SIZE_GROWTH ** np.arange(n_steps + 1)).astype(int)
     return np.unique(np.minimum(sizes, n_samples))
 
 

@@ -18,7 +18,7 @@ from subsvms._sentences import Note
 from subsvms.app.tables.labels import MISSING_MARKS
 
 MIN_NUMERIC = 0.95  # share of the values that must be numbers in a column of numbers
-CODES = 0.01  # share of values like 007 above which a column holds codes, not numbers
+MAX_CODES = 0.01  # share of values like 007 above which a column holds codes, not numbers
 DATES = 30  # values of a column from which the format of dates is guessed
 MIN_ROWS = 20  # in fewer rows it means little that all values differ or match the labels
 SHORT_TEXT = 3.0  # words on average; reviews and comments are longer, names and codes are not
@@ -27,7 +27,7 @@ PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)$"
 DECIMAL_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$"
 PATTERNS = ("", PLAIN, THOUSANDS, DECIMAL_COMMA)  # of numbers; "" for typed columns
-CODE = r"^[+-]?0\d"
+LEADING_ZERO = r"^[+-]?0\d"
 IDENTIFIER_NAME = re.compile(r"(?:^|[^A-Za-z])(?:[iI][dD]|uuid|UUID|key|index|Index)$|[a-z]I[dD]$")
 
 
@@ -78,7 +78,7 @@ def _find_text_meaning(text, decimal_comma):
     fits = [_count_matches(text, pattern) for pattern, _ in ways]
     if max(fits) < MIN_NUMERIC * n:
         return _find_date(text)
-    if _count_matches(text, CODE) > CODES * n:
+    if _count_matches(text, LEADING_ZERO) > MAX_CODES * n:
         return Meaning("text")
     pattern, comma = ways[fits.index(max(fits))]
     return Meaning("number", pattern, comma)
@@ -192,7 +192,7 @@ def why_useless(values: np.ndarray, name: str = "") -> str | None:
     present = values[~find_missing_values(values)]
     _, n_distinct = number_values(present)
     n, n_missing = len(values), len(values) - len(present)
-    if n_distinct == 0 or (n_distinct == 1 and n_missing < CODES * n):
+    if n_distinct == 0 or (n_distinct == 1 and n_missing < MAX_CODES * n):
         return "constant"
     if n_distinct < len(present) or n_distinct < MIN_ROWS:
         return None

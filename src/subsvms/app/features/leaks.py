@@ -28,13 +28,15 @@ from subsvms._text import format_percent
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
 from subsvms.app.words import show
 
-LEAK = 0.02  # share of the labels outside the largest class that a leak may miss
-NEAR = 0.05  # the same of a column with one value for each class, which others must prove to be a copy
+MAX_MISSED = 0.02  # share of the labels outside the largest class that a leak may miss
+MAX_MISSED_BY_CODE = (
+    0.05  # the same of a column with one value for each class, which others must prove to be a copy
+)
 MUCH_WORSE = 4  # times as many labels as such a copy misses
-AS_GOOD = 2 * LEAK  # the other columns are about as good if they miss no more
+AS_GOOD = 2 * MAX_MISSED  # the other columns are about as good if they miss no more
 USEFUL = 0.8  # they say something about the labels if they miss no more; guessing misses all
 MOST_ROWS = 4000  # that the other columns are judged by: a second of work
-NAMED = 5  # columns in a note; the others are counted
+MAX_NAMED = 5  # columns in a note; the others are counted
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
     if n_distinct > n / 10 and values.dtype != object:
         order = np.lexsort((labels, values))
         n_changes = np.sum(np.diff(labels[order]) != 0)
-        if n_changes > n_classes - 1 + 2 * LEAK * n_other:  # one misplaced row makes two changes
+        if n_changes > n_classes - 1 + 2 * MAX_MISSED * n_other:  # one misplaced row makes two changes
             return None
         missed = (n_changes - n_classes + 1) / 2 / n_other
         nearly = "nearly " if missed else ""
@@ -74,7 +76,7 @@ def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
     winners = counts.argmax(axis=1).ravel()
     present = n_distinct - bool(find_missing_values(values).any())
     is_code = min(present, n_distinct) == n_classes == len(np.unique(winners))
-    if n_wrong > (NEAR if is_code else LEAK) * n_other:
+    if n_wrong > (MAX_MISSED_BY_CODE if is_code else MAX_MISSED) * n_other:
         return None
     if n_wrong == 0 and n_distinct == n_classes:
         return Leak("each of its values goes with one label, and each label with one value", 0.0, True)
@@ -120,7 +122,7 @@ def _predict_others(X, labels):
 
 def is_left_out(leak: Leak, missed: float | None) -> bool:
     """Return whether a suspected column is left out."""
-    if leak.is_code and leak.missed <= LEAK:
+    if leak.is_code and leak.missed <= MAX_MISSED:
         return True
     if missed is None:
         return False
@@ -143,7 +145,7 @@ def format_left_out(leaks: dict[str, Leak]) -> list[Note]:
             "The columns {name} were left out, because each gives the label away: {why}. If one was known "
             "before the label, use it, as with {keep}."
         )
-    return [_note("leak", words, leaks, keep=Setting("keep", names[:NAMED]))]
+    return [_note("leak", words, leaks, keep=Setting("keep", names[:MAX_NAMED]))]
 
 
 def format_requested(leaks: dict[str, Leak]) -> list[Note]:
@@ -176,7 +178,9 @@ def format_kept(leaks: dict[str, Leak], what: str = "column") -> list[Note]:
             "The {what}s {name} may each give the label away: {why}. They were used; if one was not known "
             f"before the label, leave it out{hint}."
         )
-    return [_note("possible_leak", words, leaks, what=what, exclude=Setting("exclude", list(leaks)[:NAMED]))]
+    return [
+        _note("possible_leak", words, leaks, what=what, exclude=Setting("exclude", list(leaks)[:MAX_NAMED]))
+    ]
 
 
 def _note(kind, words, leaks, **values):
@@ -188,6 +192,6 @@ def _note(kind, words, leaks, **values):
 def _name_some(names: Sequence[str]) -> str:
     if len(names) == 1:
         return show(names[0])
-    shown = [show(name) for name in names[:NAMED]]
-    last = [f"{len(names) - NAMED} more"] if len(names) > NAMED else [shown.pop()]
+    shown = [show(name) for name in names[:MAX_NAMED]]
+    last = [f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else [shown.pop()]
     return f"{', '.join(shown)} and {last[0]}"

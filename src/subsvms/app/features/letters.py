@@ -18,9 +18,9 @@ from scipy import sparse
 
 NGRAMS = {"analyzer": "char_wb", "ngram_range": (3, 4)}  # letters that follow each other within a word
 COMPONENTS = 30  # features of a column
-ROWS = 10_000  # to learn from; more change little and take longer
+MAX_TEXTS = 10_000  # to learn from; more change little and take longer
 CODE = np.float32  # as in skrub; categories and letters need no more
-SMALLEST = 10 * np.finfo(CODE).eps  # a smaller spread is rounding
+SMALLEST_SPREAD = 10 * np.finfo(CODE).eps  # a smaller spread is rounding
 
 
 def learn_letters(texts: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, float]:
@@ -31,9 +31,9 @@ def learn_letters(texts: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.nd
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-    if len(texts) > ROWS:
+    if len(texts) > MAX_TEXTS:
         present = np.array([text for text in texts if text is not None], dtype=object)
-        texts = present[:: -(-len(present) // ROWS)]
+        texts = present[:: -(-len(present) // MAX_TEXTS)]
     holds, words = count_words(texts)
     vectorizer = CountVectorizer(**NGRAMS)
     counts = sparse.csr_matrix(holds @ vectorizer.fit_transform(words))
@@ -45,7 +45,7 @@ def learn_letters(texts: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.nd
     else:
         components = np.eye(min(COMPONENTS, weights.shape[1]), weights.shape[1], dtype=CODE)
     spread = float(np.sqrt((weights @ components.T).var(axis=0).sum()))
-    divisor = spread if spread > SMALLEST else 1.0
+    divisor = spread if spread > SMALLEST_SPREAD else 1.0
     return tuple(map(str, vectorizer.get_feature_names_out())), weigher.idf_, components, divisor
 
 
