@@ -2,12 +2,17 @@
 
 import numpy as np
 import pytest
-from paper_data import load
 
+from experiments.datasets import load
 from subsvms import SubSVMClassifier, adversaries, correct_labels
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")]
-N_CORRUPTIONS = 3
+N_CORRUPTIONS = 1
+
+
+def load_rows(folder, name):
+    data = load(name, folder)
+    return data.X_train, data.y_train
 
 
 def correct(X, y, seed, **params):
@@ -16,7 +21,7 @@ def correct(X, y, seed, **params):
 
 @pytest.mark.parametrize("name", ["a1a", "w1a", "splice", "mushrooms", "svmguide1"])
 def test_clean_labels_are_kept(data_folder, name):
-    X, y, _, _ = load(data_folder, name)
+    X, y = load_rows(data_folder, name)
     changed = correct(X, y, 0).changed.mean()
     print(f"{name}: {changed:.5f} of the clean labels changed")  # pytest -rP shows it
     assert changed <= 0.002
@@ -25,7 +30,7 @@ def test_clean_labels_are_kept(data_folder, name):
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 0.0])
 @pytest.mark.parametrize("name", ["a1a", "w1a", "splice", "svmguide1"])
 def test_an_attack_is_never_made_worse(data_folder, name, alpha):
-    X, y, _, _ = load(data_folder, name)
+    X, y = load_rows(data_folder, name)
     before, after = [], []
     for seed in range(N_CORRUPTIONS):
         given = adversaries.directed_flips(y, rho=0.75, alpha=alpha, random_state=100 + seed).labels
@@ -39,7 +44,7 @@ def test_an_attack_is_never_made_worse(data_folder, name, alpha):
 
 @pytest.mark.parametrize("name", ["svmguide1", "mushrooms"])
 def test_flips_near_the_boundary_are_undone_by_the_capped_majority(data_folder, name):
-    X, y, _, _ = load(data_folder, name)
+    X, y = load_rows(data_folder, name)
     given = adversaries.boundary_flips(X, y, error_rate=0.2).labels
     left = np.mean(correct(X, given, 0, rule="majority", max_error_rate=0.2).labels != y)
     print(f"{name}: {left:.3f} left of 0.200")
@@ -51,7 +56,7 @@ def test_flips_near_the_boundary_are_undone_by_the_capped_majority(data_folder, 
 
 
 def test_certificates_on_a1a_say_something(data_folder):
-    X, y, _, _ = load(data_folder, "a1a")
+    X, y = load_rows(data_folder, "a1a")
     squared = correct(X, y, 0, estimator=SubSVMClassifier())
     log = correct(X, y, 0, estimator=SubSVMClassifier(subsample_size="log"))
     sure = squared.votes.counts.max(axis=1) == squared.votes.n_voters
