@@ -4,8 +4,8 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
+from browsers import WAIT
 from loans import call, make_rows, write
-from reviewers import WAIT
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from corrections import attacked, quick
-from made_audits import audited, make_suspicious
+from known_rings import audited, make_suspicious
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
 

@@ -1,7 +1,7 @@
 """What an audit claims, in words."""
 
 import numpy as np
-from made_audits import audited, make_suspicious
+from known_rings import audited, make_suspicious
 
 from subsvms.audit import Audit, Claim, ErrorRate, PassedRing
 

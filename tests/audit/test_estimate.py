@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_audits import make_suspicious
+from known_rings import make_suspicious
 
 from subsvms.audit import draw_rows, estimate_error_rate
 from subsvms.exceptions import InputError

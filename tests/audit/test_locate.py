@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_audits import make_suspicious
+from known_rings import make_suspicious
 
 from subsvms.audit import _locate
 

@@ -1,7 +1,7 @@
 """People who are simulated."""
 
 import numpy as np
-from made_audits import audited, make_suspicious
+from known_rings import audited, make_suspicious
 
 from subsvms.audit import SimulatedAnnotator
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from made_audits import decide, list_passes, look_up, make_ring
+from known_rings import decide, list_passes, look_up, make_ring
 
 from subsvms.audit import _evidence, _rings
 

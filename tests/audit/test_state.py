@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from made_audits import audited, make_suspicious
+from known_rings import audited, make_suspicious
 
 from subsvms.audit import Audit, SimulatedAnnotator
 from subsvms.exceptions import InputError

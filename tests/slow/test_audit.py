@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from made_audits import is_false, list_passes, make_ranking, make_ring
+from known_rings import is_false, list_passes, make_ranking, make_ring
 from scipy.stats import binom
 
 from subsvms.audit import Audit, SimulatedAnnotator, _evidence, _rings, run_audit

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from auditing import answer_all, fill_in, make_folder, person_of
+from answered_audits import answer_all, fill_in, make_folder, person_of
 from loans import call, read
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk

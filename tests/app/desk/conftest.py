@@ -4,7 +4,7 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from auditing import make_folder
+from answered_audits import make_folder
 from loans import call, write
 from tickets import make_tickets
 

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from auditing import answer_all, person_of, read_answers, start_person
+from answered_audits import answer_all, person_of, read_answers, start_person
 from loans import call, make_rows, write
 
 from subsvms.app.desk import audit as desks

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from auditing import answer_all, make_folder, person_of
+from answered_audits import answer_all, make_folder, person_of
 from loans import call, read
 
 from subsvms.app.desk.apply import apply_labels

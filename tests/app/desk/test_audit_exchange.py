@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from auditing import fill_in, person_of, read_answers
+from answered_audits import fill_in, person_of, read_answers
 from loans import call, read, write
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk

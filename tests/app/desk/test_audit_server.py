@@ -5,7 +5,7 @@ import os
 
 import httpx
 import pytest
-from auditing import read_answers
+from answered_audits import read_answers
 from loans import make_rows, read, write
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk

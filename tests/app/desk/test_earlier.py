@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from auditing import read_answers
+from answered_audits import read_answers
 
 from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk

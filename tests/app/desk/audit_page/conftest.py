@@ -4,8 +4,7 @@ from contextlib import ExitStack
 from functools import partial
 
 import pytest
-from auditors import Auditor
-from reviewers import serving_here
+from browsers import Auditor, serving_here
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
 

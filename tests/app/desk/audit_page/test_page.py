@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from auditors import answer_all, read_answers
+from browsers import HOSTILE, answer_in_turns, stored_answers, until
 from loans import read, write
-from reviewers import HOSTILE, until
 from web_pages import PAPER
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
@@ -54,7 +53,7 @@ def overflow(page):
 
 def test_fifty_answers_by_keyboard_alone_are_those_of_the_library(audit, folder, finished):
     ann = audit(n_answers=50)()
-    log = answer_all({"Ann": ann}, list_keys(finished.clean))
+    log = answer_in_turns({"Ann": ann}, list_keys(finished.clean))
     expected = audit_in_memory(folder, finished.clean, 50)
     asked = [row + 1 for row, _ in expected.state["answers"]]
     assert [row for _, row, _ in log] == asked and len(asked) > 50  # some came again
@@ -63,19 +62,19 @@ def test_fifty_answers_by_keyboard_alone_are_those_of_the_library(audit, folder,
     ann.see("#total", "50 of 50 labels")
     given = [row["default"] for row in read(folder.with_name("loans.csv"))]
     assert len(expected.claim.changed) > 0 and read_labels(folder) == list_changes(expected, given)
-    assert all(who == "Ann" for _, _, who in read_answers(folder))
+    assert all(who == "Ann" for _, _, who in stored_answers(folder))
 
 
 def test_two_people_share_an_audit_and_its_claim_is_that_of_the_answers_in_order(audit, folder, finished):
     person = audit(n_answers=25)
     people = {"Ann": person(), "Bob": person(name="Bob")}
     assert people["Ann"].row != people["Bob"].row
-    log = answer_all(people, list_keys(finished.clean))
+    log = answer_in_turns(people, list_keys(finished.clean))
     expected = audit_in_memory(folder, finished.clean, 25)
     for one in people.values():
         one.see("#claim", str(expected.claim))
     assert {who for who, _, _ in log} == {"Ann", "Bob"}
-    assert [(row, who) for row, _, who in read_answers(folder)] == [(row, who) for who, row, _ in log]
+    assert [(row, who) for row, _, who in stored_answers(folder)] == [(row, who) for who, row, _ in log]
     changes = list_changes(expected, [row["default"] for row in read(folder.with_name("loans.csv"))])
     found = read_labels(folder)
     assert changes.items() <= found.items()  # what came early and was not needed is entered all the same
@@ -135,7 +134,7 @@ def test_before_the_first_question_the_page_says_what_an_answer_means_and_asks_f
         "12 answers",
     ):
         bob.see("#start", words)
-    assert read_answers(folder) == []
+    assert stored_answers(folder) == []
     until(bob.page, "document.activeElement.id === 'begin'")
     bob.page.keyboard.press("Enter")
     bob.page.wait_for_selector("#name-dialog[open]")
@@ -150,7 +149,7 @@ def test_before_the_first_question_the_page_says_what_an_answer_means_and_asks_f
     bob.see("#person", "Answering as Bob <b>")
     row = bob.row
     bob.press("1")
-    assert read_answers(folder) == [(row, "no", "Bob <b>")]
+    assert stored_answers(folder) == [(row, "no", "Bob <b>")]
     shown = bob.row
     bob.page.reload()  # goes on at once
     bob.settle()
@@ -165,10 +164,10 @@ def test_keys_do_nothing_with_modifiers_in_dialogs_or_without_a_class(audit, fol
     ann.page.wait_for_selector("#help-dialog[open]")
     ann.page.keyboard.press("1")
     ann.page.wait_for_timeout(300)
-    assert read_answers(folder) == []
+    assert stored_answers(folder) == []
     ann.close_dialog()
     ann.press("0")
-    assert [label for _, label, _ in read_answers(folder)] == [None]
+    assert [label for _, label, _ in stored_answers(folder)] == [None]
 
 
 def test_buttons_can_be_reached_with_tab_and_show_the_focus(audit, folder):
@@ -182,13 +181,13 @@ def test_buttons_can_be_reached_with_tab_and_show_the_focus(audit, folder):
     assert reached == ["no1", "yes2", "Cannot tell 0"]
     ann.page.keyboard.press("Shift+Tab")
     ann.press("Enter")
-    assert [label for _, label, _ in read_answers(folder)] == ["yes"]
+    assert [label for _, label, _ in stored_answers(folder)] == ["yes"]
 
 
 def test_an_estimate_asks_about_random_rows_and_ends_with_its_sentence(audit, folder, finished):
     ann = audit(n_answers=12, estimate=True)()
     ann.see("#sentence", "Labels drawn at random: 0 of 12")
-    answer_all({"Ann": ann}, list_keys(finished.clean))
+    answer_in_turns({"Ann": ann}, list_keys(finished.clean))
     ann.see("#claim", str(EstimateDesk(folder).progress()["claim"]))
     ann.see("#claim", "Of 12 labels drawn at random ")
     ann.see("#next", f"subsvms audit {folder}")
@@ -227,11 +226,15 @@ def test_with_many_classes_a_list_is_searched_by_keyboard_alone(audit, many):
     third = ann.row
     ann.page.keyboard.press("Escape")
     ann.press("c")
-    assert read_answers(many) == [(first, "kind c", "Ann"), (second, "<i>c</i>", "Ann"), (third, None, "Ann")]
+    assert stored_answers(many) == [
+        (first, "kind c", "Ann"),
+        (second, "<i>c</i>", "Ann"),
+        (third, None, "Ann"),
+    ]
     fourth = ann.row
     ann.page.click("#found >> text=kind b")
     until(ann.page, "words => document.getElementById('said').textContent.includes(words)", f"Row {fourth}:")
-    assert read_answers(many)[-1] == (fourth, "kind b", "Ann")
+    assert stored_answers(many)[-1] == (fourth, "kind b", "Ann")
 
 
 @pytest.mark.parametrize("width, scheme", [(375, "dark"), (375, "light"), (1200, "dark")])

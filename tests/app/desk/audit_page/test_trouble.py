@@ -4,8 +4,7 @@ import os
 import signal
 
 import pytest
-from auditors import Auditor, answer_all, read_answers
-from reviewers import serving
+from browsers import Auditor, answer_in_turns, serving, stored_answers
 
 from subsvms.app.desk.audit import AuditDesk
 from subsvms.app.runs.scores import make_ranking, read_scores
@@ -25,13 +24,13 @@ def test_a_double_press_is_one_answer_and_the_page_says_so(audit, folder):
     ann.page.evaluate(TWICE, "1")
     ann.see("#said", "1 press ignored")
     ann.settle()
-    assert read_answers(folder) == [(first, "no", "Ann")] and ann.row != first
+    assert stored_answers(folder) == [(first, "no", "Ann")] and ann.row != first
     ann.page.keyboard.down("2")
     for _ in range(5):
         ann.page.keyboard.down("2")  # held down
         ann.page.wait_for_timeout(150)
     ann.settle()
-    assert len(read_answers(folder)) == 2
+    assert len(stored_answers(folder)) == 2
 
 
 def test_an_old_tab_is_refused_politely_and_shows_the_right_question(audit, folder):
@@ -48,7 +47,7 @@ def test_an_old_tab_is_refused_politely_and_shows_the_right_question(audit, fold
     words = f"Row {first} was answered in the meantime, and an answer stands: go on with the next question."
     tab.wait_for_selector(f"#said:has-text('{words}')")
     assert tab.inner_text("#row") == f"Row {second}"
-    assert read_answers(folder) == [(first, "no", "Ann")]
+    assert stored_answers(folder) == [(first, "no", "Ann")]
     tab.close()
     ann.forget("409", "ERR_FAILED")
 
@@ -62,7 +61,7 @@ def test_a_question_answered_in_another_tab_is_replaced(audit, folder):
     ann.press("1")
     second, ann.page = ann.row, page
     ann.see("#said", f"Row {first} was answered elsewhere; this is the next question.")
-    assert ann.row == second and len(read_answers(folder)) == 1
+    assert ann.row == second and len(stored_answers(folder)) == 1
 
 
 def test_a_lost_connection_is_reported_and_work_continues_once_it_is_back(audit, folder):
@@ -73,12 +72,12 @@ def test_a_lost_connection_is_reported_and_work_continues_once_it_is_back(audit,
     ann.page.keyboard.press("1")
     ann.see("#lost:not([hidden])", "The server is not responding. Nothing can be answered until it does")
     ann.see("#said.wrong", "This may not have been stored.")
-    assert ann.row == first and read_answers(folder) == []
+    assert ann.row == first and stored_answers(folder) == []
     ann.page.unroute("**/api/**")
     ann.page.wait_for_selector("#lost", state="hidden")
     ann.see("#said", "The server is responding again.")
     ann.press("1")
-    assert read_answers(folder) == [(first, "no", "Ann")]
+    assert stored_answers(folder) == [(first, "no", "Ann")]
     ann.forget("ERR_FAILED")
 
 
@@ -97,7 +96,7 @@ def test_an_answer_that_was_stored_but_not_confirmed_is_not_asked_again(audit, f
     ann.page.unroute("**/api/answer")
     ann.page.wait_for_selector("#lost", state="hidden")
     ann.settle()
-    assert ann.row != first and read_answers(folder) == [(first, "no", "Ann")]
+    assert ann.row != first and stored_answers(folder) == [(first, "no", "Ann")]
     ann.forget("ERR_FAILED")
 
 
@@ -124,7 +123,7 @@ def test_a_moved_folder_is_reported_until_it_is_back(audit, folder):
     ann.page.wait_for_selector("#lost", state="hidden")
     assert ann.row == first
     ann.press("1")
-    assert read_answers(folder) == [(first, "no", "Ann")]
+    assert stored_answers(folder) == [(first, "no", "Ann")]
     ann.forget("503")
 
 
@@ -144,7 +143,7 @@ def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder,
         ann.page.keyboard.press(keys[waiting])
         ann.see("#lost:not([hidden])", "The server is not responding.")
         assert ann.row == waiting
-    assert [row for row, _, _ in read_answers(folder)] == acknowledged
+    assert [row for row, _, _ in stored_answers(folder)] == acknowledged
     with serving(folder, port, room="audit") as (later, _):
         ann.see("#lost:not([hidden])", "The audit was restarted, or another one was started")
         ann.see("#lost", "open the address that subsvms audit printed last")
@@ -153,7 +152,7 @@ def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder,
         ann.see("#begin", "Go on")
         ann.begin()
         assert ann.row == waiting
-        answer_all({"Ann": ann}, keys)
+        answer_in_turns({"Ann": ann}, keys)
         claim = ann.page.inner_text("#claim")
         assert ann.faults == []
         ann.context.close()
@@ -161,4 +160,4 @@ def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder,
     audit = Audit(make_ranking(read_scores(folder, desk.table)), 20, repeat=True, random_state=0)
     run_audit(audit, lambda row: str(finished.clean[row]))
     assert claim == str(audit.claim)
-    assert [row for row, _, _ in read_answers(folder)] == [row + 1 for row, _ in audit.state["answers"]]
+    assert [row for row, _, _ in stored_answers(folder)] == [row + 1 for row, _ in audit.state["answers"]]

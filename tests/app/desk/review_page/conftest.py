@@ -3,8 +3,8 @@
 import os
 
 import pytest
+from browsers import HOSTILE, Reviewer, serving_here
 from loans import make_rows, write
-from reviewers import HOSTILE, Reviewer, serving_here
 
 from subsvms.app.names import DECISIONS
 from subsvms.app.runs.job import do_job

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from axe import find_faults
+from browsers import Reviewer, serving_here, until
 from loans import write
-from reviewers import Reviewer, serving_here, until
 
 from benchmarks.tickets import SENTENCES, make_text
 from subsvms.app.runs.job import do_job

@@ -1,7 +1,7 @@
 """The review page in a real browser, against a real server."""
 
 import pytest
-from reviewers import HOSTILE, read_acts, stored, total, until
+from browsers import HOSTILE, read_acts, stored, total, until
 from web_pages import PAPER, contrast
 
 pytestmark = pytest.mark.slow

@@ -1,8 +1,8 @@
 """Verdicts, notes and filters of the review page, small screens, and names that are too long for them."""
 
 import pytest
+from browsers import Reviewer, serving_here, stored, total, until
 from loans import make_rows, write
-from reviewers import Reviewer, serving_here, stored, total, until
 
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.runs.decisions import Decisions

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from reviewers import WAIT, Reviewer, serving_here, stored, stored_rows, until, wait
+from browsers import WAIT, Reviewer, serving_here, stored, stored_rows, until, wait
 
 from benchmarks.review import write_run
 from benchmarks.tickets import write_tickets

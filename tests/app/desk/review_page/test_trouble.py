@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from reviewers import Reviewer, read_acts, serving, stored, total, wait
+from browsers import Reviewer, read_acts, serving, stored, total, wait
 
 pytestmark = pytest.mark.slow
 

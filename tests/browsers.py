@@ -8,11 +8,12 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 import uvicorn
 
+from subsvms.app.desk.earlier import open_acts
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import serve
 from subsvms.app.names import DECISIONS
@@ -31,6 +32,10 @@ SETTLED = (  # nothing is being stored or loaded, and the address, which follows
     "!document.querySelector('body.busy, #lines[aria-busy=true], #issue.loading') && "
     "(location.hash.match(/row=(\\d+)/)?.[1] ?? '') === "
     "(document.querySelector('#issue p')?.textContent.match(/[\\d,]+/)[0].replaceAll(',', '') ?? '')"
+)
+TAKING = (  # nothing is being stored, and the question is not so new that presses are ignored
+    "!document.body.classList.contains('busy') && !('new' in document.body.dataset) "
+    "&& document.body.dataset.view !== 'start'"
 )
 WAIT = 60_000  # milliseconds; the machine may be busy
 
@@ -202,31 +207,87 @@ class Reviewer(Person):
 
 def stored(folder):
     """Return the stored decisions, as row: (verdict, label, who)."""
-    book = Decisions(os.path.join(folder, DECISIONS))
-    try:
+    with closing(Decisions(os.path.join(folder, DECISIONS))) as book:
         latest = {row: stack[-1] for row, stack in book.stacks.items() if stack}
         return {row: (one.verdict, one.label, one.who) for row, one in latest.items()}
-    finally:
-        book.close()
 
 
 def stored_rows(folder):
     """Return the rows that were decided, in the order in which they were stored."""
-    book = Decisions(os.path.join(folder, DECISIONS))
-    try:
+    with closing(Decisions(os.path.join(folder, DECISIONS))) as book:
         return [row for act in sorted(book.rows_of) for row in book.rows_of[act]]
-    finally:
-        book.close()
 
 
 def read_acts(folder):
-    book = Decisions(os.path.join(folder, DECISIONS))
-    try:
+    with closing(Decisions(os.path.join(folder, DECISIONS))) as book:
         return book.history()
-    finally:
-        book.close()
 
 
 def total(ann):
     ann.settle()
     return int(ann.page.inner_text("#shown").split()[0].replace(",", ""))
+
+
+class Auditor(Person):
+    """A person at the audit page, and all that its server sent."""
+
+    def __init__(self, *words, begin=True, **options):
+        self.received = []  # (path, text), in the order in which they came
+        super().__init__(*words, **options)
+        if begin:
+            self.begin()
+
+    def open_tab(self, words=""):
+        page = super().open_tab(words)
+        until(page, "document.getElementById('total').textContent.trim() !== ''")
+        return page
+
+    def note(self, response):
+        if "/api/" in response.url:
+            self.received.append(response)
+
+    def begin(self):
+        """Begin with the keyboard: the button has the focus."""
+        until(self.page, "document.activeElement.id === 'begin'")
+        self.page.keyboard.press("Enter")
+        self.settle()
+
+    def settle(self):
+        """Wait until the page takes an answer, or has nothing to ask."""
+        until(self.page, TAKING)
+
+    @property
+    def view(self):
+        return self.page.evaluate("document.body.dataset.view")
+
+    @property
+    def row(self):
+        return int(re.sub(r"\D", "", self.page.inner_text("#row")))
+
+    def press(self, key):
+        """Press a key once the page takes an answer, and wait until it is stored."""
+        self.settle()
+        with self.page.expect_response("**/api/answer"):
+            self.page.keyboard.press(key)
+        self.settle()
+
+
+def answer_in_turns(people, keys, most=200):
+    """Let people answer in turns by the key of each row, until nothing is open; return (who, row, key)."""
+    log = []
+    while len(log) < most:
+        for name, person in people.items():
+            person.settle()
+            if person.view == "ask":
+                row = person.row
+                person.press(keys[row])
+                log.append((name, row, keys[row]))
+        if all(person.view == "end" for person in people.values()):
+            return log
+    raise AssertionError("The audit does not end.")
+
+
+def stored_answers(folder, part="audit"):
+    """Return the stored answers, as (row, label, who)."""
+    with closing(open_acts(folder)) as decisions:
+        return [(one.row, one.label, one.who) for one in decisions.answers[part]]
