@@ -27,6 +27,13 @@ class _Told(Exception):
 class InputError(_Told, ValueError):
     """A value or a file that cannot be used.
 
+    Attributes
+    ----------
+    kind : str
+        What kind of error it is, where programs may want to know; else empty.
+    parameter : str or None
+        The first parameter that the sentence names.
+
     Examples
     --------
     >>> import subsvms

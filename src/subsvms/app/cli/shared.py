@@ -13,7 +13,18 @@ from typing import IO, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from subsvms._atomic import format_system_error
+from subsvms._extras import MissingExtraError
+from subsvms._sentences import Sentence
+from subsvms._text import is_text
+from subsvms.app.runs.options import tell_flags
 from subsvms.app.tables.formats import FORMATS
+from subsvms.app.words import show
+from subsvms.exceptions import DeviceError, InputError
+
+OUT_OF_MEMORY = Sentence(
+    "There is not enough memory: close other programs, or work in parts{engine=local:aside}."
+)
 
 # Characters with which a text could control a terminal, or change the order of what it shows.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -53,10 +64,6 @@ def importing() -> Iterator[None]:
 
 def check_arguments(arguments: Sequence[str]) -> None:
     """Raise an error if an argument is not text in UTF-8: it could not be written to the record of a run."""
-    from subsvms._text import is_text
-    from subsvms.app.words import show
-    from subsvms.exceptions import InputError
-
     for argument in arguments:
         if not is_text(argument):
             raise InputError(f"{show(argument)} is not valid UTF-8: rename it, or write it in UTF-8.")
@@ -105,8 +112,6 @@ def make_printable(text: str) -> str:
 
 def print_text(text: str) -> None:
     """Print a text that may hold anything from a table."""
-    from subsvms.app.runs.options import tell_flags
-
     typer.echo(make_printable(tell_flags(text)))
 
 
@@ -131,9 +136,6 @@ def silence(stream: IO[str] | None) -> None:
 @contextmanager
 def errors_as_sentences() -> Iterator[None]:
     """Report in one sentence what a user can do something about, with exit code 2, and Ctrl-C with 130."""
-    from subsvms._extras import MissingExtraError
-    from subsvms.exceptions import DeviceError, InputError
-
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: print_error(f"warning: {tell_error(message)}")
@@ -151,10 +153,8 @@ def errors_as_sentences() -> Iterator[None]:
 
 def format_error(error: BaseException) -> str:
     """Return the sentence for an error."""
-    from subsvms._atomic import format_system_error
-
     if isinstance(error, MemoryError):
-        return "There is not enough memory: close other programs, or work in parts (--engine local)."
+        return tell_flags(OUT_OF_MEMORY)
     if isinstance(error, FileNotFoundError) and error.filename is None and not has_working_directory():
         return "The working directory no longer exists: change to another."
     return format_system_error(error) if isinstance(error, OSError) else tell_error(error)
@@ -162,8 +162,6 @@ def format_error(error: BaseException) -> str:
 
 def tell_error(error: BaseException | str) -> str:
     """Return what an error or a warning says, with names of options instead of parameters."""
-    from subsvms.app.runs.options import tell_flags
-
     return str(error) if isinstance(error, str) or len(error.args) != 1 else str(tell_flags(error.args[0]))
 
 
