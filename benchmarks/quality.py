@@ -41,7 +41,7 @@ from subsvms import LabelCorrector, adversaries
 
 # Private, because users cannot give the rule the true noise matrix
 from subsvms.correction._noise_curve import integrate_curve
-from subsvms.correction._rule import Rule, Settings, apply_rule, limit_changes
+from subsvms.correction._rule import Rule, Settings, apply_rule, count_allowed, find_cutoff
 from subsvms.exceptions import LabelNoiseWarning
 
 RESULTS = Path(__file__).parent / "results"
@@ -168,7 +168,11 @@ def score(X, clean, given, seed):
         asked = Settings(**settings)
         sizes = np.bincount(given)
         free = apply_rule(Rule(noise, sizes, sizes, asked), correction.votes, given)
-        judgement = limit_changes(free, given, asked.max_error_rate)
+        rows, most = np.flatnonzero(free.flagged), len(given)
+        if asked.max_error_rate is not None:
+            most = count_allowed(asked.max_error_rate, len(given))
+        cutoff = find_cutoff(free.score[rows], free.quality[rows], rows, most)
+        judgement = free if cutoff is None else cutoff.apply(free, np.arange(len(given)))
         return np.mean(np.where(judgement.flagged, judgement.suggested, given) != clean)
 
     raw = np.nan_to_num(correction.votes.share[np.arange(len(given)), given], nan=1.0)  # nobody can judge it

@@ -35,9 +35,10 @@ from subsvms import LabelCorrector
 
 # Private, because the votes do not depend on what people verified: here they are counted once for all cases
 from subsvms.correction._duplicates import find_contradictory
-from subsvms.correction._judge import judge_labels
+from subsvms.correction._judge import learn_rule
 from subsvms.correction._overlap import SVMLook
-from subsvms.correction._rule import Settings
+from subsvms.correction._rule import Halt, Settings, apply_rule, keep_labels
+from subsvms.correction._verified import apply_verified
 
 TABLES = {
     "scikit-learn's": ("breast cancer", "digits"),
@@ -102,11 +103,14 @@ def judge_again(corrector, X, verified):
     """Return the judgement after answers, from the votes of the first correction."""
     first = corrector.correction_
     table = corrector.scaler_.transform(check_array(X, accept_sparse="csr", dtype=np.float64))
-    verdict = judge_labels(
+    contradictory = find_contradictory(table, first.given)
+    rule, _ = learn_rule(
         first.classes, first.given, first.votes, Settings(), look=SVMLook(corrector.model_, table),
-        contradictory=find_contradictory(table, first.given), verified=verified,
+        contradictory=contradictory, verified=verified,
     )  # fmt: skip
-    return verdict.judgement
+    by_rule = apply_rule(rule, first.votes, first.given)
+    by_rule = keep_labels(by_rule, first.given, contradictory, Halt.DUPLICATE)
+    return apply_verified(by_rule, first.given, verified)
 
 
 def list_jobs(seeds):

@@ -10,13 +10,30 @@ from judged_votes import make_rule, make_table
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
-from subsvms.correction._rule import Halt, Judgement, Overlap, Settings, apply_rule, limit_changes
+from subsvms.correction._rule import (
+    Halt,
+    Judgement,
+    Overlap,
+    Settings,
+    apply_rule,
+    count_allowed,
+    find_cutoff,
+)
 from subsvms.ensemble._votes import Votes
+
+
+def limit_changes(judgement, rate):
+    """Return a judgement with at most this share of the labels flagged."""
+    rows = np.arange(len(judgement.flagged))
+    found, allowed = (rows[judgement.flagged], count_allowed(rate, len(rows)))
+    cutoff = find_cutoff(judgement.score[found], judgement.quality[found], found, allowed)
+    return judgement if cutoff is None else cutoff.apply(judgement, rows)
 
 
 def judge(votes, labels, matrix, settings, **more):
     judgement = apply_rule(make_rule(votes, labels, matrix, settings, **more), votes, labels)
-    return limit_changes(judgement, labels, settings.max_error_rate)
+    rate = settings.max_error_rate
+    return judgement if rate is None else limit_changes(judgement, rate)
 
 
 def test_the_posterior_rule_leaves_fewer_wrong_labels_than_given_and_than_the_majority(seed):
@@ -73,7 +90,7 @@ def test_the_limit_on_changes_is_never_exceeded(scores, rate, data):
     n = len(scores)
     nothing, zeros = np.zeros(n, dtype=np.int8), np.zeros(n, dtype=int)
     judgement = Judgement(np.zeros((n, 2)), zeros, flagged, zeros, score, 1 - score, nothing)
-    capped = limit_changes(judgement, zeros, rate)
+    capped = limit_changes(judgement, rate)
     assert capped.flagged.sum() <= rate * n + 1e-6
     surest = sorted(np.flatnonzero(flagged), key=lambda row: (-score[row], row))
     assert np.flatnonzero(capped.flagged).tolist() == sorted(surest[: int(rate * n + 1e-9)])

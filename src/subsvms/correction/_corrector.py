@@ -18,8 +18,8 @@ from subsvms._validation import FLOATS, check_table
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction._duplicates import find_contradictory
 from subsvms.correction._frames import find_style, like_labels, naming_correct_table
-from subsvms.correction._judge import judge_labels
-from subsvms.correction._learn import Sample, add_witnesses, judge_table, learn
+from subsvms.correction._judge import learn_rule
+from subsvms.correction._learn import Learned, Sample, add_witnesses, judge_table, judge_votes, learn
 from subsvms.correction._other_judges import (
     PROBABILITIES,
     ClassifierLook,
@@ -270,17 +270,15 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
         votes, judge = make_votes(p), name_judge(self.estimator)
         numbers = None if look is None else read_numbers(X)
-        verdict = judge_labels(
-            classes, given, votes, self.settings, look=look, judge=judge,
-            contradictory=None if numbers is None else find_contradictory(numbers, given),
+        rows, alone = np.arange(len(given)), np.zeros(len(given), dtype=bool)
+        contradictory = alone if numbers is None else find_contradictory(numbers, given)
+        rule, notes = learn_rule(
+            classes, given, votes, self.settings, look=look, judge=judge, contradictory=contradictory,
             verified=decided,
         )  # fmt: skip
         self.classes_ = classes
-        correction = Correction(
-            classes=classes, given=given, judgement=verdict.judgement, votes=votes,
-            noise=verdict.rule.noise, withstands=None, level=self.level, settings=self.settings,
-            style=style, judge=judge, verified=decided,
-        )  # fmt: skip
+        learned = Learned(None, None, rule, notes, rows, votes, alone, contradictory, False, self.level)
+        correction = judge_votes(learned, given, votes, decided, style=style, judge=judge)
         if numbers is not None:
             compared = ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers
             correction = add_witnesses(correction, compared, self.n_witnesses)

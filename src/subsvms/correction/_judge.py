@@ -1,7 +1,6 @@
 """From votes to a judgement of a whole table: the noise, the overlap of classes, and the rule from both."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
@@ -13,14 +12,12 @@ from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvabl
 from subsvms.correction._overlap import CloserLook, find_overlap
 from subsvms.correction._rule import (
     Halt,
-    Judgement,
     Rule,
     Settings,
     apply_rule,
     keep_labels,
-    limit_changes,
 )
-from subsvms.correction._verified import apply_verified, update_overlap
+from subsvms.correction._verified import update_overlap
 from subsvms.correction._words import (
     HARDLY_TOLD_APART,
     SPARED,
@@ -38,35 +35,6 @@ from subsvms.ensemble._votes import Votes
 OF_TABLE, OF_CLASS = 1 / 3, 1 / 2
 AGAINST, STRETCH = -4.0, 0.08  # standard deviations, share of rows: clean mushrooms have a stretch of 0.05
 DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch spans
-
-
-class Assessment(NamedTuple):
-    """What was learned from the votes on a table, and what it says about its labels."""
-
-    rule: Rule
-    judgement: Judgement
-
-
-def judge_labels(
-    classes: np.ndarray,
-    given: np.ndarray,
-    votes: Votes,
-    settings: Settings,
-    *,
-    look: CloserLook | None,
-    judge: str | None = None,
-    contradictory: np.ndarray | None = None,
-    verified: np.ndarray | None = None,
-) -> Assessment:
-    """Judge every given label of a whole table, and propose labels for rows without one."""
-    found: dict[str, Any] = {"contradictory": contradictory, "verified": verified}
-    rule, notes = learn_rule(classes, given, votes, settings, look=look, judge=judge, **found)
-    useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
-    judgement = keep_labels(apply_rule(rule, votes, given), given, useless, Halt.DUPLICATE)
-    if verified is not None:
-        judgement = apply_verified(judgement, given, verified)
-    judgement = limit_changes(judgement, given, settings.max_error_rate)
-    return Assessment(rule, replace(judgement, notes=(*notes, *note_kept(judgement.halt))))
 
 
 def learn_rule(

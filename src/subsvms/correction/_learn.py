@@ -57,7 +57,7 @@ class Sample(NamedTuple):
 class Learned:
     """What was learned from a sample of a table and the votes on it: it judges any rows of that table."""
 
-    model: SubSVMClassifier  # the SVMs that vote
+    model: Any  # the SVMs that vote; None for other judges, which have judged all rows
     choice: Choice | None  # if they were chosen from the data
     rule: Rule
     notes: tuple[Note, ...]  # on the votes, without those on labels that were kept
@@ -136,8 +136,10 @@ class Learned:
             level=self.level, choice=self.choice, settings=self.settings, verified=verified, **more,
         )  # fmt: skip
 
-    def certify(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> np.ndarray:
-        """Return how many changed labels the winner of the vote on each row certainly survives."""
+    def certify(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> np.ndarray | None:
+        """Return how many changed labels the winner of the vote on each row certainly survives, if known."""
+        if self.model is None:
+            return None
         if self.model.class_weight == "balanced":  # then every SVM depends on the sizes of the classes
             return np.zeros(len(given), dtype=int)
         places, found = self.find(rows)
@@ -223,7 +225,14 @@ def judge_table(
     """Return what is thought of all labels of a table; `more` is for the result."""
     rows = np.arange(len(given))
     effort = Effort.of(learned.model, partial(announce, "voting on the other rows"))
-    votes = learned.vote(X, rows, effort)
+    return judge_votes(learned, given, learned.vote(X, rows, effort), verified, **more)
+
+
+def judge_votes(
+    learned: Learned, given: np.ndarray, votes: Votes, verified: np.ndarray | None = None, **more: Any
+) -> Correction:
+    """Return what is thought of all labels of a table on which votes have been counted."""
+    rows = np.arange(len(given))
     if learned.rule.settings.max_error_rate is not None:
         judgement = learned.apply_rule(given, votes, rows, verified)
         flagged = judgement.flagged

@@ -208,16 +208,6 @@ class Cutoff(NamedTuple):
         return replace(judgement, flagged=free, halt=np.where(capped, np.int8(Halt.CAPPED), judgement.halt))
 
 
-def limit_changes(judgement: Judgement, given: np.ndarray, max_error_rate: float | None) -> Judgement:
-    """Return the judgement with at most the allowed share of the labels flagged, surest first."""
-    if max_error_rate is None:
-        return judgement
-    rows = np.flatnonzero(judgement.flagged)
-    allowed = count_allowed(max_error_rate, int(np.sum(given >= 0)))
-    cutoff = find_cutoff(judgement.score[rows], judgement.quality[rows], rows, allowed)
-    return judgement if cutoff is None else cutoff.apply(judgement, np.arange(len(given)))
-
-
 def find_cutoff(score: np.ndarray, quality: np.ndarray, rows: np.ndarray, allowed: int) -> Cutoff | None:
     """Return where changes end, from all flagged rows of a table; None if all of them may change."""
     if len(rows) <= allowed:
