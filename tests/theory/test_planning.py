@@ -39,7 +39,7 @@ def test_a_plan_for_easy_data_says_what_it_knows():
     asked = planning.unseen_share(found.subsample_size, np.array([300, 200]), np.array([0.5, 0.5]))
     assert found.votes_needed == np.ceil(votes_needed(found.phi, 1e-6) / asked)
     assert vote_failure(int(found.n_estimators * asked), found.phi) <= 1e-6
-    assert found.n_estimators >= planning.FEWEST and found.phi < 0.35
+    assert found.n_estimators >= planning.FEWEST_SVMS and found.phi < 0.35
     r = found.regularity.smallest_size
     assert found.subsample_size >= smallest_size(r, planning.largest_rho(0.1, np.array([0.4, 0.6])))
     text = str(found)
@@ -79,7 +79,7 @@ def test_phi_bounds_the_error_rate_on_rows_that_an_svm_has_not_seen(seed):
 def test_for_random_labels_nothing_is_promised():
     rng = np.random.default_rng(0)
     found = plan(rng.random((100, 3)), rng.integers(0, 2, 100), error_rate=0.1, random_state=0)
-    assert found.votes_needed is None and found.phi >= 0.5 and found.n_estimators == planning.USUAL
+    assert found.votes_needed is None and found.phi >= 0.5 and found.n_estimators == planning.USUAL_SVMS
     assert "Nothing is promised" in str(found) and "Theorem 6" not in " ".join(found.guaranteed)
 
 
@@ -88,7 +88,7 @@ def test_a_promise_that_would_take_too_many_votes_is_not_made():
     X, y = make_separable_gaussians(200, 2, random_state=0)
     rate = 0.499 - plan(X, y, error_rate=0.0, random_state=0).phi
     found = plan(X, y, error_rate=rate, random_state=0)
-    assert found.votes_needed > planning.MOST_SVMS and found.n_estimators == planning.USUAL
+    assert found.votes_needed > planning.MOST_SVMS and found.n_estimators == planning.USUAL_SVMS
     assert f"it would take {found.votes_needed}" in found.guaranteed[0]
 
 
