@@ -10,10 +10,11 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +47,7 @@ Numbers = Sequence[int] | np.ndarray  # of rows
 
 
 class Rows(ABC):
-    """Rows of a table that is in memory (`TableRows`), or was corrected in parts (`PartRows`)."""
+    """Rows of a table, in pieces: one in memory (`TableRows`), or row groups of files (`PartRows`)."""
 
     n_rows: int  # of the whole table
     classes: list  # the labels, sorted; in typed formats numbers
@@ -62,24 +63,49 @@ class Rows(ABC):
         """Return what the run thinks of every label; the order of an audit's questions follows from it."""
 
     @abstractmethod
-    def take(self, rows: Numbers, columns: Sequence[str] | None = None) -> Any:
-        """Return the values of rows, by default in all columns but the label, as a pyarrow.Table."""
-
-    @abstractmethod
     def labels_of(self, rows: Numbers) -> list:
         """Return the given labels of rows, None where there is none."""
-
-    @abstractmethod
-    def walk(self, rows: np.ndarray) -> Iterator[Any]:
-        """Yield the values of issues in pieces, in any order: all of them may be too many for memory."""
 
     @abstractmethod
     def sample(self, most: int, columns: Sequence[str] | None = None) -> tuple[Any, list]:
         """Return values and given labels of at most so many rows from all over the table."""
 
     @abstractmethod
-    def search(self, rows: np.ndarray, text: str) -> np.ndarray:
-        """Return which issues contain a text in any column, in capitals or not."""
+    def _find(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the piece that each row is in, and its place there."""
+
+    @abstractmethod
+    def _read(self, piece: int, columns: tuple[str, ...]) -> Any:
+        """Return columns of a piece, a pyarrow.Table."""
+
+    def _split(self, rows: Numbers, columns: Sequence[str] | None = None) -> Iterator[tuple[np.ndarray, Any]]:
+        """Yield, for each piece that rows are in, which of them, and their values."""
+        pieces, places = self._find(np.asarray(rows, dtype=np.int64))
+        wanted = tuple(self.columns if columns is None else columns)
+        for piece in np.unique(pieces).tolist():
+            chosen = np.flatnonzero(pieces == piece)
+            yield chosen, take_rows(self._read(piece, wanted), places[chosen])
+
+    def take(self, rows: Numbers, columns: Sequence[str] | None = None) -> Any:
+        """Return the values of rows, by default in all columns but the label, as a pyarrow.Table."""
+        import pyarrow as pa
+
+        if not len(rows):
+            return self._read(0, tuple(self.columns if columns is None else columns)).slice(0, 0)
+        order, pieces = zip(*self._split(rows, columns), strict=True)
+        taken = pa.concat_tables(pieces, promote_options="permissive")
+        return taken if len(order) == 1 else taken.take(np.argsort(np.concatenate(order)))
+
+    def walk(self, rows: Numbers) -> Iterator[Any]:
+        """Yield the values of rows in pieces, in any order: all of them may be too many for memory."""
+        return (values for _, values in self._split(rows))
+
+    def search(self, rows: Numbers, text: str) -> np.ndarray:
+        """Return which rows contain a text in any column, in capitals or not."""
+        wanted, found = text.casefold(), np.zeros(len(rows), dtype=bool)
+        for chosen, values in self._split(rows):
+            found[chosen] = [wanted in line for line in join_values(values)]
+        return found
 
 
 class TableRows(Rows):
@@ -96,7 +122,6 @@ class TableRows(Rows):
         self.label_type = get_label_type(table)
         names = [] if table.matrix is not None else table.columns.column_names
         self.columns: list[str] = [name for name in names if name != table.label]
-        self._texts: dict[int, str] = {}
 
     def read_issues(self) -> Any:
         """As in `Rows`."""
@@ -108,41 +133,37 @@ class TableRows(Rows):
 
         return read_scores(self.folder, self.table)
 
-    def take(self, rows: Numbers, columns: Sequence[str] | None = None) -> Any:
-        """As in `Rows`; a row of LIBSVM text is one text."""
-        import pyarrow as pa
-
-        places = np.asarray(rows, dtype=np.int64) - 1
-        if self.table.matrix is None:
-            chosen = self.table.columns.select(list(self.columns if columns is None else columns))
-            if not 0 < len(places) <= FEW:
-                return chosen.take(places)
-            return pa.concat_tables([chosen.slice(place, 1) for place in places.tolist()])
-        lines = [self.table.matrix[[place]].tocsr() for place in places.tolist()]
-        pairs = [zip(line.indices.tolist(), line.data.tolist(), strict=True) for line in lines]
-        texts = [" ".join(f"{j}:{value:g}" for j, value in pair) for pair in pairs]
-        return pa.table({"features": pa.array(texts, pa.string())})
-
     def labels_of(self, rows: Numbers) -> list:
         """As in `Rows`."""
         return self.table.labels[np.asarray(rows, dtype=np.int64) - 1].tolist()
-
-    def walk(self, rows: np.ndarray) -> Iterator[Any]:
-        """As in `Rows`: in one piece."""
-        yield self.take(rows)
 
     def sample(self, most: int, columns: Sequence[str] | None = None) -> tuple[Any, list]:
         """As in `Rows`: evenly spaced rows."""
         rows = space_evenly(self.n_rows, most) + 1
         return self.take(rows, columns), self.labels_of(rows)
 
-    def search(self, rows: np.ndarray, text: str) -> np.ndarray:
-        """As in `Rows`; what rows contain is kept for the next search."""
-        new = [row for row in rows.tolist() if row not in self._texts]
-        if new:
-            self._texts |= zip(new, join_values(self.take(new)), strict=True)
-        wanted = text.casefold()
-        return np.array([wanted in self._texts[row] for row in rows.tolist()], dtype=bool)
+    def _find(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(len(rows), dtype=np.int64), rows - 1
+
+    def _read(self, piece: int, columns: tuple[str, ...]) -> Any:
+        return self.table.columns.select(list(columns))
+
+    def take(self, rows: Numbers, columns: Sequence[str] | None = None) -> Any:
+        """As in `Rows`; a row of LIBSVM text is one text."""
+        import pyarrow as pa
+
+        if self.table.matrix is None:
+            return super().take(rows, columns)
+        lines = [self.table.matrix[[row - 1]].tocsr() for row in np.asarray(rows, dtype=np.int64).tolist()]
+        pairs = [zip(line.indices.tolist(), line.data.tolist(), strict=True) for line in lines]
+        texts = [" ".join(f"{j}:{value:g}" for j, value in pair) for pair in pairs]
+        return pa.table({"features": pa.array(texts, pa.string())})
+
+    def _split(self, rows: Numbers, columns: Sequence[str] | None = None) -> Iterator[tuple[np.ndarray, Any]]:
+        if self.table.matrix is None:
+            yield from super()._split(rows, columns)
+        else:
+            yield np.arange(len(rows)), self.take(rows)
 
 
 class PartRows(Rows):
@@ -158,19 +179,18 @@ class PartRows(Rows):
                 f"{str(folder)!r} was made in parts by an earlier version, which did not keep what is needed "
                 "here: run subsvms correct again."
             )
+        self.folder = folder
         self.n_rows = record.found.rows
         self.classes = record.labels.classes
         self.label_type = _get_type(self.classes)
-        self._folder, self._place = folder, folder / ISSUE_PARTS
-        self._groups: list[tuple[Path, int]] = []  # of the issues: files and numbers of the row groups
-        self._firsts = np.zeros(0, dtype=np.int64)  # the first issue of each
-        self._issues = self._read_own([folder / name for name in sorted(record.files)])
+        files = [folder / name for name in sorted(record.files)]
+        self._issue_files = [path for path in files if path.parent == folder / ISSUE_PARTS]
+        self._parts = [path for path in files if path.parent == folder / CORRECTED]
+        self._issues, self._issue_groups = self._read_own()
         self._rows = self._issues["row"].to_numpy()
         self._order = np.argsort(self._rows)
-        self._parts = [folder / name for name in sorted(record.files) if name.startswith(f"{CORRECTED}/")]
-        self.columns, self._given = _name_columns(
-            self._parts[0] if self._parts else folder / CORRECTED, record
-        )
+        first = self._parts[0] if self._parts else folder / CORRECTED
+        self.columns, self._given = _name_columns(first, record)
         names = [*self.classes, None]
         self._meant = {value: names[number] for value, number in record.labels.values}
         self._names = name_values(self.columns, self._issues.column_names)
@@ -178,150 +198,38 @@ class PartRows(Rows):
         self._cache: OrderedDict[tuple, Any] = OrderedDict()
         self._cached = 0  # bytes
 
-    def _read_own(self, paths: list[Path]) -> Any:
-        """Return what the run says about all issues, in the order of the files; note their row groups."""
+    def _read_own(self) -> tuple[Any, list["Group"]]:
+        """Return what the run says about all issues, in the order of the files, and their row groups."""
         import pyarrow as pa
-        from pyarrow import parquet
 
         schema = make_schema(self.label_type)
         schema = pa.schema([field for field in schema if field.name not in SIDES])
-        found, sizes, path = [schema.empty_table()], [], self._place
-        try:
-            for path in (one for one in paths if one.parent == self._place):
-                with parquet.ParquetFile(path) as file:
-                    found.append(check_values(file.read(schema.names).cast(schema)))
-                    found_groups, found_sizes = _list_groups(file, path)
-                    self._groups += found_groups
-                    sizes += found_sizes
-            path, table = self._place, pa.concat_tables(found).combine_chunks()
+        found, groups = [schema.empty_table()], []
+        for path in self._issue_files:
+            with reading(path) as file:
+                found.append(check_values(file.read(schema.names).cast(schema)))
+                groups += list_groups(file, path)
+        with explaining(self.folder / ISSUE_PARTS):
+            table = pa.concat_tables(found).combine_chunks()
             for name in SHARES:
                 known = pa.array(table[name].to_numpy(), from_pandas=True)
                 table = table.set_column(table.column_names.index(name), schema.field(name), known)
             check_types(table, schema)
             check_issues(table, schema, self.n_rows, self.classes)
-        except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-            raise describe_damage(path, error) from None
-        self._firsts = np.cumsum([0, *sizes])[:-1]
-        return table
-
-    def read_issues(self) -> Any:
-        """As in `Rows`: flagged labels, those held back, the most doubtful others, rows without a label."""
-        issues = self._issues
-        doubtful = [path.name == DOUBTFUL for path, _ in self._groups]
-        counts = np.diff([*self._firsts, len(issues)])
-        missing = issues["given_label"].is_null().to_numpy()
-        kind = np.where(issues["is_label_issue"].to_numpy(), 0, 1 + np.repeat(doubtful, counts).astype(int))
-        order = np.lexsort((self._rows, issues["label_quality"].to_numpy(), np.where(missing, 3, kind)))
-        return self._add_comparisons(issues.take(order))
-
-    def read_scores(self) -> "Scores":
-        """As in `Rows`."""
-        from subsvms.app.runs.scores import read_score_parts
-
-        return read_score_parts(self._folder, self.label_type, self.classes, self.n_rows)
-
-    def _add_comparisons(self, issues: Any) -> Any:
-        """Return issues with the rows to compare them with, which only the worst have, in issues.parquet."""
-        import pyarrow as pa
-
-        found = None
-        if (self._folder / ISSUES).is_file():
-            found = read_issues(self._folder, self.label_type, self.n_rows, self.classes)
-        places = {} if found is None else {row: at for at, row in enumerate(found["row"].to_pylist())}
-        at = [places.get(row) for row in issues["row"].to_pylist()]
-        names = [*SIDES, *CARRIERS] if found is not None and CARRIERS[0] in found.column_names else SIDES
-        for name in names:
-            kind = pa.list_(pa.int64()) if found is None else found.schema.field(name).type
-            known = [] if found is None else found[name].to_pylist()
-            empty: Any = None if name == CARRIERS[0] else []
-            values = [empty if place is None else known[place] for place in at]
-            issues = issues.append_column(name, pa.array(values, kind))
-        return issues
-
-    def take(self, rows: Numbers, columns: Sequence[str] | None = None) -> Any:
-        """As in `Rows`."""
-        import pyarrow as pa
-
-        wanted = tuple(self.columns if columns is None else columns)
-        if not len(rows):
-            return self._read(0, wanted).slice(0, 0) if self._groups else pa.table({})
-        places = self._find(rows)
-        return self._take(places, wanted)
-
-    def _take(self, places: np.ndarray, columns: tuple[str, ...]) -> Any:
-        """Return columns of rows in some places."""
-        import pyarrow as pa
-
-        order = np.argsort(places)
-        firsts = self._firsts if places.max() < len(self._issues) else self._all_groups[1]
-        groups = np.searchsorted(firsts, places[order], side="right") - 1
-        numbers, starts = np.unique(groups, return_index=True)
-        pieces = [
-            self._read(number, columns).take(chosen - firsts[number])
-            for number, chosen in zip(numbers.tolist(), np.split(places[order], starts[1:]), strict=True)
-        ]
-        return pa.concat_tables(pieces, promote_options="permissive").take(np.argsort(order))
-
-    def labels_of(self, rows: Numbers) -> list:
-        """As in `Rows`."""
-        places, n_issues = self._find(rows), len(self._issues)
-        labels = np.full(len(places), None, dtype=object)
-        listed = places < n_issues
-        labels[listed] = self._issues["given_label"].take(places[listed]).to_pylist()
-        if not listed.all():
-            values = self._take(places[~listed], (self._given,))[self._given].to_pylist()
-            labels[~listed] = [self._meant.get(value) for value in values]
-        return labels.tolist()
-
-    def walk(self, rows: np.ndarray) -> Iterator[Any]:
-        """As in `Rows`: one row group after the other."""
-        groups = np.unique(np.searchsorted(self._firsts, self._find(rows), side="right") - 1)
-        for number in groups.tolist():
-            yield self._load(number, tuple(self.columns))
-
-    def sample(self, most: int, columns: Sequence[str] | None = None) -> tuple[Any, list]:
-        """As in `Rows`: the first rows of some parts of the corrected table, with the labels as given."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        paths = [self._parts[place] for place in space_evenly(len(self._parts), SAMPLED_PARTS).tolist()]
-        names = list(self.columns if columns is None else columns)
-        pieces = []
-        for path in paths:
-            try:
-                with parquet.ParquetFile(path) as file:
-                    batches = file.iter_batches(-(-most // len(paths)), columns=[*names, self._given])
-                    pieces += [pa.Table.from_batches([batch]) for batch in islice(batches, 1)]
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise describe_damage(path, error) from None
-        taken = pa.concat_tables(pieces)
-        return taken.select(names), [self._meant.get(value) for value in taken[self._given].to_pylist()]
-
-    def search(self, rows: np.ndarray, text: str) -> np.ndarray:
-        """As in `Rows`; one row group is in memory at a time."""
-        wanted, found = text.casefold(), np.zeros(len(self._rows), dtype=bool)
-        for number, first in enumerate(self._firsts.tolist()):
-            lines = join_values(self._load(number, tuple(self.columns)))
-            found[first : first + len(lines)] = [wanted in line for line in lines]
-        return found[self._find(rows)]
+        return table, groups
 
     @cached_property
-    def _all_groups(self) -> tuple[list[tuple[Path, int]], np.ndarray]:
-        """The row groups of issues and of the corrected table, and the first place of each."""
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        groups, sizes = list(self._groups), np.diff([*self._firsts, len(self._issues)]).tolist()
+    def _groups(self) -> tuple[list["Group"], np.ndarray]:
+        """The row groups of issues and then of the corrected table, and the first place of each."""
+        groups = list(self._issue_groups)
         for path in self._parts:
-            try:
-                with parquet.ParquetFile(path) as file:
-                    found_groups, found_sizes = _list_groups(file, path)
-            except (pa.ArrowException, OSError, ValueError) as error:
-                raise describe_damage(path, error) from None
-            groups, sizes = groups + found_groups, sizes + found_sizes
-        if sum(sizes) != len(self._issues) + self.n_rows - len(self._dropped):
-            raise describe_damage(self._parts[0].parent, ValueError("it does not have the rows of the table"))
-        return groups, np.cumsum([0, *sizes])[:-1]
+            with reading(path) as file:
+                groups += list_groups(file, path)
+        ends = np.cumsum([group.n_rows for group in groups])
+        with explaining(self.folder / CORRECTED):
+            if ends[-1] != len(self._issues) + self.n_rows - len(self._dropped):
+                raise ValueError("it does not have the rows of the table")
+        return groups, np.concatenate([[0], ends[:-1]])
 
     @cached_property
     def _dropped(self) -> np.ndarray:
@@ -329,68 +237,157 @@ class PartRows(Rows):
         actions = np.array(self._issues["action"].to_pylist(), dtype=object)
         return np.sort(self._rows[actions == "drop"])
 
-    def _find(self, rows: Numbers) -> np.ndarray:
-        """Return the places of rows: issues in the order of their files, then the corrected table."""
+    def read_issues(self) -> Any:
+        """As in `Rows`: flagged labels, those held back, the most doubtful others, rows without a label."""
+        issues = self._issues
+        doubtful = [group.path.name == DOUBTFUL for group in self._issue_groups]
+        counts = [group.n_rows for group in self._issue_groups]
+        missing = issues["given_label"].is_null().to_numpy()
+        kind = np.where(issues["is_label_issue"].to_numpy(), 0, 1 + np.repeat(doubtful, counts).astype(int))
+        order = np.lexsort((self._rows, issues["label_quality"].to_numpy(), np.where(missing, 3, kind)))
+        return self._add_comparisons(issues.take(order))
+
+    def _add_comparisons(self, issues: Any) -> Any:
+        """Return issues with the rows to compare them with, which only the worst have, in issues.parquet."""
+        import pyarrow as pa
+
+        found = {side: pa.array([], pa.list_(pa.int64())) for side in SIDES}
+        places: dict[int, int] = {}
+        if (self.folder / ISSUES).is_file():
+            worst = read_issues(self.folder, self.label_type, self.n_rows, self.classes)
+            found = {name: worst[name] for name in (*SIDES, *CARRIERS) if name in worst.column_names}
+            places = {row: at for at, row in enumerate(worst["row"].to_pylist())}
+        at = [places.get(row) for row in issues["row"].to_pylist()]
+        for name, column in found.items():
+            known, empty = column.to_pylist(), () if name != CARRIERS[0] else None
+            values = [empty if place is None else known[place] for place in at]
+            issues = issues.append_column(name, pa.array(values, column.type))
+        return issues
+
+    def read_scores(self) -> "Scores":
+        """As in `Rows`."""
+        from subsvms.app.runs.scores import read_score_parts
+
+        return read_score_parts(self.folder, self.label_type, self.classes, self.n_rows)
+
+    def labels_of(self, rows: Numbers) -> list:
+        """As in `Rows`."""
         rows = np.asarray(rows, dtype=np.int64)
-        if not len(rows):
-            return rows
-        if rows.min() < 1 or rows.max() > self.n_rows:
+        places = self._place(rows)
+        labels, listed = np.full(len(rows), None, dtype=object), places < len(self._rows)
+        labels[listed] = self._issues["given_label"].take(places[listed]).to_pylist()
+        if not listed.all():
+            values = self.take(rows[~listed], [self._given])[self._given].to_pylist()
+            labels[~listed] = [self._meant.get(value) for value in values]
+        return labels.tolist()
+
+    def sample(self, most: int, columns: Sequence[str] | None = None) -> tuple[Any, list]:
+        """As in `Rows`: the first rows of some parts of the corrected table, with the labels as given."""
+        import pyarrow as pa
+
+        paths = [self._parts[place] for place in space_evenly(len(self._parts), SAMPLED_PARTS).tolist()]
+        names = list(self.columns if columns is None else columns)
+        pieces = []
+        for path in paths:
+            with reading(path) as file:
+                batches = file.iter_batches(-(-most // len(paths)), columns=[*names, self._given])
+                pieces += [pa.Table.from_batches([batch]) for batch in islice(batches, 1)]
+        taken = pa.concat_tables(pieces)
+        return taken.select(names), [self._meant.get(value) for value in taken[self._given].to_pylist()]
+
+    def _place(self, rows: np.ndarray) -> np.ndarray:
+        """Return the places of rows: issues in the order of their files, then the corrected table."""
+        if len(rows) and (rows.min() < 1 or rows.max() > self.n_rows):
             raise KeyError("not a row of this table")
         others = len(self._rows) + rows - 1 - np.searchsorted(self._dropped, rows)
-        if not len(self._order):
+        if not len(self._rows):
             return others
-        at = np.minimum(np.searchsorted(self._rows, rows, sorter=self._order), len(self._order) - 1)
-        places = self._order[at]
+        at = np.searchsorted(self._rows, rows, sorter=self._order)
+        places = self._order[np.minimum(at, len(self._rows) - 1)]
         return np.where(self._rows[places] == rows, places, others)
 
-    def _read(self, number: int, columns: tuple[str, ...]) -> Any:
-        """Return columns of a row group, from memory if they were read lately."""
-        key = (number, columns)
+    def _find(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        places = self._place(rows)
+        if len(places) and places.max() >= len(self._rows):
+            firsts = self._groups[1]
+        else:  # the corrected table need not be looked at
+            firsts = np.cumsum([0, *(group.n_rows for group in self._issue_groups)])[:-1]
+        pieces = np.searchsorted(firsts, places, side="right") - 1
+        return pieces, places - firsts[pieces]
+
+    def _read(self, piece: int, columns: tuple[str, ...]) -> Any:
+        """As in `Rows`, under the names that columns have in the table; from memory if read lately."""
+        key = (piece, columns)
         with self._lock:
             if key in self._cache:
                 self._cache.move_to_end(key)
                 return self._cache[key]
-            table = self._load(number, columns)
+            table = self._load(piece, columns)
             self._cache[key] = table
             self._cached += table.nbytes
             while self._cached > CACHE_BYTES:
                 self._cached -= self._cache.popitem(last=False)[1].nbytes
             return table
 
-    def _load(self, number: int, columns: tuple[str, ...]) -> Any:
-        """Return columns of a row group under the names that they have in the table."""
-        import pyarrow as pa
-        from pyarrow import parquet
+    def _load(self, piece: int, columns: tuple[str, ...]) -> Any:
+        is_issue = piece < len(self._issue_groups)
+        path, number, _ = self._issue_groups[piece] if is_issue else self._groups[0][piece]
+        names = [self._names[name] if is_issue else name for name in columns]
+        with reading(path) as file:
+            table = check_values(file.read_row_group(number, names, use_threads=False)).select(names)
+            return table.rename_columns(list(columns))
 
-        is_issue = number < len(self._groups)
-        path, group = self._groups[number] if is_issue else self._all_groups[0][number]
-        try:
-            with parquet.ParquetFile(path) as file:
-                names = [self._names[name] if is_issue else name for name in columns]
-                table = check_values(file.read_row_group(group, names, use_threads=False)).select(names)
-                return table.rename_columns(list(columns))
-        except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-            raise describe_damage(path, error) from None
+
+class Group(NamedTuple):
+    """A row group of a Parquet file."""
+
+    path: Path
+    number: int
+    n_rows: int
+
+
+def list_groups(file: Any, path: Path) -> list[Group]:
+    """Return the row groups of a Parquet file that is open."""
+    numbers = range(file.num_row_groups)
+    return [Group(path, number, file.metadata.row_group(number).num_rows) for number in numbers]
+
+
+@contextmanager
+def explaining(path: Path) -> Iterator[None]:
+    """Say which file or folder of the run is damaged."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
+        raise describe_damage(path, error) from None
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Any]:
+    """Open a Parquet file of the run; what cannot be read of it is damaged."""
+    from pyarrow import parquet
+
+    with explaining(path), parquet.ParquetFile(path) as file:
+        yield file
+
+
+def take_rows(table: Any, places: np.ndarray) -> Any:
+    """Return the rows of a pyarrow.Table in some places."""
+    import pyarrow as pa
+
+    if not 0 < len(places) <= FEW:
+        return table.take(places)
+    return pa.concat_tables([table.slice(place, 1) for place in places.tolist()])
 
 
 def _name_columns(path: Path, record: Record) -> tuple[list[str], str]:
     """Return the columns of the table but the label, and that of the given labels, from a corrected part."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        names = parquet.read_schema(path).names
+    with reading(path) as file:
+        names = file.schema_arrow.names
         place = names.index(record.options.label)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise describe_damage(path, error) from None
     n_ours = 2 if record.options.action == "weight" else 1  # the given label, and perhaps a weight
     return names[:place] + names[place + 1 + n_ours :], names[place + 1]
-
-
-def _list_groups(file: Any, path: Path) -> tuple[list[tuple[Path, int]], list[int]]:
-    """Return the row groups of a Parquet file, and their sizes."""
-    numbers = range(file.num_row_groups)
-    return [(path, number) for number in numbers], [file.metadata.row_group(n).num_rows for n in numbers]
 
 
 def _get_type(labels: list) -> Any:
