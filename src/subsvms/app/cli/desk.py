@@ -180,9 +180,9 @@ def print_status(folder: Path) -> None:
     begun = list_begun(folder)
     if not begun:
         print_text("There is no audit yet.")
-    for kind in (AuditDesk, EstimateDesk):
-        if kind.part in begun:
-            with closing(kind(folder, create=False)) as desk:
+    for open_desk in (AuditDesk, EstimateDesk):
+        if open_desk.kind.part in begun:
+            with closing(open_desk(folder, create=False)) as desk:
                 print_progress(desk.progress())
 
 

@@ -10,24 +10,21 @@ the process only: if two processes show one row, the first answer counts, and th
 
 import threading
 import time
-from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from subsvms._sentences import NOTHING, Setting
+from subsvms._sentences import NOTHING
 from subsvms.app.desk.desk import Desk
+from subsvms.app.desk.questions import Sample, Turns, take
 from subsvms.app.desk.result import read_own_scores, read_result, write_section
-from subsvms.app.desk.turns import Sample, Turns, begin_sample, begin_turns, take
 from subsvms.app.features.describe import LEFT_OUT
-from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate, NotAsked, check_name
+from subsvms.app.runs.acts import Answer, NotAsked, check_name
 from subsvms.app.runs.describe import cut
 from subsvms.app.runs.options import write_command
-from subsvms.app.runs.scores import make_ranking
 from subsvms.app.words import show
-from subsvms.audit import Audit, Ranking, draw_rows
 from subsvms.exceptions import InputError, TableError
 
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
@@ -35,26 +32,40 @@ DEFAULTS = {"n_answers": 50, "random_state": 0, "confidence": 0.95}
 NAMES = {"n_answers": "answers", "random_state": "seed", "repeat": "repeats", "confidence": "confidence"}
 
 
-class QuestionDesk(Desk, ABC):
-    """A run's folder, and questions about its rows; `AuditDesk` and `EstimateDesk` say which.
-
-    folder: made by `subsvms correct`.
-    """
+class QuestionDesk(Desk):
+    """A run's folder, and questions about its rows, which are begun or go on; see `AuditDesk`."""
 
     room = "audit"
-    part = ""  # "audit" or "estimate"
-    command = ""  # that begins it
-    why_one = ""  # why a table has only one
-    is_blind = False  # whether nothing is told about an answer, because it may be asked again
+    kind: type[Turns] | type[Sample]
 
-    def __init__(self, folder: str | Path, *, create: bool):
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        n_answers: int | None = None,
+        seed: int | None = None,
+        repeat: bool | None = None,
+        confidence: float | None = None,
+        create: bool = True,
+    ):
         super().__init__(folder, create=create)
         self.scores = read_own_scores(self)
         self.lock = threading.RLock()
         self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs
         self.seen: dict[str, float] = {}  # by person: when they last asked or answered
-        self.work: Any = None  # Turns or Sample
+        self.work: Any = None  # the questions, an instance of `kind`
         self.log: list[Answer] = []  # what `work` has taken
+        options = {"n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence}
+        try:
+            self._open(create, {name: value for name, value in options.items() if value is not None})
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def part(self) -> str:
+        """What the questions are for: "audit" or "estimate"."""
+        return self.kind.part
 
     @property
     def columns(self) -> list[str]:
@@ -67,7 +78,7 @@ class QuestionDesk(Desk, ABC):
     def page_words(self) -> dict[str, Any]:
         """What the page says before the first question."""
         return {
-            "is_estimate": self.part == "estimate", "is_blind": self.is_blind,
+            "is_estimate": self.part == "estimate", "is_blind": self.work.is_blind,
             "n_answers": self.progress()["n_answers"],
         }  # fmt: skip
 
@@ -79,43 +90,32 @@ class QuestionDesk(Desk, ABC):
             "folder": str(self.folder), "is_estimate": self.part == "estimate",
         }  # fmt: skip
 
-    # What the two desks do differently
-
-    @abstractmethod
-    def _begin(self, options: dict[str, Any]) -> Any:
-        """Return how the work is begun, as it is stored."""
-
-    @abstractmethod
-    def _list_options(self, begun: Any) -> dict[str, Any]:
-        """Return the options that the stored work was begun with, by the names in `NAMES`."""
-
-    @abstractmethod
-    def _start(self) -> Any:
-        """Return the work that is stored, without its answers."""
-
-    @abstractmethod
-    def _describe_progress(self) -> dict[str, Any]:
-        """Return where the work stands: plain values."""
-
-    def _open(self, create: bool, **options: Any) -> None:
-        """Go on with what was begun, or begin; options that are None are not asked for."""
-        wanted = {name: value for name, value in options.items() if value is not None}
-        folder, begun = str(self.folder), self.decisions.begun
-        if self.part not in begun:
+    def _open(self, create: bool, wanted: dict[str, Any]) -> None:
+        """Go on with what was begun, or begin."""
+        folder, begun, part = str(self.folder), self.decisions.begun, self.part
+        if part not in begun:
             if not create:
-                raise TableError(f"There is no {self.part} in {folder!r}: begin one with {self.command}.")
+                more = {"estimate": NOTHING} if part == "estimate" else {}
+                raise TableError(
+                    f"There is no {part} in {folder!r}: begin one with {write_command('audit', **more)}."
+                )
             with self.decisions.changing() as connection:
-                if self.part not in begun:  # else another process was first
-                    how = asdict(self._begin(DEFAULTS | wanted))
-                    self.decisions.begin(connection, self.part, how)
+                if part not in begun:  # else another process was first
+                    how = self.kind.draw(self.scores, self._list_decided(), DEFAULTS | wanted)
+                    self.decisions.begin(connection, part, asdict(how))
         self._refresh()
-        found = self._list_options(begun[self.part])
+        found = self.work.options
         for name, value in wanted.items():
             if found[name] != value:
                 raise TableError(
-                    f"The {self.part} in {folder!r} has other {NAMES[name]} ({found[name]}, not {value}): "
-                    f"leave the option out to go on with it; {self.why_one}."
+                    f"The {part} in {folder!r} has other {NAMES[name]} ({found[name]}, not {value}): "
+                    f"leave the option out to go on with it; {self.kind.why_one}."
                 )
+
+    def _list_decided(self) -> set[int]:
+        """Return the rows that people decided in the review or for the estimate."""
+        rows = {answer.row for answer in self.decisions.answers.get("estimate", [])}
+        return rows | self.decisions.given_labels.keys()
 
     # Questions and answers
 
@@ -148,7 +148,7 @@ class QuestionDesk(Desk, ABC):
         """Return where it stands, with what others answered."""
         with self.lock:
             self._read_new()
-            return self._describe_progress()
+            return self.work.describe(len(self.log))
 
     def list_questions(self) -> tuple[int, list[int]]:
         """Return the number of the next question, and all rows that may be answered now, in their order."""
@@ -203,7 +203,7 @@ class QuestionDesk(Desk, ABC):
             for who, *_ in read:
                 self.leases.pop(who, None)
                 self.seen[who] = time.monotonic()
-            progress = self._describe_progress()
+            progress = self.work.describe(len(self.log))
             if progress["finished"]:
                 with suppress(TableError, OSError):  # the answer is stored; `apply` says what is wrong
                     write_section(self, read_result(self))
@@ -233,7 +233,7 @@ class QuestionDesk(Desk, ABC):
     def _tell(self, row: int, label: Any) -> dict[str, Any]:
         given, suggested = self.scores.given[row - 1], self.scores.suggested[row - 1]
         told: dict[str, Any] = dict.fromkeys(("given", "suggested", "overturned"))
-        if not self.is_blind:
+        if not self.work.is_blind:
             overturned = label is not None and label != self.labels[given]
             told = {
                 "given": self.classes[given], "suggested": self.classes[suggested], "overturned": overturned
@@ -250,7 +250,7 @@ class QuestionDesk(Desk, ABC):
         answers = self.decisions.answers[self.part]
         try:
             if self.work is None:
-                self.work, self.log = self._start(), []
+                self.work, self.log = self.kind.begin(self.decisions.begun[self.part], self.scores), []
             take(self.work, answers[len(self.log) :])
         except InputError as error:
             self.work, self.log = None, []
@@ -258,17 +258,8 @@ class QuestionDesk(Desk, ABC):
         self.log = list(answers)
 
 
-def check_enough(ranking: Ranking, n_answers: int, option: str) -> None:
-    """Raise an error if a table has fewer labels to ask about than answers are to be given."""
-    if n_answers > len(ranking.order):
-        raise TableError(
-            "There are {n} labels to ask about, too few for {n_answers} answers: ask for fewer ({option}).",
-            n=len(ranking.order), n_answers=n_answers, option=Setting(option),
-        )  # fmt: skip
-
-
 class AuditDesk(QuestionDesk):
-    """The audit of a run's folder: it is begun, or goes on.
+    """The audit of a run's folder.
 
     folder: made by `subsvms correct`.
     n_answers: how many answers will be given, 50 by default.
@@ -279,102 +270,10 @@ class AuditDesk(QuestionDesk):
     above: others are refused.
     """
 
-    part, command = "audit", "subsvms audit"
-    why_one = "a table has one audit, because trying several until one passes would void its claim"
-
-    def __init__(
-        self,
-        folder: str | Path,
-        *,
-        n_answers: int | None = None,
-        seed: int | None = None,
-        repeat: bool | None = None,
-        confidence: float | None = None,
-        create: bool = True,
-    ):
-        super().__init__(folder, create=create)
-        self._open(create, n_answers=n_answers, random_state=seed, repeat=repeat, confidence=confidence)
-        self.is_blind = self.work.audit.repeat
-
-    def _begin(self, options: dict[str, Any]) -> BegunAudit:
-        left_out = sorted(self._list_decided())
-        ranking = make_ranking(self.scores, [row - 1 for row in left_out])
-        check_enough(ranking, options["n_answers"], "answers")
-        level = options.pop("confidence")
-        return BegunAudit(Audit(ranking, level=level, **{"repeat": True} | options).state, left_out)
-
-    def _list_decided(self) -> set[int]:
-        """Return the rows that people decided in the review or for the estimate: they are not asked again."""
-        rows = {answer.row for answer in self.decisions.answers.get("estimate", [])}
-        return {row for row in rows | self.decisions.given_labels.keys() if 1 <= row <= len(self.scores)}
-
-    def _list_options(self, begun: Any) -> dict[str, Any]:
-        return begun["state"]
-
-    def _start(self) -> Turns:
-        return begin_turns(self.decisions.begun[self.part], self.scores)
-
-    def _describe_progress(self) -> dict[str, Any]:
-        audit, finished = self.work.audit, self.work.finished
-        now, said, share = audit.progress, str(audit.progress), audit.progress.share
-        if audit.repeat and now.stage == "confirm":  # hits would tell which answer overturned a label
-            said = f"Checking a set of {now.n_rows:,} labels: {now.asked} of {now.of}"
-            share = now.asked / now.of
-        return {
-            "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of, "share": share,
-            "is_proof": now.stage == "confirm" and not audit.repeat,
-            "total": self._format_total(), "answers": self.work.n_rows, "n_answers": audit.n_answers,
-            "finished": finished,
-            "claim": self.work.said if audit.claim.rings or finished else None,
-        }  # fmt: skip
-
-    def _format_total(self) -> str:
-        """Return how much is done of the whole; repeats come on top of it."""
-        audit = self.work.audit
-        total = f"{self.work.n_rows} of {audit.n_answers} labels"
-        return f"{total}; some are asked again, {len(self.log)} answers so far" if audit.repeat else total
+    kind = Turns
 
 
 class EstimateDesk(QuestionDesk):
-    """Random rows of a run's folder, to estimate how many labels are wrong in all; begun, or goes on.
+    """Random rows of a run's folder, to estimate how many labels are wrong in all; without `repeat`."""
 
-    folder: made by `subsvms correct`.
-    n_answers, seed, confidence, create: as in `AuditDesk`.
-    """
-
-    part, command = "estimate", write_command("audit", estimate=NOTHING)
-    why_one = "drawing again would void its confidence"
-
-    def __init__(
-        self,
-        folder: str | Path,
-        *,
-        n_answers: int | None = None,
-        seed: int | None = None,
-        confidence: float | None = None,
-        create: bool = True,
-    ):
-        super().__init__(folder, create=create)
-        self._open(create, n_answers=n_answers, random_state=seed, confidence=confidence)
-
-    def _begin(self, options: dict[str, Any]) -> BegunEstimate:
-        ranking, seed = make_ranking(self.scores), options["random_state"]
-        check_enough(ranking, options["n_answers"], "estimate")
-        rows = draw_rows(ranking, options["n_answers"], random_state=seed)
-        return BegunEstimate([row + 1 for row in rows], seed, options["confidence"])
-
-    def _list_options(self, begun: Any) -> dict[str, Any]:
-        return begun | {"n_answers": len(begun["rows"])}
-
-    def _start(self) -> Sample:
-        return begin_sample(self.decisions.begun[self.part], self.scores)
-
-    def _describe_progress(self) -> dict[str, Any]:
-        done, of, finished = len(self.work.answers), len(self.work.rows), self.work.finished
-        return {
-            "stage": "done" if finished else "estimate",
-            "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
-            "asked": done, "of": of, "share": done / of, "is_proof": False, "total": f"{done} of {of} labels",
-            "answers": done, "n_answers": of, "finished": finished,
-            "claim": str(self.work.error_rate) if finished else None,
-        }  # fmt: skip
+    kind = Sample

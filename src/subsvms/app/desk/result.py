@@ -11,7 +11,7 @@ from typing import Any
 from subsvms._atomic import explaining, write_whole
 from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.earlier import open_acts
-from subsvms.app.desk.turns import Sample, Turns, begin_sample, begin_turns, take
+from subsvms.app.desk.questions import Sample, Turns, take
 from subsvms.app.names import REPORT, SCORE_PARTS, SCORES
 from subsvms.app.report import place_audit, place_final
 from subsvms.app.runs.acts import Answer
@@ -67,10 +67,10 @@ def read_result(desk: Desk) -> Result | None:
     scores, turns, sample = read_own_scores(desk), None, None
     try:
         if "audit" in begun:
-            turns = begin_turns(begun["audit"], scores)
+            turns = Turns.begin(begun["audit"], scores)
             take(turns, answers["audit"])
         if "estimate" in begun:
-            sample = begin_sample(begun["estimate"], scores)
+            sample = Sample.begin(begun["estimate"], scores)
             take(sample, answers["estimate"])
     except InputError as error:
         raise desk.misfit(error) from None

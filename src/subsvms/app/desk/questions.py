@@ -1,10 +1,11 @@
-"""Answers of several people, each entered when it is its turn.
+"""What people are asked in an audit, and for an estimate, and the order in which their answers count.
 
 `Audit` takes answers in its own order only. Here they may come before: they wait, and so does the second
 answer about a row whose first one waits. Rows count from 0, as in `subsvms.audit`.
 
-What is stored is what came, in its order; the rest follows from it. So `take` is how answers are entered for
-the first time, and how they are read from a file, which anybody may have changed.
+What is stored is how the questions were drawn, and the answers in the order in which they came; the rest
+follows from it. So `take` is how answers are entered for the first time, and how they are read from a file,
+which anybody may have changed.
 """
 
 from collections.abc import Iterable
@@ -14,10 +15,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from subsvms._sentences import Setting
 from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate
 from subsvms.app.runs.scores import Scores, make_ranking
 from subsvms.audit import Audit, Claim, ErrorRate, Ranking, draw_rows, estimate_error_rate
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, TableError
 
 ALL = 2**62  # of the upcoming rows
 AHEAD = 5  # rows of a set that several people answer at once: it may pass any time, and the rest is in vain
@@ -31,12 +33,60 @@ class Turns:
     the claim.
     """
 
+    part, option = "audit", "answers"  # what it is for, and the option for the number of answers
+    why_one = "a table has one audit, because trying several until one passes would void its claim"
+
     def __init__(self, audit: Audit):
         self.audit = audit
         self.needless: dict[int, Any] = {}
         self.given: dict[int, list] = {}  # answers about each row, in the order in which they came
         self.entered: dict[int, int] = {}  # how many of them the audit has
         self._part = self._name_part()
+
+    @classmethod
+    def draw(cls, scores: Scores, decided: Iterable[int], options: dict[str, Any]) -> BegunAudit:
+        """Return how an audit is begun about rows that nobody decided, as it is stored; rows from 1."""
+        left_out = sorted(row for row in decided if 1 <= row <= len(scores))
+        ranking = make_ranking(scores, [row - 1 for row in left_out])
+        check_enough(ranking, options["n_answers"], cls.option)
+        how = {"repeat": True} | {name: value for name, value in options.items() if name != "confidence"}
+        return BegunAudit(Audit(ranking, level=options["confidence"], **how).state, left_out)
+
+    @classmethod
+    def begin(cls, how: Any, scores: Scores) -> "Turns":
+        """Return an audit that is stored, without its answers."""
+        begun = _read_begun(how, BegunAudit)
+        left_out = [row - 1 for row in begun.left_out]
+        if any(not 0 <= row < len(scores) for row in left_out):
+            raise InputError("the table does not have all rows that were left out")
+        return cls(Audit.load(begun.state, make_ranking(scores, left_out)))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it was begun with."""
+        return self.audit.state
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing is told about an answer, because it may be asked again."""
+        return self.audit.repeat
+
+    def describe(self, n_answers: int) -> dict[str, Any]:
+        """Return where it stands after so many answers: plain values."""
+        audit, now = self.audit, self.audit.progress
+        said, share = str(now), now.share
+        total = f"{self.n_rows} of {audit.n_answers} labels"
+        if audit.repeat:
+            total += f"; some are asked again, {n_answers} answers so far"
+        if audit.repeat and now.stage == "confirm":  # hits would tell which answer overturned a label
+            said = f"Checking a set of {now.n_rows:,} labels: {now.asked} of {now.of}"
+            share = now.asked / now.of
+        return {
+            "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of, "share": share,
+            "is_proof": now.stage == "confirm" and not audit.repeat, "total": total,
+            "answers": self.n_rows, "n_answers": audit.n_answers, "finished": self.finished,
+            "claim": self.said if audit.claim.rings or self.finished else None,
+        }  # fmt: skip
 
     def _name_part(self):
         return self.audit.stage, len(self.audit.rings)
@@ -175,11 +225,49 @@ class Turns:
 
 
 class Sample:
-    """Rows drawn at random, and the answers about them so far."""
+    """Rows drawn at random, to estimate how many labels are wrong in all."""
 
-    def __init__(self, ranking: Ranking, rows: Iterable[int], confidence: float):
-        self.ranking, self.rows, self.confidence = ranking, list(rows), confidence
+    part, option = "estimate", "estimate"
+    why_one = "drawing again would void its confidence"
+    is_blind = False
+
+    def __init__(self, ranking: Ranking, begun: BegunEstimate):
+        self.ranking, self.begun = ranking, begun
+        self.rows = [row - 1 for row in begun.rows]
         self.answers: dict[int, Any] = {}
+
+    @classmethod
+    def draw(cls, scores: Scores, decided: Iterable[int], options: dict[str, Any]) -> BegunEstimate:
+        """As in `Turns`, but about any rows with a label."""
+        ranking = make_ranking(scores)
+        check_enough(ranking, options["n_answers"], cls.option)
+        rows = draw_rows(ranking, options["n_answers"], random_state=options["random_state"])
+        return BegunEstimate([row + 1 for row in rows], options["random_state"], options["confidence"])
+
+    @classmethod
+    def begin(cls, how: Any, scores: Scores) -> "Sample":
+        """As in `Turns`."""
+        begun, ranking = _read_begun(how, BegunEstimate), make_ranking(scores)
+        sample = cls(ranking, begun)
+        if sample.rows != list(draw_rows(ranking, len(begun.rows), random_state=begun.random_state)):
+            raise InputError("other rows would be drawn from it")
+        return sample
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As in `Turns`."""
+        return vars(self.begun) | {"n_answers": len(self.rows)}
+
+    def describe(self, n_answers: int) -> dict[str, Any]:
+        """As in `Turns`."""
+        done, of, finished = len(self.answers), len(self.rows), self.finished
+        return {
+            "stage": "done" if finished else "estimate",
+            "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
+            "asked": done, "of": of, "share": done / of, "is_proof": False, "total": f"{done} of {of} labels",
+            "answers": done, "n_answers": of, "finished": finished,
+            "claim": str(self.error_rate) if finished else None,
+        }  # fmt: skip
 
     @property
     def finished(self) -> bool:
@@ -195,7 +283,7 @@ class Sample:
         return row in self.rows and row not in self.answers
 
     def is_repeat(self, row: int) -> bool:
-        """Return whether a question about this row has been answered before: nothing is asked twice."""
+        """As in `Turns`: nothing is asked twice."""
         return False
 
     def add(self, row: int, label: Any) -> None:
@@ -212,26 +300,19 @@ class Sample:
     @property
     def error_rate(self) -> ErrorRate:
         """How many labels are wrong, once all rows have an answer."""
-        return estimate_error_rate(self.ranking, self.answers, level=self.confidence)
+        return estimate_error_rate(self.ranking, self.answers, level=self.begun.confidence)
 
 
-def begin_turns(how: Any, scores: Scores) -> Turns:
-    """Return an audit that is stored, without its answers."""
-    begun = _read_begun(how, BegunAudit)
-    left_out = [row - 1 for row in begun.left_out]
-    if any(not 0 <= row < len(scores) for row in left_out):
-        raise InputError("the table does not have all rows that were left out")
-    return Turns(Audit.load(begun.state, make_ranking(scores, left_out)))
+Questions = Turns | Sample
 
 
-def begin_sample(how: Any, scores: Scores) -> Sample:
-    """Return a sample that is stored, without its answers."""
-    begun = _read_begun(how, BegunEstimate)
-    ranking = make_ranking(scores)
-    rows = draw_rows(ranking, len(begun.rows), random_state=begun.random_state)
-    if begun.rows != [row + 1 for row in rows]:
-        raise InputError("other rows would be drawn from it")
-    return Sample(ranking, rows, begun.confidence)
+def check_enough(ranking: Ranking, n_answers: int, option: str) -> None:
+    """Raise an error if a table has fewer labels to ask about than answers are to be given."""
+    if n_answers > len(ranking.order):
+        raise TableError(
+            "There are {n} labels to ask about, too few for {n_answers} answers: ask for fewer ({option}).",
+            n=len(ranking.order), n_answers=n_answers, option=Setting(option),
+        )  # fmt: skip
 
 
 def _read_begun(how, kind):
@@ -241,7 +322,7 @@ def _read_begun(how, kind):
         raise InputError(str(error)) from None
 
 
-def take(work: Turns | Sample, answers: Iterable[Answer]) -> None:
+def take(work: Questions, answers: Iterable[Answer]) -> None:
     """Enter answers that are stored; raise an error if one of them is about a row that was not asked."""
     for answer in answers:
         if not work.may_take(answer.row - 1):

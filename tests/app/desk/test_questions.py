@@ -2,7 +2,7 @@
 
 import pytest
 
-from subsvms.app.desk.turns import Turns
+from subsvms.app.desk.questions import Turns
 from subsvms.audit import Audit, Ranking
 
 
