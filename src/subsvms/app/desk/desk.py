@@ -6,17 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.desk.earlier import open_acts
+from subsvms._labels import Classes
+from subsvms.app.desk.audit_json import take_over
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
 from subsvms.app.names import (
+    AUDIT,
     AUDIT_FILES,
     DECISION_FILES,
+    DECISIONS,
     FOLDERS,
     ISSUES,
     LISTED,
     RECORD,
     REPORT,
 )
+from subsvms.app.runs.decisions import Decisions
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.addresses import as_place, is_address
 from subsvms.app.tables.arrow import list_values
@@ -39,8 +43,8 @@ class Desk:
         self.record = read_record(self.folder)
         self.options = self.record.options
         self.source: Rows = self._open_rows()
-        self.labels = self.source.classes  # in typed formats numbers
-        self.classes = [str(name) for name in self.labels]
+        self.named = Classes.of(self.source.classes)
+        self.labels, self.classes = self.named.labels, self.named.texts  # in typed formats numbers; text
         self.values = dict(zip(self.classes, self.labels, strict=True))
         rows = self._find_decidable()
         self.decisions = open_acts(self.folder, rows=rows, labels=self.labels, create=create)
@@ -152,3 +156,17 @@ class Desk:
         """Return the values of each of some rows, which count from 1, as text."""
         columns = [list_values(column) for column in self.take(rows).columns]
         return [[as_text(column[i]) for column in columns] for i in range(len(rows))]
+
+
+def open_acts(folder: Path, *, create: bool = False, **known: Any) -> Decisions:
+    """Open the file of what people did in the folder of a run; options as in `Decisions`."""
+    earlier = folder / AUDIT
+    create = create or earlier.exists()
+    decisions = Decisions(folder / DECISIONS, folder / RECORD, create=create, **known)
+    if earlier.exists():
+        try:
+            take_over(earlier, decisions)
+        except BaseException:
+            decisions.close()
+            raise
+    return decisions

@@ -36,7 +36,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subsvms._labels import Classes
 from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.rows import as_text
 from subsvms.app.features.columns import Meaning, find_meaning, read_column
@@ -195,8 +194,7 @@ class Columns:
         """Return the words of a text column, counted by class."""
         if name not in self._words:
             taken, labels = self.run.source.sample(TEXTS, [name])
-            codes = Classes.of(self.run.labels).number(labels)
-            texts = map(as_text, list_values(taken[name]))
+            texts, codes = map(as_text, list_values(taken[name])), self.run.named.number(labels).tolist()
             self._words[name] = WordCounts(texts, codes, len(self.run.labels))
         return self._words[name]
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._atomic import explaining, write_whole
-from subsvms.app.desk.desk import Desk
-from subsvms.app.desk.earlier import open_acts
+from subsvms.app.desk.desk import Desk, open_acts
 from subsvms.app.desk.questions import Sample, Turns, take
 from subsvms.app.names import REPORT, SCORE_PARTS, SCORES
 from subsvms.app.report import place_audit, place_final

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._labels import Classes
 from subsvms._text import CHARACTERS_SHOWN
 from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.evidence import Column, Columns, shorten
@@ -58,9 +57,8 @@ class ReviewDesk(Desk):
         found = self.source.read_issues()
         self.rows = found["row"].to_numpy()
         self.place = {row: i for i, row in enumerate(self.rows.tolist())}
-        classes = Classes.of(self.labels)
-        self.given = classes.number(self.labels_of(self.rows))
-        self.suggested = classes.number(found["suggested_label"])
+        self.given = self.named.number(self.labels_of(self.rows))
+        self.suggested = self.named.number(found["suggested_label"])
         self.columns_of_issues = {name: found[name].to_pylist() for name in DETAILS}
         self.confidence = found["confidence"].to_numpy()
         self.flagged = np.array(self.columns_of_issues["is_label_issue"], dtype=bool)

@@ -258,24 +258,22 @@ class ReviewPages(Pages):
 
     async def undo(self, request: Request) -> Response:
         """Take back what this person did last."""
-        who = check_name((await read_body(request)).get("who"))
-        try:
-            taken = await asyncio.to_thread(self.desk.undo, who)
-        except NothingToUndo:
-            raise Refusal(409, "You have nothing left to undo.") from None
-        return JSONResponse({"rows": [decision.row for decision in taken], **self.desk.count()})
+        return await self._revert(request, self.desk.undo, "You have nothing left to undo.")
 
     async def redo(self, request: Request) -> Response:
         """Decide again what this person undid last."""
+        return await self._revert(request, self.desk.redo, "You have nothing to redo.")
+
+    async def _revert(self, request, work, nothing):
         who = check_name((await read_body(request)).get("who"))
         try:
-            again = await asyncio.to_thread(self.desk.redo, who)
+            found = await asyncio.to_thread(work, who)
         except NothingToUndo:
-            raise Refusal(409, "You have nothing to redo.") from None
+            raise Refusal(409, nothing) from None
         except Conflict as conflict:
             name = conflict.theirs[0].who
             raise Refusal(409, f"{name} decided differently since, so nothing was redone.") from None
-        return JSONResponse({"rows": [decision.row for decision in again], **self.desk.count()})
+        return JSONResponse({"rows": [decision.row for decision in found], **self.desk.count()})
 
 
 class AuditPages(Pages):

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from subsvms._atomic import explaining
-from subsvms.app.names import AUDIT, AUDIT_FILES, DECISIONS, RECORD
+from subsvms.app.names import AUDIT_FILES
 from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate
 from subsvms.app.runs.decisions import Decisions
 from subsvms.app.words import first_sentence, show
@@ -43,20 +43,6 @@ class Book:
     run: str  # SHA-256 of the run's record
     audit: StoredAudit | None = None
     estimate: StoredEstimate | None = None
-
-
-def open_acts(folder: Path, *, create: bool = False, **known: Any) -> Decisions:
-    """Open the file of what people did in the folder of a run; options as in `Decisions`."""
-    earlier = folder / AUDIT
-    create = create or earlier.exists()
-    decisions = Decisions(folder / DECISIONS, folder / RECORD, create=create, **known)
-    if earlier.exists():
-        try:
-            take_over(earlier, decisions)
-        except BaseException:
-            decisions.close()
-            raise
-    return decisions
 
 
 def take_over(path: Path, decisions: Decisions) -> None:

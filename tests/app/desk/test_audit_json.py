@@ -11,7 +11,7 @@ from answered_audits import read_answers
 
 from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-from subsvms.app.desk.earlier import compute_digest
+from subsvms.app.desk.audit_json import compute_digest
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
