@@ -92,7 +92,7 @@ function makeComparison(/** @type {Issue} */ issue) {
   const legend = make("p", { class: "soft legend" }, "Compared with this row: ↑ higher, ↓ lower, ≠ different. Columns that separate best come first.");
   const attributes = { type: "button", "data-unfold": "unused", "aria-expanded": "false", "aria-controls": "unused" };
   const unfold = make("button", attributes, `${count(unused.length)} more columns`);
-  const none = make("p", { class: "soft legend" }, "A run in parts does not look for rows to compare with.");
+  const none = make("p", { class: "soft legend" }, "A run in parts looks for rows to compare with only for the worst labels.");
   return make("div", {}, scroll, isFolded ? unfold : null, witnesses.length ? legend : getMeta().is_parts ? none : null);
 }
 
