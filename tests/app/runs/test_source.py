@@ -24,7 +24,7 @@ def test_every_row_comes_once_in_the_order_of_the_paths(tmp_path):
     folder = write_files(columns, tmp_path / "big", n_files=3, row_group_size=100)
     for where in (folder, str(folder / "*.parquet"), sorted(folder.iterdir(), reverse=True)):
         source = open_source(where, "label")
-        assert len(source) == 2500 and len(source.units) == 3  # small row groups are read together
+        assert source.n_rows == 2500 and len(source.units) == 3  # small row groups are read together
         assert read_all(source, batch_rows=77).equals(columns)
         assert read_all(source, columns=["label"])["label"].equals(columns["label"])
 
@@ -71,7 +71,7 @@ def test_logs_and_markers_in_a_folder_are_ignored(tmp_path):
     (folder / "x.subsvms" / "corrected").mkdir(parents=True)
     (folder / "x.subsvms" / "run.json").write_text("{}")
     (folder / "x.subsvms" / "corrected" / "part.parquet").write_text("of an earlier run")
-    assert len(open_source(folder, "label")) == 200
+    assert open_source(folder, "label").n_rows == 200
 
 
 COLUMNS = make_columns(300)
