@@ -101,7 +101,7 @@ class Correction(Verdicts):
     def __repr__(self) -> str:
         found, right = self._found, ""
         # A plain vote gives no probabilities, and those from before an audit know nothing of its answers.
-        if found.n_changed and not self.is_plain_vote and self.audit is None:
+        if found.n_changed and not self._is_plain_vote and self.audit is None:
             sure = np.where(self.decided, 1.0, self.confidence)  # people are taken to be right
             right = f", about {sure[self.changed].sum():.0f} rightly"
         rate = format_rate(self.noise.error_rate, *self.noise.error_rate_interval)
@@ -111,11 +111,11 @@ class Correction(Verdicts):
 
     @property
     def _found(self):
-        flagged, unknown = self.flagged, self.is_plain_vote or not self.flagged.any()
+        flagged, unknown = self.flagged, self._is_plain_vote or not self.flagged.any()
         return Found(
             n_labels=int(np.sum(self.given >= 0)), n_flagged=int(flagged.sum()), action=self.settings.action,
             n_changed=int(self.changed.sum()),
-            n_unseen=None if self.audit is None else int(self.unseen.sum()),
+            n_unseen=None if self.audit is None else int(self._unseen.sum()),
             explained=self.noise.explained,
             precision=None if unknown else float(self.confidence[flagged].mean()),
         )  # fmt: skip
@@ -149,7 +149,7 @@ class Correction(Verdicts):
     @property
     def labels(self) -> np.ndarray:
         """The labels after the action, of the same type as the given ones; None where there is none."""
-        return self._name(self.numbers)
+        return self._name(self._numbers)
 
     def _name(self, numbers):
         return Classes(self.classes).name(numbers) if np.any(numbers < 0) else self.classes[numbers]
@@ -206,7 +206,7 @@ class Correction(Verdicts):
             "n_voters": self.votes.n_voters[rows],
             "winner": self.votes.counts[rows].argmax(axis=1),
             "n_votes": self.votes.counts[rows].max(axis=1),
-            "p_given": self.own_posterior[rows],
+            "p_given": self._own_posterior[rows],
             "p_compared": self.judgement.posterior[rows, compared],
             "action": self.action[rows],
             "halt": self.judgement.halt[rows],

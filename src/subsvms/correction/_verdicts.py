@@ -57,7 +57,7 @@ class Verdicts:
         return np.zeros(len(self), dtype=bool) if self.verified is None else self.verified >= 0
 
     @property
-    def unseen(self) -> np.ndarray:
+    def _unseen(self) -> np.ndarray:
         """Rows whose label an audit changed, whatever the action is."""
         return np.zeros(len(self), dtype=bool) if self.audited is None else self.audited
 
@@ -70,7 +70,7 @@ class Verdicts:
     def held_back(self) -> np.ndarray:
         """Rows whose label stands although another is more probable, or would be without overlap."""
         other = self.judgement.posterior[np.arange(len(self)), self.judgement.rival]
-        doubted = (self.own_posterior < other) | np.isin(self.judgement.halt, BY_OVERLAP)
+        doubted = (self._own_posterior < other) | np.isin(self.judgement.halt, BY_OVERLAP)
         return ~self.missing & ~self.flagged & doubted & ~self.decided
 
     @property
@@ -85,25 +85,25 @@ class Verdicts:
         return self.judgement.quality
 
     @property
-    def numbers(self) -> np.ndarray:
+    def _numbers(self) -> np.ndarray:
         """The class number of each row after the action; -1 where there is still no label."""
-        numbers = np.where(self.filled | self.fixed, self.judgement.suggested, self.given)
+        numbers = np.where(self.filled | self._fixed, self.judgement.suggested, self.given)
         return numbers if self.verified is None else np.where(self.decided, self.verified, numbers)
 
     @property
     def changed(self) -> np.ndarray:
         """Rows whose label differs from the given one; rows without a label do not count."""
-        return ~self.missing & (self.numbers != self.given)
+        return ~self.missing & (self._numbers != self.given)
 
     @property
-    def fixed(self) -> np.ndarray:
+    def _fixed(self) -> np.ndarray:
         """Rows that get the suggested label in place of the given one."""
-        return (self.flagged & (self.settings.action == "fix")) | self.unseen
+        return (self.flagged & (self.settings.action == "fix")) | self._unseen
 
     @property
     def kept(self) -> np.ndarray:
         """Rows that are still in the table; all but those that are dropped."""
-        return ~(self.flagged & (self.settings.action == "drop")) | self.fixed
+        return ~(self.flagged & (self.settings.action == "drop")) | self._fixed
 
     @property
     def sample_weight(self) -> np.ndarray:
@@ -115,12 +115,12 @@ class Verdicts:
         weight = np.where(self.kept, 1.0, 0.0)
         if self.settings.action == "weight":
             free = np.isin(self.judgement.halt, (Halt.NONE, Halt.CAPPED, *BY_OVERLAP))
-            weight = np.where(free, self.own_posterior, 1.0)
+            weight = np.where(free, self._own_posterior, 1.0)
             weight = np.where(self.missing, np.where(self.filled, self.confidence, 0.0), weight)
-        return np.where(self.decided | self.unseen, 1.0, weight)
+        return np.where(self.decided | self._unseen, 1.0, weight)
 
     @property
-    def own_posterior(self) -> np.ndarray:
+    def _own_posterior(self) -> np.ndarray:
         """Probability of each given label."""
         return self.judgement.posterior[np.arange(len(self)), np.maximum(self.given, 0)]
 
@@ -138,17 +138,17 @@ class Verdicts:
 
         It is what the rule goes by, and takes the noise to be as estimated; `label_quality` does not.
         """
-        if self.is_plain_vote:
+        if self._is_plain_vote:
             return self.vote_share
         return self.judgement.posterior[np.arange(len(self)), self.judgement.suggested]
 
     @property
     def action(self) -> np.ndarray:
         """What is done about each row."""
-        kinds = {"verified": self.decided, "missing": self.missing, "audited": self.unseen}
+        kinds = {"verified": self.decided, "missing": self.missing, "audited": self._unseen}
         return np.select([*kinds.values(), self.flagged], [*kinds, self.settings.action], "keep")
 
     @property
-    def is_plain_vote(self) -> bool:
+    def _is_plain_vote(self) -> bool:
         """Whether the rule gives no probabilities."""
         return self.settings.rule == "majority"
