@@ -8,7 +8,7 @@ import typer
 
 from subsvms._sentences import NOTHING, Sentence, Setting
 from subsvms.app.cli.main import app
-from subsvms.app.frames import correct_table
+from subsvms.app.frames import FrameOptions, correct_table
 from subsvms.app.runs.options import (
     DECLARED,
     Options,
@@ -41,6 +41,8 @@ def test_values_are_recorded_as_plain_ones():
     made = Options("y", by="who", keep=["a", 3], n_estimators=np.int64(7), random_state=None)
     assert (made.by, made.keep, made.n_estimators, made.random_state) == (("who",), ("a", "3"), 7, 0)
     assert type(made.n_estimators) is int
+    X = np.ones((3, 2))
+    assert FrameOptions(X, "y", features=X).features is X  # tables and arrays are left to others
 
 
 def test_nearly_a_known_value_is_asked_back():

@@ -286,7 +286,7 @@ def check_option(one: Field, value: Any) -> Any:
         value = check_seed(value)
     if value is None and one.default is None:
         return None
-    value = value.item() if hasattr(value, "item") else value  # a number of NumPy
+    value = value.item() if getattr(value, "shape", None) == () else value  # a number of NumPy
     types = list_types(one)
     if declared.choices and (isinstance(value, str) or int not in types):
         check_choice(one, value)
