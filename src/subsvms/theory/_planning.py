@@ -124,15 +124,12 @@ def plan(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Finite numbers, each feature with a range of about one.
-    y : array-like of shape (n_samples,)
-        The given labels, some of which may be wrong.
+    X, y
+        As in `estimate_regularity`; some of the labels may be wrong.
     error_rate : float, default=0.1
         Largest share of wrong labels, the paper's rho beta; at least 0 and less than 1/2.
     failure : float, default=0.01
-        Accepted probability that the vote is wrong on a row that is no harder than the average one; between
-        0 and 1.
+        Accepted probability, between 0 and 1, that the vote is wrong on a row no harder than the average.
     random_state : int, RandomState instance or None, default=None
         The recommendation depends on it, strongly where phi is near 1/2; the seconds depend on the machine.
     **parameters

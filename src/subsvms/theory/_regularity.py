@@ -112,15 +112,6 @@ class Regularity:
 
         A wrong label is drawn with probability at most error_rate max_c pi_c / share_c, and only there can an
         SVM seem right and be wrong. That probability is added to the upper end of theta's interval.
-
-        Parameters
-        ----------
-        error_rate : float
-            At least 0 and less than 1.
-
-        Returns
-        -------
-        ndarray of shape (n_sizes,)
         """
         check_range("error_rate", error_rate, 0, 1, "[)")
         return np.minimum(self.interval[:, 1] + error_rate * np.max(self.chances / self.shares), 1.0)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pyarrow as pa
+import pytest
+from skrub import ToDatetime
 
 from subsvms.app.features.columns import find_meaning, read_column, why_useless
 
@@ -36,3 +38,29 @@ def test_codes_dates_and_numbers_are_distinguished():
     column = pa.chunked_array([["1,234", "5.5", "+1e+2"]])
     assert find_meaning(column).kind == "text"  # neither a thousand nor a fraction fits all
     assert find_meaning(pa.chunked_array([[b"x"]])) is None
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["2024-01-31", "2023-12-01"],
+        ["01/02/2024", "03/04/2024"],  # the month comes first if it may
+        ["31/12/2023", "01/02/2024"],
+        ["01/02/2024", "31/12/2023", "12/31/2023"],
+        ["31.12.2023 10:15", "01.02.2024 23:59"],
+        ["2024-01-31T10:00:00+0100", "2024-02-01T11:00:00+0000"],
+        ["5 May 2020", "17 June 2021"],
+        ["2024-01-31", "soon"],
+        ["2024-02-30", "2024-01-01"],
+        ["12:30", "14:15"],
+        ["2024-01-31"] * 40 + ["31.01.2024"],
+    ],
+)
+def test_dates_are_those_that_skrub_finds(cells):
+    column = pa.chunked_array([cells])
+    try:
+        wanted = ToDatetime().fit(column.to_pandas()).format_
+    except ValueError:  # skrub refuses the column
+        wanted = None
+    found = find_meaning(column)
+    assert (found.kind, found.format) == ("text" if wanted is None else "date", wanted)
