@@ -248,7 +248,7 @@ def test_missing_and_verified_labels():
     verified[20:30] = [0, 1] * 5
     found = correct_table(frame, "default", verified=verified)
     assert found.missing[:10].all() and found.missing.sum() == 10 and set(found.labels[:10]) == {None}
-    filled = correct_table(frame, "default", verified=verified, fill_missing=True)
+    filled = correct_table(frame, "default", verified=pd.Series(verified), fill_missing=True)
     assert set(filled.labels[:10]) <= {0, 1} and filled.filled.sum() == 10
     assert list(found.labels[20:30]) == [0, 1] * 5 and found.decided.sum() == 10
     assert found.origin.run.options.verified[0] == (21, 0)
