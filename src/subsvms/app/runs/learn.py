@@ -29,7 +29,7 @@ from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import LabelledTable, number_name
-from subsvms.app.words import show
+from subsvms.app.words import show, suggest
 from subsvms.correction._learn import Learned, Sample, learn
 from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
@@ -177,8 +177,27 @@ def find_verified(verified: dict[int, int], rows: np.ndarray) -> np.ndarray | No
 
 def take_table(table: LabelledTable, options: Options) -> AtHand:
     """Return all rows of a table in memory."""
+    check_id(table, options.id_column)
     drawing = draw_rows(table.codes, len(table.classes), seed=options.random_state)
     return AtHand(table, np.arange(len(table)), table.codes, Classes.of(table.classes).names, drawing)
+
+
+def check_id(table: LabelledTable, name: str | None) -> None:
+    """Raise an error if the table has no column that could name the rows."""
+    names = [one for one in table.columns.column_names if one != table.label]
+    if name is None or name in names:
+        return
+    if name == table.label:
+        raise TableError(
+            "{id_column} names {name}, which is the label of {table}: choose another column.",
+            name=show(name), table=table.name,
+        )  # fmt: skip
+    if table.matrix is not None:
+        words = "{table} is LIBSVM text, which has no names of rows: leave out {id_column}."
+        raise TableError(words, table=table.name)
+    hint = suggest(name, names) or "."
+    words = "{id_column} names {name}, which is not a column of {table}{hint}"
+    raise TableError(words, name=show(name), table=table.name, hint=hint)
 
 
 def draw_from(

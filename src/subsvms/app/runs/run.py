@@ -22,11 +22,10 @@ from subsvms.app.runs.source import InMemory
 from subsvms.app.runs.tally import Group, Grouping, Tally, group_noise, read_groups
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import LabelledTable
-from subsvms.app.words import show, suggest
+from subsvms.app.words import show
 from subsvms.correction._learn import add_witnesses
 from subsvms.correction._result import Correction
 from subsvms.ensemble import SubSVMClassifier
-from subsvms.exceptions import TableError
 
 LABELLERS = re.compile(
     r"annotat|label+er|reviewer|(?:\b|_)(?:rater|coder|worker|operator)s?(?:id)?(?:\b|_|\d|$)"
@@ -103,7 +102,6 @@ def correct_table(
     Shapes: features (n_rows, n_features).
     """
     clock = Clock()
-    check_id(table, options.id_column)
     source = InMemory.of(table)
     survey = learn_from(source, options, LocalEngine(1, 1), features=features, n_jobs=n_jobs, device=device)
     clock.lap("learning")
@@ -145,24 +143,6 @@ def look_for_origins(
         if meaning is not None and meaning.kind != "date":
             columns[name] = read_column(column, meaning)
     return tuple(find_origins(columns, correction.given, correction.votes.share))
-
-
-def check_id(table: LabelledTable, name: str | None) -> None:
-    """Raise an error if the table has no column that could name the rows."""
-    names = [one for one in table.columns.column_names if one != table.label]
-    if name is None or name in names:
-        return
-    if name == table.label:
-        raise TableError(
-            "{id_column} names {name}, which is the label of {table}: choose another column.",
-            name=show(name), table=table.name,
-        )  # fmt: skip
-    if table.matrix is not None:
-        words = "{table} is LIBSVM text, which has no names of rows: leave out {id_column}."
-        raise TableError(words, table=table.name)
-    hint = suggest(name, names) or "."
-    words = "{id_column} names {name}, which is not a column of {table}{hint}"
-    raise TableError(words, name=show(name), table=table.name, hint=hint)
 
 
 def recount(run: Run, correction: Correction) -> Run:
