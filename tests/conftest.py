@@ -1,6 +1,5 @@
 import hashlib
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,7 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     package = ROOT / "src" / "subsvms"
     sources = [package / "ensemble" / "_rows.py", *sorted(package.glob("*/_compiled/*.py"))]
     version = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
-    own = ROOT / ".pytest_cache" / "numba" / version / worker
-    if (known := os.environ.get("NUMBA_CACHE_DIR")) and Path(known).is_dir() and not own.exists():
-        shutil.copytree(known, own)  # what was compiled before need not be compiled by every worker
-    os.environ["NUMBA_CACHE_DIR"] = str(own)
+    os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".pytest_cache" / "numba" / version / worker)
     # Every core has a worker: more threads of BLAS and OpenMP would wait for each other, in busy loops.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
