@@ -1,8 +1,8 @@
 """The desk at which people look at a run: they review its issues, or answer the questions of an audit.
 
-- `desk`: the folder, opened; `rows`: rows of its table;
+- `desk`: the folder, opened; `rows`: rows of its table; `audit_json`: what version 0.1.0 stored;
 - `review`: issues that people decide about in any order; `evidence`, `filters`, `progress`: what they see;
-- `audit`: questions that are drawn, whose answers stand; `turns`: the order in which answers count;
-- `exchange`: both in files of other tools; `apply`: the table with the labels that follow;
-- `server` and `guard`: the page.
+- `audit`: a desk with `questions`, which are drawn and whose answers stand; `result`: what follows from them;
+- `exchange`: both in files of other tools (`tool_files`); `apply`: the table with the labels that follow;
+- `server` and `guard`: the page; `background`: the page beside a program that goes on.
 """
