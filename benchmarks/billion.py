@@ -147,7 +147,7 @@ def time_stages(source, corrector, folder, n_voted):
                 tabulate_scores(Scores.of(correction), corrector.label_type, rows),
             )
             clock.end("judge")
-            for kind, table in zip("ab", tables, strict=True):
+            for kind, table in zip("abc", tables, strict=True):
                 if kind not in files:
                     files[kind] = open_parquet(folder / f"{unit.number}{kind}.out", table)
                 files[kind].write_table(table)
