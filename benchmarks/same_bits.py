@@ -324,14 +324,16 @@ def answer(folder, frame):
     frame.to_csv(table, index=False)
     command("correct", table, "--label", "label", "--output", place)
     asked = []
-    for _ in range(40):
-        command("audit", place, "--answers", 20, "--questions", file, "--force")
+    while True:
+        try:
+            command("audit", place, "--answers", 20, "--questions", file, "--force")
+        except RuntimeError as error:
+            if "all questions are answered" in str(error):
+                break
+            raise
         questions = pd.read_csv(file)
-        if questions.empty:
-            break
         asked += questions["row"].tolist()
-        size = questions["size"].fillna(50)
-        questions["answer"] = np.where(size > 56, "yes", "no")
+        questions["answer"] = np.where(questions["size"].fillna(50) > 56, "yes", "no")
         questions.to_csv(file, index=False)
         command("audit", place, "--import", file, "--who", "ann")
     command("apply", place, "--output", folder / "applied.csv")

@@ -67,8 +67,6 @@ def correct(
 
 def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work) -> Any:
     """Do what the command asks for, or what the record of an earlier run says; return the summary."""
-    from joblib import effective_n_jobs
-
     from subsvms.app.runs.job import do_job, repeat_options
     from subsvms.app.tables.addresses import as_place
 
@@ -88,7 +86,7 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
         options = Options(**given, verified=verified)
     how: dict[str, Any] = {
         "output": work.output, "force": work.force, "dry_run": work.dry_run, "model": work.save_model,
-        "device": work.device, "expected": expected, "n_jobs": effective_n_jobs(work.n_jobs or -1),
+        "device": work.device, "expected": expected, "n_jobs": work.n_jobs or -1,
     }  # fmt: skip
     engine = choose_engine(work, where, options, features)
     base = None if expected is None or expected.base is None else as_place(expected.base)
