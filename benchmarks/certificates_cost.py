@@ -25,7 +25,7 @@ from benchmarks.made import append_lines, find_done
 from benchmarks.ordinary import make
 from benchmarks.quality import load
 from subsvms import adversaries
-from subsvms.app.runs import job  # private: a user cannot switch carriers off
+from subsvms.app.runs import finding, job  # private: a user cannot switch carriers off
 from subsvms.app.runs.options import Options
 
 RESULTS = Path(__file__).parent / "results"
@@ -54,7 +54,7 @@ def run(path, find_carriers):
         found.append(find_carriers(*args, **options))
         return found[0]
 
-    job.find_carriers = find
+    finding.find_carriers = find
     began = time.process_time()
     job.do_job(str(path), Options(label="label", random_state=SEED), n_jobs=1, force=True)
     return time.process_time() - began, found[0]
@@ -63,7 +63,7 @@ def run(path, find_carriers):
 def measure(name, path, n_runs):
     """Return the line of a table."""
     write_table(name, path)
-    find_carriers = job.find_carriers
+    find_carriers = finding.find_carriers
     seconds = {"with": [], "without": []}
     try:
         for _ in range(n_runs):
@@ -71,7 +71,7 @@ def measure(name, path, n_runs):
                 taken, found = run(path, find)
                 seconds[key].append(taken)
     finally:
-        job.find_carriers = find_carriers
+        finding.find_carriers = find_carriers
     without, all_of_it = (float(np.median(seconds[key])) for key in ("without", "with"))
     standing = found.standing
     values = (

@@ -194,7 +194,7 @@ def measure_cost(n_columns, pool_size, n_svms, kernel):
         place = make_place(Path(folder) / "work")
         began = time.perf_counter()
         judge_units(source, BatchCorrector.of(learned), engine, folder=place)
-        us = (time.perf_counter() - began) / len(source) * 1e6
+        us = (time.perf_counter() - began) / source.n_rows * 1e6
         labels = np.array(parquet.read_table(place / CORRECTED)["y"].to_pylist())
     voters = learned.learned.model.voters_
     kernels = [0, 0] if voters.rows is None else [len(voters.rows.norm), len(voters.rows.column)]

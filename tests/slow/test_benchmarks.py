@@ -113,6 +113,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what makes
     ),
     ("scale", "cost", "BLOCK, SHAPES = 600, [(5, 200, 20, 'rbf')]", "scale_cost.json"),
     ("several", "", "list_tables, CASES = lambda _: ['iris'], [('uniform', 0.1)]", "several.md"),
+    ("small_table", "{}/small.csv --label y --runs 1", "", "small_table.json"),
     (
         "speed",
         "--svms 50 --times 1 --out {}/speed.json",
@@ -147,6 +148,9 @@ def test_every_benchmark_has_a_smallest_setting():
 def test_a_benchmark_runs_with_its_smallest_setting(tmp_path, module, words, smaller, written):
     if module == "tool":
         write_income(tmp_path)
+    (tmp_path / "small.csv").write_text(
+        "a,y\n" + "".join(f"{i % 10},{'no' if i % 10 < 5 else 'yes'}\n" for i in range(60))
+    )
     if module == "review_keys" and shutil.which("chromium") is None:
         pytest.skip("chromium is not installed")
     environment = {key: value for key, value in os.environ.items() if key != "SUBSVMS_DATA"}
