@@ -4,5 +4,5 @@ from subsvms._extras import require_extra
 
 require_extra(
     "This part of subsvms", "app", "filelock", "jinja2", "matplotlib", "msgspec", "pandas", "psutil",
-    "pyarrow", "python_calamine", "rich", "starlette", "typer", "uvicorn",
+    "pyarrow", "pyreadstat", "python_calamine", "rich", "starlette", "typer", "uvicorn",
 )  # fmt: skip

@@ -96,8 +96,8 @@ class LabelFlips:
     Examples
     --------
     >>> flips = LabelFlips(rows=np.array([6, 4]), labels=np.array(["high", "low"]))
-    >>> print(f"row {flips.rows[0]} would become {flips.labels[0]!r}")
-    row 6 would become 'high'
+    >>> print(f"row {flips.rows[0]} would become {flips.labels[0]}")
+    row 6 would become high
     """
 
     rows: np.ndarray

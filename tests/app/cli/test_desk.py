@@ -118,7 +118,7 @@ def test_the_level_is_chosen_when_it_begins_also_by_its_old_name(folder, tmp_pat
     said(folder, "--level", 0.995, "--questions", tmp_path / "q.csv")
     assert AuditDesk(folder).work.audit.level == 0.995
     said(folder, "--estimate", 20, "--confidence", 0.9, "--questions", tmp_path / "e.csv")
-    assert EstimateDesk(folder).work.confidence == 0.9
+    assert EstimateDesk(folder).work.begun.confidence == 0.9
     assert "confidence (0.995, not 0.9)" in said(
         folder, "--confidence", 0.9, "--questions", tmp_path / "r.csv", code=2
     )

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -127,9 +128,11 @@ def test_dates_that_python_does_not_have_do_not_stop_a_run(tmp_path):
 
 
 def test_early_exit_is_accepted_for_one_release_with_a_warning(tmp_path):
-    (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n2,b\n" * 30)
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(60)))
     words = ["correct", str(tmp_path / "t.csv"), "--label", "y", "--svms", "10", "--dry-run"]
-    done = run(*words, "--early-exit", "0.99")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # as for users: the command line prints it
+        done = run(*words, "--early-exit", "0.99")
     assert done.exit_code == 0 and "--early-exit has no effect" in done.output
     assert "--early-exit" not in run("correct", "--help").output
 

@@ -23,7 +23,7 @@ from subsvms.app.desk.result import read_own_scores, read_result, write_section
 from subsvms.app.features.describe import LEFT_OUT
 from subsvms.app.runs.acts import Answer, NotAsked, check_name
 from subsvms.app.runs.describe import cut
-from subsvms.app.runs.options import write_command
+from subsvms.app.runs.options import tell_flags, write_command
 from subsvms.app.words import show
 from subsvms.exceptions import InputError, TableError
 
@@ -70,8 +70,9 @@ class QuestionDesk(Desk):
     @property
     def columns(self) -> list[str]:
         """The columns of the table but the label, and those that the run left out as they give it away."""
-        lines = [line["columns"] for line in self.record.found.columns if line["how"] == LEFT_OUT["leak"]]
-        leaks = {name for line in lines for name, _ in line}
+        leak = ("leak", tell_flags(LEFT_OUT["leak"]))  # version 0.1.0 wrote the sentence alone
+        lines = [line for line in self.record.found.columns if line.get("why", line["how"]) in leak]
+        leaks = {name for line in lines for name, _ in line["columns"]}
         return [name for name in super().columns if name not in leaks]
 
     @property

@@ -53,7 +53,7 @@ def describe_columns(
     found: list[dict[str, Any]] = [{"use": use, "how": how, "columns": used[use, how]} for use, how in order]
     for why in LEFT_OUT:
         names = [[name, 0] for name, reason in left_out.items() if reason == why]
-        found += [{"use": None, "how": LEFT_OUT[why], "columns": names}] * bool(names)
+        found += [{"use": None, "why": why, "how": LEFT_OUT[why], "columns": names}] * bool(names)
     return found
 
 
