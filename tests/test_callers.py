@@ -101,3 +101,8 @@ def test_an_old_name_of_a_parameter_or_attribute_is_taken_with_a_warning():
         assert Level(certainty=0.9).certainty == Level(level=0.9).level == 0.9
     assert [one.filename for one in caught] == [__file__, __file__]
     assert list(inspect.signature(Level).parameters) == ["level"]
+
+
+def test_an_old_and_a_new_name_of_one_parameter_are_refused():
+    with pytest.raises(TypeError, match="certainty is the old name of level: give one of them"):
+        renamed(certainty="level")(lambda level: level)(certainty=0.9, level=0.8)

@@ -22,6 +22,8 @@ class Command(Directive):
         made = [usage, *(nodes.paragraph("", text) for text in command.help.split("\n\n"))]
         groups: dict[str, nodes.definition_list] = {}
         for parameter in command.params:
+            if getattr(parameter, "hidden", False):
+                continue
             words, meaning = parameter.get_help_record(context)
             title = parameter.rich_help_panel or ("Options" if words.startswith("-") else "Argument")
             term = nodes.term("", "", nodes.literal("", words))

@@ -40,6 +40,8 @@ def renamed(**new_names: str) -> Callable[[Function], Function]:
         @wraps(function)
         def call(*args, **parameters):
             for old in new_names.keys() & parameters:
+                if new_names[old] in parameters:
+                    raise TypeError(f"{old} is the old name of {new_names[old]}: give one of them.")
                 warn_renamed(old, new_names[old])
                 parameters[new_names[old]] = parameters.pop(old)
             return function(*args, **parameters)

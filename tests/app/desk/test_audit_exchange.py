@@ -8,7 +8,7 @@ from loans import call, read, write
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
 from subsvms.app.desk.exchange import import_answers, write_questions
-from subsvms.app.desk.tool_files import read_whole
+from subsvms.app.desk.tool_files import read_label, read_whole, spell
 from subsvms.audit import Audit, run_audit
 from subsvms.exceptions import TableError
 
@@ -254,3 +254,16 @@ def test_labels_come_back_from_a_spreadsheet_as_they_were(tmp_path, labels):
 )
 def test_numbers_of_questions(value, number):
     assert read_whole(value) == number
+
+
+@pytest.mark.parametrize(
+    ("classes", "said", "meant"),
+    [
+        ((True, False), "TRUE", "True"),
+        ((1, 2), "1.0", "1"),
+        (("no", "No"), "no", "no"),
+        (("no", "No"), "NO", None),
+    ],
+)
+def test_capital_letters_count_where_classes_differ_in_nothing_else(classes, said, meant):
+    assert read_label(said, spell(classes)) == meant

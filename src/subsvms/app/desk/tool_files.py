@@ -160,23 +160,24 @@ def read_whole(value: Any) -> int:
 def spell(labels: Iterable, untold: Iterable[str] = ()) -> dict[str, str | None]:
     """Return the class that each spelling means, None for "cannot tell" and its like, which are `untold`.
 
-    Other tools write true for True, and 1.0 for 1. Capital letters count only where classes differ in nothing
-    else: spreadsheets write TRUE for true.
+    Other tools write true for True, and 1.0 for 1.
     """
     names = {str(label): label for label in labels}
     ways = {f"{label}.0": name for name, label in names.items() if type(label) is int}
     ways |= {str(as_cell(label)): name for name, label in names.items()}
     ways |= {name: name for name in names}
     spelled: dict[str, str | None] = dict.fromkeys(untold)
-    spelled |= {disarm(way): name for way, name in ways.items()} | ways
-    folded: dict[str, set[str | None]] = {}
-    for way, meant in spelled.items():
-        folded.setdefault(way.casefold(), set()).add(meant)
-    return {way: meant.pop() for way, meant in folded.items() if len(meant) == 1} | spelled
+    return spelled | {disarm(way): name for way, name in ways.items()} | ways
 
 
 def read_label(said: Any, spelled: dict[str, Any], unknown: Any = None) -> Any:
-    """Return what a label in a file means, by `spell`; `unknown` if it is no class."""
-    text = str(said)
-    ways = (text, text.strip(), text.strip().casefold())
-    return next((spelled[way] for way in ways if way in spelled), unknown)
+    """Return what a label in a file means, by `spell`; `unknown` if it is no class.
+
+    Capital letters count only where classes differ in nothing else: spreadsheets write TRUE for true.
+    """
+    text = str(said).strip()
+    for way in (str(said), text):
+        if way in spelled:
+            return spelled[way]
+    alike = {meant for way, meant in spelled.items() if way.casefold() == text.casefold()}
+    return alike.pop() if len(alike) == 1 else unknown

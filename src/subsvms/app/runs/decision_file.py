@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import groupby
@@ -143,6 +144,7 @@ class DecisionFile:
                 place, timeout=30, check_same_thread=False, isolation_level=None
             )
             on_failure.callback(self.connection.close)
+            weakref.finalize(self, self.connection.close)  # for those who do not close it
             self._set_up()
             if not stored:
                 self.connection.execute("PRAGMA query_only = ON")  # what is added would be lost
