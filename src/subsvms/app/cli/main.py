@@ -191,7 +191,7 @@ def predict(
     from subsvms.app.runs.model import predict_file
 
     work = Work(n_jobs=given.pop("n_jobs"), device=given.pop("device"))
-    effort = {"n_jobs": work.n_jobs or -1, "device": work.device}
+    effort: dict[str, Any] = {"n_jobs": work.n_jobs or -1, "device": work.device}
     print_text(
         str(predict_file(model, file, output=output, features=features, force=force, reading=given, **effort))
     )
