@@ -98,7 +98,8 @@ def test_ctrl_c_while_libraries_load_gives_one_sentence(tmp_path):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     message = process.communicate()[1]
-    assert process.returncode in (0, 130) and "Traceback" not in message
+    stopped = (0, 130, -signal.SIGINT)  # the last if Python itself ends it, which shells call 130, too
+    assert process.returncode in stopped and "Traceback" not in message
 
 
 def test_public_names_are_imported_when_they_are_used():
