@@ -1,22 +1,15 @@
 """Change labels the way an adversary would: clean labels in, corrupted labels out.
 
-All attacks share one budget and spend all of it. It is given by at most one of
+All attacks share one budget and spend all of it. It is given by at most one of `error_rate`, flips as a share
+of all rows, and `rho`, flips as a share of the smallest class, as in the paper; both are at least 0 and less
+than 1, and rounded down to whole rows. Where an attack takes it, and there are two classes, `alpha`, from 0
+to 1, is the direction: the share of the flips that are taken from the larger class, whose rows get the
+smaller class's label; the rest are taken from the smaller class (the first one, if they are equally large).
+None leaves the direction to the attack. A budget that a class cannot meet is an error.
 
-    error_rate   flips as a share of all rows, at least 0 and less than 1, and
-    rho          flips as a share of the smallest class, at least 0 and less than 1, as in the paper,
-
-rounded down to whole rows. Where an attack takes it, and there are two classes,
-
-    alpha        from 0 to 1, is the direction: the share of the flips that are taken from the larger class,
-                 whose rows get the smaller class's label; the rest are taken from the smaller class (the
-                 first one, if they are equally large). None leaves the direction to the attack.
-
-A budget that a class cannot meet is an error. All attacks take
-
-    y            clean labels of two classes or more,
-    random_state a seed or NumPy's generator, also where nothing is random, and, to look at the features,
-    X            an array, sparse matrix or data frame of finite numbers, each feature with a range of about
-                 one: the gamma of SVMs is 1 / n_features.
+All attacks take `y`, clean labels of two classes or more, and `random_state`, a seed or NumPy's generator,
+also where nothing is random. Those that look at the features take `X`, an array, sparse matrix or data frame
+of finite numbers, each feature with a range of about one: the gamma of SVMs is 1 / n_features.
 
 `_budget` has the budget, `_greedy` the attack on SVMs themselves, and `_attacks` the six others and `attack`,
 which calls any of them by name.
