@@ -68,7 +68,7 @@ def test_each_declaration_is_a_documented_parameter_of_correct_table():
     documented = correct_table.__doc__.partition("Returns")[0]
     for one in list_options(TableOptions):
         assert parameters[one.name].default == one.default
-        assert f"    {one.name} : {describe_type(one)}" in documented
+        assert f"\n{one.name} : {describe_type(one)}" in documented
     assert list(parameters)[:2] == ["frame", "label"] and "--" not in documented.replace("---", "")
     with pytest.raises(TypeError, match="unexpected keyword argument 'svms'"):
         correct_table(None, "y", svms=3)

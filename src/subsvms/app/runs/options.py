@@ -327,8 +327,8 @@ def taking(parameters: Callable[Asked, Any]) -> Callable[[Callable[..., Result]]
 
         returns = inspect.signature(function).return_annotation
         call.__signature__ = signature.replace(return_annotation=returns)  # type: ignore[attr-defined]
-        first, end, rest = (function.__doc__ or "").partition("    Returns\n")
-        call.__doc__ = f"{first}{document(parameters)}\n{end}{rest}"
+        first, end, rest = inspect.cleandoc(function.__doc__ or "").partition("Returns\n")
+        call.__doc__ = f"{first}{document(parameters)}\n\n{end}{rest}"
         return call
 
     return decorate
@@ -343,7 +343,7 @@ def document(cls: Any) -> str:
         shown = repr(one.default).replace("'", '"')
         lines.append(f"{one.name} : {describe_type(one)}{'' if asked else f', default={shown}'}")
         lines += textwrap.wrap(Sentence(declared.help), 100, initial_indent="    ", subsequent_indent="    ")
-    return textwrap.indent("\n".join(lines), "    ") + "\n"
+    return "\n".join(lines)
 
 
 def describe_type(one: Field) -> str:
