@@ -347,7 +347,7 @@ def test_threads_are_those_that_feed_a_gpu_if_there_is_one(folder, monkeypatch, 
 
 @pytest.mark.skipif(COMPILER is None, reason="needs g++")
 @pytest.mark.slow
-def test_a_run_whose_gpu_is_lost_continues_where_it_stopped(finished, folder, tmp_path, monkeypatch):
+def test_a_run_whose_gpu_is_lost_continues_where_it_stopped(folder, tmp_path, monkeypatch):
     gpu, real, done, failing = EmulatedGPU(tmp_path), judge.do_part, [], True
     emulate(monkeypatch, gpu)
 
@@ -358,7 +358,8 @@ def test_a_run_whose_gpu_is_lost_continues_where_it_stopped(finished, folder, tm
         return part
 
     monkeypatch.setattr(judge, "do_part", do_part)
-    arguments = ["correct", folder, *COMMON, "--output", tmp_path / "x", "--threads", "1", "--device"]
+    less = ["--pool-size", "100", "--threads", "1"]  # so that the sample is not the whole table
+    arguments = ["correct", folder, *COMMON, *less, "--output", tmp_path / "x", "--device"]
     stopped, unfinished = run(*arguments, "cuda"), tmp_path / "x.unfinished"
     message = stopped.output.splitlines()[-1]
     assert stopped.exit_code == 2 and "Traceback" not in stopped.output
@@ -373,7 +374,8 @@ def test_a_run_whose_gpu_is_lost_continues_where_it_stopped(finished, folder, tm
     gpu.lost = failing = False
     continued = run(*arguments, "cuda")
     assert continued.exit_code == 0 and sorted(done) == [0, 1, 2]
-    assert read_files(tmp_path / "x") == read_files(finished)
+    assert run("correct", folder, *COMMON, *less, "--output", tmp_path / "cpu").exit_code == 0
+    assert read_files(tmp_path / "x") == read_files(tmp_path / "cpu")
 
 
 def test_the_record_has_the_digest_of_the_report_and_of_all_parts(finished):
