@@ -31,8 +31,7 @@ from benchmarks import made
 from benchmarks.gpu import name_gpu
 
 # Not public: the stages of a run are measured one by one
-from subsvms._effort import Effort
-from subsvms._progress import listening
+from subsvms._effort import Effort, listening
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.runs import job, learn, part_files
 from subsvms.app.runs import judge as judging

@@ -5,7 +5,7 @@ import pytest
 import sklearn
 from ensemble.emulated_gpu import COMPILER, EmulatedGPU, emulate
 
-import subsvms._arrays as arrays
+import subsvms._validation as arrays
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms.ensemble._device import CHECKED, count_gpus
 from subsvms.exceptions import InputError

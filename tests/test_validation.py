@@ -7,14 +7,7 @@ import pytest
 from scipy import sparse
 
 from subsvms import SubSVMClassifier
-from subsvms._numbers import check_count, check_range, check_subset
-from subsvms._validation import (
-    check_cost,
-    check_format,
-    check_square,
-    check_table,
-    warn_unscaled,
-)
+from subsvms._validation import check_cost, check_format, check_square, check_table, warn_unscaled
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.arange(40) % 2
@@ -131,23 +124,3 @@ def test_more_svms_than_fit_in_memory_are_refused():
         check_cost(10**9, 2, 2)
     with pytest.raises(ValueError, match="lower subsample_size"):
         check_cost(1, 2, 10**8)
-
-
-def test_numbers_out_of_range_are_refused():
-    check_range("a", np.inf, 0, np.inf)
-    with pytest.raises(ValueError, match="a must be at least 0 and finite; got inf"):
-        check_range("a", np.inf, 0, np.inf, "[)")
-    with pytest.raises(ValueError, match="a must be more than 0 and at most 1; got nan"):
-        check_range("a", np.nan, 0, 1, "(]")
-    with pytest.raises(TypeError, match="a must be a number; got True"):
-        check_range("a", True, 0, 1)
-    check_count("n", np.int64(3), 3)
-    for value in (2, 3.0, True):
-        with pytest.raises(ValueError, match=f"n must be a whole number, at least 3; got {value}"):
-            check_count("n", value, 3)
-
-
-def test_a_subset_has_at_least_half_of_r_rows_of_each_class():
-    assert [check_subset(3, r) for r in (1, 2, 3)] == [1, 1, 2]
-    with pytest.raises(ValueError, match="r must be at most s, the size of the subset, 4; got 5"):
-        check_subset(4, 5)

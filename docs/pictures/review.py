@@ -15,7 +15,7 @@ from queue import Queue
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from subsvms._pages import FIRST_PORT
+from subsvms.app.desk import FIRST_PORT
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import serve
 from subsvms.app.runs.job import do_job

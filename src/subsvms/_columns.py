@@ -1,14 +1,25 @@
-"""Sparse tables with far more columns than values, such as hashed text: work on the stored columns only.
+"""Columns of a table of numbers: those of a sparse table that hold something, and one scale for all.
 
-SciPy and scikit-learn take memory for every column of a CSR matrix when they compute a product, pick columns
-or reduce along rows. Columns that hold nothing change none of these results, so they are left out first; the
-order of the others, and with it the order of every sum, stays the same.
+*Stored columns.* SciPy and scikit-learn take memory for every column of a CSR matrix when they compute a
+product, pick columns or reduce along rows. Columns that hold nothing, such as most of hashed text, change
+none of these results, so they are left out first; the order of the others, and with it the order of every
+sum, stays the same.
+
+*One scale*, whatever the units, and not misled by outliers: for a column x with median m and r the distance
+from its 5 % to its 95 % quantile, x becomes (x - m) / r, cut to [-2, 2]. Where nine tenths of a column are
+equal, r is the 95 % quantile of |x - m| over the others. Of sparse columns only stored values count, and
+nothing is subtracted, so they stay sparse.
 """
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from subsvms._typing import Table
+Table = Any  # an ndarray, or a CSR matrix or array
+LOW, HIGH = 0.05, 0.95  # quantiles that span a column
+FAR = 2.0  # spans from the median at which values are cut
 
 
 def find_stored(indices: np.ndarray, n_columns: int) -> np.ndarray:
@@ -48,3 +59,45 @@ def drop_empty(X: Table) -> tuple[Table, np.ndarray]:
         return X, np.arange(X.shape[1])
     columns = find_stored(X.indices, X.shape[1])
     return take_columns(X, columns), columns
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScaler:
+    """Scales each column by its span."""
+
+    center: np.ndarray  # (n_features,): medians; zeros for sparse input
+    scale: np.ndarray  # (n_features,): factors
+
+    @classmethod
+    def fit(cls, X: Table) -> "ColumnScaler":
+        """Learn medians and spans from a table of finite numbers."""
+        if sparse.issparse(X):
+            span = _span_stored(X)
+            center = np.zeros(X.shape[1])
+        else:
+            low, center, high = np.quantile(X, (LOW, 0.5, HIGH), axis=0)
+            span = high - low
+            for c in np.flatnonzero(span == 0):
+                others = np.abs(X[:, c] - center[c])
+                span[c] = np.quantile(others[others > 0], HIGH) if others.any() else 0.0
+        with np.errstate(divide="ignore", over="ignore"):
+            scale = np.where(span > 0, 1.0 / span, 1.0)
+        return cls(center, np.where(np.isfinite(scale), scale, 1.0))
+
+    def transform(self, X: Table) -> Table:
+        """Return the scaled table, of the type of the input."""
+        if sparse.issparse(X):
+            scaled = sparse.csr_array(X, dtype=np.float64, copy=True)
+            scaled.data = np.clip(scaled.data * self.scale[scaled.indices], -FAR, FAR)
+            return scaled
+        return np.clip((X - self.center) * self.scale, -FAR, FAR)
+
+
+def _span_stored(X):
+    """Return the 95 % quantile of the absolute stored values of each sparse column; 0 without any."""
+    column, value = X.indices[X.data != 0], np.abs(X.data[X.data != 0])
+    order = np.lexsort((value, column))
+    columns, first, counts = np.unique(column[order], return_index=True, return_counts=True)
+    span = np.zeros(X.shape[1])
+    span[columns] = value[order][first + np.round(HIGH * (counts - 1)).astype(int)]
+    return span

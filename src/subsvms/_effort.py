@@ -1,17 +1,19 @@
-"""How much a computation may use, and a compiled function run over pieces of a range, on plain threads.
+"""What a computation may use, whom it tells how far it has come, and a range worked through on plain threads.
 
 The compiled loops release the interpreter's lock, so threads are enough: no process is started or forked, and
 several callers can do this at once. How the range is cut does not change the result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
-from joblib import effective_n_jobs
-
-from subsvms._typing import OnProgress
+OnProgress = Callable[[int, int], None]  # called as on_progress(done, total)
+Listener = Callable[[str, int, int], None]  # called as listener(stage, done, total): the command line is one
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Effort:
     @classmethod
     def of(cls, estimator: Any, on_progress: OnProgress | None = None) -> "Effort":
         """Return what the parameters of an estimator allow, here and now."""
+        from joblib import effective_n_jobs  # here: the command line listens without it
+
         n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
         return cls(n_jobs, getattr(estimator, "device", "cpu"), on_progress)
 
@@ -60,3 +64,31 @@ def run_pieces(work: Callable[[int, int], None], n_items: int, piece: int, effor
             tell(sizes[future])
     finally:  # after an error or Ctrl-C, no further piece is started
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Call listener(stage, done, total) as the work in this context progresses."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def announce(stage: str, done: int = 0, total: int = 1) -> None:
+    """Report to the listener, if any, that a stage begins or how far it has come."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(stage, done, total)
+
+
+@contextmanager
+def one_stage(name: str, done: int = 0, total: int = 1) -> Iterator[None]:
+    """Announce a stage, but none of the stages inside it."""
+    announce(name, done, total)
+    token = _listener.set(None)
+    try:
+        yield
+    finally:
+        _listener.reset(token)

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._sentences import Sentence
-from subsvms._text import find_closest, format_value, is_text
+from subsvms._sentences import Sentence, find_closest, format_value, is_text
 from subsvms.exceptions import InputError
 
 MISSING = -1  # the class number of a missing label
@@ -115,7 +114,7 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (classes, class numbers) of a column of labels."""
     from sklearn.utils.multiclass import check_classification_targets  # takes a second to import
 
-    from subsvms._arrays import take_in
+    from subsvms._validation import take_in
 
     if y is None:
         raise InputError("requires y to be passed, but the target y is None: give a label for each row.")

@@ -1,7 +1,11 @@
-"""Check numbers that the user passes, as `_validation` checks tables; nothing here needs scikit-learn."""
+"""Numbers that users pass, checked as `_validation` checks tables; and exact limits of a share.
+
+Nothing here needs NumPy before it is called: the command line checks numbers while it loads.
+"""
 
 from math import isfinite
 from numbers import Integral, Real
+from typing import Any
 
 from subsvms._sentences import Sentence, Setting
 from subsvms.exceptions import InputError
@@ -37,11 +41,18 @@ def check_seed(random_state: int | None) -> int:
     return int(random_state)
 
 
-def check_subset(s: int | None, r: int) -> int:
-    """Return r/2 rounded up, the rows of each class; raise an error if r is more than the subset's s rows."""
-    check_count("r", r)
-    if s is not None:
-        check_count("s", s)
-        if r > s:
-            raise InputError(f"r must be at most s, the size of the subset, {s}; got {r}.")
-    return -(-r // 2)
+def lower_limit(k: Any, n: Any, level: float) -> Any:
+    """Return a lower limit of a share, from k of n draws: too high with probability <= 1 - level.
+
+    Numbers or arrays; the exact limits of Clopper and Pearson (Biometrika 1934).
+    """
+    import numpy as np
+    from scipy.special import betaincinv  # a quarter of a second, for which the review page need not wait
+
+    k, n = np.asarray(k), np.asarray(n)
+    return np.where(k > 0, betaincinv(np.maximum(k, 1), np.maximum(n - k + 1, 1), 1.0 - level), 0.0)
+
+
+def upper_limit(k: Any, n: Any, level: float) -> Any:
+    """Return an upper limit of a share, from k of n draws: too low with probability <= 1 - level."""
+    return 1.0 - lower_limit(n - k, n, level)

@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from subsvms._atomic import write_whole
-from subsvms._text import is_text
+from subsvms._sentences import is_text
 from subsvms.exceptions import InputError
 
 FORMAT = 2  # increased when older versions could misread a file

@@ -1,5 +1,6 @@
 """Errors and warnings for users: one sentence that says what was expected, what was found and what to do."""
 
+from importlib.util import find_spec
 from typing import Any
 
 from subsvms._sentences import Sentence
@@ -88,3 +89,14 @@ class LabelNoiseWarning(UserWarning):
     ...     warnings.simplefilter("error", subsvms.exceptions.LabelNoiseWarning)  # stop, and review
     ...     correction = subsvms.correct_labels([[0.0], [0.1], [0.9], [1.0]] * 10, [0, 0, 1, 1] * 10)
     """
+
+
+class MissingExtraError(ImportError):
+    """An ImportError that names the extra to install, which the command shows as one sentence."""
+
+
+def require_extra(what: str, extra: str, *modules: str) -> None:
+    """Raise an error that names the extra to install, unless all these modules are installed."""
+    if not all(map(find_spec, modules)):
+        needed = f"run pip install 'subsvms[{extra}]'"
+        raise MissingExtraError(f"{what} needs more than the library alone: {needed}.")

@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import MinMaxScaler, minmax_scale
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
-from subsvms._progress import listening
+from subsvms._effort import listening
 from subsvms.exceptions import LabelNoiseWarning
 
 

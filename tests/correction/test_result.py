@@ -6,7 +6,7 @@ from corrections import attacked, make_corrector, quick, quietly
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
-from subsvms._text import format_interval
+from subsvms._sentences import format_interval
 from subsvms.correction._rule import Halt
 from subsvms.exceptions import InputError, LabelNoiseWarning
 

@@ -13,9 +13,8 @@ from subsvms.ensemble._sampling import draw_subsets
 from subsvms.ensemble._votes import Votes
 from subsvms.theory import _planning as planning
 from subsvms.theory import estimate_regularity, plan
+from subsvms.theory._bounds import smallest_size, vote_failure, votes_needed
 from subsvms.theory._planning import expect_seconds
-from subsvms.theory._subset_bounds import smallest_size
-from subsvms.theory._vote_bounds import vote_failure, votes_needed
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -37,14 +37,6 @@ from subsvms.adversaries._budget import Attack
 from subsvms.adversaries._greedy import greedy_flips
 
 __all__ = [
-    "ATTACKS",
-    "Attack",
-    "attack",
-    "boundary_flips",
-    "class_conditional_flips",
-    "directed_flips",
-    "greedy_flips",
-    "region_flips",
-    "surest_flips",
-    "uniform_flips",
-]
+    "ATTACKS", "Attack", "attack", "boundary_flips", "class_conditional_flips", "directed_flips",
+    "greedy_flips", "region_flips", "surest_flips", "uniform_flips",
+]  # fmt: skip

@@ -1,6 +1,6 @@
 """The application: tables, features, runs, report, review and the command line. It needs subsvms[app]."""
 
-from subsvms._extras import require_extra
+from subsvms.exceptions import require_extra
 
 require_extra(
     "This part of subsvms", "app", "filelock", "jinja2", "matplotlib", "msgspec", "pandas", "psutil",

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 
-from subsvms._text import find_closest
+from subsvms._sentences import find_closest
 from subsvms.exceptions import TableError
 
 MAX_SHOWN = 240  # characters of the columns named in a message

@@ -18,14 +18,6 @@ from subsvms.audit._people import SimulatedAnnotator
 from subsvms.audit._ranking import Ranking
 
 __all__ = [
-    "Audit",
-    "Claim",
-    "ErrorRate",
-    "PassedRing",
-    "Progress",
-    "Ranking",
-    "SimulatedAnnotator",
-    "draw_rows",
-    "estimate_error_rate",
-    "run_audit",
-]
+    "Audit", "Claim", "ErrorRate", "PassedRing", "Progress", "Ranking", "SimulatedAnnotator", "draw_rows",
+    "estimate_error_rate", "run_audit",
+]  # fmt: skip

@@ -25,7 +25,7 @@ import numpy as np
 from subsvms._callers import renamed, renamed_attribute
 from subsvms._labels import Classes
 from subsvms._numbers import check_count, check_range, check_seed
-from subsvms._text import format_value
+from subsvms._sentences import format_value
 from subsvms.audit._claim import Claim, Outcome, PassedRing, Progress, count_found
 from subsvms.audit._locate import count_pilot, draw_pilot
 from subsvms.audit._model import Features, fit_hits

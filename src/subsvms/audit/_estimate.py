@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._callers import renamed, renamed_attribute
-from subsvms._intervals import lower_limit, upper_limit
-from subsvms._numbers import check_count, check_range, check_seed
+from subsvms._numbers import check_count, check_range, check_seed, lower_limit, upper_limit
 from subsvms.audit._ranking import Ranking, as_ranking
 from subsvms.correction import Correction
 from subsvms.exceptions import InputError

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._labels import Classes, check_labels
-from subsvms._text import format_value
+from subsvms._sentences import format_value
 from subsvms.correction import Correction
 from subsvms.exceptions import InputError
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from subsvms._text import format_value
+from subsvms._sentences import format_value
 from subsvms.exceptions import InputError
 
 PARAMETERS = ("n_answers", "confidence", "repeat", "random_state")

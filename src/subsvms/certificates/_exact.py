@@ -36,8 +36,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from subsvms._effort import OnProgress
 from subsvms._numbers import check_count
-from subsvms._typing import OnProgress
 from subsvms.ensemble import LinearCommittee
 from subsvms.ensemble._linear import Weights, score_classes
 from subsvms.ensemble._votes import pick_best

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._effort import OnProgress
 from subsvms._labels import Classes, as_list
 from subsvms._numbers import check_count
-from subsvms._typing import OnProgress
 from subsvms._validation import check_rows
 from subsvms.certificates._exact import (
     ExactCertificate,

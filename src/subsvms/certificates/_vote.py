@@ -56,7 +56,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._callers import renamed
-from subsvms._intervals import lower_limit
+from subsvms._numbers import lower_limit
 from subsvms.ensemble._sampling import class_probabilities
 from subsvms.ensemble._votes import Votes
 

@@ -19,8 +19,8 @@ from scipy import sparse
 from scipy.optimize import isotonic_regression
 from sklearn.utils.extmath import row_norms
 
-from subsvms._progress import one_stage
-from subsvms._typing import Table
+from subsvms._columns import Table
+from subsvms._effort import one_stage
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 from subsvms.ensemble._training import fit_numbered

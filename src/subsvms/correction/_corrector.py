@@ -11,9 +11,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples, validate_data
 
 from subsvms._callers import find_stacklevel, renamed
+from subsvms._columns import ColumnScaler, Table
 from subsvms._labels import check_some_labels, check_verified
-from subsvms._scaling import ColumnScaler
-from subsvms._typing import Table
 from subsvms._validation import FLOATS, check_table
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction._duplicates import find_contradictory

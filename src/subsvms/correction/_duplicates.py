@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from subsvms._typing import Table
+from subsvms._columns import Table
 from subsvms.correction._noise import SMALLEST_CLASS
 
 

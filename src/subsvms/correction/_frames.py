@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from narwhals import dependencies as libraries
 
-from subsvms._text import format_value
+from subsvms._sentences import format_value
 from subsvms._validation import NOT_NUMBERS
 from subsvms.exceptions import InputError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._text import format_rate
+from subsvms._sentences import format_rate
 from subsvms.correction._frames import name_rows
 from subsvms.correction._words import ESTIMATED_BEFORE, format_done, format_verdict
 

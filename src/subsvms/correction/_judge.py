@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from subsvms._progress import announce, one_stage
-from subsvms._sentences import Note
-from subsvms._text import format_percent
+from subsvms._effort import announce, one_stage
+from subsvms._sentences import Note, format_percent
 from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
 from subsvms.correction._overlap import CloserLook, find_overlap
 from subsvms.correction._rule import (

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subsvms._effort import ONE_THREAD, Effort
-from subsvms._progress import announce
+from subsvms._columns import Table
+from subsvms._effort import ONE_THREAD, Effort, announce
 from subsvms._sentences import Note
-from subsvms._typing import Table
 from subsvms.certificates import count_withstood
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction._choice import Choice, choose_ensemble

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm, rankdata
 
-from subsvms._text import format_rate
+from subsvms._sentences import format_rate
 from subsvms.correction._noise_curve import TOGETHER, Answers, Curve, integrate_curve
 from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
 

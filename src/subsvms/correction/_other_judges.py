@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 
-from subsvms._progress import announce
+from subsvms._effort import announce
 from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.correction._overlap import CloserLook
 from subsvms.ensemble._classifier import SubSVMClassifier

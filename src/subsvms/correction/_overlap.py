@@ -27,7 +27,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import check_random_state
 
-from subsvms._typing import Table
+from subsvms._columns import Table
 from subsvms.correction._choice import mean_squared_distance
 from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.correction._rule import Judgement, Overlap

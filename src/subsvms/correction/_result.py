@@ -9,8 +9,7 @@ import numpy as np
 
 from subsvms._callers import renamed_attribute
 from subsvms._labels import Classes
-from subsvms._pages import FIRST_PORT
-from subsvms._text import format_rate
+from subsvms._sentences import format_rate
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_carriers, list_rows
@@ -289,7 +288,7 @@ class Correction(Verdicts):
         self,
         folder: str | os.PathLike | None = None,
         *,
-        port: int = FIRST_PORT,
+        port: int = 8765,
         browser: bool = True,
         block: bool | None = None,
     ) -> Any:

@@ -11,8 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from subsvms._columns import drop_empty
-from subsvms._typing import Table
+from subsvms._columns import Table, drop_empty
 
 LARGEST_LIST = 2000  # suspicious rows, worst first, that get witnesses; time grows with them and the table
 SEARCHED = 20_000  # rows of a class; of more, evenly spaced ones are looked at

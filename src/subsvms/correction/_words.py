@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from subsvms._sentences import Note, Setting
-from subsvms._text import format_percent
+from subsvms._sentences import Note, Setting, format_percent
 from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.correction._rule import Halt, Settings
 

@@ -20,10 +20,7 @@ from subsvms.displays._regularity import RegularityDisplay
 from subsvms.displays._votes import VotesDisplay
 
 __all__ = [
-    "CertifiedCurveDisplay",
-    "NoiseMatrixDisplay",
-    "RegularityDisplay",
-    "VotesDisplay",
-]
+    "CertifiedCurveDisplay", "NoiseMatrixDisplay", "RegularityDisplay", "VotesDisplay",
+]  # fmt: skip
 
 __getattr__ = find_moved(__name__, {"find_thresholds": "_votes"})

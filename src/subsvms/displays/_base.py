@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from subsvms._extras import require_extra
+from subsvms.exceptions import require_extra
 
 COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe and Ito's, distinct for colour-blind readers
 LONGEST_NAME = 24  # characters of a class name

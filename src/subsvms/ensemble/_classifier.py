@@ -10,13 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subsvms._arrays import give_back, name_classes
 from subsvms._effort import Effort
 from subsvms._labels import check_labels
-from subsvms._progress import CallbackSupportMixin
-from subsvms._validation import check_table
+from subsvms._validation import check_table, give_back, name_classes
 from subsvms.ensemble._device import find_device
-from subsvms.ensemble._training import fit_numbered
+from subsvms.ensemble._training import CallbackSupportMixin, fit_numbered
 from subsvms.ensemble._votes import Votes, count_votes
 
 

@@ -15,9 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from subsvms._effort import Effort
+from subsvms._effort import Effort, OnProgress
 from subsvms._labels import check_labels
-from subsvms._typing import OnProgress
 from subsvms._validation import check_rows, check_table
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
 from subsvms.ensemble._linear import Weights, draw_blind, score_classes, solve_members, visit_weights

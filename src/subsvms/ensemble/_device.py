@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from subsvms._extras import require_extra
+from subsvms._columns import Table
 from subsvms._sentences import Sentence, Setting
-from subsvms._typing import Table
 from subsvms.ensemble._gpu import GPU, LINE_BYTES, SVMS, cut_lists, expand_rows, explain_failure
 from subsvms.ensemble._rows import HUGE, LINEAR, LN_2, RBF
-from subsvms.exceptions import DeviceError, InputError
+from subsvms.exceptions import DeviceError, InputError, require_extra
 
 WARPS = 16  # of a block of threads
 MAX_SETS = 64 // SVMS  # of a warp, whose values stay in registers

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
-from subsvms._columns import find_places, find_stored
-from subsvms._typing import Table
+from subsvms._columns import Table, find_places, find_stored
 
 LINEAR, POLY, RBF, PRECOMPUTED = 0, 1, 2, 3
 KINDS = {"linear": LINEAR, "poly": POLY, "rbf": RBF, "precomputed": PRECOMPUTED}

@@ -27,8 +27,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from subsvms._callers import find_stacklevel
+from subsvms._columns import Table
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
-from subsvms._typing import Table
 from subsvms._validation import check_square
 from subsvms.ensemble._rows import PRECOMPUTED, Kernel, gather_rows
 

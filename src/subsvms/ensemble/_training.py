@@ -1,20 +1,31 @@
 """From checked data and an estimator's parameters to solved SVMs, and to a fitted classifier."""
 
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
-from subsvms._effort import Effort
+from subsvms._columns import Table
+from subsvms._effort import Effort, OnProgress, announce
 from subsvms._labels import check_class_weight
-from subsvms._progress import Progress
-from subsvms._typing import Table
 from subsvms._validation import check_cost, check_square, warn_unscaled
 from subsvms.ensemble._rows import Kernel, resolve_gamma
 from subsvms.ensemble._sampling import draw_subsets, subset_size
 from subsvms.ensemble._solver import Solution, solve_subsets
 from subsvms.ensemble._votes import count_training_votes, gather_voters
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # scikit-learn before 1.9: the estimators work the same without callbacks
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """A placeholder for older versions of scikit-learn."""
+
+
+STEPS = 100  # a stage is reported in percent
+LINES = 10  # verbose=2 prints a line for every tenth of a stage
 
 
 class Problem(NamedTuple):
@@ -92,3 +103,56 @@ def fit_numbered(
     model.voters_ = voters
     progress.end()
     return model
+
+
+class Progress:
+    """The progress of one fit, stage after stage.
+
+    estimator: its callbacks are called; its `verbose` is 0 for silence, 1 for a line per stage, 2 for more.
+    X, y: passed on to the callbacks.
+    """
+
+    def __init__(self, estimator: Any, n_stages: int, X: Any = None, y: Any = None):
+        self.estimator, self.data = estimator, {"X": X, "y": y}
+        self.context: Any = None
+        if hasattr(estimator, "_init_callback_context"):
+            self.context = estimator._init_callback_context(max_subtasks=n_stages)
+            self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
+
+    def stage(self, name: str) -> OnProgress:
+        """Return a function on_progress(done, total) for the next stage."""
+        began, reported = time.monotonic(), 0
+        context = self.context and self.context.subcontext(name, max_subtasks=STEPS)
+        if context:
+            context.call_on_fit_task_begin(estimator=self.estimator)
+
+        def on_progress(done, total):
+            nonlocal reported
+            announce(name, done, total)
+            percent = STEPS * done // total
+            for _ in range(reported, percent) if context else ():
+                step = context.subcontext(f"{name} step")
+                step.call_on_fit_task_begin(estimator=self.estimator)
+                step.call_on_fit_task_end(estimator=self.estimator)
+            self.print_line(name, done, total, reported, percent, time.monotonic() - began)
+            reported = percent
+            if done == total and context:
+                context.call_on_fit_task_end(estimator=self.estimator)
+
+        return on_progress
+
+    def print_line(self, name, done, total, reported, percent, seconds):
+        """Print how far a stage has come, as often as `verbose` asks."""
+        verbose, title = self.estimator.verbose, type(self.estimator).__name__
+        if verbose and done == total:
+            print(f"[{title}] {name}: {total} done in {seconds:.1f} s", flush=True)
+        elif verbose > 1 and percent * LINES // STEPS > reported * LINES // STEPS:
+            left = seconds / done * (total - done)
+            print(f"[{title}] {name}: {done} of {total}, {left:.1f} s left", flush=True)
+
+    def end(self) -> None:
+        """Report that the fit is complete."""
+        if self.context:
+            self.context.call_on_fit_task_end(
+                estimator=self.estimator, reconstruction_attributes={}, **self.data
+            )

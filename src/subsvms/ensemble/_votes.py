@@ -20,9 +20,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 from sklearn.utils.extmath import row_norms
 
-from subsvms._columns import drop_empty
+from subsvms._columns import Table, drop_empty
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
-from subsvms._typing import Table
 from subsvms.ensemble._device import find_booth, find_device
 from subsvms.ensemble._rows import (
     PAD,

@@ -33,9 +33,8 @@ from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import InputError
+from subsvms.theory._bounds import eta_worst, smallest_size, vote_failure, votes_needed
 from subsvms.theory._regularity import Regularity, default_sizes, estimate_regularity
-from subsvms.theory._subset_bounds import eta_worst, smallest_size
-from subsvms.theory._vote_bounds import vote_failure, votes_needed
 
 N_TRIALS = 100  # SVMs of each size; their mean disagreement is then known to about a hundredth
 LEVEL = 0.95  # confidence of the upper limits of phi, for all sizes together

@@ -14,7 +14,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 import subsvms
-from subsvms._text import format_percent
+from subsvms._sentences import format_percent
 from subsvms.app.cli.demo import run_demo
 from subsvms.app.cli.main import app
 
@@ -146,7 +146,7 @@ def test_early_exit_is_accepted_for_one_release_with_a_warning(tmp_path):
 def test_a_device_that_is_not_there_is_one_sentence_before_any_work(
     tmp_path, monkeypatch, engine, device, sentence
 ):
-    monkeypatch.setattr("subsvms._extras.find_spec", lambda name: None if name == "cupy" else name)
+    monkeypatch.setattr("subsvms.exceptions.find_spec", lambda name: None if name == "cupy" else name)
     (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n2,b\n" * 30)
     words = ["correct", str(tmp_path / "t.csv"), "--label", "y", "--engine", engine, "--device", device]
     done = run(*words)

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
-from subsvms._progress import announce
+from subsvms._effort import announce
 from subsvms.app.cli import terminal
 
 

@@ -6,7 +6,7 @@ import pytest
 from mixed_tables import N, make_mixed, make_table
 from pyarrow import parquet
 
-from subsvms._progress import listening
+from subsvms._effort import listening
 from subsvms.app.features.make import make_features
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError

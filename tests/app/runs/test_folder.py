@@ -10,7 +10,7 @@ import shutil
 import pytest
 from filelock import FileLock
 
-from subsvms._progress import listening
+from subsvms._effort import listening
 from subsvms.app.names import PLAN, UNFINISHED
 from subsvms.app.runs import folder as folders
 from subsvms.app.runs.decisions import Decisions

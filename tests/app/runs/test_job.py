@@ -12,7 +12,7 @@ from loans import call, make_rows, read, write
 from typer.testing import CliRunner
 from web_pages import plain_text
 
-from subsvms._text import format_interval
+from subsvms._sentences import format_interval
 from subsvms.app.cli.main import app
 from subsvms.app.runs import job
 

@@ -16,7 +16,7 @@ from scipy import sparse
 import subsvms
 from subsvms import SubSVMClassifier
 from subsvms import _states as states
-from subsvms._text import format_percent
+from subsvms._sentences import format_percent
 from subsvms.app.features.make import make_features
 from subsvms.app.runs.model import Model, load_model, predict_file, save_model
 from subsvms.app.runs.options import Options

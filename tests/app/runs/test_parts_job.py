@@ -15,7 +15,7 @@ from large_tables import make_columns, write_files
 from pyarrow import parquet
 from typer.testing import CliRunner
 
-from subsvms._progress import listening
+from subsvms._effort import listening
 from subsvms.app.cli.main import app
 from subsvms.app.names import UNDER_WAY
 from subsvms.app.runs import job, judge, opening

@@ -11,7 +11,7 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
 
-from subsvms._text import format_percent, format_rate
+from subsvms._sentences import format_percent, format_rate
 from subsvms.adversaries import directed_flips
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._result import Correction

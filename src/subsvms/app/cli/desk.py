@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from subsvms._pages import FIRST_PORT
 from subsvms._sentences import Sentence, Setting
 from subsvms.app.cli.shared import Force, app, print_text
+from subsvms.app.desk import FIRST_PORT
 from subsvms.app.runs.options import as_flag
 from subsvms.exceptions import InputError
 

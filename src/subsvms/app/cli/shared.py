@@ -14,13 +14,11 @@ import typer
 from typer.core import TyperGroup
 
 from subsvms._atomic import format_system_error
-from subsvms._extras import MissingExtraError
-from subsvms._sentences import Sentence
-from subsvms._text import is_text
+from subsvms._sentences import Sentence, is_text
 from subsvms.app.runs.options import tell_flags
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.words import show
-from subsvms.exceptions import DeviceError, InputError
+from subsvms.exceptions import DeviceError, InputError, MissingExtraError
 
 OUT_OF_MEMORY = Sentence(
     "There is not enough memory: close other programs, or work in parts{engine=local:aside}."

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from subsvms._progress import listening
-from subsvms._text import UNKNOWN, format_interval, format_percent
+from subsvms._effort import listening
+from subsvms._sentences import UNKNOWN, format_interval, format_percent
 from subsvms.app.cli.shared import make_printable, silence
 from subsvms.app.runs.summary import Summary
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._pages import FIRST_PORT
+from subsvms.app.desk import FIRST_PORT
 from subsvms.app.desk.review import ReviewDesk, format_count
 
 PATIENCE = 0.2  # seconds between looks for Ctrl-C while a program waits

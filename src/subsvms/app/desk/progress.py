@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subsvms._intervals import lower_limit, upper_limit
+from subsvms._numbers import lower_limit, upper_limit
 from subsvms.app.runs.acts import Decision
 
 CONFIDENCE = 0.95  # of each end of the expected precision

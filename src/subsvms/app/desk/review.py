@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._text import CHARACTERS_SHOWN
+from subsvms._sentences import CHARACTERS_SHOWN
 from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.evidence import Column, Columns, shorten
 from subsvms.app.desk.filters import STATUSES, Filter

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from subsvms._text import WHOLE, cut
+from subsvms._sentences import WHOLE, cut
 from subsvms.app.names import CORRECTED, DOUBTFUL, ISSUE_PARTS, ISSUES
 from subsvms.app.runs.issue_file import (
     CARRIERS,

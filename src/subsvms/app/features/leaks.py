@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subsvms._sentences import Note, Setting
-from subsvms._text import format_percent
+from subsvms._sentences import Note, Setting, format_percent
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
 from subsvms.app.words import show
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._columns import find_stored
-from subsvms._progress import announce
+from subsvms._effort import announce
 from subsvms._sentences import Note, Sentence, Setting, join_sentences
 from subsvms.app.features.columns import (
     Meaning,

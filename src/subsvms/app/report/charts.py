@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._text import is_rate_known
-from subsvms._typing import Table
+from subsvms._columns import Table
+from subsvms._sentences import is_rate_known
 from subsvms.app.report.row_map import lay_out_map
 from subsvms.app.report.text import UNPRINTABLE, format_percent, open_templates
 from subsvms.correction._result import Correction

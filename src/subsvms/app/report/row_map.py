@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subsvms._typing import Table
+from subsvms._columns import Table
 from subsvms.correction._result import Correction
 from subsvms.displays._base import COLOURS
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from subsvms._text import is_text
+from subsvms._sentences import is_text
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 

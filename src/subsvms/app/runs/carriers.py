@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._typing import Table
+from subsvms._columns import Table
 from subsvms.certificates import Standing
 from subsvms.certificates._standing import certify_together
 from subsvms.correction._result import Correction

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._text import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
+from subsvms._sentences import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
 from subsvms.app.runs.carriers import MOST_LABELS, Carriers
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run

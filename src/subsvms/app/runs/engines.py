@@ -20,10 +20,9 @@ from typing import Any, Protocol
 
 from joblib import effective_n_jobs
 
-from subsvms._extras import require_extra
 from subsvms.app.names import SHARED
 from subsvms.app.words import first_sentence
-from subsvms.exceptions import TableError
+from subsvms.exceptions import TableError, require_extra
 
 TIMEOUT = 10.0  # seconds to wait for a scheduler to answer, and for its first worker
 BESIDE_GPU = 4  # threads that feed a GPU: more wait for each other in Python, and only take more memory

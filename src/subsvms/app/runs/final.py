@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._effort import announce
 from subsvms._labels import Classes
-from subsvms._progress import announce
 from subsvms.app.names import FINAL_PARTS, SCRAP
 from subsvms.app.runs.folder import fill_folder, remove_known
 from subsvms.app.runs.part_files import name_part, open_parquet, replace_labels

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._columns import Table
 from subsvms._effort import Effort
 from subsvms._sentences import Note
-from subsvms._typing import Table
 from subsvms.app.runs.carriers import Carriers, find_carriers
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.judge import RANK, UNSUSPICIOUS, BatchCorrector, Part, tabulate_rows

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from subsvms._atomic import explaining, write_whole
-from subsvms._progress import announce
+from subsvms._effort import announce
 from subsvms.app.names import (
     AUDIT,
     AUDIT_FILES,

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from subsvms._columns import Table
 from subsvms._labels import Classes
-from subsvms._typing import Table
 from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs.carriers import Carriers
 from subsvms.app.runs.issue_file import (

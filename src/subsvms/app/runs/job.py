@@ -8,8 +8,7 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-from subsvms._effort import Effort
-from subsvms._progress import announce
+from subsvms._effort import Effort, announce
 from subsvms.app.names import (
     CORRECTED,
     ISSUE_PARTS,

@@ -17,8 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from subsvms._effort import Effort
-from subsvms._progress import announce
+from subsvms._effort import Effort, announce
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS, VOTES
 from subsvms.app.runs.engines import Engine
 from subsvms.app.runs.issues import tabulate

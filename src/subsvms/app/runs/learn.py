@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subsvms._atomic import write_whole
+from subsvms._columns import Table
+from subsvms._effort import announce
 from subsvms._labels import Classes
-from subsvms._progress import announce
 from subsvms._sentences import Note
-from subsvms._typing import Table
 from subsvms._validation import check_table
 from subsvms.app.features.make import Features, make_features
 from subsvms.app.names import DRAWN, FETCHED

@@ -16,10 +16,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from subsvms._atomic import explaining, replace_when_done
-from subsvms._progress import announce
-from subsvms._sentences import join_sentences
+from subsvms._effort import announce
+from subsvms._sentences import format_percent, join_sentences
 from subsvms._states import State, distrust, encode_state, join_states, read_state, require, write_state
-from subsvms._text import format_percent
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
 from subsvms.app.runs.run import Run

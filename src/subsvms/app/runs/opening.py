@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from subsvms._progress import announce
+from subsvms._effort import announce
 from subsvms._sentences import Sentence, Setting
 from subsvms.app.names import (
     CORRECTED,

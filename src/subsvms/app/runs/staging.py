@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from subsvms._progress import announce
+from subsvms._effort import announce
 from subsvms._sentences import Sentence
 from subsvms.app.names import SEPARATOR, STAGED
 from subsvms.app.runs.options import Options

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from subsvms._sentences import Note, Sentence
-from subsvms._text import format_interval, format_percent
+from subsvms._sentences import Note, Sentence, format_interval, format_percent
 from subsvms.app.features.describe import describe_columns
 from subsvms.app.runs.describe import (
     cut,

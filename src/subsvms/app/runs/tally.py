@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._intervals import lower_limit, upper_limit
+from subsvms._numbers import lower_limit, upper_limit
 from subsvms.app.features.columns import Meaning, find_meaning, find_missing_values, read_column
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.words import show, suggest

@@ -13,7 +13,7 @@ from typing import Any
 
 from narwhals import dependencies as libraries
 
-from subsvms._text import is_text
+from subsvms._sentences import is_text
 from subsvms.app.tables.arrow import check_values
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.labels import read_labels

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from subsvms._labels import INT64
-from subsvms._text import is_text
+from subsvms._sentences import is_text
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import MAX_SHARE, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import Reading

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from subsvms._text import is_text
+from subsvms._sentences import is_text
 from subsvms.app.names import RECORD
 from subsvms.app.tables.addresses import Address, Place, as_place, is_address
 from subsvms.app.tables.files import STANDARD_INPUT, strip_compression

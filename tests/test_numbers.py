@@ -5,7 +5,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import binom, binomtest
 
-from subsvms._intervals import lower_limit, upper_limit
+from subsvms._numbers import check_count, check_range, lower_limit, upper_limit
+
+
+def test_numbers_out_of_range_are_refused():
+    check_range("a", np.inf, 0, np.inf)
+    with pytest.raises(ValueError, match="a must be at least 0 and finite; got inf"):
+        check_range("a", np.inf, 0, np.inf, "[)")
+    with pytest.raises(ValueError, match="a must be more than 0 and at most 1; got nan"):
+        check_range("a", np.nan, 0, 1, "(]")
+    with pytest.raises(TypeError, match="a must be a number; got True"):
+        check_range("a", True, 0, 1)
+    check_count("n", np.int64(3), 3)
+    for value in (2, 3.0, True):
+        with pytest.raises(ValueError, match=f"n must be a whole number, at least 3; got {value}"):
+            check_count("n", value, 3)
 
 
 @given(n=st.integers(1, 400), data=st.data(), confidence=st.floats(0.5, 0.9999))

@@ -4,7 +4,8 @@ import sklearn
 from sklearn.utils.fixes import parse_version
 
 from subsvms import SubSVMClassifier
-from subsvms._progress import Progress, announce, listening, one_stage
+from subsvms._effort import announce, listening, one_stage
+from subsvms.ensemble._training import Progress
 
 X = np.arange(300.0)[:, None] / 300
 Y = np.arange(300) >= 150
