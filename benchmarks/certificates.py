@@ -35,8 +35,10 @@ from subsvms.certificates import certify, count_withstood
 from subsvms.ensemble import LinearCommittee
 
 # Private: partitions are to be as blind to labels as the subsets of members
-from subsvms.ensemble._pool import hash_rows
-from subsvms.ensemble._sampling import subset_size  # private: sizes of subsets as the paper draws them
+from subsvms.ensemble._sampling import (
+    hash_rows,
+    subset_size,  # private: sizes of subsets as the paper draws them
+)
 
 RESULTS = Path(__file__).parent / "results"
 MADE_BY = "python -m benchmarks.certificates"

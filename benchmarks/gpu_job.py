@@ -38,7 +38,7 @@ from subsvms.app.runs import judge as judging
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import Files, open_source
-from subsvms.correction import _learn
+from subsvms.correction import _judge
 
 RESULTS = Path(__file__).parent / "results"
 N_COLUMNS, GROUP_ROWS, FILE_ROWS = 20, 2**17, 2**20
@@ -198,7 +198,7 @@ def do_job(args, engine):
         walls.wrap(job, "examine_parts", "worst rows"),
         walls.wrap(job, "write_files", "digest the result"),
         watch.wrap_iterator(Files, "read", "read"), watch.wrap(ColumnEncoder, "transform", "features"),
-        watch.wrap(_learn, "count_votes", "votes"),
+        watch.wrap(_judge, "count_votes", "votes"),
         watch.wrap(judging.BatchCorrector, "judge_votes", "judge"),
         watch.wrap(judging, "list_issues", "judge"), watch.wrap(judging, "apply_correction", "judge"),
         watch.wrap(parquet.ParquetWriter, "write_table", "write"),
@@ -251,7 +251,7 @@ def do_alone(args):
     rows = np.arange(first, first + len(batch))
     given, X = corrector.labels.read(batch), corrector.transform(batch)
     voters = corrector.learned.model.voters_
-    votes = _learn.count_votes(voters, X, Effort(device=args.device))
+    votes = _judge.count_votes(voters, X, Effort(device=args.device))
     correction = corrector.judge_votes(given, votes, rows)
     corrected = part_files.apply_correction(corrector.labels, batch, correction)
 
@@ -272,7 +272,7 @@ def do_alone(args):
             lambda _: corrector.transform(batch), n_batches, len(batch),
         ),
         "votes": (
-            lambda _: _learn.count_votes(voters, X, Effort(device=args.device)),
+            lambda _: _judge.count_votes(voters, X, Effort(device=args.device)),
             n_batches if args.device != "cpu" else 4, len(batch),
         ),
         "judge": (lambda _: judge(), n_batches, len(batch)),

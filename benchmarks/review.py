@@ -34,7 +34,7 @@ from subsvms.app.runs.record import make_record, write_record
 from subsvms.app.runs.run import correct_table
 from subsvms.app.runs.summary import Written, summarise
 from subsvms.app.tables.table import read_table
-from subsvms.correction._witnesses import Witnesses
+from subsvms.correction._neighbours import Witnesses
 
 RESULTS = Path(__file__).parent / "results"
 SERVE = """

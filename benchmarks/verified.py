@@ -32,13 +32,12 @@ from benchmarks.ordinary import (
 )
 from benchmarks.pages import as_markdown
 from subsvms import LabelCorrector
+from subsvms.correction._learn import learn_rule
 
 # Private, because the votes do not depend on what people verified: here they are counted once for all cases
-from subsvms.correction._duplicates import find_contradictory
-from subsvms.correction._judge import learn_rule
+from subsvms.correction._neighbours import find_contradictory
 from subsvms.correction._overlap import SVMLook
-from subsvms.correction._rule import Halt, Settings, apply_rule, keep_labels
-from subsvms.correction._verified import apply_verified
+from subsvms.correction._rule import Halt, Settings, apply_rule, apply_verified, keep_labels
 
 TABLES = {
     "scikit-learn's": ("breast cancer", "digits"),

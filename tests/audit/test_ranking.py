@@ -1,9 +1,12 @@
 """What an audit starts from is checked."""
 
+import json
+
 import numpy as np
 import pytest
+from known_rings import audited, make_suspicious
 
-from subsvms.audit import Ranking
+from subsvms.audit import Audit, Ranking, SimulatedAnnotator
 from subsvms.exceptions import InputError
 
 
@@ -19,3 +22,69 @@ from subsvms.exceptions import InputError
 def test_a_ranking_is_checked(given, suggested, quality, message):
     with pytest.raises(InputError, match=message):
         Ranking.make(given, suggested, quality)
+
+
+@pytest.mark.parametrize("repeat", [False, True])
+def test_a_saved_audit_goes_on_as_if_nothing_had_happened(seed, repeat):
+    ranking, truth = make_suspicious(seed)
+    whole = audited(ranking, truth, repeat=repeat, random_state=seed)
+    audit, person = Audit(ranking, 50, repeat=repeat, random_state=seed), SimulatedAnnotator(truth)
+    while (row := audit.next_row) is not None:
+        is_repeat = any(row == one for one, _ in audit.state["answers"])
+        assert is_repeat if row not in audit.upcoming(1) else not is_repeat
+        assert repeat or not is_repeat
+        audit.answer(row, person(row))
+        if len(audit.state["answers"]) % 7 in (1, 4):
+            audit = Audit.load(json.loads(json.dumps(audit.state)), ranking)
+    assert audit.state == whole.state and np.array_equal(audit.labels, whole.labels)
+    assert str(audit.claim) == str(whole.claim)
+
+
+def load_with(audit, ranking, **parts):
+    return Audit.load(audit.state | parts, ranking)
+
+
+@pytest.mark.parametrize(
+    "parts, message",
+    [
+        ({"format": 9}, "has format 9"),
+        ({"made_from": "ab"}, "made from other labels"),
+        ({"n_answers": "50"}, "no valid 'n_answers'"),
+        ({"n_answers": 10**9}, "at most the number of labels"),
+        ({"random_state": -1}, "no valid 'random_state'"),
+        ({"confidence": 2.0}, "level must be"),
+        ({"repeat": None}, "no valid 'repeat'"),
+        ({"answers": {}}, "no valid 'answers'"),
+        ({"answers": [3]}, "Answer 1 of the audit must be a row and a class"),
+        ({"answers": [[True, 0]]}, "Answer 1 of the audit must be a row and a class"),
+        ({"answers": [[-5, 0]]}, "Answer 1 of the audit must be a row and a class"),
+    ],
+)
+def test_a_forged_state_is_refused_in_one_sentence(parts, message):
+    ranking, _ = make_suspicious(0)
+    with pytest.raises(InputError, match=message) as caught:
+        load_with(Audit(ranking), ranking, **parts)
+    assert str(caught.value).count(". ") == 0
+
+
+def test_answers_that_were_not_asked_are_refused():
+    ranking, truth = make_suspicious(0)
+    audit = Audit(ranking)
+    row = audit.next_row
+    for wrong in (row + 1, -1, None, True, "x", 1.5):
+        with pytest.raises(InputError, match=f"asks about row {row} now"):
+            audit.answer(wrong, 0)
+    for label in ("0", 7, 1.5, [0], True, float("nan")):
+        with pytest.raises(InputError, match="An answer must be one of 0, 1, or None"):
+            audit.answer(row, label)
+    audit.answer(np.int64(row), np.int64(truth[row]))
+    state = audit.state
+    with pytest.raises(InputError, match="Answer 2 of the audit is about row .*, which was not asked then"):
+        Audit.load(state | {"answers": state["answers"] * 2}, ranking)
+    with pytest.raises(InputError, match="must be a class from 0 to 1 or None; got 2"):
+        Audit.load(state | {"answers": [[row, 2]]}, ranking)
+    with pytest.raises(InputError, match="must be a dictionary; got list"):
+        Audit.load([state], ranking)
+    done = audited(ranking, truth)
+    with pytest.raises(InputError, match="The audit is finished"):
+        done.answer(row, 0)

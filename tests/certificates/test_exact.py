@@ -10,8 +10,8 @@ from sklearn.preprocessing import minmax_scale
 
 from subsvms import SubSVMClassifier
 from subsvms.certificates import certify, find_turning_flips
-from subsvms.certificates._compiled.flips import count_below
 from subsvms.certificates._exact import take_largest
+from subsvms.certificates._flips import count_below
 from subsvms.ensemble import LinearCommittee
 from subsvms.exceptions import InputError
 

@@ -278,7 +278,7 @@ def test_certificates_are_not_given_for_weights_that_depend_on_the_labels(cancer
 
 def test_votes_on_rows_outside_the_pool_are_reported(cancer, monkeypatch):
     """They take most of the time with a large table."""
-    monkeypatch.setattr("subsvms.ensemble._pool.choose_pool_size", lambda n_rows: 100)
+    monkeypatch.setattr("subsvms.ensemble._sampling.choose_pool_size", lambda n_rows: 100)
     X, y = cancer
     seen = []
     with listening(lambda *progress: seen.append(progress)):

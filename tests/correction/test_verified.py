@@ -7,11 +7,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from subsvms import LabelCorrector, SubSVMClassifier
-from subsvms.correction._judge import learn_rule
-from subsvms.correction._overlap import CloserLook
+from subsvms.correction._learn import learn_rule
+from subsvms.correction._overlap import CloserLook, weigh_agreement
 from subsvms.correction._rule import Judgement, Settings, apply_rule
-from subsvms.correction._verified import weigh_agreement
-from subsvms.ensemble._pool import draw_rows
+from subsvms.ensemble._sampling import draw_rows
 from subsvms.exceptions import InputError
 
 
@@ -90,7 +89,7 @@ def test_decisions_that_contradict_the_rule_stop_it(seed, n):
 
 def test_decisions_on_rows_outside_the_sample_stand_and_say_nothing_about_others(monkeypatch):
     """Of a large table only a sample is looked at; in parts the others are not even there."""
-    monkeypatch.setattr("subsvms.ensemble._pool.choose_pool_size", lambda n_rows: 100)
+    monkeypatch.setattr("subsvms.ensemble._sampling.choose_pool_size", lambda n_rows: 100)
     X, _, given = make_noisy(0)
     outside = np.flatnonzero(~draw_rows(as_numbers(given), 2, seed=0).in_sample(np.arange(500)))
     assert len(outside) == 100

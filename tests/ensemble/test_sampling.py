@@ -2,9 +2,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
-from subsvms.ensemble._sampling import BLOCK, class_probabilities, draw_block, draw_subsets, subset_size
+from subsvms import LabelCorrector
+from subsvms.app.runs.draw import draw, take_census
+from subsvms.ensemble import _sampling as _pool
+from subsvms.ensemble._sampling import (
+    BLOCK,
+    choose_pool_size,
+    class_probabilities,
+    draw_block,
+    draw_rows,
+    draw_subsets,
+    subset_size,
+)
 
 SURE = 1e-6  # how often a correct sampler fails a test
 
@@ -108,3 +120,42 @@ def test_renaming_the_classes_changes_no_subset(sizes):
     np.testing.assert_array_equal(
         draw_subsets(labels, 50, 9, 0.3, seed=0), draw_subsets(renamed, 50, 9, 0.3, seed=0)
     )
+
+
+def test_memory_and_parts_draw_the_same_rows(seed):
+    rng = np.random.default_rng(seed)
+    given, rows = rng.integers(-1, 3, 5000), np.arange(5000)
+    census = take_census(["a", "b", "c"], given, rows, seed=seed, pool_size=300)
+    numbers = {"a": 0, "b": 1, "c": 2, None: -1}
+    for one, other in zip(
+        vars(draw(census, numbers, seed=seed, pool_size=300)).values(),
+        vars(draw_rows(given, 3, seed=seed, pool_size=300)).values(),
+        strict=True,
+    ):
+        assert_array_equal(one, other)
+
+
+def test_a_small_table_is_its_own_pool_and_sample():
+    given = np.arange(1000) % 2
+    drawing = draw_rows(given, 2, seed=0)
+    assert drawing.in_pool(np.arange(1000), given).all() and drawing.in_sample(np.arange(1000)).all()
+    assert not drawing.capped
+
+
+def test_the_pool_shrinks_to_a_constant_as_tables_grow():
+    sizes = [choose_pool_size(n) for n in (10**3, 10**4, 10**5, 10**6, 10**8)]
+    assert sizes == sorted(sizes, reverse=True) and sizes[-1] == sizes[-2] == _pool.POOL_SIZE
+
+
+def test_a_table_larger_than_the_pool_is_corrected_as_well(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    clean = np.arange(4000) % 2
+    X = rng.normal(size=(4000, 3)) + 2 * clean[:, None]
+    given = np.where(rng.random(4000) < 0.1, 1 - clean, clean)
+    monkeypatch.setattr(_pool, "KERNELS", 0)
+    monkeypatch.setattr(_pool, "POOL_SIZE", 500)
+    corrector = LabelCorrector(random_state=seed).fit(X, given)
+    correction = corrector.correction_
+    assert corrector.model_.class_sizes_.tolist() == [250, 250]
+    assert len(correction) == 4000 and (correction.labels != clean).mean() < 0.5 * (given != clean).mean()
+    assert (correction.votes.n_voters > 0).all()

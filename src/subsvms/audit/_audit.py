@@ -3,7 +3,7 @@
 m answers in four steps, with delta = 1 - level for all of them together:
 
 1. *Locate*: the first sample, .4 m rows (`_locate`).
-2. *Choose* a ring of unseen rows by a model of all answers so far (`_model`, `_rings`).
+2. *Choose* a ring of unseen rows by a model of all answers so far (`_locate`, `_rings`).
 3. *Confirm* it by rows drawn from it at random (`_rings`, `_evidence`). If it passes, its unseen rows change,
    and the next ring is chosen; otherwise nothing more changes.
 4. *The rest* of the answers, if no ring is worth it: worst first among rows that did not change.
@@ -16,7 +16,7 @@ many; if the two differ, a third decides. Repeats come on top of m. A ring passe
 when no answer waits for its repeat, so every claim is about what the person says in the end.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,9 +27,8 @@ from subsvms._labels import Classes
 from subsvms._numbers import check_count, check_range, check_seed
 from subsvms._sentences import format_value
 from subsvms.audit._claim import Claim, Outcome, PassedRing, Progress, count_found
-from subsvms.audit._locate import count_pilot, draw_pilot
-from subsvms.audit._model import Features, fit_hits
-from subsvms.audit._ranking import Ranking, as_ranking
+from subsvms.audit._locate import Features, count_pilot, draw_pilot, fit_hits
+from subsvms.audit._ranking import Ranking, as_ranking, check_answer, check_state
 from subsvms.audit._rings import (
     FEWEST_CONFIRMING,
     Ring,
@@ -41,9 +40,8 @@ from subsvms.audit._rings import (
     list_shares,
     list_sizes,
 )
-from subsvms.audit._state import check_answer, check_state
 from subsvms.correction import Correction
-from subsvms.correction._verified import apply_audited
+from subsvms.correction._rule import Halt, keep_labels
 from subsvms.exceptions import InputError
 
 FORMAT = 1  # increased when the same answers would lead to other questions
@@ -348,7 +346,20 @@ class Audit:
         verified = np.full(len(correction), -1) if correction.verified is None else correction.verified.copy()
         for row, number in self.decided.items():
             verified[row] = number
-        return apply_audited(correction, verified, self._changed.copy(), self.outcome)
+        audited, decided = self._changed.copy(), verified >= 0
+        judgement = keep_labels(correction.judgement, correction.given, ~audited & ~decided, Halt.UNAUDITED)
+        judgement = keep_labels(judgement, correction.given, decided, Halt.VERIFIED)
+        known = decided & ~correction.missing
+        judgement = replace(
+            judgement,
+            suggested=np.where(audited, judgement.rival, judgement.suggested),
+            flagged=audited,
+            halt=np.where(audited, np.int8(Halt.NONE), judgement.halt),
+            quality=np.where(known, verified == correction.given, judgement.quality),
+        )
+        return replace(
+            correction, judgement=judgement, verified=verified, audited=audited, audit=self.outcome
+        )
 
     # Save and load
 
@@ -398,17 +409,3 @@ class _Repeat:
 
 def _passed_rows(ring, verdict):
     return ring.rows[: len(ring) // 2] if verdict == "half" else ring.rows
-
-
-def run_audit(audit: Audit, ask: Callable[[int], Any]) -> Audit:
-    """Ask until the audit is finished, and return it.
-
-    Examples
-    --------
-    >>> ranking = Ranking.make(["ham", "spam"] * 50, ["spam", "ham"] * 50, range(100))
-    >>> run_audit(Audit(ranking, 20), lambda row: ranking.classes[ranking.given[row]]).claim.n_overturned
-    0
-    """
-    while (row := audit.next_row) is not None:
-        audit.answer(row, ask(row))
-    return audit

@@ -1,12 +1,29 @@
-"""A person who answers from known labels, and errs at a given rate: for tests and benchmarks."""
+"""Asking a person until an audit is finished, and a simulated one, for tests and benchmarks."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._numbers import check_range, check_seed
+from subsvms.audit._audit import Audit
 from subsvms.exceptions import InputError
+
+
+def run_audit(audit: Audit, ask: Callable[[int], Any]) -> Audit:
+    """Ask until the audit is finished, and return it.
+
+    Examples
+    --------
+    >>> from subsvms.audit import Ranking
+    >>> ranking = Ranking.make(["ham", "spam"] * 50, ["spam", "ham"] * 50, range(100))
+    >>> run_audit(Audit(ranking, 20), lambda row: ranking.classes[ranking.given[row]]).claim.n_overturned
+    0
+    """
+    while (row := audit.next_row) is not None:
+        audit.answer(row, ask(row))
+    return audit
 
 
 class SimulatedAnnotator:

@@ -1,6 +1,6 @@
 """Rings: sets of rows whose labels change together, if random answers show that most of them are wrong.
 
-A ring is placed by the model of hits (`_model`) and judged by `_evidence`; no claim rests on the model. Of
+A ring is placed by the model of hits (`_locate`) and judged by `_evidence`; no claim rests on the model. Of
 the error probability delta of the whole audit a ring spends
 
     EARLY  on E, after each answer: the ring passes as soon as E >= 1 / (.3 delta);

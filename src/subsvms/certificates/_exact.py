@@ -201,7 +201,7 @@ def certify_weights(
     committee: LinearCommittee, weights: Weights, scores: np.ndarray, n_carriers: int
 ) -> ExactCertificate:
     """Return the certificate of one block of rows, with their scores from `score_classes`."""
-    from subsvms.certificates._compiled import flips  # here: importing numba takes a while
+    from subsvms.certificates import _flips as flips  # here: importing numba takes a while
 
     labels, sizes = committee.labels_, committee.class_sizes_
     verdicts = pick_best(scores, sizes)
@@ -265,7 +265,7 @@ def find_turning_flips(committee: LinearCommittee, row: int) -> LabelFlips | Non
     >>> flips.rows, flips.labels[:2]
     (array([ 6,  4,  7,  3, 14, 13]), array(['high', 'high'], dtype='<U4'))
     """
-    from subsvms.certificates._compiled.flips import fill_gains
+    from subsvms.certificates._flips import fill_gains
 
     check_committee(committee)
     weights = committee.visit(lambda first, last, weights: weights, rows=[row])[0]

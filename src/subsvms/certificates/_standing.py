@@ -161,7 +161,7 @@ class _Shares:
 
     def add(self, weights, scores, found, doubtful):
         """Add some rows of a block, whose certificate was found."""
-        from subsvms.certificates._compiled.flips import fill_shares
+        from subsvms.certificates._flips import fill_shares
 
         labels, sizes = self.committee.labels_, self.committee.class_sizes_
         slack, units = bound_rounding(self.committee, weights), np.empty(len(labels), dtype=np.int64)

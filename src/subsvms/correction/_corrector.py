@@ -15,10 +15,10 @@ from subsvms._columns import ColumnScaler, Table
 from subsvms._labels import check_some_labels, check_verified
 from subsvms._validation import FLOATS, check_table
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
-from subsvms.correction._duplicates import find_contradictory
 from subsvms.correction._frames import find_style, like_labels, naming_correct_table
-from subsvms.correction._judge import learn_rule
-from subsvms.correction._learn import Learned, Sample, add_witnesses, judge_table, judge_votes, learn
+from subsvms.correction._judge import Learned, add_witnesses, judge_table, judge_votes
+from subsvms.correction._learn import Sample, learn, learn_rule
+from subsvms.correction._neighbours import find_contradictory
 from subsvms.correction._other_judges import (
     PROBABILITIES,
     ClassifierLook,
@@ -30,8 +30,8 @@ from subsvms.correction._other_judges import (
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Settings
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
-from subsvms.ensemble._pool import draw_rows
 from subsvms.ensemble._rows import take_rows
+from subsvms.ensemble._sampling import draw_rows
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
 

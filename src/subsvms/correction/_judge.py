@@ -1,116 +1,179 @@
-"""From votes to a judgement of a whole table: the noise, the overlap of classes, and the rule from both."""
+"""Judge any rows of a table with what was learned from a sample of it (`_learn`).
 
-from dataclasses import replace
+The judgement of a row depends on its features, its label, its number and what was learned, and on no other
+row. So a table can be split into any batches and judged anywhere, and each row gets the bits it would get
+alone. A small table is its own sample.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
 
-from subsvms._effort import announce, one_stage
-from subsvms._sentences import Note, format_percent
-from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
-from subsvms.correction._overlap import CloserLook, find_overlap
+from subsvms._columns import Table
+from subsvms._effort import ONE_THREAD, Effort, announce
+from subsvms._sentences import Note
+from subsvms.certificates import count_withstood
+from subsvms.certificates._vote import CERTIFICATE_LEVEL
+from subsvms.correction._choice import Choice
+from subsvms.correction._neighbours import find_witnesses
+from subsvms.correction._result import Correction, list_suspicious
 from subsvms.correction._rule import (
+    Cutoff,
     Halt,
+    Judgement,
     Rule,
     Settings,
     apply_rule,
+    apply_verified,
+    count_allowed,
+    find_cutoff,
     keep_labels,
 )
-from subsvms.correction._verified import update_overlap
-from subsvms.correction._words import (
-    HARDLY_TOLD_APART,
-    SPARED,
-    UNCHECKED,
-    UNEXPLAINED,
-    UNPREDICTED,
-    format_contradicted,
-    format_reversed,
-    format_scarce,
-    format_spared,
-)
-from subsvms.ensemble._votes import Votes
-
-# Shares of the labels of a table, and of a class, that the vote contradicts and above which a note warns.
-OF_TABLE, OF_CLASS = 1 / 3, 1 / 2
-AGAINST, STRETCH = -4.0, 0.08  # standard deviations, share of rows: clean mushrooms have a stretch of 0.05
-DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch spans
+from subsvms.correction._words import SPARED, format_spared
+from subsvms.ensemble._votes import Votes, count_votes
 
 
-def learn_rule(
-    classes: np.ndarray,
-    given: np.ndarray,
-    votes: Votes,
-    settings: Settings,
-    sizes: np.ndarray | None = None,
-    *,
-    look: CloserLook | None,
-    judge: str | None = None,
-    contradictory: np.ndarray | None = None,
-    verified: np.ndarray | None = None,
-) -> tuple[Rule, tuple[Note, ...]]:
-    """Return what the votes on a table, or on a sample of it, say about any row of it, and notes on them."""
-    announce("judging labels")
-    useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
-    decided = np.full(len(given), -1) if verified is None else verified
-    judged = np.flatnonzero(((given >= 0) | (decided >= 0)) & (votes.n_voters > 0) & ~useless)
-    noise = estimate_noise(votes.mean_value[judged], given[judged], classes, decided[judged])
-    seen = np.bincount(given[given >= 0], minlength=len(classes))
-    rule = Rule(noise, seen if sizes is None else sizes, seen, settings)
-    by_noise = keep_labels(apply_rule(rule, votes, given), given, useless, Halt.DUPLICATE)
-    sampled = bool(rule.sizes.sum() > rule.seen.sum())  # then other rows may change, if none of these does
-    if settings.rule == "posterior" and (sampled or by_noise.flagged.any()):
-        with one_stage("checking that no change does harm"):
-            overlap = find_overlap(look, given, votes, by_noise, sampled=sampled)
-        rule = replace(rule, overlap=update_overlap(overlap, by_noise, given, decided))
-    notes = gather_notes(rule, votes, given, judge)
-    if look is None and settings.rule == "posterior" and by_noise.flagged.any():
-        notes = (*notes, UNCHECKED)
-    return rule, notes
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What was learned from a sample of a table and the votes on it: it judges any rows of that table."""
+
+    model: Any  # the SVMs that vote; None for other judges, which have judged all rows
+    choice: Choice | None  # if they were chosen from the data
+    rule: Rule
+    notes: tuple[Note, ...]  # on the votes, without those on labels that were kept
+    rows: np.ndarray  # (n_rows,): numbers of the rows that were learned from, sorted
+    votes: Votes  # on these rows, by SVMs that were not trained on them
+    in_pool: np.ndarray  # (n_rows,): whether SVMs were trained on them
+    contradictory: np.ndarray  # (n_rows,): which of them keep their labels, by `find_contradictory`
+    capped: bool  # as in `Drawing`
+    level: float = CERTIFICATE_LEVEL
+    cutoff: Cutoff | None = None  # the last label that may change, if `max_error_rate` limits them
+
+    @property
+    def settings(self) -> Settings:
+        """What was asked for, as far as the votes allow it."""
+        settings = self.rule.settings
+        allowed = settings.fill_unexplained or self.rule.noise.explained
+        return replace(settings, fill_missing=settings.fill_missing and allowed)
+
+    def find(self, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of those rows that were learned from, and which of the rows these are."""
+        if rows is None:
+            return np.array([], dtype=int), np.array([], dtype=int)
+        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        found = np.flatnonzero(self.rows[places] == rows)
+        return places[found], found
+
+    def vote(self, X: Table, rows: np.ndarray | None = None, effort: Effort = ONE_THREAD) -> Votes:
+        """Return the votes on rows; those of the pool are judged by the SVMs that were not trained on them.
+
+        Without row numbers they cannot be recognised, and all SVMs vote.
+        """
+        places, found = self.find(rows)
+        known = self.votes.take(places)
+        if len(found) == X.shape[0]:
+            return known
+        others = np.setdiff1d(np.arange(X.shape[0]), found, assume_unique=True)
+        asked = X[others] if len(found) else X
+        if self.model.kernel == "precomputed":
+            asked = np.ascontiguousarray(asked[:, self.rows[self.in_pool]])
+        return mix_votes(known, found, count_votes(self.model.voters_, asked, effort), others)
+
+    def apply_rule(
+        self, given: np.ndarray, votes: Votes, rows: np.ndarray | None, verified: np.ndarray | None = None
+    ) -> Judgement:
+        """Judge labels without the limit on changes; the verdicts of people come last."""
+        places, found = self.find(rows)
+        contradictory = np.zeros(len(given), dtype=bool)
+        contradictory[found] = self.contradictory[places]
+        judgement = keep_labels(apply_rule(self.rule, votes, given), given, contradictory, Halt.DUPLICATE)
+        return judgement if verified is None else apply_verified(judgement, given, verified)
+
+    def limit(self, score: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> "Learned":
+        """Return the same with a limit on changes, from all rows of the table that the rule flags."""
+        limit = self.rule.settings.max_error_rate
+        if limit is None:
+            return self
+        allowed = count_allowed(limit, int(self.rule.sizes.sum()))
+        return replace(self, cutoff=find_cutoff(score, quality, rows, allowed))
+
+    def judge(
+        self,
+        given: np.ndarray,
+        votes: Votes,
+        rows: np.ndarray | None = None,
+        verified: np.ndarray | None = None,
+        **more: Any,
+    ) -> Correction:
+        """Return what is thought of labels on which votes have been counted; `more` is for the result."""
+        judgement = self.apply_rule(given, votes, rows, verified)
+        if self.cutoff is not None and rows is not None:
+            judgement = self.cutoff.apply(judgement, rows)
+        kept = {reason: int(np.sum(judgement.halt == reason)) for reason in SPARED}
+        notes = (*self.notes, *(format_spared(n_rows, reason) for reason, n_rows in kept.items() if n_rows))
+        return Correction(
+            classes=self.rule.noise.classes, given=given, judgement=replace(judgement, notes=notes),
+            votes=votes, noise=self.rule.noise, withstands=self.certify(given, votes, rows),
+            level=self.level, choice=self.choice, settings=self.settings, verified=verified, **more,
+        )  # fmt: skip
+
+    def certify(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> np.ndarray | None:
+        """Return how many changed labels the winner of the vote on each row certainly survives, if known."""
+        if self.model is None:
+            return None
+        if self.model.class_weight == "balanced":  # then every SVM depends on the sizes of the classes
+            return np.zeros(len(given), dtype=int)
+        places, found = self.find(rows)
+        trained = np.full(len(given), -1)
+        own = found[self.in_pool[places]]
+        trained[own] = given[own]
+        return count_withstood(
+            votes, self.model.class_sizes_, trained, self.model.subsets_.shape[1],
+            p=self.model.sampling_bias, level=self.level, pooled=self.capped,
+        )  # fmt: skip
 
 
-def note_kept(halt: np.ndarray) -> list[Note]:
-    """Return notes on the labels that something other than the rule kept, a sentence for each reason."""
-    counts = {reason: int(np.sum(halt == reason)) for reason in SPARED}
-    return [format_spared(n_rows, reason) for reason, n_rows in counts.items() if n_rows]
+def mix_votes(some: Votes, places: np.ndarray, others: Votes, other_places: np.ndarray) -> Votes:
+    """Return the votes on rows, from those on the rows in some places and in all others."""
+    if len(places) == 0:
+        return others
+    return some.join(others).take(np.argsort(np.concatenate([places, other_places])))
 
 
-def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None = None) -> tuple[Note, ...]:
-    """Return what the user must know before using the result, a sentence or two per note."""
-    noise, sizes = rule.noise, rule.sizes
-    counted = zip(map(str, noise.classes), rule.seen.tolist(), sizes.tolist(), strict=True)
-    notes = format_scarce([(name, seen, size) for name, seen, size in counted if seen < SMALLEST_CLASS])
-    if not noise.explained:
-        return (*notes, UNEXPLAINED if judge is None else UNPREDICTED)
-    if not is_solvable(noise.matrix):
-        notes.append(HARDLY_TOLD_APART)
-    judged = (given >= 0) & (votes.n_voters > 0)
-    against = judged & (votes.winners(sizes, given) != given)
-    contradicted = []
-    for c, name in enumerate(noise.classes):
-        own = against[judged & (given == c)]
-        share = np.mean(own) if rule.seen[c] >= SMALLEST_CLASS and len(own) else 0.0
-        if share > OF_CLASS:
-            contradicted.append(f"{str(name)!r} ({format_percent(share)})")
-    whole = against.sum() / max(judged.sum(), 1)
-    if contradicted or whole > OF_TABLE:
-        notes.append(format_contradicted(contradicted, whole if whole > OF_TABLE else None, judge))
-    if len(sizes) == 2:
-        stretch = find_reversal(votes.mean_value[judged, 1], given[judged] == 1)
-        if stretch > 0:
-            notes.append(format_reversed(stretch, judge))
-    return tuple(notes)
+def judge_table(
+    learned: Learned, X: Table, given: np.ndarray, verified: np.ndarray | None = None, **more: Any
+) -> Correction:
+    """Return what is thought of all labels of a table; `more` is for the result."""
+    rows = np.arange(len(given))
+    effort = Effort.of(learned.model, partial(announce, "voting on the other rows"))
+    return judge_votes(learned, given, learned.vote(X, rows, effort), verified, **more)
 
 
-def find_reversal(u: np.ndarray, is_given: np.ndarray) -> float:
-    """Return the share of rows in a stretch around u = 0 along which labels run against the votes, or 0.
+def judge_votes(
+    learned: Learned, given: np.ndarray, votes: Votes, verified: np.ndarray | None = None, **more: Any
+) -> Correction:
+    """Return what is thought of all labels of a table on which votes have been counted."""
+    rows = np.arange(len(given))
+    if learned.rule.settings.max_error_rate is not None:
+        judgement = learned.apply_rule(given, votes, rows, verified)
+        flagged = judgement.flagged
+        learned = learned.limit(judgement.score[flagged], judgement.quality[flagged], rows[flagged])
+    return learned.judge(given, votes, rows, verified, **more)
 
-    Isotonic regression is flat where the labels fall while u grows. A flat step that spans zero, with ranks
-    that say more than chance, is what flips of the rows nearest the border leave behind.
-    """
-    low, high = DIVIDED
-    eta = IsotonicRegression().fit_transform(u, is_given)
-    middle = eta[np.argmin(np.abs(u))]
-    step = np.flatnonzero(np.isclose(eta, middle))
-    if u[step].min() > low or u[step].max() < high or len(step) < STRETCH * len(u):
-        return 0.0
-    return len(step) / len(u) if rank_evidence(u[step], is_given[step]) < AGAINST else 0.0
+
+def add_witnesses(
+    correction: Correction, X: Table, n_witnesses: int, *, precomputed: bool = False
+) -> Correction:
+    """Return a correction with witnesses for the flagged rows, among the rows that are not suspicious."""
+    if n_witnesses == 0:
+        return correction
+    announce("finding witnesses")
+    suspicious = list_suspicious(correction)
+    flagged = suspicious[correction.flagged[suspicious]]
+    witnesses = find_witnesses(
+        X, correction.given, flagged, correction.compared[flagged], suspicious=suspicious,
+        n_witnesses=n_witnesses, precomputed=precomputed,
+    )  # fmt: skip
+    return replace(correction, witnesses=witnesses)

@@ -16,12 +16,17 @@ be told apart from all others, and nothing else could, the area would be
 So A_0 is the largest area that noise explains, and p the chance that it leads to A or more. The weight of
 overlap is `EVEN` / (`EVEN` + p): it is small for any ordinary p, one half where p = `EVEN`, and the
 probability that a row is truly b is multiplied by the rest (`_rule`). Nothing is switched.
+
+If classes overlap, people keep every label; if not, they answer as the posteriors say. So the odds of noise
+and overlap are multiplied by those of the answers: people can stop changes, and allow some that the features
+speak against.
 """
 
 import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
@@ -30,6 +35,7 @@ from sklearn.utils import check_random_state
 from subsvms._columns import Table
 from subsvms.correction._choice import mean_squared_distance
 from subsvms.correction._noise import SMALLEST_CLASS
+from subsvms.correction._noise_curve import SLIP
 from subsvms.correction._rule import Judgement, Overlap
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._rows import take_rows
@@ -136,3 +142,32 @@ def compare_sides(look: CloserLook, sides: Sides) -> float:
     deviation = np.sqrt((n_joining + n_there + 1) / (12.0 * n_joining * n_there))  # of the area, by chance
     area = roc_auc_score(side[asked], values[asked])
     return float(norm.sf((area - sides.largest) / deviation))
+
+
+def update_overlap(
+    overlap: Overlap, judgement: Judgement, given: np.ndarray, verified: np.ndarray
+) -> Overlap:
+    """Return how far overlap explains changes, after people looked at some of them."""
+    agreement = weigh_agreement(judgement, given, verified)
+    heard = (agreement != 0.0) & ~overlap.untested
+    least = EVEN / (1.0 + EVEN)  # what the features say is never certain: people know better
+    weight = expit(logit(np.clip(overlap.weight, least, 1.0 - least)) - agreement)
+    weight = np.where(heard, weight, overlap.weight)
+    refused = np.flatnonzero((overlap.weight <= 0.5) & (weight > 0.5))
+    return overlap._replace(weight=weight, refused=tuple(refused.tolist()))
+
+
+def weigh_agreement(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> np.ndarray:
+    """Return how far people agree with a judgement, for each class that labels would change to.
+
+    These are the log odds of their answers about the flagged rows: if the posteriors are right, against if
+    every given label is, because the classes overlap there. As in `_noise_curve`, an answer may be a slip.
+    Classes without agreement of their own share that about all classes, if it is worse.
+    """
+    n_classes = judgement.posterior.shape[1]
+    rows = np.flatnonzero(judgement.flagged & (verified >= 0))
+    answers = verified[rows]
+    agreed, kept = judgement.posterior[rows, answers], answers == given[rows]
+    odds = ((1.0 - SLIP) * agreed + SLIP / n_classes) / ((1.0 - SLIP) * kept + SLIP / n_classes)
+    own = np.bincount(judgement.suggested[rows], weights=np.log(odds), minlength=n_classes)
+    return np.where(own > 0.0, own, np.minimum(own, own.sum()))

@@ -14,10 +14,10 @@ from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_carriers, list_rows
 from subsvms.correction._html import render_html
+from subsvms.correction._neighbours import Witnesses
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import Halt
 from subsvms.correction._verdicts import Verdicts
-from subsvms.correction._witnesses import Witnesses
 from subsvms.correction._words import NOTED, Case, Found, format_held_back, format_keeper, format_reason
 from subsvms.exceptions import InputError
 

@@ -189,6 +189,26 @@ def keep_labels(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt:
     )
 
 
+def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> Judgement:
+    """Return the judgement in which verified rows are as people decided, and certain.
+
+    It comes after the rule: verified rows are not a random sample but the most doubtful ones, and a rule that
+    no longer saw them would think the rest clean. Only the limit on changes comes later.
+    """
+    decided = verified >= 0
+    labelled = decided & (given >= 0)
+    posterior = judgement.posterior.copy()
+    posterior[decided] = np.eye(posterior.shape[1])[verified[decided]]
+    return replace(
+        judgement,
+        posterior=posterior,
+        suggested=np.where(labelled, given, judgement.suggested),
+        flagged=judgement.flagged & ~decided,
+        quality=np.where(labelled, verified == given, judgement.quality),
+        halt=np.where(decided, np.int8(Halt.VERIFIED), judgement.halt),
+    )
+
+
 # The limit on changes
 
 

@@ -2,8 +2,7 @@
 
 - `_noise`: which labels the rows of each class were given;
 - `_votes`: the votes for a class, and the thresholds beyond which labels are flagged;
-- `_certified`: how many verdicts withstand how many changed labels;
-- `_regularity`: the error rate of SVMs against the number of rows they were trained on;
+- `_curves`: how many verdicts withstand how many changed labels; how few rows teach an SVM enough;
 - `_base`: what these share.
 
 Displays work as in scikit-learn. Each is made from a correction, a fitted `LabelCorrector` or plain arrays
@@ -14,9 +13,8 @@ and further options of what makes a display are those of its `plot`. matplotlib,
 """
 
 from subsvms._callers import find_moved
-from subsvms.displays._certified import CertifiedCurveDisplay
+from subsvms.displays._curves import CertifiedCurveDisplay, RegularityDisplay
 from subsvms.displays._noise import NoiseMatrixDisplay
-from subsvms.displays._regularity import RegularityDisplay
 from subsvms.displays._votes import VotesDisplay
 
 __all__ = [

@@ -36,8 +36,8 @@ import numpy as np
 
 from subsvms._columns import Table
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
-from subsvms.ensemble._pool import hash_rows
 from subsvms.ensemble._rows import PAD, Kernel, Rows, find_lines, gather_rows, take_lists
+from subsvms.ensemble._sampling import hash_rows
 from subsvms.ensemble._votes import Block, find_bags
 from subsvms.exceptions import InputError
 

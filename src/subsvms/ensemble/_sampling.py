@@ -1,10 +1,20 @@
-"""Draw the subsets: p-biased sampling (Definition 5 of the paper).
+"""Draw rows: of a large table those to learn from, and of these the subsets that SVMs are trained on.
 
-A subset is s independent draws. Each draw chooses a class and then a row of that class uniformly, with
-replacement. For two classes the smaller is chosen with probability p: p = 1/2 is class-balanced, and
-p = beta, the share of the smaller class, is uniform over the rows.
+*The pool and the sample.* Which rows they are depends on row numbers and labels only. Every row has a hash of
+(seed, row number); no two rows share one. The rows with the smallest hashes form two samples:
 
-For K classes with shares beta_1 <= ... <= beta_K the class probabilities lie on the line through those
+- the *pool*, at most P / K rows of each of the K classes: subsets are drawn from it, class by class;
+- the *sample*, 4 P rows of the table, whatever their labels: the scales of the features, the noise and the
+  rule are learned from it, because balanced classes would mislead all three.
+
+If no class has more than P / K rows, and the table no more than 4 P, both are the whole table. Smallest
+hashes merge: those of two parts of a table are among the smallest of each part. So parts can be read in any
+order, on any number of machines, and the rows drawn are those that would be drawn in memory.
+
+*Subsets*: p-biased sampling (Definition 5 of the paper). A subset is s independent draws. Each draw chooses a
+class and then a row of that class uniformly, with replacement. For two classes the smaller is chosen with
+probability p: p = 1/2 is class-balanced, and p = beta, the share of the smaller class, is uniform over the
+rows. For K classes with shares beta_1 <= ... <= beta_K the class probabilities lie on the line through those
 two points,
 
     pi_c = (1 - t) beta_c + t / K    with    t = (p - beta_1) / (1/2 - beta_1),
@@ -16,13 +26,108 @@ same endless list of subsets everywhere. Classes are ordered by size, not by nam
 subset.
 """
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms.exceptions import InputError
 
+POOL_SIZE = 9_000  # P for large tables; the votes on a row take time in proportion to it (docs/scale.md)
+KERNELS = 800_000_000  # P times rows up to which a larger pool costs only seconds
+SAMPLE = 4  # times P
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+EVERY = np.uint64(np.iinfo(np.uint64).max)  # no hash is larger
 BLOCK = 256  # subsets per block; changing it changes the subsets that a seed gives
 MANY = 10  # classes; with more than this, subsets do not grow further
+
+
+def hash_rows(rows: np.ndarray, seed: int) -> np.ndarray:
+    """Return a hash of each row number: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a bijection."""
+    start = _mix(np.array([seed], dtype=np.uint64))
+    return _mix((rows.astype(np.uint64) + start) * GOLDEN)
+
+
+def _mix(x):
+    x = x + GOLDEN
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def keep_smallest(hashes: np.ndarray, n: int) -> np.ndarray:
+    """Return the n smallest hashes, sorted."""
+    return np.sort(np.partition(hashes, n - 1)[:n] if len(hashes) > n else hashes)
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """Which rows are in the pool, and which in the sample."""
+
+    seed: int
+    last: np.ndarray  # (n_classes,): the largest hash in the pool, of each class
+    last_overall: np.uint64  # the largest hash in the sample
+    sizes: np.ndarray  # (n_classes,): rows of each class in the table
+    capped: bool  # whether a class has rows outside the pool, or would have some if labels changed
+    n_sample: int  # rows in the sample: 4 P, or all if there are fewer
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that the size of a subset follows from: not those of the pool, which depend on the labels."""
+        return min(int(self.sizes.sum()), self.n_sample)
+
+    def in_pool(self, rows: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """Return which rows are in the pool; `given` holds their class numbers, -1 without a label."""
+        if (self.last == EVERY).all():
+            return given >= 0
+        return (given >= 0) & (hash_rows(rows, self.seed) <= self.last[given])
+
+    def in_sample(self, rows: np.ndarray) -> np.ndarray:
+        """Return which rows are in the sample."""
+        if self.last_overall == EVERY:
+            return np.ones(len(rows), dtype=bool)
+        return hash_rows(rows, self.seed) <= self.last_overall
+
+    def list_rows(self, given: np.ndarray) -> np.ndarray:
+        """Return the rows of a table in memory that are in the pool or in the sample."""
+        rows = np.arange(len(given))
+        return np.flatnonzero(self.in_sample(rows) | self.in_pool(rows, given))
+
+
+def choose_pool_size(n_rows: int) -> int:
+    """Return P for a table: more for smaller tables, where it costs little."""
+    return max(POOL_SIZE, KERNELS // max(n_rows, 1))
+
+
+def count_kept(pool_size: int | None) -> int:
+    """Return how many smallest hashes are enough to draw from, before the number of rows is known.
+
+    The default P is at most KERNELS / n for n rows, so 4 P and n meet at twice the root of KERNELS.
+    """
+    return SAMPLE * pool_size if pool_size else 2 * math.isqrt(KERNELS) + 2
+
+
+def limit_pool(sizes: np.ndarray, pool_size: int) -> tuple[int, bool]:
+    """Return how many rows of a class may be in the pool, and whether that limits a class, or could."""
+    quota = max(pool_size // len(sizes), 1)
+    return quota, bool(sizes.max() + sizes.min() > quota)
+
+
+def draw_rows(given: np.ndarray, n_classes: int, *, seed: int, pool_size: int | None = None) -> Drawing:
+    """Return which rows of a table in memory to learn from."""
+    sizes = np.bincount(given[given >= 0], minlength=n_classes)
+    pool_size = pool_size or choose_pool_size(len(given))
+    quota, capped = limit_pool(sizes, pool_size)
+    n_sample = min(len(given), SAMPLE * pool_size)
+    last, last_overall = np.full(n_classes, EVERY), EVERY
+    if capped or n_sample < len(given):
+        hashes = hash_rows(np.arange(len(given)), seed)
+        for c in np.flatnonzero(sizes > quota):
+            last[c] = keep_smallest(hashes[given == c], quota)[-1]
+        if n_sample < len(given):
+            last_overall = keep_smallest(hashes, n_sample)[-1]
+    return Drawing(seed, last, last_overall, sizes, capped, n_sample)
 
 
 def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:

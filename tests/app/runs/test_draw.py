@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from subsvms.app.runs.draw import EMPTY, draw, take_census
-from subsvms.ensemble._pool import draw_rows, hash_rows
+from subsvms.ensemble._sampling import draw_rows, hash_rows
 
 VALUES = ["no", "yes", "maybe"]
 

@@ -14,7 +14,7 @@ from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.run import correct_table
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
-from subsvms.ensemble import _pool
+from subsvms.ensemble import _sampling as _pool
 
 
 @pytest.fixture(scope="module")

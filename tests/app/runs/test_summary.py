@@ -17,8 +17,8 @@ from subsvms.app.runs.run import correct_table
 from subsvms.app.runs.summary import Written, format_listing, format_result, list_steps
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
+from subsvms.correction._neighbours import Witnesses
 from subsvms.correction._rule import Halt
-from subsvms.correction._witnesses import Witnesses
 from subsvms.correction._words import format_contradicted
 
 

@@ -1,11 +1,11 @@
-"""Count the labels of a table that is read in parts, and draw the rows to learn from (`ensemble._pool`)."""
+"""Count the labels of a table that is read in parts, and draw the rows to learn from."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from subsvms.ensemble._pool import (
+from subsvms.ensemble._sampling import (
     EVERY,
     SAMPLE,
     Drawing,

@@ -15,10 +15,10 @@ from subsvms.app.runs.learn import Survey, find_verified, hold_rows, take_rows
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import Tally, add_doubt
 from subsvms.app.tables.labels import Labels
-from subsvms.correction._learn import Learned
+from subsvms.correction._judge import Learned
+from subsvms.correction._neighbours import find_witnesses
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt
-from subsvms.correction._witnesses import find_witnesses
 from subsvms.correction._words import format_spared
 
 

@@ -24,8 +24,8 @@ from subsvms.app.runs.issue_file import (
 )
 from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.app.tables.text import TableText
+from subsvms.correction._neighbours import Witnesses, find_witnesses
 from subsvms.correction._result import Correction, list_suspicious
-from subsvms.correction._witnesses import Witnesses, find_witnesses
 
 MOST_LISTED = 100_000  # issues of a table in parts in one file
 

@@ -29,10 +29,9 @@ from subsvms.app.runs.source import Source, Unit, release_memory
 from subsvms.app.runs.tally import Grouping, Tally, read_groups
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
-from subsvms.correction._duplicates import read_contents
-from subsvms.correction._learn import Learned, judge_table
+from subsvms.correction._judge import Learned, judge_table
+from subsvms.correction._neighbours import LARGEST_LIST, read_contents
 from subsvms.correction._result import FEWEST_LISTED, Correction
-from subsvms.correction._witnesses import LARGEST_LIST
 from subsvms.ensemble._votes import Votes
 
 PARTS = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)

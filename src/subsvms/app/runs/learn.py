@@ -30,10 +30,11 @@ from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import LabelledTable, number_name
 from subsvms.app.words import show, suggest
-from subsvms.correction._learn import Learned, Sample, learn
+from subsvms.correction._judge import Learned
+from subsvms.correction._learn import Sample, learn
 from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
-from subsvms.ensemble._pool import Drawing, draw_rows
+from subsvms.ensemble._sampling import Drawing, draw_rows
 from subsvms.exceptions import TableError
 
 

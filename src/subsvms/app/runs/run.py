@@ -23,7 +23,7 @@ from subsvms.app.runs.tally import Group, Grouping, Tally, group_noise, read_gro
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.words import show
-from subsvms.correction._learn import add_witnesses
+from subsvms.correction._judge import add_witnesses
 from subsvms.correction._result import Correction
 from subsvms.ensemble import SubSVMClassifier
 

@@ -1,20 +1,64 @@
-"""The nearest rows that speak for and against a suggested label, for people to compare with.
+"""Rows beside others: equal ones with other labels, and the nearest ones, for people to compare with.
 
-"For" are the nearest rows that carry the suggested label, and "against" those that carry the given one, each
-among the rows that are not suspicious themselves. (The rows that pull the SVMs hardest would explain the
-vote, but with a wide kernel they are a few extreme rows, the same for every issue, and of no help.)
+*Contradictory rows.* Whoever drops duplicates with the label among the columns leaves of each group of equal
+rows one row for every label that occurred, however often. Then such rows contradict each other, nothing is
+left of how often, and each looks wrong to SVMs that were trained on the other. Their labels say nothing about
+noise. Where duplicates were not dropped, there are also equal rows with equal labels: tables without any are
+how such a loss is recognised. Of a large table only the rows that SVMs are trained on are compared.
+
+*Witnesses* for a suggested label are the nearest rows that carry it, and against it those that carry the
+given one, each among the rows that are not suspicious themselves. (The rows that pull the SVMs hardest would
+explain the vote, but with a wide kernel they are a few extreme rows, the same for every issue.)
 """
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from subsvms._columns import Table, drop_empty
+from subsvms.correction._noise import SMALLEST_CLASS
 
 LARGEST_LIST = 2000  # suspicious rows, worst first, that get witnesses; time grows with them and the table
 SEARCHED = 20_000  # rows of a class; of more, evenly spaced ones are looked at
+
+
+def find_contradictory(X: Table, given: np.ndarray) -> np.ndarray:
+    """Return which rows have an equal row with another label, if duplicates were dropped; else none.
+
+    Shapes: X (n_rows, n_features); given (n_rows,); returns (n_rows, ).
+    """
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for row, content in enumerate(read_contents(X)):
+        if given[row] >= 0:
+            groups[content].append(row)
+    contradictory = np.zeros(len(given), dtype=bool)
+    n_groups = 0
+    for rows in groups.values():
+        if len(rows) == 1:
+            continue
+        if len(set(given[rows].tolist())) < len(rows):  # equal in features and label: none were dropped
+            return np.zeros(len(given), dtype=bool)
+        contradictory[rows] = True
+        n_groups += 1
+    return contradictory & (n_groups >= SMALLEST_CLASS)
+
+
+def read_contents(X: Table) -> Iterator[bytes]:
+    """Yield a digest of each row; the rows themselves would take as much memory as the table."""
+    if sparse.issparse(X):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        contents = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in pairwise(X.indptr))
+    else:
+        contents = ((row + 0.0).tobytes() for row in X)  # -0.0 becomes 0.0
+    return (blake2b(content, digest_size=16).digest() for content in contents)
 
 
 @dataclass(frozen=True, eq=False)

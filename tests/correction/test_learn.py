@@ -3,7 +3,7 @@
 import numpy as np
 from judged_votes import make_rule, make_table
 
-from subsvms.correction._judge import gather_notes
+from subsvms.correction._learn import gather_notes
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import Rule, Settings
 from subsvms.ensemble._votes import Votes

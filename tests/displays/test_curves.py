@@ -3,7 +3,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from subsvms.certificates import certified_curve
-from subsvms.displays import CertifiedCurveDisplay
+from subsvms.datasets import make_separable_gaussians
+from subsvms.displays import CertifiedCurveDisplay, RegularityDisplay
+from subsvms.theory import estimate_regularity
 
 
 def test_the_curve_shows_the_share_of_rows_that_withstand_each_number_of_changes(cancer):
@@ -45,3 +47,18 @@ def test_several_curves_share_their_axes():
 def test_without_rows_there_is_no_curve():
     with pytest.raises(ValueError, match="at least one row"):
         CertifiedCurveDisplay.from_predictions([])
+
+
+def test_the_display_draws_the_curve_its_band_and_the_threshold():
+    X, y = make_separable_gaussians(100, 3, random_state=0)
+    options = dict(sizes=[8, 16, 32], n_trials=40, random_state=0)
+    found = estimate_regularity(X, y, **options)
+    display = RegularityDisplay.from_regularity(found, name="made")
+    np.testing.assert_array_equal(display.line_.get_xydata(), np.stack([found.sizes, found.theta], 1))
+    band = display.band_.get_paths()[0].get_extents()
+    assert (band.y0, band.y1) == (found.interval.min(), found.interval.max())
+    assert display.threshold_.get_ydata()[0] == found.threshold
+    assert "made" in display.ax_.get_legend().get_texts()[0].get_text()
+    second = RegularityDisplay.from_table(X, y, ax=display.ax_, **options)
+    assert second.ax_ is display.ax_ and second.line_.get_color() != display.line_.get_color()
+    np.testing.assert_array_equal(second.line_.get_xydata(), display.line_.get_xydata())
