@@ -21,8 +21,7 @@ from subsvms.app.runs.part_files import apply_correction
 from subsvms.app.runs.source import Batches, Source, open_source
 from subsvms.app.tables.arrow import use_plain_columns, use_plain_types
 from subsvms.app.tables.files import check_names
-from subsvms.app.tables.frames import is_lazy, read_lazy
-from subsvms.app.tables.table import number_name
+from subsvms.app.tables.table import is_lazy, number_name, read_lazy
 from subsvms.exceptions import InputError
 
 __all__ = ["BatchCorrector", "correct_batch", "correct_batches", "fit_batches"]

@@ -23,8 +23,7 @@ from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import correct_table as judge_table
 from subsvms.app.runs.run import recount
-from subsvms.app.tables.frames import read_frame
-from subsvms.app.tables.table import read_table
+from subsvms.app.tables.table import read_frame, read_table
 from subsvms.audit import Audit, SimulatedAnnotator, run_audit
 from subsvms.correction._html import collect
 from subsvms.exceptions import InputError, LabelNoiseWarning, TableError

@@ -37,7 +37,7 @@ from subsvms.app.runs.run import correct_table as judge_table
 from subsvms.app.runs.summary import Handles, format_next_steps
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.files import check_target, write_content
-from subsvms.app.tables.frames import read_frame
+from subsvms.app.tables.table import read_frame
 from subsvms.correction._frames import find_style
 from subsvms.correction._result import Correction
 from subsvms.exceptions import InputError, LabelNoiseWarning, TableError

@@ -18,7 +18,7 @@ from nasty_texts import assert_refused, write
 from pyarrow import parquet
 
 from subsvms.app.tables import databases
-from subsvms.app.tables.databases import JOURNAL, explain, fetch, read_database
+from subsvms.app.tables.databases import explain, fetch, read_database
 from subsvms.app.tables.table import place_beside, read_table, write_table
 
 LOANS = "create table loans (id integer primary key, amount real, note, label text)"
@@ -96,7 +96,7 @@ def test_a_database_that_is_being_changed_is_refused(tmp_path):
     assert len(read_table(path, "label")) == 3
     journal.write_bytes(bytes(512))  # as one that is kept, but done with
     assert len(read_table(path, "label")) == 3
-    journal.write_bytes(JOURNAL + bytes(504))
+    journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(504))
     message = (
         "has changes that are not finished, as 't.db-journal' says: close the program that uses it, or open "
         "and close it there if that program was stopped."

@@ -16,9 +16,8 @@ from large_tables import make_columns
 from nasty_texts import assert_refused
 from pyarrow import parquet
 
-from subsvms.app.tables import frames
-from subsvms.app.tables.frames import as_arrow, is_lazy, read_frame, read_lazy
-from subsvms.app.tables.table import read_table
+from subsvms.app.tables import table
+from subsvms.app.tables.table import as_arrow, is_lazy, read_frame, read_lazy, read_table
 from subsvms.exceptions import TableError
 
 LABEL = ["no", "yes", "no", None]
@@ -128,7 +127,7 @@ def tables(tmp_path):
 
 
 def test_they_are_read_in_order_as_often_as_needed(tables, monkeypatch):
-    monkeypatch.setattr(frames, "BATCH_ROWS", 300)
+    monkeypatch.setattr(table, "BATCH_ROWS", 300)
     columns, others = tables
     for one in others:
         for _ in range(2):

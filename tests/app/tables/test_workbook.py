@@ -225,7 +225,7 @@ def test_one_text_that_all_cells_share_counts_for_each(tmp_path, monkeypatch):
         assert cell in files[SHEET]
         files[SHEET] = files[SHEET].replace(cell, shared % i)
     zip_again(path, files)
-    monkeypatch.setattr("subsvms.app.tables.workbook_zip.measure_free_memory", lambda: 8e6)
+    monkeypatch.setattr("subsvms.app.tables.workbook.measure_free_memory", lambda: 8e6)
     assert_refused("has a sheet of 101 rows and 2 columns, too large", read_table, path, "label")
 
 

@@ -26,7 +26,7 @@ from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import (
     LabelledTable,
     find_output_format,
-    free_name,
+    number_name,
     place_beside,
     read_table,
     write_table,
@@ -203,8 +203,9 @@ def predict_file(
     share = votes.share[np.arange(len(table)), winners]
     announce("writing")
     copy = _number_rows(table) if table.format == "svmlight" else table
-    columns = {free_name(copy, f"predicted_{model.label}"): labels}
-    columns[free_name(copy, "vote_share")] = np.round(share, DIGITS)
+    taken = copy.columns.column_names
+    columns = {number_name(f"predicted_{model.label}", taken): labels}
+    columns[number_name("vote_share", taken)] = np.round(share, DIGITS)
     write_table(copy, path, extra_columns=columns, force=force)
     return Predictions(model, table, path, labels, share, (*table.notes, *notes))
 

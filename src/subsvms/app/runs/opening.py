@@ -38,8 +38,7 @@ from subsvms.app.runs.source import InMemory, Source
 from subsvms.app.runs.staging import find_part_format, prepare_source
 from subsvms.app.runs.summary import get_version
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
-from subsvms.app.tables.arrow import render_arrow
-from subsvms.app.tables.coded import find_class_names
+from subsvms.app.tables.arrow import find_class_names, render_arrow
 from subsvms.app.tables.databases import read_database
 from subsvms.app.tables.files import (
     COMPRESSIONS,

@@ -31,8 +31,7 @@ from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
 from subsvms.app.tables.files import digest_file, split_suffix
 from subsvms.app.tables.formats import default_ending
-from subsvms.app.tables.frames import FRAME
-from subsvms.app.tables.table import LabelledTable, find_free, free_name, keep_rows, write_table
+from subsvms.app.tables.table import FRAME, LabelledTable, find_free, keep_rows, number_name, write_table
 
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
@@ -50,7 +49,9 @@ def show_given(table: LabelledTable) -> dict[str, Any]:
 
     LIBSVM text has no place for columns.
     """
-    return {} if table.format == "svmlight" else {free_name(table, f"{table.label}_given"): table.as_written}
+    if table.format == "svmlight":
+        return {}
+    return {number_name(f"{table.label}_given", table.columns.column_names): table.as_written}
 
 
 def write_corrected(run: Run, path: Path) -> None:
@@ -59,7 +60,8 @@ def write_corrected(run: Run, path: Path) -> None:
     labels = correction.labels.astype(object)
     extra = show_given(table)
     if extra and correction.settings.action == "weight":
-        extra[free_name(table, "sample_weight")] = np.round(correction.sample_weight, DIGITS)
+        weight = number_name("sample_weight", table.columns.column_names)
+        extra[weight] = np.round(correction.sample_weight, DIGITS)
     keep = correction.kept
     if not keep.all():
         table, labels = keep_rows(table, keep), labels[keep]

@@ -14,7 +14,7 @@ import numpy as np
 
 from subsvms.app.names import TOKEN
 from subsvms.app.runs.issue_file import DIGITS
-from subsvms.app.tables.coded import as_type, encode_like
+from subsvms.app.tables.arrow import as_type, encode_like
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import number_name
 from subsvms.correction._result import Correction

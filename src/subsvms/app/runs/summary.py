@@ -26,7 +26,7 @@ from subsvms.app.runs.finding import Finding
 from subsvms.app.runs.options import write_command
 from subsvms.app.runs.run import Run
 from subsvms.app.runs.tally import UNIT
-from subsvms.app.tables.frames import FRAME
+from subsvms.app.tables.table import FRAME
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import (
     ESTIMATED_BEFORE,

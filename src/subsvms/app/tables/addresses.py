@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 from urllib.request import url2pathname
 
 from subsvms.app.words import first_sentence
@@ -31,12 +32,6 @@ class AccessError(TableError):
     """An address that cannot be read, perhaps only now: what was done with it before is not wrong."""
 
 
-class Size(NamedTuple):
-    """What is known about a file without reading it, under the name that `os.stat_result` has."""
-
-    st_size: int
-
-
 @dataclass(frozen=True, order=True)
 class Address:
     """A file or folder that is stored elsewhere, with those methods of a `Path` that reading a table takes.
@@ -46,36 +41,17 @@ class Address:
 
     text: str
 
+    parts = property(lambda self: tuple(self.text.split("/")))
+    name = property(lambda self: self.parts[-1])
+    suffix = property(lambda self: PurePosixPath(self.name).suffix)
+    stem = property(lambda self: PurePosixPath(self.name).stem)
+    parent = property(lambda self: Address(self.text.rpartition("/")[0]))
+
     def __str__(self) -> str:
         return self.text
 
     def __truediv__(self, name: str) -> "Address":
         return Address(f"{self.text}/{name}")
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """What stands between slashes."""
-        return tuple(self.text.split("/"))
-
-    @property
-    def name(self) -> str:
-        """The last part of the address."""
-        return self.parts[-1]
-
-    @property
-    def suffix(self) -> str:
-        """The suffix of the name, dot included."""
-        return PurePosixPath(self.name).suffix
-
-    @property
-    def stem(self) -> str:
-        """The name without its suffix."""
-        return PurePosixPath(self.name).stem
-
-    @property
-    def parent(self) -> "Address":
-        """The folder that holds the file."""
-        return Address(self.text.rpartition("/")[0])
 
     @property
     def root(self) -> tuple[str, str]:
@@ -93,7 +69,7 @@ class Address:
 
     def exists(self) -> bool:
         """Return whether there is such a file or folder."""
-        return self.is_file() or self.is_dir()
+        return self._look().type.name != "NotFound"
 
     def is_file(self) -> bool:
         """Return whether there is such a file."""
@@ -101,13 +77,11 @@ class Address:
 
     def is_dir(self) -> bool:
         """Return whether there is such a folder."""
-        from pyarrow import fs
+        return self._look().type.name == "Directory"
 
-        return self._look().type == fs.FileType.Directory
-
-    def stat(self) -> Size:
-        """Return the size of the file, zero if the server does not say it."""
-        return Size(self._look().size or 0)
+    def stat(self) -> SimpleNamespace:
+        """Return the size of the file as `st_size`, zero if the server does not say it."""
+        return SimpleNamespace(st_size=self._look().size or 0)
 
     def _look(self):
         system, path = locate(self)

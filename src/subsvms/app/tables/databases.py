@@ -16,7 +16,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
@@ -24,28 +24,21 @@ from urllib.parse import unquote_plus
 from subsvms._sentences import Note, Sentence, Setting
 from subsvms.app.tables.files import Allowance, Content, check_names
 from subsvms.app.tables.formats import SQLITE, Reading
-from subsvms.app.tables.frames import read_frame
 from subsvms.app.tables.json_text import as_column, check_labels
-from subsvms.app.tables.table import LabelledTable
+from subsvms.app.tables.table import LabelledTable, read_frame
 from subsvms.app.words import first_sentence, name_some, show, suggest
 from subsvms.exceptions import TableError
 
-JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # how a journal starts that may have to be rolled back
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 ROWS = 1000  # fetched at a time
 TABLES_SHOWN = 5  # in a message, with their columns
 SQLITE_NOTE = Note("written_as", "SQLite is read, but not written: the result is a Parquet file.")
 ANSWER = "The answer of the database"  # its name in messages
 COMMENT = r"--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/"
-READS = re.compile(  # how a query starts
-    rf"(?:\s|\(|{COMMENT})*(select|with|values|table|from)\b", re.IGNORECASE
-)
+READS = re.compile(rf"(?:\s|\(|{COMMENT})*(select|with|values|table|from)\b", re.IGNORECASE)  # its start
 QUOTED = re.compile(rf"'[^']*'|\"[^\"]*\"|`[^`]*`|--[^\n]*$|{COMMENT}")  # where a semicolon ends nothing
-OPTIONS = {
-    "stream_results": True,
-    "no_parameters": True,  # with parameters, even none, drivers take the % of like 'a%' for their place
-    "postgresql_readonly": True,
-}
+# With parameters, even none, drivers take the % of like 'a%' for their place
+OPTIONS = {"stream_results": True, "no_parameters": True, "postgresql_readonly": True}
 MYSQL = ("set session transaction read only", "start transaction read only")  # the second alone can drop
 GUARDS = {  # what makes a database refuse to write, besides OPTIONS
     "sqlite": ("pragma query_only = on",),
@@ -55,11 +48,12 @@ GUARDS = {  # what makes a database refuse to write, besides OPTIONS
 }
 FILES = {"sqlite": {"mode": "ro", "uri": "true"}, "duckdb": {"access_mode": "READ_ONLY"}}  # how one is opened
 NO_FILE = re.compile(r"$|:memory:|(md|motherduck|ducklake|s3|https?):")
+UNREADABLE = "The address of the database cannot be read: write it as postgresql://user:password@host/name."
 SHORT = 4  # a secret of fewer characters occurs in texts by chance
 QUIET = logging.NullHandler()  # else SQLAlchemy prints tracebacks of cursors that cannot be closed
 
 
-def fetch_limited(cursor: Any, name: str) -> list[tuple]:
+def _fetch_limited(cursor, name):
     """Return all rows, or raise an error once they are too many for the free memory."""
     advice = Sentence("choose fewer rows or columns with {query}, or save them as Parquet.")
     memory = Allowance(f"{name} gives", advice)
@@ -77,30 +71,28 @@ def read_sqlite(content: Content, label: str | None, reading: Reading) -> tuple[
     """Return the columns that a query gives, and further fields of the table."""
     import pyarrow as pa
 
-    connection = open_database(content)
-    try:
-        query, notes = reading.query, [SQLITE_NOTE]
+    notes: tuple[Note, ...] = (SQLITE_NOTE,)
+    with closing(_open_database(content)) as connection:
+        query = reading.query
         if query is None:
-            table, note = choose_table(connection, content.name, label)
-            query, notes = f"select * from {quote(table)}", [*note, SQLITE_NOTE]
-        names, values = fetch_columns(connection, content.name, query, asked=reading.query is not None)
-    finally:
-        connection.close()
+            table, others = _choose_table(connection, content.name, label)
+            query, notes = f"select * from {_quote(table)}", (*others, *notes)
+        names, values = _fetch_columns(connection, content.name, query, asked=reading.query is not None)
     check_names(names, content.name, label)
     if not values or not values[0]:
         raise TableError(f"{content.name} gives no rows: a table needs at least one of each class.")
     if label is not None:
         check_labels(values[names.index(label)], content.name, label)
-    return pa.table([as_column(_spell(column)) for column in values], names=names), {"notes": tuple(notes)}
+    return pa.table([as_column(_spell(column)) for column in values], names=names), {"notes": notes}
 
 
-def open_database(content: Content) -> sqlite3.Connection:
+def _open_database(content):
     """Return a copy of a database in memory that can only be read."""
     name, data = content.name, content.data
     if not data.startswith(SQLITE):
         raise TableError(f"{name} is not a SQLite database, or it is protected with a password.")
     if isinstance(content.path, Path):
-        check_settled(content.path, name)
+        _check_settled(content.path, name)
     if data[18:20] == b"\x02\x02":  # with a write-ahead log, which memory cannot have
         data = data[:18] + b"\x01\x01" + data[20:]
     connection = sqlite3.connect(":memory:")
@@ -109,43 +101,40 @@ def open_database(content: Content) -> sqlite3.Connection:
         connection.execute("pragma trusted_schema = off")
     except (sqlite3.Error, OverflowError) as error:
         connection.close()
-        raise damaged(name, error) from None
+        raise _damaged(name, error) from None
     connection.set_authorizer(
         lambda action, *_: sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
     )
     return connection
 
 
-def check_settled(path: Path, name: str) -> None:
+def _check_settled(path, name):
     """Raise an error if a program has not finished changing a database."""
     log, journal = Path(f"{path}-wal"), Path(f"{path}-journal")
     if log.is_file() and log.stat().st_size:
         raise TableError(
             f"{name} has changes in {log.name!r} that are not in it yet: close the program that uses it."
         )
-    if journal.is_file():
-        with journal.open("rb") as file:
-            hot = any(file.read(len(JOURNAL)))  # a journal that is done with is empty, or starts with zeros
-        if hot:
-            raise TableError(
-                f"{name} has changes that are not finished, as {journal.name!r} says: close the program that "
-                "uses it, or open and close it there if that program was stopped."
-            )
+    # a journal that is done with is empty, or starts with zeros
+    if journal.is_file() and any(journal.read_bytes()[:8]):
+        raise TableError(
+            f"{name} has changes that are not finished, as {journal.name!r} says: close the program that "
+            "uses it, or open and close it there if that program was stopped."
+        )
 
 
-def quote(table: str) -> str:
-    """Return the name of a table as a query has it."""
+def _quote(table):
     return '"' + table.replace('"', '""') + '"'
 
 
-def choose_table(connection: sqlite3.Connection, name: str, label: str | None) -> tuple[str, list[Note]]:
+def _choose_table(connection, name, label):
     """Return the only table, or the only one that has the label, and a note if others were left out."""
     try:
         found = connection.execute("select name from sqlite_schema where type = 'table'")
         tables = [table for (table,) in found if not table.startswith("sqlite_")]
-        columns = {table: list_columns(connection, table) for table in tables}
+        columns = {table: _list_columns(connection, table) for table in tables}
     except (sqlite3.Error, sqlite3.Warning) as error:
-        raise damaged(name, error) from None
+        raise _damaged(name, error) from None
     if len(tables) == 1:
         return tables[0], []
     fitting = tables if label is None else [table for table in tables if label in columns[table]]
@@ -162,7 +151,7 @@ def choose_table(connection: sqlite3.Connection, name: str, label: str | None) -
         whose = "has the tables" if label is None else f"has the column {show(label)} in the tables"
         raise TableError(
             "{name} {whose} {tables}: choose one, as with {query}.", name=name, whose=whose,
-            tables=name_some(fitting), query=Setting("query", f"select * from {quote(fitting[0])}"),
+            tables=name_some(fitting), query=Setting("query", f"select * from {_quote(fitting[0])}"),
         )  # fmt: skip
     listed = "; ".join(f"{show(table)} ({name_some(columns[table])})" for table in tables[:TABLES_SHOWN])
     more = f"; and {len(tables) - TABLES_SHOWN} more" if len(tables) > TABLES_SHOWN else ""
@@ -173,30 +162,26 @@ def choose_table(connection: sqlite3.Connection, name: str, label: str | None) -
     )
 
 
-def list_columns(connection: sqlite3.Connection, table: str) -> list[str]:
-    """Return the names of the columns of a table; none if it needs more than SQLite alone."""
+def _list_columns(connection, table):
     try:
-        cursor = connection.execute(f"select * from {quote(table)} limit 0")
+        cursor = connection.execute(f"select * from {_quote(table)} limit 0")
     except sqlite3.OperationalError:  # such as a virtual table of another module
         return []
     return [column[0] for column in cursor.description]
 
 
-def damaged(name: str, error: Exception) -> TableError:
-    """Return the error that a database is damaged."""
+def _damaged(name, error):
     return TableError(f"{name} is a damaged database ({first_sentence(error)}): copy it again.")
 
 
-def fetch_columns(
-    connection: sqlite3.Connection, name: str, query: str, *, asked: bool
-) -> tuple[list[str], list[list]]:
+def _fetch_columns(connection, name, query, *, asked):
     """Return the names and values of the columns that a query gives, which a user may have written."""
     try:
         cursor = connection.execute(query)
         if cursor.description is None:
             raise TableError(Sentence("{query} gives no table: write a query that starts with select."))
         names = [column[0] for column in cursor.description]
-        rows = fetch_limited(cursor, name)
+        rows = _fetch_limited(cursor, name)
     except (sqlite3.Error, sqlite3.Warning) as error:
         reason = first_sentence(error)
         if "not authorized" in reason or "authorization denied" in reason or "prohibited" in reason:
@@ -205,23 +190,21 @@ def fetch_columns(
             raise TableError(
                 "{query} cannot be answered ({reason}): fix it, and try again.", reason=reason
             ) from None
-        raise damaged(name, error) from None
+        raise _damaged(name, error) from None
     return names, [list(column) for column in zip(*rows, strict=True)]
 
 
-def _spell(column: list) -> list:
+def _spell(column):
     """Return a column whose bytes, if it also holds other values, are text."""
-    kinds = {type(value) for value in column if value is not None}
-    return (
-        [value.hex() if isinstance(value, bytes) else value for value in column] if len(kinds) > 1 else column
-    )
+    if len({type(value) for value in column if value is not None}) <= 1:
+        return column
+    return [value.hex() if isinstance(value, bytes) else value for value in column]
 
 
 # By an address
 
 
-def load_library() -> Any:
-    """Return SQLAlchemy, or raise an error that says how to install it."""
+def _load_library():
     try:
         import sqlalchemy
     except ImportError:
@@ -246,22 +229,22 @@ def read_database(address: str, label: str, query: str | None, **labels: Any) ->
 
 def fetch(address: str, query: str) -> tuple[list[str], list[tuple]]:
     """Return the names of the columns that a query gives, and the rows."""
-    check_query(query)
-    library = load_library()
-    url = parse(address, library)
-    with hiding(url, library):
-        engine = library.create_engine(open_to_read(url))
+    _check_query(query)
+    library = _load_library()
+    url = _parse(address, library)
+    with _hiding(url, library):
+        engine = library.create_engine(_open_to_read(url))
         try:
             with engine.connect().execution_options(**OPTIONS) as connection:
                 for statement in GUARDS.get(connection.dialect.name, ()):
                     connection.exec_driver_sql(statement)
                 found = connection.exec_driver_sql(query)
-                return list(found.keys()), [tuple(row) for row in fetch_limited(found, ANSWER)]
+                return list(found.keys()), [tuple(row) for row in _fetch_limited(found, ANSWER)]
         finally:
             engine.dispose()
 
 
-def check_query(query: str) -> None:
+def _check_query(query):
     """Raise an error if a query does not start as one that reads, or if it is followed by another."""
     if not READS.match(query):
         raise TableError(Sentence("{query} may only read: write one that starts with select."))
@@ -271,12 +254,12 @@ def check_query(query: str) -> None:
         )
 
 
-def parse(address: str, library: Any) -> Any:
+def _parse(address, library):
     """Return the parts of an address, as SQLAlchemy has them."""
     try:
         url = library.make_url(address)
     except (library.exc.ArgumentError, ValueError):  # the second if the port is no number
-        raise unreadable() from None
+        raise TableError(UNREADABLE) from None
     name = "" if url.get_backend_name() in FILES else url.database
     if "@" in f"{url.host}{name}":  # they are looked up, and shown, and would have a part of the password
         raise TableError(
@@ -286,14 +269,7 @@ def parse(address: str, library: Any) -> Any:
     return url
 
 
-def unreadable() -> TableError:
-    """Return the error that an address is none."""
-    return TableError(
-        "The address of the database cannot be read: write it as postgresql://user:password@host/name."
-    )
-
-
-def open_to_read(url: Any) -> Any:
+def _open_to_read(url):
     """Return the address of a file such that it is opened for reading alone, and any other as it is."""
     kind, place = url.get_backend_name(), url.database or ""
     if kind not in FILES or NO_FILE.match(place):
@@ -308,7 +284,7 @@ def open_to_read(url: Any) -> Any:
 
 
 @contextmanager
-def hiding(url: Any, library: Any) -> Iterator[None]:
+def _hiding(url: Any, library: Any) -> Iterator[None]:
     """Turn errors of a database into sentences that hold neither its address nor its password."""
     try:
         yield
@@ -320,7 +296,7 @@ def hiding(url: Any, library: Any) -> Iterator[None]:
             "or save the table as Parquet or CSV."
         ) from None
     except library.exc.ArgumentError:
-        raise unreadable() from None
+        raise TableError(UNREADABLE) from None
     except ModuleNotFoundError as error:
         raise TableError(f"This database needs the package {error.name!r}: install it with pip.") from None
     except ImportError as error:
@@ -343,13 +319,9 @@ def explain(error: Exception, url: Any) -> str:
     """Return what a driver says, or only the kind of its error if the text could show a secret."""
     cause = getattr(error, "orig", None) or error
     text = f"{cause} {unquote_plus(str(cause))}".casefold()
-    if any(len(secret) < SHORT or secret.casefold() in text for secret in list_secrets(url)):
-        return type(cause).__name__
-    return first_sentence(cause) or type(cause).__name__
-
-
-def list_secrets(url: Any) -> set[str]:
-    """Return the parts of an address that no message may show."""
     values = (value for one in url.query.values() for value in ([one] if isinstance(one, str) else one))
     parts = {part for value in values for part in re.split("[;=]", value)}
-    return {*parts, url.username or "", str(url.password or "")} - {""}
+    secrets = {*parts, url.username or "", str(url.password or "")} - {""}
+    if any(len(secret) < SHORT or secret.casefold() in text for secret in secrets):
+        return type(cause).__name__
+    return first_sentence(cause) or type(cause).__name__

@@ -69,7 +69,9 @@ FORMATS = {
     for one in (
         Format("csv", "CSV", (".csv",), **SEPARATED),
         Format("tsv", "TSV", (".tsv", ".tab"), **SEPARATED),
-        Format("xlsx", "Excel", (".xlsx",), "workbook.read", "workbook.render", zipped=b"xl/workbook.xml"),
+        Format(
+            "xlsx", "Excel", (".xlsx",), "workbook.read", "workbook_xml.render", zipped=b"xl/workbook.xml"
+        ),
         Format("xls", "old Excel", (".xls",), "workbook.read", written_as="xlsx", starts=(OLE,)),
         Format(
             "ods", "OpenDocument", (".ods",), "workbook.read", written_as="xlsx",

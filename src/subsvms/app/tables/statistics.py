@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from subsvms._sentences import Note
-from subsvms.app.tables.coded import name_labels
+from subsvms.app.tables.arrow import name_labels
 from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
 from subsvms.app.words import explaining, show

@@ -1,13 +1,18 @@
-"""From a file to a checked table with labels, and back to a file that differs only in the labels.
+"""From a file or a data frame to a table with checked labels, and back to a file with other labels.
 
 The formats are those of `formats`, each optionally compressed with gzip, bzip2, xz or zstd. In CSV and TSV
 every cell is text here: "007" stays "007". What the columns mean is decided later, and for the features only.
-What a user can get wrong raises a `TableError` with one sentence.
+
+A data frame of pandas, polars or Arrow becomes what its Parquet file would be. The index of a pandas frame is
+not a column. Columns that pandas holds as objects of several types become text, as they would in CSV.
+
+A LazyFrame of polars and a relation of DuckDB are read in batches, as often as needed, so that the whole
+table is never in memory (with polars before 1.34 it is). Each time the rows must come in the same order; both
+programs keep the order of what they read, unless the query changes it.
 """
 
-import hashlib
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,19 +22,20 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms._sentences import Note
+from subsvms._text import is_text
 from subsvms.app.tables.addresses import Place, place_result
-from subsvms.app.tables.arrow import read_all
-from subsvms.app.tables.coded import put_labels
+from subsvms.app.tables.arrow import check_values, put_labels, read_all
 from subsvms.app.tables.files import (
     Content,
     check_names,
     check_target,
     compress,
+    digest_bytes,
     read_content,
     split_suffix,
     strip_compression,
     write_content,
-)
+)  # fmt: skip
 from subsvms.app.tables.formats import (
     FORMATS,
     SUFFIXES,
@@ -41,8 +47,11 @@ from subsvms.app.tables.formats import (
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.text import Encoding, Original
 from subsvms.app.tables.where import find_files
-from subsvms.app.words import show
+from subsvms.app.words import explaining, show
 from subsvms.exceptions import TableError
+
+FRAME = "frame"  # the format of a data frame, and its name in messages
+BATCH_ROWS = 1 << 16  # of a lazy table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,11 +62,11 @@ class LabelledTable:
     label: str | None  # name of the label column; None if the table was read without one
     # (n_rows,): text, or in typed formats whole numbers or booleans; None where the label is missing
     labels: np.ndarray
-    matrix: Any  # the values of LIBSVM text; column j is the file's index j
     name: str  # name of the table in messages
-    paths: tuple[Place, ...]  # the files it was read from; empty for standard input
-    format: str  # one of `FORMATS`
-    digest: str  # SHA-256 of the file; for several files, of their digests
+    format: str  # one of `FORMATS`, or `FRAME`
+    matrix: Any = None  # the values of LIBSVM text; column j is the file's index j
+    paths: tuple[Place, ...] = ()  # the files it was read from; empty for standard input
+    digest: str = ""  # SHA-256 of the file; for several files, of their digests
     notes: tuple[Note, ...] = ()  # what is odd about the file or the labels, in sentences
     # the text or the workbook it was read from, in which labels can be replaced; None if the columns alone
     # say all
@@ -119,23 +128,20 @@ def read_table(
     contents = [read_content(path, format) for path in find_files(where)]
     for content in contents:
         check_reading(content.format, content.name, reading)
+    first = contents[0]
     if len(contents) > 1:
-        table = _read_several(contents, label)
+        columns, more = _read_several(contents, label)
     else:
-        columns, more = load_function(FORMATS[contents[0].format].reader)(contents[0], label, reading)
-        table = _build(contents, columns, label, **more)
+        columns, more = load_function(FORMATS[first.format].reader)(first, label, reading)
+        more = {"name": first.name, "digest": first.digest} | more
     if isinstance(where, str | os.PathLike) and Path(where).is_dir():
-        table = replace(table, folder=Path(where))
-    if label is None:
-        return table
-    is_text = FORMATS[table.format].all_text
-    found, written, notes = read_labels(table.columns[label], table.name, label, is_text=is_text, **labels)
-    kept = None if np.array_equal(written, found) else written
-    return replace(table, labels=found, notes=(*table.notes, *notes), written_labels=kept)
+        more["folder"] = Path(where)
+    paths = tuple(content.path for content in contents if content.path is not None)
+    return _check_table(columns, label, labels, paths=paths, format=first.format, **more)
 
 
-def _read_several(contents: list[Content], label: str | None) -> LabelledTable:
-    """Return the rows of all files, one below the other."""
+def _read_several(contents: list[Content], label: str | None) -> tuple[Any, dict[str, Any]]:
+    """Return the rows of all files, one below the other, and further fields of the table."""
     formats = sorted({content.format for content in contents})
     if len(formats) > 1 or not FORMATS[formats[0]].several:
         raise TableError(
@@ -143,26 +149,23 @@ def _read_several(contents: list[Content], label: str | None) -> LabelledTable:
             f"{' and '.join(formats)}: combine them into one file first."
         )
     columns, more = read_all(contents, label)
-    digest = hashlib.sha256("".join(content.digest for content in contents).encode()).hexdigest()
-    name = f"{contents[0].name} and {len(contents) - 1} more"
-    return _build(contents, columns, label, name=name, digest=digest, **more)
+    digest = digest_bytes("".join(content.digest for content in contents).encode())
+    return columns, {"name": f"{contents[0].name} and {len(contents) - 1} more", "digest": digest} | more
 
 
-def _build(contents: list[Content], columns: Any, label: str | None, **more: Any) -> LabelledTable:
-    """Return the table with its labels not read yet."""
-    first = contents[0]
-    check_names(columns.column_names, more.get("name", first.name), label)
+def _check_table(columns: Any, label: str | None, options: dict, *, name: str, **more: Any) -> LabelledTable:
+    """Return a table with its labels, read with these options, once its names and labels are checked."""
+    check_names(columns.column_names, name, label)
     if len(columns) == 0:
-        raise TableError(f"{first.name} has no rows: it must hold at least one row of each class.")
-    defaults = {"name": first.name, "digest": first.digest, "matrix": None}
-    return LabelledTable(
-        columns=columns,
-        label=label,
-        labels=np.full(len(columns), None, dtype=object),
-        paths=tuple(content.path for content in contents if content.path is not None),
-        format=first.format,
-        **(defaults | more),
-    )
+        raise TableError(f"{name} has no rows: it must hold at least one row of each class.")
+    unread = np.full(len(columns), None, dtype=object)
+    table = LabelledTable(columns=columns, label=label, labels=unread, name=name, **more)
+    if label is None:
+        return table
+    is_text = table.format in FORMATS and FORMATS[table.format].all_text
+    found, written, notes = read_labels(columns[label], name, label, is_text=is_text, **options)
+    kept = None if np.array_equal(written, found) else written
+    return replace(table, labels=found, notes=(*table.notes, *notes), written_labels=kept)
 
 
 def keep_rows(table: LabelledTable, keep: np.ndarray) -> LabelledTable:
@@ -220,8 +223,7 @@ def _as_list(values, name, n_rows):
 
 def find_output_format(path: str | os.PathLike, read: str | None = None) -> str:
     """Return the format that a path's suffix names."""
-    inner, _ = strip_compression(Path(path))
-    suffix = inner.suffix.lower()
+    suffix = strip_compression(Path(path))[0].suffix.lower()
     format = read if read and suffix in FORMATS[read].suffixes else SUFFIXES.get(suffix)
     if format is None or FORMATS[format].written != format:
         known = [suffix for suffix, name in SUFFIXES.items() if FORMATS[name].written == name]
@@ -239,9 +241,8 @@ def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> 
     """
     if table.folder is not None:
         folder = Path(os.path.abspath(table.folder))
-        return folder.with_name(
-            f"{folder.name}.{word}{default_ending(table.format) if ending is None else ending}"
-        )
+        ending = default_ending(table.format) if ending is None else ending
+        return folder.with_name(f"{folder.name}.{word}{ending}")
     if len(table.paths) != 1:
         source = "several files" if table.paths else "standard input or a database"
         raise TableError(
@@ -250,11 +251,6 @@ def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> 
     (path,) = table.paths
     stem, own = split_suffix(path, table.format)
     return place_result(path, f"{stem}.{word}{own if ending is None else ending}")
-
-
-def free_name(table: LabelledTable, wanted: str) -> str:
-    """Return a name that no column of the table has."""
-    return number_name(wanted, table.columns.column_names)
 
 
 def number_name(wanted: str, taken: Container[str]) -> str:
@@ -270,3 +266,101 @@ def find_free(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += " (column)"
     return name
+
+
+# Data frames
+
+
+def read_frame(frame: Any, label: Hashable, *, name: str = repr(FRAME), **labels: Any) -> LabelledTable:
+    """Return a data frame, which may change afterwards, as a table with checked labels (`read_labels`)."""
+    table = _check_table(as_arrow(frame), str(label), labels, name=name, format=FRAME)
+    return replace(table, written_labels=None)
+
+
+def as_arrow(frame: Any) -> Any:
+    """Return a data frame as a pyarrow.Table of plain types, which shares no memory that could change."""
+    import pandas as pd
+    import pyarrow as pa
+    from narwhals.dependencies import is_polars_lazyframe
+
+    if is_polars_lazyframe(frame):
+        frame = frame.collect()
+    exports = hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")
+    if isinstance(frame, pd.DataFrame):
+        arrays = [_read_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
+        columns = pa.Table.from_arrays(arrays, names=[_check_name(str(name)) for name in frame.columns])
+    elif exports or hasattr(frame, "to_arrow"):  # which polars before 1.3 has
+        advice = "convert or drop columns that hold anything but numbers, text, dates and booleans."
+        wrong = (pa.ArrowException, TypeError, ValueError)
+        with explaining("frame could not be read as an Arrow table", advice, wrong):
+            columns = (pa.table(frame) if exports else frame.to_arrow()).replace_schema_metadata()
+    elif hasattr(frame, "collect"):
+        raise TableError(f"frame is a {type(frame).__name__}, which holds no rows yet: use frame.collect().")
+    else:
+        raise TableError(
+            f"frame must be a data frame of pandas, polars or Arrow; got {type(frame).__name__}: use "
+            "correct_labels for arrays, and subsvms correct for files."
+        )
+    wrong = (pa.ArrowException, ValueError)
+    with explaining("frame could not be read", "convert or drop that column.", wrong):
+        return check_values(columns)
+
+
+def _check_name(name):
+    if not is_text(name):
+        raise TableError(f"The column {show(name)} of {FRAME!r} has a name that is not Unicode: rename it.")
+    return name
+
+
+def _read_series(series):
+    """Return a column of pandas as a pyarrow.ChunkedArray of its own; mixed objects become text."""
+    import pandas as pd
+    import pyarrow as pa
+
+    def as_text(value):
+        missing = pd.api.types.is_scalar(value) and pd.isna(value)
+        return None if missing else str(value).encode(errors="replace").decode()
+
+    if isinstance(series.dtype, pd.SparseDtype):
+        series = series.sparse.to_dense()
+    try:
+        # A copy: Arrow would share the memory of numbers, which the user may change later.
+        array = pa.array(series.copy(), from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        array = None
+    if array is None or isinstance(array.type, pa.BaseExtensionType):  # such as periods of pandas
+        array = pa.array(map(as_text, series.astype(object)), pa.string())
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+
+def is_lazy(table: Any) -> bool:
+    """Return whether this is a LazyFrame of polars or a relation of DuckDB."""
+    from narwhals import dependencies
+
+    return dependencies.is_polars_lazyframe(table) or dependencies.is_duckdb_relation(table)
+
+
+def read_lazy(table: Any) -> Iterator[Any]:
+    """Yield the rows of a lazy table, as pyarrow.RecordBatch of plain types."""
+    batches = _read_polars(table) if hasattr(table, "collect") else _read_duckdb(table)
+    failed = f"The {type(table).__name__} cannot be read"
+    while True:
+        with explaining(failed, "run its query by itself to see why."):  # whatever the query meets
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield check_values(batch)
+
+
+def _read_polars(frame):
+    if hasattr(frame, "collect_batches"):  # polars 1.34 and later
+        frames = frame.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True)
+    else:
+        frames = [frame.collect()]
+    for one in frames:
+        yield from one.to_arrow().to_batches()
+
+
+def _read_duckdb(relation):
+    newer = hasattr(relation, "to_arrow_reader")  # DuckDB 1.5 and later
+    yield from (relation.to_arrow_reader if newer else relation.fetch_record_batch)(BATCH_ROWS)

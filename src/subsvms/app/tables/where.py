@@ -9,7 +9,7 @@ import glob
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,6 @@ from subsvms.app.words import explaining, show, suggest
 from subsvms.exceptions import TableError
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"  # of Hugging Face's datasets
-LOG = "_delta_log"
 UNDERSTOOD = {"timestampNtz", "deletionVectors"}  # what a Delta table may ask of its readers
 
 
@@ -41,12 +40,12 @@ def find_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> Sequen
     return files
 
 
-def _find(where: str | os.PathLike) -> Sequence[Place]:
+def _find(where):
     path = as_place(where)
     name = str(path) if is_address(os.fspath(where)) else os.fspath(where)  # the path of a file://
     if name == STANDARD_INPUT or path.exists():
         if path.is_dir() and isinstance(path, Path) and is_data_set(path):
-            return list_data_files(path)
+            return _list_data_files(path)
         if path.is_dir():
             raise TableError(
                 "{name!r} is a folder: use {engine=local}, or give a file in it or, unless it is a Delta "
@@ -54,8 +53,12 @@ def _find(where: str | os.PathLike) -> Sequence[Place]:
             )  # fmt: skip
         return [path]
     if glob.has_magic(name):
-        found = _match(path) if isinstance(path, Address) else map(Path, glob.glob(name, recursive=True))
-        files = sorted((one for one in found if isinstance(one, Address) or not one.is_dir()), key=str)
+        if isinstance(path, Address):
+            files = _match(path)
+        else:
+            files = sorted(
+                (one for one in map(Path, glob.glob(name, recursive=True)) if not one.is_dir()), key=str
+            )
         if files:
             return files
         raise TableError(f"No file matches the pattern {name!r}: check its name and folder.")
@@ -64,11 +67,11 @@ def _find(where: str | os.PathLike) -> Sequence[Place]:
     raise TableError(f"There is no file {name!r}{hint}")
 
 
-def _match(pattern: Address) -> list[Place]:
-    """Return the files at addresses that fit a pattern."""
-    above = find_plain(pattern)
+def _match(pattern: Address) -> list[Address]:
+    """Return the files at addresses that fit a pattern, sorted."""
+    above = _find_plain(pattern)
     start = len(above.parts)
-    files = _walk(above) if above.is_dir() else []
+    files = above.list_files() if above.is_dir() else []
     return [file for file in files if _fits(file.parts[start:], pattern.parts[start:])]
 
 
@@ -83,7 +86,7 @@ def _fits(parts, pattern):
     return fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
 
 
-def find_plain(where: Place) -> Place:
+def _find_plain(where):
     """Return the folder above the first part of a path or an address that is a pattern."""
     while glob.has_magic(str(where)):
         where = where.parent
@@ -104,13 +107,13 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
     remote = sorted(one for one in found if isinstance(one, Address))
     local = sorted(one for one in found if isinstance(one, Path))
     if base is not None:
-        return _find_base(base, find_plain(base), remote or local), remote or local
+        return _find_base(base, remote or local), remote or local
     if remote:
         return _find_root(remote, local), remote
     return Path(os.path.commonpath([file.parent for file in local])), local
 
 
-def _list_folder(folder: Place) -> Sequence[Place]:
+def _list_folder(folder):
     """Return the files of the table in a folder, sorted unless the folder says in which order they come."""
     if isinstance(folder, Path) and (folder / RECORD).is_file():
         raise TableError(
@@ -118,11 +121,10 @@ def _list_folder(folder: Place) -> Sequence[Place]:
             folder=str(folder),
         )
     if isinstance(folder, Path) and is_data_set(folder):
-        return list_data_files(folder)
+        return _list_data_files(folder)
     if is_delta(folder):
-        return list_delta_files(folder)
-    start = len(folder.parts)
-    files = sorted(file for file in _walk(folder) if not _is_hidden(file.parts[start:]))
+        return _list_delta_files(folder)
+    files = sorted(file for file in _walk(folder) if not _is_hidden(file, folder))
     if not files:
         raise TableError(f"The folder {str(folder)!r} contains no files of a table: choose another one.")
     if any(file.parent.name == "metadata" and file.name.endswith(".metadata.json") for file in files):
@@ -133,14 +135,14 @@ def _list_folder(folder: Place) -> Sequence[Place]:
     return files
 
 
-def _find_base(pattern: Place, plain: Place, files: Sequence[Place]) -> Place:
+def _find_base(pattern, files):
     """Return the folder of a file, or the one before the first * of a pattern.
 
     A pattern in a Delta table is refused: some of the files may no longer count.
     """
+    folder = plain = _find_plain(pattern)
     if plain in files:
         return plain.parent
-    folder = plain
     while "=" in folder.name:  # a value of a column
         folder = folder.parent
     if is_delta(folder):
@@ -151,7 +153,7 @@ def _find_base(pattern: Place, plain: Place, files: Sequence[Place]) -> Place:
     return plain
 
 
-def _find_root(remote: list[Address], local: list[Path]) -> Address:
+def _find_root(remote, local):
     """Return the folder that contains all files; raise an error if they do not lie in the same place."""
     first = remote[0]
     other = next((one for one in [*remote, *local] if getattr(one, "root", None) != first.root), None)
@@ -165,20 +167,19 @@ def _find_root(remote: list[Address], local: list[Path]) -> Address:
     return Address(f"{scheme}://{inner}")
 
 
-def _is_hidden(parts: Iterable[str]) -> bool:
+def _is_hidden(path, folder):
     """Return whether a path leads to a log or marker."""
-    return any(part.startswith((".", "_")) for part in parts)
+    return any(part.startswith((".", "_")) for part in path.parts[len(folder.parts) :])
 
 
-def _walk(folder: Place) -> list[Any]:
+def _walk(folder):
     """Return the files in a folder and below it, but for those that runs wrote here."""
     if isinstance(folder, Address):
         return folder.list_files()
     return [path for path in folder.rglob("*") if path.is_file() and not _is_output(path, folder)]
 
 
-def _is_output(path: Path, base: Path) -> bool:
-    """Return whether a file was written by a run."""
+def _is_output(path, base):
     above = [base / parent for parent in path.relative_to(base).parents[:-1]]
     return any((folder / name).is_file() for folder in above for name in (RECORD, ".lock"))
 
@@ -192,10 +193,9 @@ def find_common_format(paths: Sequence[Place], format: str | None = None) -> str
     first = paths[0]
     for path, kind in kinds.items():
         if kind is None:
-            known = ", ".join(SUFFIXES)
             raise TableError(
-                f"{str(path)!r} has none of the suffixes {known}: move it elsewhere, use a pattern such as "
-                "'folder/*.parquet' instead of the folder, or name the format."
+                f"{str(path)!r} has none of the suffixes {', '.join(SUFFIXES)}: move it elsewhere, use a "
+                "pattern such as 'folder/*.parquet' instead of the folder, or name the format."
             )
         if kind != kinds[first]:
             raise TableError(
@@ -213,7 +213,7 @@ def is_data_set(folder: Path) -> bool:
     return (folder / SPLITS).is_file() or ((folder / STATE).is_file() and (folder / INFO).is_file())
 
 
-def list_data_files(folder: Path) -> list[Path]:
+def _list_data_files(folder):
     """Return the Arrow files of a data set in their order."""
     shown = repr(str(folder))
     if (folder / SPLITS).is_file():
@@ -245,13 +245,14 @@ def list_data_files(folder: Path) -> list[Path]:
 
 def is_delta(folder: Place) -> bool:
     """Return whether a folder is a Delta table."""
-    return (folder / LOG).is_dir()
+    return (folder / "_delta_log").is_dir()
 
 
-def list_delta_files(folder: Place) -> list[Place]:
+def _list_delta_files(folder):
     """Return the files of the current version of a Delta table, sorted."""
-    table, name = open_delta(folder), repr(str(folder))
-    unknown = set(table.protocol().reader_features or ()) - UNDERSTOOD
+    table, name = _open_delta(folder), repr(str(folder))
+    asked = set(table.protocol().reader_features or ())
+    unknown = asked - UNDERSTOOD
     if (table.metadata().configuration or {}).get("delta.columnMapping.mode", "none") != "none":
         unknown.add("columnMapping")
     if unknown:
@@ -259,7 +260,7 @@ def list_delta_files(folder: Place) -> list[Place]:
             f"The Delta table {name} uses {', '.join(sorted(unknown))}, which subsvms does not read: write a "
             "copy of it without."
         )
-    if "deletionVectors" in (table.protocol().reader_features or ()) and _has_deleted(table):
+    if "deletionVectors" in asked and _has_deleted(table):
         raise TableError(
             f"The Delta table {name} has deletion vectors, which subsvms does not apply: remove these rows "
             "from its files first (REORG TABLE ... APPLY (PURGE))."
@@ -295,14 +296,13 @@ def find_layout(folder: Place) -> dict[str, Any]:
     import pyarrow as pa
     from pyarrow import dataset
 
-    table = open_delta(folder)
+    table = _open_delta(folder)
     schema = pa.schema(table.schema().to_arrow())
     fields = [schema.field(name) for name in table.metadata().partition_columns]
     return {"partitioning": dataset.partitioning(pa.schema(fields), flavor="hive"), "schema": schema}
 
 
-def open_delta(folder: Place) -> Any:
-    """Return the current version of a table, as deltalake.DeltaTable."""
+def _open_delta(folder):
     if not find_spec("deltalake"):
         raise TableError(
             f"{str(folder)!r} is a Delta table, whose log tells which files count: run pip install "

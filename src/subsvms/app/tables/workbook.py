@@ -3,35 +3,44 @@
 calamine reads the values. The names of the columns are in the first row that is not empty; where titles stand
 above them, in the row below that has the label. Numbers, booleans, dates and text keep their types, and a
 column of several types is text, as in CSV; an error such as #N/A is a missing value. Rows that are all empty
-are skipped. .xlsx is written back cell by cell (`sheet_xml`), the other two as a new .xlsx file of values.
+are skipped. .xlsx is written back cell by cell (`workbook_xml`), the others as a new .xlsx file of values.
+
+An archive is opened within the free memory, and never handed to another program as it came: the sizes that it
+claims may be forged.
 """
 
 import datetime as dt
-from collections import Counter
-from collections.abc import Sequence
+import lzma
+import zipfile
+import zlib
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
 from subsvms._sentences import Note
-from subsvms.app.tables.files import Content, check_names
+from subsvms.app.tables.files import MAX_SHARE, Allowance, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import FORMATS, Reading
-from subsvms.app.tables.sheet_xml import EXACT, Scan, find_sheets, is_utf8, letters, measure_shared, parse
 from subsvms.app.tables.text import format_cells
-from subsvms.app.tables.workbook_zip import (
-    PROTECTED,
+from subsvms.app.tables.workbook_xml import (
+    EXACT,
+    Scan,
     Workbook,
-    check_size,
     close_archive,
-    open_archive,
-    render_workbook,
+    find_sheets,
+    is_utf8,
+    letters,
+    measure_shared,
+    parse,
 )
 from subsvms.app.words import explaining, show, suggest
 from subsvms.exceptions import TableError
 
 READ = (".xml", ".rels", "mimetype")  # no pictures, no macros
 TITLES = 20  # rows that may stand above the names of the columns
-NAMES = {bool: "booleans", int: "numbers", float: "numbers", str: "text"}
+KINDS = {bool: "booleans", int: "numbers", float: "numbers", str: "text"}
+PROTECTED = "EncryptedPackage".encode("utf-16-le")  # in the old container that holds a protected workbook
+CELL = 200  # bytes of memory for a cell in Python, its text not included; a guess, on the high side
+BAD = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, lzma.LZMAError, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,117 +53,143 @@ class Sheet:
     names: dict[int, str]  # name of each column of the table
     rows: list[int]  # rows of the table that are not empty
 
-    def get(self, column: int) -> list:
-        """Return the values of one column."""
-        return [self.values[row][column] for row in self.rows]
-
 
 def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
     """Return the columns of a sheet, and further fields of the table."""
     import pyarrow as pa
 
     name = content.name
-    book, files, scans = open_workbook(content)
-    sheet = choose_sheet(book, name, label, reading.sheet)
-    scan = scans.get(sheet.title)
-    check_header(sheet, book, name)
-    columns = dict(zip(sheet.names.values(), sheet.names, strict=True))
-    check_names(list(sheet.names.values()), f"The sheet {show(sheet.title)} of {name}", label)
+    book, files, parts = _open_workbook(content)
+    sheet = _choose_sheet(book, name, label, reading.sheet)
+    part, scan = parts.get(sheet.title, ("", None))
+    where = f"The sheet {show(sheet.title)} of {name}"
+    _check_header(sheet, book, where)
+    check_names(list(sheet.names.values()), where, label)
     if not sheet.rows:
-        raise TableError(f"The sheet {show(sheet.title)} of {name} has a header but no rows below it.")
+        raise TableError(f"{where} has a header but no rows below it.")
     if scan is not None and scan.uncomputed:
         raise TableError(
             f"{name} has formulas whose values nobody has computed, such as cell {scan.uncomputed}: open it "
             "in Excel or LibreOffice, and save it there."
         )
-    place = None if label is None else columns[label]
-    if label is not None and place is not None:
-        check_one_type(sheet, place, name, label)
-    arrays = [as_array(sheet.get(column)) for column in sheet.names]
-    table = pa.table(arrays, names=list(sheet.names.values()))
-    notes = list_notes(content, sheet, scan, label, place)
-    text = None
-    if scan is not None and content.format == "xlsx" and place not in scan.formulas:
-        part = find_sheets(files, name)[sheet.title]
+    place = next((column for column, one in sheet.names.items() if one == label), None)
+    if place is not None:
+        _check_one_type(sheet, place, name)
+    arrays = [_as_array([sheet.values[row][column] for row in sheet.rows]) for column in sheet.names]
+    text, plain = None, None  # why it is written as a new workbook
+    if scan is None:
+        plain = f"{FORMATS[content.format].title} is read, but not written"
+    elif place in scan.formulas:
+        plain = f"The label column {show(label)} is computed by formulas, as in cell {scan.formulas[place]}"
+    elif not is_utf8(files[part]):
+        plain = f"{where} is not in UTF-8"
+    else:
         wide = max(len(row) for row in sheet.values)
-        if is_utf8(files[part]):
-            text = Workbook(files, part, name, sheet.header, sheet.rows, place, wide)
-        else:
-            said = f"The sheet {show(sheet.title)} of {name} is not in UTF-8"
-            plain = f"{said}: the result is an .xlsx file of plain values."
-            notes = (*notes, Note.plain("written_as", plain))
-    return table, {"text": text, "notes": notes}
+        text = Workbook(files, part, name, sheet.header, sheet.rows, place, wide)
+    notes = _note_skipped(sheet)
+    if plain:
+        notes.append(f"{plain}: the result is an .xlsx file of plain values.")
+    more = {"text": text, "notes": tuple(Note.plain("sheet", note) for note in notes)}
+    return pa.table(arrays, names=list(sheet.names.values())), more
 
 
-def open_workbook(content: Content) -> tuple[Any, dict[str, bytes], dict[str, Scan]]:
-    """Return the workbook as calamine has it, the files it consists of, and what is in its sheets by name."""
+def _open_workbook(content):
+    """Return calamine's workbook, the files it consists of, and the XML file and `Scan` of each sheet."""
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError, XmlError, ZipError
 
     name, data = content.name, content.data
+    protected = f"{name} is protected with a password: save it without one."
+    if PROTECTED in data:
+        raise TableError(protected)
     files: dict[str, bytes] = {}
-    scans: dict[str, Scan] = {}
-    if content.format == "xls":
-        if PROTECTED in data:
-            raise TableError(f"{name} is protected with a password: save it without one.")
-    else:
-        files = open_archive(data, name)
+    parts: dict[str, tuple[str, Scan]] = {}
+    if content.format != "xls":
+        files = _open_archive(data, name, protected)
         if content.format == "xlsx":
             lengths = measure_shared(files, name)
             for title, part in find_sheets(files, name).items():
                 if part in files and part.startswith("xl/worksheets/"):
-                    scans[title] = scan = Scan(name, lengths).read(files[part])
-                    check_size(scan.n_rows, scan.n_columns, scan.n_characters, name)
+                    scan = Scan(files[part], name, lengths)
+                    _check_size(scan.n_rows, scan.n_columns, scan.n_characters, name)
+                    parts[title] = part, scan
         else:
-            check_tables(files.get("content.xml", b""), name)
+            _check_tables(files.get("content.xml", b""), name)
         plain = {path: inside for path, inside in files.items() if path.endswith(READ)}
         data = close_archive(plain, compressed=False)
     errors = (CalamineError, XmlError, ZipError, ValueError)
     with explaining(f"{name} is damaged or not a workbook", "save it again.", errors):
         try:
-            return CalamineWorkbook.from_filelike(BytesIO(data)), files, scans
+            return CalamineWorkbook.from_filelike(BytesIO(data)), files, parts
         except PasswordError:
-            raise TableError(f"{name} is protected with a password: save it without one.") from None
+            raise TableError(protected) from None
 
 
-def check_tables(data: bytes, name: str) -> None:
+def _open_archive(data, name, protected):
+    """Return the files in a ZIP archive, by name, as far as the free memory allows."""
+    memory = Allowance(f"{name} holds", "free some memory, or save the table as CSV or Parquet.")
+    files = {}
+    with (
+        explaining(f"{name} is damaged or not a workbook", "save it again.", BAD),
+        zipfile.ZipFile(BytesIO(data)) as archive,
+    ):
+        for info in archive.infolist():
+            if info.flag_bits & 1:
+                raise TableError(protected)
+            with archive.open(info) as stream:
+                files[info.filename] = memory.read(stream)
+    return files
+
+
+def _check_size(n_rows, n_columns, n_characters, name):
+    """Raise an error if the cells of a sheet do not fit in the free memory.
+
+    A few bytes can claim a cell in the last row and column, and share one long text between all cells.
+    """
+    if CELL * n_rows * n_columns + 4 * n_characters > MAX_SHARE * measure_free_memory():
+        raise TableError(
+            f"{name} has a sheet of {n_rows:,} rows and {n_columns:,} columns, too large for the free "
+            "memory: delete empty rows and columns, or save the table as CSV or Parquet."
+        )
+
+
+def _check_tables(data, name):
     """Raise an error if the tables of an .ods file are too large; one cell can be repeated for ever."""
-    state: Counter[str] = Counter()
-    widest: Counter[str] = Counter()
+    row = column = repeated = last_row = last_column = n_characters = 0
+    copies = 1
 
     def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal row, column, repeated, last_row, last_column, copies
         kind = tag.rpartition(":")[2]
         if kind == "table":
-            state["row"] = widest["column"] = widest["row"] = 0
+            row = last_row = last_column = 0
         elif kind == "table-row":
-            state["row"] += state["repeated"]
-            state["column"] = 0
-            state["repeated"] = int(attributes.get("table:number-rows-repeated", 1))
+            row, column = row + repeated, 0
+            repeated = int(attributes.get("table:number-rows-repeated", 1))
         elif kind in ("table-cell", "covered-table-cell"):
             times = int(attributes.get("table:number-columns-repeated", 1))
-            state["column"] += times
+            column += times
             if "office:value-type" in attributes:
-                widest["column"] = max(widest["column"], state["column"])
-                widest["row"] = max(widest["row"], state["row"] + state["repeated"])
-                state["copies"] = times * state["repeated"]
-                check_size(widest["row"], widest["column"], widest["characters"], name)
+                last_row, last_column = max(last_row, row + repeated), max(last_column, column)
+                copies = times * repeated
+                _check_size(last_row, last_column, n_characters, name)
 
     def text(text: str) -> None:
-        widest["characters"] += len(text) * state["copies"]
+        nonlocal n_characters
+        n_characters += len(text) * copies
 
-    state["copies"] = 1
-    parse(data, name, start=start, text=text)
-    check_size(widest["row"], widest["column"], widest["characters"], name)
+    parse(data, name, start, text=text)
+    _check_size(last_row, last_column, n_characters, name)
 
 
-def choose_sheet(book: Any, name: str, label: str | None, wanted: str | None) -> Sheet:
+def _choose_sheet(book, name, label, wanted):
     """Return the sheet with this name, or else the only one, or the only one that has the label."""
     titles = list(book.sheet_names)
     if wanted is not None:
         if wanted not in titles:
             hint = suggest(wanted, titles) or f": its sheets are {_list(titles)}."
             raise TableError(f"{name} has no sheet {show(wanted)}{hint}")
-        return read_sheet(book, wanted, label, name)
-    sheets = [read_sheet(book, title, label, name) for title in titles]
+        return _read_sheet(book, wanted, label, name)
+    sheets = [_read_sheet(book, title, label, name) for title in titles]
     filled = [sheet for sheet in sheets if sheet.header >= 0]
     if not filled:
         raise TableError(f"{name} has no sheet with a table: all its cells are empty.")
@@ -172,13 +207,12 @@ def choose_sheet(book: Any, name: str, label: str | None, wanted: str | None) ->
     raise TableError(f"{name} has no column {show(label)} in any of its sheets, {_list(titles)}{hint}")
 
 
-def _list(titles: Sequence[str]) -> str:
+def _list(titles):
     shown = [show(title) for title in titles[:5]]
     return ", ".join(shown) + (f" and {len(titles) - 5} more" if len(titles) > 5 else "")
 
 
-def read_sheet(book: Any, title: str, label: str | None, name: str) -> Sheet:
-    """Return one sheet of a workbook."""
+def _read_sheet(book, title, label, name):
     from python_calamine import CalamineError, XmlError
 
     damaged = f"{name} has a damaged sheet {show(title)}"
@@ -188,36 +222,35 @@ def read_sheet(book: Any, title: str, label: str | None, name: str) -> Sheet:
     filled = [i for i, row in enumerate(values) if any(cell is not None for cell in row)]
     if not filled:
         return Sheet(title, values, -1, {}, [])
-    header = find_header(values, filled, label)
+    header = _find_header(values, filled, label)
     rows = [i for i in filled if i > header]
     names = {}
     for column, cell in enumerate(values[header]):
         if cell is not None:
-            names[column] = format_name(cell)
+            names[column] = _format_name(cell)
         elif any(values[row][column] is not None for row in rows):
             names[column] = f"column {letters(column)}"
     return Sheet(title, values, header, names, rows)
 
 
-def format_name(cell: Any) -> str:
+def _format_name(cell):
     """Return a cell as the name of a column: 2024.0 is 2024."""
-    return str(format_cells([as_number(cell)])[0])
+    return str(format_cells([_as_number(cell)])[0])
 
 
-def find_header(values: list[list], filled: list[int], label: str | None) -> int:
+def _find_header(values, filled, label):
     """Return the row that has the label if all rows above it are shorter, as titles are; else the first."""
     widest = 0
     for row in filled[:TITLES]:
-        n_cells = sum(cell is not None for cell in values[row])
-        if n_cells > widest and label in [format_name(cell) for cell in values[row] if cell is not None]:
+        cells = [cell for cell in values[row] if cell is not None]
+        if len(cells) > widest and label in map(_format_name, cells):
             return row
-        widest = max(widest, n_cells)
+        widest = max(widest, len(cells))
     return filled[0]
 
 
-def check_header(sheet: Sheet, book: Any, name: str) -> None:
+def _check_header(sheet, book, where):
     """Raise an error if the names of columns are merged cells, or numbers that are probably the first row."""
-    where = f"The sheet {show(sheet.title)} of {name}"
     if sheet.header < 0:
         raise TableError("{where} is empty: choose another one with {sheet}.", where=where)
     for (top, left), (bottom, right) in book.get_sheet_by_name(sheet.title).merged_cell_ranges or ():
@@ -230,30 +263,28 @@ def check_header(sheet: Sheet, book: Any, name: str) -> None:
     cells = [sheet.values[sheet.header][column] for column in sheet.names]
     if not any(isinstance(cell, str) for cell in cells):
         raise TableError(
-            f"{where} has no names of columns: its first row holds {show(format_name(cells[0]))}; write a "
+            f"{where} has no names of columns: its first row holds {show(_format_name(cells[0]))}; write a "
             "name above each column."
         )
 
 
-def check_one_type(sheet: Sheet, column: int, name: str, label: str) -> None:
+def _check_one_type(sheet, column, name):
     """Raise an error if labels have several types; 1 and "1" may be one class or two."""
-    first: dict[str, tuple[Any, int]] = {}
+    first: dict[str, int] = {}
     for row in sheet.rows:
-        cell = sheet.values[row][column]
-        if cell is not None:
-            first.setdefault(NAMES.get(type(cell), "dates"), (as_number(cell), row))
+        if (cell := sheet.values[row][column]) is not None:
+            first.setdefault(KINDS.get(type(cell), "dates"), row)
     if len(first) > 1:
-        cells = [f"{show(cell)} in cell {letters(column)}{row + 1}" for cell, row in first.values()]
+        cells = {f"{letters(column)}{row + 1}": sheet.values[row][column] for row in first.values()}
+        shown = [f"{show(_as_number(cell))} in cell {where}" for where, cell in cells.items()]
         raise TableError(
-            f"{name} has {' and '.join(first)} in its label column {show(label)}, such as "
-            f"{' and '.join(cells)}: use one type for all."
+            f"{name} has {' and '.join(first)} in its label column {show(sheet.names[column])}, such as "
+            f"{' and '.join(shown)}: use one type for all."
         )
 
 
-def list_notes(
-    content: Content, sheet: Sheet, scan: Scan | None, label: str | None, place: int | None
-) -> tuple[str, ...]:
-    """Return what the user should know about how a sheet was read, and how it will be written."""
+def _note_skipped(sheet):
+    """Return what the user should know about rows of a sheet that were not read."""
     notes = []
     if sheet.header > 0:
         notes.append(
@@ -266,41 +297,26 @@ def list_notes(
             f"The sheet {show(sheet.title)} has {n_empty} empty row{'s' * (n_empty > 1)}, skipped here: row "
             "numbers count the others."
         )
-    if content.format != "xlsx":
-        title = FORMATS[content.format].title
-        notes.append(f"{title} is read, but not written: the result is an .xlsx file of plain values.")
-    elif scan is not None and place in scan.formulas:
-        notes.append(
-            f"The label column {show(label)} is computed by formulas, as in cell {scan.formulas[place]}: the "
-            "result is an .xlsx file of plain values."
-        )
-    return tuple(Note.plain("sheet", note) for note in notes)
+    return notes
 
 
-def as_number(cell: Any) -> Any:
+def _as_number(cell):
     """Return a number that is whole as an int, because workbooks hold floats only."""
     whole = isinstance(cell, float) and cell.is_integer() and abs(cell) <= EXACT
     return int(cell) if whole else cell
 
 
-def as_array(cells: list) -> Any:
+def _as_array(cells):
     """Return one column (pyarrow.Array) with the type that its cells share, or else as text."""
     import pyarrow as pa
 
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {float, int}:
-        numbers = [as_number(cell) for cell in cells]
+        numbers = [_as_number(cell) for cell in cells]
         return pa.array(numbers if all(isinstance(n, int | None) for n in numbers) else cells)
     if kinds == {dt.date, dt.datetime}:  # 1 January 2024 without a time of day
         midnight = dt.time()
-        return pa.array(
-            [dt.datetime.combine(cell, midnight) if type(cell) is dt.date else cell for cell in cells]
-        )
-    if len(kinds) == 1:
-        return pa.array(cells)
-    return pa.array(format_cells(as_number(cell) for cell in cells), pa.string())
-
-
-def render(columns: Any, format: str) -> bytes:
-    """Return columns as the bytes of an .xlsx file with one sheet of plain values."""
-    return render_workbook(columns)
+        cells = [dt.datetime.combine(cell, midnight) if type(cell) is dt.date else cell for cell in cells]
+    elif len(kinds) > 1:
+        return pa.array(format_cells(map(_as_number, cells)), pa.string())
+    return pa.array(cells)

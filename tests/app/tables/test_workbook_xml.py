@@ -15,9 +15,8 @@ from openpyxl.chart import BarChart, Reference
 from openpyxl.styles import Font, PatternFill
 from workbooks import change_part, load, make_xlsx, unzip, zip_again
 
-from subsvms.app.tables.sheet_xml import letters, read_reference
 from subsvms.app.tables.table import keep_rows, read_table, write_table
-from subsvms.app.tables.workbook_zip import render_workbook
+from subsvms.app.tables.workbook_xml import letters, read_reference, render
 
 SHEET = "xl/worksheets/sheet1.xml"
 
@@ -162,7 +161,7 @@ def test_text_is_never_a_formula(tmp_path):
 @settings(max_examples=100, deadline=None)
 def test_any_text_comes_back(tmp_path_factory, column):
     folder = tmp_path_factory.mktemp("texts")
-    (folder / "t.xlsx").write_bytes(render_workbook(pa.table({"a": column, "b": ["x"] * len(column)})))
+    (folder / "t.xlsx").write_bytes(render(pa.table({"a": column, "b": ["x"] * len(column)})))
     assert read_table(folder / "t.xlsx", None).columns["a"].to_pylist() == column
 
 
@@ -173,7 +172,7 @@ def test_types_come_back_from_a_plain_workbook(tmp_path):
         "time": [dt.time(13, 30), dt.time(0, 1)], "long": [2**60, 1], "number": [0.1, 1e300],
         "flag": [True, False], "nested": [[1, 2], []], "text": ["_x0041_", "a\x07\r\n b"],
     })  # fmt: skip
-    (tmp_path / "t.xlsx").write_bytes(render_workbook(columns))
+    (tmp_path / "t.xlsx").write_bytes(render(columns))
     found = read_table(tmp_path / "t.xlsx", None).columns.to_pydict()
     assert found.pop("early") == ["1850-01-01", "1900-01-01"]
     assert found.pop("long") == ["1152921504606846976", "1"]
