@@ -129,7 +129,7 @@ def _interpret(counts, is_text, missing_label):
     if not marks:
         return meant, ()
     others = [word for word in words if word.strip() not in MISSING_MARKS]
-    if is_text and others and all(as_number(word) is not None for word in others):
+    if is_text and others and all(_as_number(word) is not None for word in others):
         return meant | dict.fromkeys(marks), ()
     listed = ", ".join(f"{mark!r} ({counts[mark]} rows)" for mark in marks)
     return meant, (Note.plain("missing_marks", f"Taken as a class, not as missing labels: {listed}."),)
@@ -146,14 +146,14 @@ def _settle(meant, counts, name, label, merge_labels=None, numeric_classes=False
             sizes[one] += count
     notes: tuple[Note, ...] = ()
     if merge_labels is None:
-        check_spellings(sizes, name, label)
+        _check_spellings(sizes, name, label)
     elif merge_labels:
         spelled = merge_spellings(sizes)
-        notes = format_merged(spelled, sizes)
+        notes = _note_merged(spelled, sizes)
         for other, one in spelled.items():
             sizes[one] += sizes.pop(other)
         meant = {value: spelled.get(one, one) for value, one in meant.items()}
-    check_classes(sizes, name, label, numeric_classes=numeric_classes)
+    _check_classes(sizes, name, label, numeric_classes=numeric_classes)
     return meant, notes
 
 
@@ -173,7 +173,7 @@ def check_type(kind: Any, name: str, label: str) -> None:
 # Whether labels can be classes
 
 
-def as_number(label: Any) -> float | None:
+def _as_number(label):
     """Return a label as a number, or None if it is not one; a comma may stand before decimals."""
     try:
         return float(label.replace(",", ".") if isinstance(label, str) and COMMA.fullmatch(label) else label)
@@ -200,27 +200,27 @@ def merge_spellings(counts: Mapping[Any, int]) -> dict[Any, Any]:
     return chosen
 
 
-def format_merged(spelled: Mapping[Any, Any], counts: Mapping[Any, int]) -> tuple[Note, ...]:
-    """Return one note on labels whose spelling was changed, as `merge_spellings` returns them."""
+def _count_rows(label, counts):
+    return f"{show(label)} ({counts[label]:,} row{'' if counts[label] == 1 else 's'})"
+
+
+def _note_merged(spelled, counts):
     if not spelled:
         return ()
-    sizes = {other: f"{counts[other]:,} row{'' if counts[other] == 1 else 's'}" for other in spelled}
-    listed = [f"{show(other)} ({sizes[other]}) as {show(one)}" for other, one in spelled.items()]
+    listed = [f"{_count_rows(other, counts)} as {show(one)}" for other, one in spelled.items()]
     more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
     return (Note.plain("merged", f"Read in another spelling: {', '.join(listed[:NAMED])}{more}."),)
 
 
-def check_spellings(counts: Mapping[Any, int], name: str, label: str) -> None:
-    """Raise an error if a label is written in several ways; parameters as in `check_classes`."""
+def _check_spellings(counts, name, label):
+    """Raise an error if a label is written in several ways."""
     groups = find_spellings(counts)
     if not groups:
         return
     shown = []
     for group in groups[:NAMED]:
         first, *others = sorted(group, key=lambda one: -counts[one])
-        rows = "row" if counts[first] == 1 else "rows"
-        listed = [f"{show(first)} ({counts[first]:,} {rows})"]
-        listed += [f"{show(other)} ({counts[other]:,})" for other in others]
+        listed = [_count_rows(first, counts), *(f"{show(other)} ({counts[other]:,})" for other in others)]
         shown.append(f"{', '.join(listed[:-1])} and {listed[-1]}")
     more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
     what = "a label" if len(groups) == 1 else f"{len(groups)} labels"
@@ -231,7 +231,7 @@ def check_spellings(counts: Mapping[Any, int], name: str, label: str) -> None:
     )  # fmt: skip
 
 
-def check_classes(counts: Mapping[Any, int], name: str, label: str, *, numeric_classes: bool = False) -> None:
+def _check_classes(counts, name, label, *, numeric_classes=False):
     """Raise an error unless the labels are at least two classes, and not too many."""
     classes = sorted(counts)
     what = f"The label column {show(label)} of {name}"
@@ -263,7 +263,7 @@ def find_quantity(counts: Mapping[Any, int]) -> Any:
     They are if one has a fraction, or if there are many. Class numbers from 0 or 1 on, without a gap and with
     several rows each, are not.
     """
-    numbers = {label: number for label in counts if (number := as_number(label)) is not None}
+    numbers = {label: number for label in counts if (number := _as_number(label)) is not None}
     if len(numbers) < len(counts) or any(isinstance(one, str) and CODE.match(one) for one in counts):
         return None
     fractions = [label for label, number in numbers.items() if number % 1 > 0 or number in INFINITE]
@@ -279,4 +279,4 @@ def find_quantity(counts: Mapping[Any, int]) -> Any:
 def check_few(values: list, name: str, label: str) -> None:
     """Raise an error if a column holds far more values than there can be classes."""
     if len(values) > MAX_VALUES:
-        check_classes(dict.fromkeys(values, 1), name, label)
+        _check_classes(dict.fromkeys(values, 1), name, label)
