@@ -12,8 +12,8 @@ import numpy as np
 from subsvms._labels import Classes
 from subsvms._sentences import format_percent, join_sentences
 from subsvms.adversaries._attacks import ATTACKS, attack
-from subsvms.app.tables.files import check_target
-from subsvms.app.tables.table import LabelledTable, find_output_format, place_beside, read_table, write_table
+from subsvms.app.tables.files import check_target, find_output_format
+from subsvms.app.tables.table import LabelledTable, place_beside, read_table, write_table
 from subsvms.exceptions import TableError
 
 

@@ -23,7 +23,8 @@ from subsvms.app.runs.final import check_final, write_final
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import get_ending, show_given
-from subsvms.app.tables.table import find_output_format, keep_rows, write_table
+from subsvms.app.tables.files import find_output_format
+from subsvms.app.tables.table import keep_rows, write_table
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 

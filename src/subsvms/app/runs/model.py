@@ -22,10 +22,9 @@ from subsvms._states import State, distrust, encode_state, join_states, read_sta
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
 from subsvms.app.runs.run import Run
-from subsvms.app.tables.files import check_target
+from subsvms.app.tables.files import check_target, find_output_format
 from subsvms.app.tables.table import (
     LabelledTable,
-    find_output_format,
     number_name,
     place_beside,
     read_table,

@@ -187,7 +187,7 @@ def _read_text(path, mark, encoding, body, names, separator) -> Iterator:
 def find_part_format(paths: Sequence[Place], format: str | None) -> str:
     """Return the format of files, or raise an error if it cannot be read in parts."""
     format = find_common_format(paths, format)
-    if not FORMATS[format].in_parts:
+    if not FORMATS[format].growth:
         raise TableError(
             f"{str(paths[0])!r} is {FORMATS[format].title}, which cannot be read in pieces: convert it to "
             "Parquet first."

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.tables.files import Content, check_names, measure_free_memory
-from subsvms.app.tables.formats import Reading
+from subsvms.app.tables.files import Content, check_names, digest_bytes, measure_free_memory
+from subsvms.app.tables.formats import FORMATS, Reading
 from subsvms.app.words import explaining, show
 from subsvms.exceptions import TableError
 
@@ -24,11 +24,23 @@ UNLABELLED = -1  # Hugging Face's code of a row without a label
 
 def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
     """Return the columns of a file, and further fields of the table."""
-    return read_all([content], label)
+    return _read_all([content], label)
 
 
-def read_all(contents: Sequence[Content], label: str | None) -> tuple[Any, dict[str, Any]]:
+def read_several(contents: Sequence[Content], label: str | None) -> tuple[Any, dict[str, Any]]:
     """Return the rows of all files, one below the other, and further fields of the table."""
+    formats = sorted({content.format for content in contents})
+    if len(formats) > 1 or not FORMATS[formats[0]].several:
+        raise TableError(
+            f"Several files must all be Parquet or all be Feather, but these {len(contents)} files are "
+            f"{' and '.join(formats)}: combine them into one file first."
+        )
+    digest = digest_bytes("".join(content.digest for content in contents).encode())
+    columns, more = _read_all(contents, label)
+    return columns, {"name": f"{contents[0].name} and {len(contents) - 1} more", "digest": digest} | more
+
+
+def _read_all(contents, label):
     columns = _join([_read_file(content) for content in contents], [content.name for content in contents])
     names = find_class_names(columns.schema, label)
     if not names:

@@ -1,8 +1,4 @@
-"""Files and standard input: read, and decompressed as far as the free memory allows; written as a whole.
-
-Every mistake that a user can make here is a `TableError`: one sentence that names the file, what was
-expected, what was found, and what to do.
-"""
+"""Files and standard input: read, and decompressed as far as the free memory allows; written as a whole."""
 
 import bz2
 import gzip
@@ -23,7 +19,14 @@ import psutil
 
 from subsvms._atomic import format_system_error, write_whole
 from subsvms.app.tables.addresses import Place
-from subsvms.app.tables.formats import FORMATS, check_format, check_text, default_ending, find_format
+from subsvms.app.tables.formats import (
+    FORMATS,
+    SUFFIXES,
+    check_format,
+    check_text,
+    default_ending,
+    find_format,
+)
 from subsvms.app.words import explaining, name_some, show, suggest
 from subsvms.exceptions import TableError
 
@@ -70,7 +73,7 @@ def read_content(path: Place, format: str | None = None) -> Content:
             raw = path.read_bytes()
         else:  # a pipe or a device may never end
             with nullcontext(sys.stdin.buffer) if piped else path.open("rb") as stream:
-                raw = read_limited(stream, name)
+                raw = _read_limited(stream, name)
     except OSError as error:
         place = "standard input" if piped else str(path)
         raise TableError(format_system_error(error, place, "read")) from None
@@ -81,7 +84,7 @@ def read_content(path: Place, format: str | None = None) -> Content:
         raise TableError(f"{name} is empty: it must hold a table.")
     format = format or find_format(data, name, "" if piped else suffix, known=piped)
     check_text(data, name, format)
-    return Content(name, None if piped else path, data, format, hashlib.sha256(raw).hexdigest())
+    return Content(name, None if piped else path, data, format, digest_bytes(raw))
 
 
 def digest_file(path: Place) -> str:
@@ -96,16 +99,25 @@ def digest_bytes(data: bytes) -> str:
 
 
 def split_suffix(path: Place, format: str) -> tuple[str, str]:
-    """Return the name of a file and its ending, compression included.
-
-    A suffix that is not of this format belongs to the name; the ending is then the format's usual one. It is
-    that of another format where this one is not written.
-    """
+    """Return the name of a file, with a suffix of another format, and the ending of a result beside it."""
     inner, how = strip_compression(path)
     compression = path.suffix if how else ""
     own = inner.suffix.lower() in FORMATS[format].suffixes
     ending = inner.suffix if own and FORMATS[format].written == format else default_ending(format)
     return inner.stem if own else inner.name, ending + compression
+
+
+def find_output_format(path: str | os.PathLike, read: str | None = None) -> str:
+    """Return the format that a path's suffix names."""
+    suffix = strip_compression(Path(path))[0].suffix.lower()
+    format = read if read and suffix in FORMATS[read].suffixes else SUFFIXES.get(suffix)
+    if format is None or FORMATS[format].written != format:
+        known = [suffix for suffix, name in SUFFIXES.items() if FORMATS[name].written == name]
+        raise TableError(
+            f"{str(path)!r} does not say in which format to write: give it one of the suffixes "
+            f"{', '.join(known)}."
+        )
+    return format
 
 
 def check_target(path: str | os.PathLike, inputs: Iterable[Place], *, force: bool) -> Path:
@@ -131,9 +143,9 @@ def check_target(path: str | os.PathLike, inputs: Iterable[Place], *, force: boo
 
 
 def write_content(path: Path, data: bytes) -> None:
-    """Write a file completely or not at all; an error says in one sentence what went wrong."""
+    """Write a file completely or not at all, compressed as its suffix says."""
     try:
-        write_whole(path, data)
+        write_whole(path, compress(data, path))
     except OSError as error:
         raise TableError(format_system_error(error, path, "written")) from None
 
@@ -157,19 +169,12 @@ def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:
             )
         return data
     errors = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
-    with (
-        explaining(f"{name} is a damaged {found} file", "download or compress it again.", errors),
-        _open_compressed(data, found) as stream,
-    ):
-        return read_limited(stream, name)
+    with explaining(f"{name} is a damaged {found} file", "download or compress it again.", errors):
+        if found == "zstd":
+            import pyarrow as pa
 
-
-def _open_compressed(data, how):
-    if how == "zstd":
-        import pyarrow as pa
-
-        return pa.CompressedInputStream(pa.BufferReader(data), "zstd")
-    return {"gzip": gzip, "bzip2": bz2, "xz": lzma}[how].open(BytesIO(data))
+            return _read_limited(pa.CompressedInputStream(pa.BufferReader(data), "zstd"), name)
+        return _read_limited({"gzip": gzip, "bzip2": bz2, "xz": lzma}[found].open(BytesIO(data)), name)
 
 
 class Allowance:
@@ -197,8 +202,7 @@ class Allowance:
         return whole.getvalue()
 
 
-def read_limited(stream: Any, name: str) -> bytes:
-    """Return all bytes of a stream, or raise an error once they are too many for the free memory."""
+def _read_limited(stream, name):
     advice = "free some memory, or save it decompressed, as an ordinary file."
     return Allowance(f"{name} holds", advice).read(stream)
 

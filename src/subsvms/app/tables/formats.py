@@ -41,11 +41,6 @@ class Format:
     growth: float = 0.0
 
     @property
-    def in_parts(self) -> bool:
-        """Whether it can be read in parts."""
-        return self.growth > 0
-
-    @property
     def written(self) -> str:
         """Name of the format in which such a table is written."""
         return self.written_as or self.name
@@ -133,12 +128,6 @@ def load_function(path: str) -> Any:
     return getattr(import_module(f"{__package__}.{module}"), name)
 
 
-def list_formats() -> str:
-    """Return the formats that can be read, with their usual suffixes, as the end of a sentence."""
-    named = [f"{one.title} ({one.suffixes[0]})" for one in FORMATS.values()]
-    return f"{', '.join(named[:-1])} and {named[-1]}"
-
-
 def default_ending(format: str) -> str:
     """Return the usual suffix of the format in which such a table is written."""
     return FORMATS[FORMATS[format].written].suffixes[0]
@@ -147,11 +136,9 @@ def default_ending(format: str) -> str:
 def check_format(format: str | None) -> None:
     """Raise an error unless a format exists; None is one that is to be detected."""
     if format is not None and format not in FORMATS:
-        hint = suggest(format, FORMATS) or "."
-        known = ", ".join(FORMATS)
-        raise TableError(
-            "{format} must be one of {known}; got {got!r}{hint}", known=known, got=format, hint=hint
-        )
+        hint, known = suggest(format, FORMATS) or ".", ", ".join(FORMATS)
+        words = "{format} must be one of {known}; got {got!r}{hint}"
+        raise TableError(words, known=known, got=format, hint=hint)
 
 
 def check_reading(format: str, name: str, reading: Reading) -> None:
@@ -185,9 +172,10 @@ def find_format(data: bytes, name: str, suffix: str, *, known: bool = False) -> 
         raise TableError("{name} is {what}.", name=name, what=OTHER_FILES[suffix])
     if sniffed == "csv" and not known and suffix not in TEXT_SUFFIXES:
         what = f"the unknown suffix {show(suffix)}" if suffix else "no suffix"
+        *others, last = (f"{one.title} ({one.suffixes[0]})" for one in FORMATS.values())
         raise TableError(
             "{name} has {what}: subsvms reads {formats}; convert the file, or name its format with {format}.",
-            name=name, what=what, formats=list_formats(),
+            name=name, what=what, formats=f"{', '.join(others)} and {last}",
         )  # fmt: skip
     return sniffed
 

@@ -9,9 +9,9 @@ respell escapes.
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -54,13 +54,13 @@ class JsonLines(TableText):
             return data
         line = data.decode()
         span, last = _find_value(line, self.label)
-        entries = [f"{dump(name)}: {dump(value)}" for name, value in extra.items()]
+        entries = [f"{_dump(name)}: {_dump(value)}" for name, value in extra.items()]
         if span is not None:
             start, end = span
-            entries.insert(0, dump(new) if changed else line[start:end])
+            entries.insert(0, _dump(new) if changed else line[start:end])
         else:  # at the end of the object
             start = end = last
-            entries[:0] = [f"{dump(self.label)}: {dump(new)}"] * changed
+            entries[:0] = [f"{_dump(self.label)}: {_dump(new)}"] * changed
             entries[:0] = [""] * (line[last - 1] != "{")  # a comma first, unless the object is empty
         return (line[:start] + ", ".join(entries) + line[end:]).encode()
 
@@ -73,12 +73,11 @@ class JsonArray(JsonLines):
         """Return the text without some objects; each of the others keeps what stands before it."""
         cells, kept = self.cells, np.flatnonzero(keep).tolist()
         before = [self.data[a:b] for a, b in zip([0, *self.ends[:-1]], self.starts, strict=True)]
-        befores = [before[i] if i != kept[0] else b"" for i in kept]
-        sizes = [len(one) + len(cells[i]) for one, i in zip(befores, kept, strict=True)]
-        ends = self.starts[0] + np.cumsum(sizes, dtype=np.int64)
+        before[kept[0]] = before[0]  # no comma
+        pieces = [before[i] + cells[i] for i in kept]
+        ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
         starts = ends - np.array([len(cells[i]) for i in kept], dtype=np.int64)
-        pieces = [one + cells[i] for one, i in zip(befores, kept, strict=True)]
-        data = b"".join([before[0], *pieces, self.data[self.ends[-1] :]])
+        data = b"".join([*pieces, self.data[self.ends[-1] :]])
         return replace(self, data=data, rows=starts, starts=starts, ends=ends)
 
 
@@ -104,34 +103,24 @@ def _skip(text: str, at: int, signs: str = SPACE) -> int:
 
 def read_lines(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
     """Return the columns of a JSON Lines file, and further fields of the table."""
-    data, encoding, notes = decode(content, reading.encoding)
-    spans = (match.span() for match in re.finditer(rb"[^\n]+", data))
-    lines = [(start, end) for start, end in spans if data[start:end].strip()]
-    rows = (_read_object(data, start, end, content.name) for start, end in lines)
-    columns = gather_columns(rows, len(lines), content.name, label)
-    starts, ends = np.array(lines, dtype=np.int64).reshape(-1, 2).T
-    text = JsonLines(data, starts, starts, ends, label)
-    return columns, {"text": text, "encoding": encoding, "notes": notes}
+    return _read(content, label, reading, JsonLines, _find_lines)
 
 
 def read_array(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
     """Return the columns of a JSON array, and further fields of the table."""
+    return _read(content, label, reading, JsonArray, _find_objects)
+
+
+def _read(content, label, reading, kind, find):
     data, encoding, notes = decode(content, reading.encoding)
-    rows, spans = [], []
-    at = place = 0  # in characters and in bytes
-    text = data.decode()
-    for row, start, end in _read_objects(text, content.name):
-        place += len(text[at:start].encode())
-        spans.append((place, place + len(text[start:end].encode())))
-        rows.append(row)
-        at, place = end, spans[-1][1]
-    columns = gather_columns(rows, len(rows), content.name, label)
+    rows, spans = find(data, content.name)
+    columns = _gather_columns(rows, len(spans), content.name, label)
     starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
-    array = JsonArray(data, starts, starts, ends, label)
-    return columns, {"text": array, "encoding": encoding, "notes": notes}
+    text = kind(data, starts, starts, ends, label)
+    return columns, {"text": text, "encoding": encoding, "notes": notes}
 
 
-def gather_columns(rows: Iterable[Mapping[str, Any]], n_rows: int, name: str, label: str | None) -> Any:
+def _gather_columns(rows, n_rows, name, label):
     """Return objects as a pyarrow.Table, with columns in the order in which their names appear."""
     import pyarrow as pa
 
@@ -155,12 +144,18 @@ def gather_columns(rows: Iterable[Mapping[str, Any]], n_rows: int, name: str, la
     return pa.table([as_column(values) for values in columns.values()], names=list(columns))
 
 
+def _find_lines(data, name):
+    """Return the object on each line that is not blank, and where it starts and ends."""
+    found = (match.span() for match in re.finditer(rb"[^\n]+", data))
+    spans = [(start, end) for start, end in found if data[start:end].strip()]
+    return (_read_object(data, start, end, name) for start, end in spans), spans
+
+
 def _read_object(data, start, end, name):
-    """Return the object on one line."""
     try:
         found = json.loads(data[start:end])
     except (RecursionError, ValueError) as error:
-        problem = explain_json(error)
+        problem = _explain(error)
     else:
         if isinstance(found, dict):
             return found
@@ -171,47 +166,37 @@ def _read_object(data, start, end, name):
     )
 
 
-def _read_objects(text: str, name: str) -> Iterator[tuple[dict, int, int]]:
-    """Yield (object, start, end) for each object of an array, in characters."""
-    at = _skip(text, 0)
-    if text[at : at + 1] != "[":
-        _refuse(text, at, name, "it does not start with [")
-    at = _skip(text, at + 1)
-    if text[at : at + 1] == "]":
-        raise TableError(f"{name} is an empty array: it must hold at least one object of each class.")
-    number = 1
-    while True:
-        try:
-            found, end = DECODER.raw_decode(text, at)
-        except (RecursionError, ValueError) as error:
-            _refuse(text, getattr(error, "pos", at), name, explain_json(error))
-        if not isinstance(found, dict):
+def _find_objects(data, name):
+    """Return the objects of an array, and where each starts and ends, in bytes."""
+    text = data.decode()
+    try:
+        rows = json.loads(text)
+    except (RecursionError, ValueError) as error:
+        line = getattr(error, "lineno", 1)
+        raise TableError(
+            f"{name}, line {line} is not part of a JSON array ({_explain(error)}): fix it, or write it again."
+        ) from None
+    if not isinstance(rows, list) or not rows:
+        what = "an empty array" if rows == [] else "not a JSON array"
+        raise TableError(f"{name} is {what}: it must hold at least one object of each class.")
+    spans, place = [], 0
+    at, end = text.index("["), 0
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict):
             raise TableError(
-                f"{name} has {show(json.dumps(found))} at place {number} of its array: write one object such "
+                f"{name} has {show(json.dumps(row))} at place {number} of its array: write one object such "
                 'as {"age": 3, "label": "yes"} for each row.'
             )
-        yield found, at, end
+        before, at = end, _skip(text, at + 1)
+        start = place + len(text[before:at].encode())
+        end = DECODER.raw_decode(text, at)[1]
+        place = start + len(text[at:end].encode())
+        spans.append((start, place))
         at = _skip(text, end)
-        sign = text[at : at + 1]
-        if sign == "]":
-            break
-        if sign != ",":
-            _refuse(text, at, name, "a comma or ] is missing")
-        at, number = _skip(text, at + 1), number + 1
-    at = _skip(text, at + 1)
-    if at < len(text):
-        _refuse(text, at, name, "there is more after its end")
+    return rows, spans
 
 
-def _refuse(text: str, at: int, name: str, problem: str) -> NoReturn:
-    line = 1 + text.count("\n", 0, at)
-    raise TableError(
-        f"{name}, line {line} is not part of a JSON array ({problem}): fix it, or write it again."
-    )
-
-
-def explain_json(error: Exception) -> str:
-    """Return what is wrong with text that Python's JSON reader refuses."""
+def _explain(error):
     if isinstance(error, json.JSONDecodeError):
         return error.msg
     if isinstance(error, RecursionError):
@@ -242,15 +227,12 @@ def as_column(values: list) -> Any:
             return pa.array(values)
         except (pa.ArrowException, OverflowError, UnicodeError):  # of several types, or beyond 64 bits
             pass
-    return pa.array([None if value is None else _as_text(value) for value in values], pa.string())
+    texts = (v if isinstance(v, str | None) else json.dumps(v, ensure_ascii=False) for v in values)
+    # half a surrogate pair cannot be written as UTF-8
+    return pa.array([t if t is None else t.encode(errors="replace").decode() for t in texts], pa.string())
 
 
-def _as_text(value):
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text.encode(errors="replace").decode()  # half a surrogate pair cannot be written as UTF-8
-
-
-def dump(value: Any) -> str:
+def _dump(value):
     """Return a plain value as JSON; dates and the like as text."""
     if isinstance(value, float) and not np.isfinite(value):
         return "null"
@@ -258,10 +240,10 @@ def dump(value: Any) -> str:
 
 
 def _render_objects(columns: Any) -> Iterator[str]:
-    names = [dump(name) for name in columns.column_names]
+    names = [_dump(name) for name in columns.column_names]
     values = [list_values(columns[name], written=name) for name in columns.column_names]
     for row in zip(*values, strict=True):
-        cells = (f"{name}: {dump(cell)}" for name, cell in zip(names, row, strict=True))
+        cells = (f"{name}: {_dump(cell)}" for name, cell in zip(names, row, strict=True))
         yield "{" + ", ".join(cells) + "}"
 
 

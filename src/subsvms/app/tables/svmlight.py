@@ -21,6 +21,7 @@ from subsvms.exceptions import TableError
 
 LABEL = "label"  # name of the first entry of each line
 FIRST_ENTRY = re.compile(rb"^[^\S\n]*+([^\s#]++)", re.MULTILINE)
+REST = re.compile(rb"[^\n]*")  # of a line
 LONG_INDEX = re.compile(rb"\s0*+(\d{10,}):")
 MAX_COLUMNS = 2**31 - 1  # scikit-learn reads indices of 32 bits
 
@@ -95,17 +96,17 @@ def _read_values(text, name):
 
 def _reject_line(text, name) -> NoReturn:
     """Raise an error about the first line that cannot be read, found by halving."""
-    lines = list(_split_lines(text))
-    first, last = 0, len(lines)
+    pairs = [REST.match(text.data, end)[0] for end in text.ends.tolist()]
+    first, last = 0, len(pairs)
     while last - first > 1:
         middle = (first + last) // 2
-        X = _load(b"".join(lines[first:middle]))
+        X = _load(b"".join(b"0%s\n" % line for line in pairs[first:middle]))
         sound = X is not None and X.shape[1] <= MAX_COLUMNS
         first, last = (middle, last) if sound else (first, middle)
     where = f"{name}, line {find_line(text.data, int(text.starts[first]))}"
     limit = str(MAX_COLUMNS).encode()
     large = [  # compared as text: Python does not read numbers of thousands of digits
-        index for index in LONG_INDEX.findall(lines[first]) if (len(index), index) >= (len(limit), limit)
+        index for index in LONG_INDEX.findall(pairs[first]) if (len(index), index) >= (len(limit), limit)
     ]
     if large:
         raise TableError(
@@ -127,10 +128,3 @@ def _load(data):
         return None
     X.sum_duplicates()
     return sparse.csr_matrix(X)
-
-
-def _split_lines(text):
-    """Yield the line of each row, its label replaced by a zero."""
-    for end in text.ends.tolist():
-        stop = text.data.find(b"\n", end)
-        yield b"0" + text.data[end : stop if stop >= 0 else len(text.data)] + b"\n"

@@ -24,26 +24,16 @@ from subsvms._labels import Classes
 from subsvms._sentences import Note
 from subsvms._text import is_text
 from subsvms.app.tables.addresses import Place, place_result
-from subsvms.app.tables.arrow import check_values, put_labels, read_all
+from subsvms.app.tables.arrow import check_values, put_labels, read_several
 from subsvms.app.tables.files import (
-    Content,
     check_names,
     check_target,
-    compress,
-    digest_bytes,
+    find_output_format,
     read_content,
     split_suffix,
-    strip_compression,
     write_content,
-)  # fmt: skip
-from subsvms.app.tables.formats import (
-    FORMATS,
-    SUFFIXES,
-    Reading,
-    check_reading,
-    default_ending,
-    load_function,
 )
+from subsvms.app.tables.formats import FORMATS, Reading, check_reading, default_ending, load_function
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.text import Encoding, Original
 from subsvms.app.tables.where import find_files
@@ -130,7 +120,7 @@ def read_table(
         check_reading(content.format, content.name, reading)
     first = contents[0]
     if len(contents) > 1:
-        columns, more = _read_several(contents, label)
+        columns, more = read_several(contents, label)
     else:
         columns, more = load_function(FORMATS[first.format].reader)(first, label, reading)
         more = {"name": first.name, "digest": first.digest} | more
@@ -138,19 +128,6 @@ def read_table(
         more["folder"] = Path(where)
     paths = tuple(content.path for content in contents if content.path is not None)
     return _check_table(columns, label, labels, paths=paths, format=first.format, **more)
-
-
-def _read_several(contents: list[Content], label: str | None) -> tuple[Any, dict[str, Any]]:
-    """Return the rows of all files, one below the other, and further fields of the table."""
-    formats = sorted({content.format for content in contents})
-    if len(formats) > 1 or not FORMATS[formats[0]].several:
-        raise TableError(
-            f"Several files must all be Parquet or all be Feather, but these {len(contents)} files are "
-            f"{' and '.join(formats)}: combine them into one file first."
-        )
-    columns, more = read_all(contents, label)
-    digest = digest_bytes("".join(content.digest for content in contents).encode())
-    return columns, {"name": f"{contents[0].name} and {len(contents) - 1} more", "digest": digest} | more
 
 
 def _check_table(columns: Any, label: str | None, options: dict, *, name: str, **more: Any) -> LabelledTable:
@@ -209,7 +186,7 @@ def write_table(
     else:
         columns = put_labels(table.columns, table.label, labels, given, extra)
         data = load_function(FORMATS[format].writer)(columns, format)
-    write_content(target, compress(data, target))
+    write_content(target, data)
 
 
 def _as_list(values, name, n_rows):
@@ -219,19 +196,6 @@ def _as_list(values, name, n_rows):
         raise TableError(f"{name} must have one value for each of the {n_rows} rows; got {len(values)}.")
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     return [None if value is None or value != value else value for value in plain]
-
-
-def find_output_format(path: str | os.PathLike, read: str | None = None) -> str:
-    """Return the format that a path's suffix names."""
-    suffix = strip_compression(Path(path))[0].suffix.lower()
-    format = read if read and suffix in FORMATS[read].suffixes else SUFFIXES.get(suffix)
-    if format is None or FORMATS[format].written != format:
-        known = [suffix for suffix, name in SUFFIXES.items() if FORMATS[name].written == name]
-        raise TableError(
-            f"{str(path)!r} does not say in which format to write: give it one of the suffixes "
-            f"{', '.join(known)}."
-        )
-    return format
 
 
 def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> Path:

@@ -9,7 +9,6 @@ Müller. In most other encodings they stand together, as in Cyrillic, Greek or J
 
 import codecs
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
@@ -45,24 +44,20 @@ class Original(Protocol):
     """A file that was read: text, a workbook, or a table whose labels have codes."""
 
     def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
-        """Return the file with new labels and further columns; the parameters are those of `TableText`."""
+        """Return the file with new labels where they differ, and further columns directly after them."""
 
     def keep_rows(self, keep: np.ndarray) -> "Original | None":
         """Return the file without some rows; None if that is not possible, so that only columns are left."""
 
 
 @dataclass(frozen=True)
-class TableText(ABC):
+class TableText:
     """Text, and the positions of its rows and labels."""
 
     data: bytes  # UTF-8
     rows: np.ndarray  # (n_rows,): where each row starts
     starts: np.ndarray  # (n_rows,): where each label starts and ends; in JSON Lines, the object that holds it
     ends: np.ndarray
-
-    @abstractmethod
-    def replace_labels(self, labels: Sequence, given: Sequence, extra: Mapping[str, Sequence]) -> bytes:
-        """Return the text with new labels, and further columns directly after them."""
 
     @property
     def cells(self) -> list[bytes]:
@@ -101,11 +96,8 @@ class TableText(ABC):
 
 def format_cells(values: Iterable) -> list[str | None]:
     """Return values as the text of cells; None stays None."""
-    words = {True: "true", False: "false"}
-    return [
-        value if value is None else words[value] if isinstance(value, bool) else str(value)
-        for value in values
-    ]
+    texts = (str(value).lower() if isinstance(value, bool) else value for value in values)
+    return [text if text is None else str(text) for text in texts]
 
 
 def find_line(data: bytes, position: int) -> int:
@@ -138,22 +130,18 @@ class Encoding:
 
 def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encoding, tuple[str, ...]]:
     """Return a text file's bytes in UTF-8, without byte order mark, and their encoding in the file."""
-    data, name = content.data, content.name
-    mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
+    name = content.name
+    mark = next((mark for mark in BYTE_ORDER_MARKS if content.data.startswith(mark)), b"")
     if encoding is not None and not check_encoding(encoding).startswith("utf"):
         mark = b""  # in other encodings these bytes are letters
-    codec = BYTE_ORDER_MARKS[mark] if mark else encoding or "utf-8"
-    guess = None
+    data = content.data[len(mark) :]
+    guess = None if mark or encoding else guess_encoding(data)
+    codec = BYTE_ORDER_MARKS[mark] if mark else encoding or guess or "utf-8"
     try:
-        if codec == "utf-8":
-            data = data[len(mark) :]
-            guess = None if mark or encoding else guess_encoding(data)
-            if guess is not None:
-                codec, data = guess, data.decode(guess).encode()
-            elif not data.isascii():
-                data.decode()
-        else:
-            data = data[len(mark) :].decode(codec).encode()
+        if codec != "utf-8":
+            data = data.decode(codec).encode()
+        elif not data.isascii():
+            data.decode()
     except UnicodeDecodeError as error:
         at, line = error.start + len(mark), 1 + error.object[: error.start].count(b"\n")
         wrong = error.object[error.start]
@@ -167,7 +155,7 @@ def decode(content: Content, encoding: str | None = None) -> tuple[bytes, Encodi
         raise TableError(
             f"{name} is not text in the encoding {codec!r} ({first_sentence(error)}): convert it to UTF-8."
         ) from None
-    return data, Encoding(codec, mark), () if guess is None else (describe_guess(data, name, guess),)
+    return data, Encoding(codec, mark), () if guess is None else (_note_guess(data, name, guess),)
 
 
 def guess_encoding(data: bytes) -> str | None:
@@ -196,7 +184,7 @@ def guess_encoding(data: bytes) -> str | None:
     return "cp1252" if in_runs <= MAX_IN_RUNS * beyond else None
 
 
-def describe_guess(data: bytes, name: str, encoding: str) -> str:
+def _note_guess(data, name, encoding):
     """Return a note on a guessed encoding, with a word by which people can see whether it is right."""
     word = FOREIGN_WORD.search(data.decode())
     example = f", as in {show(word[0][:MAX_WORD])}" if word else ""
