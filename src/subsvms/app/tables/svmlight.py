@@ -96,7 +96,7 @@ def _read_values(text, name):
 
 def _reject_line(text, name) -> NoReturn:
     """Raise an error about the first line that cannot be read, found by halving."""
-    pairs = [REST.match(text.data, end)[0] for end in text.ends.tolist()]
+    pairs = [found[0] for end in text.ends.tolist() if (found := REST.match(text.data, end))]
     first, last = 0, len(pairs)
     while last - first > 1:
         middle = (first + last) // 2

@@ -255,8 +255,8 @@ def as_arrow(frame: Any) -> Any:
         columns = pa.Table.from_arrays(arrays, names=[_check_name(str(name)) for name in frame.columns])
     elif exports or hasattr(frame, "to_arrow"):  # which polars before 1.3 has
         advice = "convert or drop columns that hold anything but numbers, text, dates and booleans."
-        wrong = (pa.ArrowException, TypeError, ValueError)
-        with explaining("frame could not be read as an Arrow table", advice, wrong):
+        errors = (pa.ArrowException, TypeError, ValueError)
+        with explaining("frame could not be read as an Arrow table", advice, errors):
             columns = (pa.table(frame) if exports else frame.to_arrow()).replace_schema_metadata()
     elif hasattr(frame, "collect"):
         raise TableError(f"frame is a {type(frame).__name__}, which holds no rows yet: use frame.collect().")

@@ -53,12 +53,8 @@ def _find(where):
             )  # fmt: skip
         return [path]
     if glob.has_magic(name):
-        if isinstance(path, Address):
-            files = _match(path)
-        else:
-            files = sorted(
-                (one for one in map(Path, glob.glob(name, recursive=True)) if not one.is_dir()), key=str
-            )
+        found = _match(path) if isinstance(path, Address) else map(Path, glob.glob(name, recursive=True))
+        files = sorted((one for one in found if isinstance(one, Address) or not one.is_dir()), key=str)
         if files:
             return files
         raise TableError(f"No file matches the pattern {name!r}: check its name and folder.")

@@ -377,8 +377,7 @@ def _as_serial(value):
         return (dt.datetime.combine(DAY_ZERO, value.replace(tzinfo=None)) - DAY_ZERO) / day, "3"
     if not isinstance(value, dt.date):  # a datetime is a date
         return value, ""
-    is_moment = isinstance(value, dt.datetime)
-    moment = value if is_moment else dt.datetime.combine(value, dt.time())
+    moment = value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
     if moment.tzinfo is not None or moment < FIRST_DATE:
         return value.isoformat(), ""
-    return (moment - DAY_ZERO) / day, "2" if is_moment else "1"
+    return (moment - DAY_ZERO) / day, "2" if isinstance(value, dt.datetime) else "1"
