@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
-from subsvms._sentences import Note
-from subsvms._text import is_text
+from subsvms._sentences import Note, is_text
 from subsvms.app.tables.addresses import Place, place_result
 from subsvms.app.tables.arrow import check_values, put_labels, read_several
 from subsvms.app.tables.files import (
