@@ -25,27 +25,24 @@ def run(*words):
 
 def test_the_demo_shows_more_right_labels_after_than_before():
     demo = run_demo(wrong=0.2, seed=3)
-    before, after = (np.mean(labels == demo.clean) for labels in (demo.given, demo.proposed))
+    clean, given, proposed = demo.data.target, demo.correction.given, demo.correction.labels
+    before, after = (np.mean(labels == clean) for labels in (given, proposed))
     assert before == pytest.approx(0.8, abs=0.005)
     assert after > 0.93
     result = run("demo", "--wrong", "0.2", "--seed", "3")
     assert result.exit_code == 0
-    for labels, share in ((demo.given, before), (demo.proposed, after)):
-        assert f"{np.sum(labels == demo.clean)} ({format_percent(share)})" in result.output
+    for labels, share in ((given, before), (proposed, after)):
+        assert f"{np.sum(labels == clean)} ({format_percent(share)})" in result.output
     *_, last = result.output.splitlines()
     assert last == "With a table of your own: subsvms correct loans.csv --label default"
     assert " ".join(demo.example.split()) in " ".join(result.output.split())
-
-
-def test_the_demo_shows_a_row_that_was_corrected():
-    demo = run_demo(wrong=0.2, seed=3)
     found = re.match(
         r"Row (\d+), for example \(mean radius .*\): the label given is (\w+), the corrected one (\w+)",
         demo.example,
     )
-    row, given, new = int(found[1]) - 1, found[2], found[3]
-    assert demo.names[demo.given[row]] == given != new == demo.names[demo.proposed[row]]
-    assert "as it was" in demo.example and demo.names[demo.clean[row]] == new
+    row, names = int(found[1]) - 1, demo.data.target_names
+    assert names[given[row]] == found[2] != found[3] == names[proposed[row]] == names[clean[row]]
+    assert "as it was" in demo.example
 
 
 @pytest.mark.parametrize("wrong", ["0.5", "-0.1"])

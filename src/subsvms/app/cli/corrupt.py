@@ -2,7 +2,6 @@
 
 import inspect
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,9 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms._sentences import format_percent, join_sentences
-from subsvms.adversaries._attacks import ATTACKS, attack
+from subsvms.adversaries._attacks import ATTACKS
+from subsvms.adversaries._attacks import attack as attack_labels
+from subsvms.app.runs.options import Options
 from subsvms.app.tables.files import check_target, find_output_format
 from subsvms.app.tables.table import LabelledTable, place_beside, read_table, write_table
 from subsvms.exceptions import TableError
@@ -25,70 +26,66 @@ class Corruption:
     path: Path  # of the changed table
     flipped: np.ndarray  # (n_rows,): rows whose label was changed
     labels: np.ndarray  # (n_rows,): after the attack
-    notes: tuple[str, ...]  # on the labels, and on the features if the attack used them
-
-    @property
-    def moves(self) -> dict[tuple[str, str], int]:
-        """How many rows went from one class to another."""
-        before, after = (map(str, labels[self.flipped]) for labels in (self.table.labels, self.labels))
-        return dict(sorted(Counter(zip(before, after, strict=True)).items()))
+    notes: list[str]  # on the labels, and on the features if the attack used them
 
     def __str__(self) -> str:
+        before, after = (map(str, labels[self.flipped]) for labels in (self.table.labels, self.labels))
+        moves = sorted(Counter(zip(before, after, strict=True)).items())  # from one class to another
         labelled = int(np.sum(~self.table.missing))
         n = int(self.flipped.sum())
         lines = [f"{n} of {labelled} labels ({format_percent(n / labelled)}) are wrong now, in {self.path}."]
-        lines += [f"  {given} -> {new}: {count}" for (given, new), count in self.moves.items()]
+        lines += [f"  {given} -> {new}: {count}" for (given, new), count in moves]
         return join_sentences([*lines, *self.notes], "\n")
 
 
 def corrupt_file(
     where: str,
-    label: str,
+    options: Options,
     *,
-    name: str = "uniform",
+    attack: str = "uniform",
     output: Path | None = None,
     clean_column: str | None = None,
-    exclude: Sequence[str] = (),
-    only: Sequence[str] = (),
     force: bool = False,
-    reading: dict[str, Any] | None = None,
+    matrix: str | None = None,
     region_class: str | None = None,
-    **options: Any,
+    **how: Any,
 ) -> Corruption:
     """Write a copy of a file in which some labels are wrong. The file itself is not changed."""
-    if name not in ATTACKS:
+    if attack not in ATTACKS:
         raise TableError(
-            "{attack} must be one of {known}; got {name!r}.", known=", ".join(ATTACKS), name=name
+            "{attack} must be one of {known}; got {name!r}.", known=", ".join(ATTACKS), name=attack
         )
-    if region_class is not None and name != "region":
+    if region_class is not None and attack != "region":
         raise TableError(
-            "{region_class} is for the attack 'region' only; the attack is {name!r}: leave it out.", name=name
+            "{region_class} is for the attack 'region' only; the attack is {name!r}: leave it out.",
+            name=attack,
         )
-    table = read_table(where, label, **(reading or {}))
+    table = read_table(where, options.label, **options.reading)
     path = output or place_beside(table, "corrupted")
     find_output_format(path)  # before the attack, which may take minutes
     check_target(path, table.paths, force=force)
     rows = np.flatnonzero(~table.missing)
     X: Any = None
-    notes: tuple[str, ...] = ()
-    if "X" in inspect.signature(ATTACKS[name]).parameters:
+    notes: list[str] = list(table.notes)
+    if "X" in inspect.signature(ATTACKS[attack]).parameters:
         from subsvms.app.features.make import make_features
 
-        made = make_features(table, exclude=exclude, only=only)
-        X, notes = made.X[rows], made.notes
+        made = make_features(table, exclude=options.exclude, only=options.only)
+        X = made.X[rows]
+        notes += made.notes
     if region_class is not None:
         classes = Classes.of(table.classes)
-        options["label"] = classes.labels[classes.find_text(region_class, "The class")]
-    made_wrong = attack(name, X, table.labels[rows], **options)
+        how["label"] = classes.labels[classes.find_text(region_class, "The class")]
+    how |= {"matrix": None if matrix is None else parse_matrix(matrix), "random_state": options.random_state}
+    made_wrong = attack_labels(attack, X, table.labels[rows], **how)
     labels, flipped = table.labels.copy(), np.zeros(len(table), dtype=bool)
     labels[rows], flipped[rows] = made_wrong.labels, made_wrong.flipped
     extra = {clean_column: table.labels} if clean_column is not None else None
     write_table(table, path, labels, extra, force=force)
-    notes = (*table.notes, *notes)
     if clean_column is not None:
-        notes += (f"Column {clean_column!r} has the clean labels: hide it from the pipeline you test.",)
+        notes.append(f"Column {clean_column!r} has the clean labels: hide it from the pipeline you test.")
     if not flipped.any():
-        notes += ("The budget is less than one row, so no label was changed.",)
+        notes.append("The budget is less than one row, so no label was changed.")
     return Corruption(table, Path(path), flipped, labels, notes)
 
 

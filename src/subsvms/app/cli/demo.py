@@ -25,16 +25,34 @@ COMPILING = 5.0  # seconds; only a run that compiles takes that long
 class Demo:
     """What happened in a demonstration."""
 
-    n_rows: int
-    n_svms: int
-    subset_size: int
-    names: tuple[str, str]  # the classes
-    clean: np.ndarray  # (n_rows,): labels as they were, after the attack, and after the correction
-    given: np.ndarray
-    proposed: np.ndarray
-    estimate: str  # share of wrong labels, estimated from the given ones, and its interval
-    example: str  # one corrected row in words; empty if none was corrected
+    data: Any  # scikit-learn's breast cancer data
+    corrector: LabelCorrector
     seconds: float
+
+    @property
+    def correction(self) -> Correction:
+        """What became of the labels."""
+        return self.corrector.correction_
+
+    @property
+    def example(self) -> str:
+        """The most suspicious row that was corrected, in words; nothing without one."""
+        correction, names = self.correction, self.data.target_names
+        changed = np.flatnonzero(correction.changed)
+        if len(changed) == 0:
+            return ""
+        row = changed[np.argmin(correction.label_quality[changed])]
+        pairs = list(zip(self.data.feature_names, self.data.data[row], strict=True))[:SHOWN]
+        values = ", ".join(f"{name} {value:g}" for name, value in pairs)
+        numbers = correction.given[row], correction.judgement.suggested[row], self.data.target[row]
+        given, new, clean = (names[number] for number in numbers)
+        verdict = "as it was" if new == clean else f"but it was {clean}"
+        return (
+            f"Row {row + 1}, for example ({values}, ...): the label given is {given}, the corrected one "
+            f"{new}, {verdict}. The suggestion is right with probability "
+            f"{format_percent(correction.confidence[row])}; {format_percent(correction.vote_share[row])} of "
+            "the SVMs vote for it."
+        )
 
 
 def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
@@ -52,62 +70,28 @@ def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
     corrector = LabelCorrector(random_state=seed, n_jobs=-1, n_witnesses=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)  # expected here
-        correction = corrector.fit(X, attack.labels).correction_
-    return Demo(
-        n_rows=len(clean),
-        n_svms=corrector.model_.n_estimators,
-        subset_size=corrector.model_.subsets_.shape[1],
-        names=tuple(data.target_names),
-        clean=clean,
-        given=attack.labels,
-        proposed=correction.labels,
-        estimate=format_rate(correction.noise.error_rate, *correction.noise.error_rate_interval),
-        example=describe_row(correction, data),
-        seconds=time.perf_counter() - began,
-    )
+        corrector.fit(X, attack.labels)
+    return Demo(data, corrector, time.perf_counter() - began)
 
 
-def describe_row(correction: Correction, data: Any) -> str:
-    """Return the most suspicious row that was corrected, in words; nothing without one."""
-    changed = np.flatnonzero(correction.changed)
-    if len(changed) == 0:
-        return ""
-    row = changed[np.argmin(correction.label_quality[changed])]
-    pairs = list(zip(data.feature_names, data.data[row], strict=True))[:SHOWN]
-    values = ", ".join(f"{name} {value:g}" for name, value in pairs)
-    given, new, clean = (
-        data.target_names[number]
-        for number in (correction.given[row], correction.judgement.suggested[row], data.target[row])
-    )
-    verdict = "as it was" if new == clean else f"but it was {clean}"
-    return (
-        f"Row {row + 1}, for example ({values}, ...): the label given is {given}, the corrected one "
-        f"{new}, {verdict}. The suggestion is right with probability "
-        f"{format_percent(correction.confidence[row])}; {format_percent(correction.vote_share[row])} of the "
-        "SVMs vote for it."
-    )
-
-
-def show_demo(demo: Demo, console: Console | None = None) -> None:
+def show_demo(demo: Demo) -> None:
     """Print how many labels are right before and after the correction, by class."""
-    console = console or Console()
-    n_wrong = np.sum(demo.given != demo.clean)
+    console, correction, clean = Console(), demo.correction, demo.data.target
+    model, noise = demo.corrector.model_, correction.noise
     compiling = ", compiling included: the next run is faster" if demo.seconds > COMPILING else ""
     console.print(
-        f"{n_wrong} of {demo.n_rows} labels were made wrong. {demo.n_svms} SVMs, each trained on "
-        f"{demo.subset_size} rows, voted on the rows they had not seen, in {demo.seconds:.1f} s{compiling}. "
-        f"Wrong labels, estimated from these votes: {demo.estimate}."
+        f"{np.sum(correction.given != clean)} of {len(clean)} labels were made wrong. {model.n_estimators} "
+        f"SVMs, each trained on {model.subsets_.shape[1]} rows, voted on the rows they had not seen, in "
+        f"{demo.seconds:.1f} s{compiling}. Wrong labels, estimated from these votes: "
+        f"{format_rate(noise.error_rate, *noise.error_rate_interval)}."
     )
     table = Table("labels that are right", title="scikit-learn's breast cancer data")
     for column in ("rows", "as given", "after correction"):
         table.add_column(column, justify="right")
-    lines = [(name, demo.clean == number) for number, name in enumerate(demo.names)]
-    for name, of_class in [*lines, ("all", np.ones(demo.n_rows, dtype=bool))]:
-        cells = [
-            f"{np.sum(labels[of_class] == demo.clean[of_class])}"
-            f" ({format_percent(np.mean(labels[of_class] == demo.clean[of_class]))})"
-            for labels in (demo.given, demo.proposed)
-        ]
+    lines = [(name, clean == number) for number, name in enumerate(demo.data.target_names)]
+    for name, of_class in [*lines, ("all", np.ones(len(clean), dtype=bool))]:
+        right = [(labels == clean)[of_class] for labels in (correction.given, correction.labels)]
+        cells = [f"{np.sum(one)} ({format_percent(np.mean(one))})" for one in right]
         table.add_row(str(name), str(of_class.sum()), *cells)
     console.print(table)
     if demo.example:

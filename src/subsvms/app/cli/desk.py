@@ -15,6 +15,10 @@ from subsvms.exceptions import InputError
 IMPORT = as_flag(Setting("import_from"))
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="First port to try; ports in use are skipped.")]
+LEVEL = typer.Option(
+    "--level", "--confidence", min=0.5, max=0.999,
+    help="How sure a claim must be; by default 0.95. --confidence is its old name.",
+)  # fmt: skip
 Browser = Annotated[bool, typer.Option(help="Whether to open the page in a browser.")]
 Who = Annotated[str | None, typer.Option(help=f"For {IMPORT}: who decided, if the file does not say.")]
 
@@ -77,8 +81,7 @@ def export(
 def audit(
     folder: Folder,
     answers: Annotated[
-        int | None,
-        typer.Option(min=10, help="How many labels people will check; by default 50."),
+        int | None, typer.Option(min=10, help="How many labels people will check; by default 50.")
     ] = None,
     estimate: Annotated[
         int | None,
@@ -95,16 +98,7 @@ def audit(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**31, help="Seed of the questions; by default 0.")
     ] = None,
-    level: Annotated[
-        float | None,
-        typer.Option(
-            "--level",
-            "--confidence",
-            min=0.5,
-            max=0.999,
-            help="How sure a claim must be; by default 0.95. --confidence is its old name.",
-        ),
-    ] = None,
+    level: Annotated[float | None, LEVEL] = None,
     questions: Annotated[
         Path | None,
         typer.Option(help="Instead of the page: write the questions to this .csv, .jsonl or .json file."),
@@ -135,22 +129,21 @@ def audit(
     if status:
         print_status(folder)
         return
-    options: dict[str, Any] = {"n_answers": answers, "seed": seed, "repeat": repeat, "confidence": level}
-    if estimate is not None:
-        options = {"n_answers": estimate, "seed": seed, "confidence": level}
-
-    from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+    from subsvms.app.desk.audit import AuditDesk, EstimateDesk, list_begun
     from subsvms.app.desk.exchange import import_answers, write_questions
 
-    options["create"] = import_from is None  # answers to questions that nobody wrote cannot be right
     open_desk = AuditDesk if estimate is None else EstimateDesk
-    with closing(open_desk(folder, **options)) as desk:
+    # answers to questions that nobody wrote cannot be right
+    create = import_from is None or open_desk.kind.part in list_begun(folder)
+    n_answers = answers if estimate is None else estimate
+    with closing(
+        open_desk(folder, n_answers=n_answers, seed=seed, repeat=repeat, confidence=level, create=create)
+    ) as desk:
         if questions is not None:
             print_text(str(write_questions(desk, questions, force=force)))
         elif import_from is not None:
-            done = import_answers(desk, import_from, who=who)
-            print_text(str(done))
-            print_progress(done.progress)
+            print_text(str(import_answers(desk, import_from, who=who)))
+            print_progress(desk.progress())
         else:
             first = f"Questions about {desk.progress()['n_answers']:,} labels of {desk.title}"
             open_page(desk, first, "answer", "answers", port, browser)
@@ -174,8 +167,7 @@ def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: b
 
 def print_status(folder: Path) -> None:
     """Print where the audit and the estimate of a folder stand."""
-    from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-    from subsvms.app.desk.result import list_begun
+    from subsvms.app.desk.audit import AuditDesk, EstimateDesk, list_begun
 
     begun = list_begun(folder)
     if not begun:

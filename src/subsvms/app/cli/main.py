@@ -1,16 +1,16 @@
 """The commands that work on tables: parse, call, print."""
 
+import gc
 import shlex
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from subsvms._sentences import Sentence, Setting
-from subsvms.app.cli.declared import takes
-from subsvms.app.cli.shared import FILE_HELP, File, Force, app, importing, print_json, print_text
+from subsvms.app.cli.shared import FILE_HELP, File, Force, app, print_json, print_text, takes
 from subsvms.app.runs.options import (
     FILE_OPTIONS,
     LABEL_OPTIONS,
@@ -18,6 +18,7 @@ from subsvms.app.runs.options import (
     Work,
     as_flag,
     list_options,
+    option,
     tell_flags,
     write_command,
 )
@@ -45,13 +46,14 @@ def correct(
     if work.from_run is None:  # before the imports, which take seconds
         check_file_and_label(file, given)
 
-    with importing():
-        from rich.console import Console
+    gc.disable()  # nothing is garbage among the many objects that imports make
+    from rich.console import Console
 
-        import subsvms.app.runs.job  # noqa: F401  which imports what a run needs
-        from subsvms.app.cli.terminal import show_summary, showing_progress
-        from subsvms.app.tables.addresses import is_database
+    import subsvms.app.runs.job  # noqa: F401  which imports what a run needs
+    from subsvms.app.cli.terminal import show_summary, showing_progress
+    from subsvms.app.tables.addresses import is_database
 
+    gc.enable()
     with showing_progress(Console(stderr=True, quiet=work.quiet)):
         summary = run_job(context, str(file), given, work)
     if work.dry_run:
@@ -80,19 +82,17 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
             warnings.warn(NO_EFFECT, FutureWarning, stacklevel=1)
         verified: tuple = ()
         if work.decisions is not None:
-            from subsvms.app.desk.result import read_verified
+            from subsvms.app.desk.apply import read_verified
 
             verified, expected = read_verified(work.decisions, given["label"])
         options = Options(**given, verified=verified)
-    how: dict[str, Any] = {
-        "output": work.output, "force": work.force, "dry_run": work.dry_run, "model": work.save_model,
-        "device": work.device, "expected": expected, "n_jobs": work.n_jobs or -1,
-    }  # fmt: skip
     engine = choose_engine(work, where, options, features)
     base = None if expected is None or expected.base is None else as_place(expected.base)
     return do_job(
-        where, options, engine=engine, scheduler=work.scheduler, features=features, base=base, **how
-    )
+        where, options, engine=engine, scheduler=work.scheduler, features=features, base=base,
+        output=work.output, force=work.force, dry_run=work.dry_run, model=work.save_model,
+        device=work.device, expected=expected, n_jobs=work.n_jobs or -1,
+    )  # fmt: skip
 
 
 def choose_engine(work: Work, where: str | list[str], options: Options, features: str | None) -> str:
@@ -147,7 +147,6 @@ def list_columns(file: str, how: dict[str, Any]) -> list[str]:
     from subsvms.app.runs.opening import fits_in_memory
     from subsvms.app.tables.addresses import is_database
     from subsvms.app.tables.table import read_table
-    from subsvms.exceptions import InputError
 
     try:
         if file == "-" or is_database(file) or not fits_in_memory(file, how["format"]):
@@ -191,51 +190,45 @@ def predict(
     from subsvms.app.runs.model import predict_file
 
     work = Work(n_jobs=given.pop("n_jobs"), device=given.pop("device"))
-    effort: dict[str, Any] = {"n_jobs": work.n_jobs or -1, "device": work.device}
-    print_text(
-        str(predict_file(model, file, output=output, features=features, force=force, reading=given, **effort))
+    done = predict_file(
+        model, file, output=output, features=features, force=force, reading=given,
+        n_jobs=work.n_jobs or -1, device=work.device,
+    )  # fmt: skip
+    print_text(str(done))
+
+
+@dataclass(frozen=True)
+class Attack:
+    """How `subsvms corrupt` attacks, and what it writes."""
+
+    attack: str = option(
+        "uniform", "uniform, directed, class-conditional, region, boundary, surest or greedy."
     )
+    error_rate: float | None = option(None, "Share of all labels to make wrong, below 1; by default 0.1.")
+    rho: float | None = option(None, "Instead: wrong labels as a share of the smallest class, below 1.")
+    alpha: float | None = option(
+        None, "Direction: share of the wrong labels that are taken from the larger of two classes."
+    )
+    matrix: str | None = option(
+        None, "For class-conditional: '0.9 0.1; 0.2 0.8', one row per class, classes sorted."
+    )
+    region_class: str | None = option(None, "For region: the class to attack.")
+    output: Path | None = option(
+        None, "Where to write the table; by default loans.corrupted.csv next to FILE."
+    )
+    clean_column: str | None = option(None, "Also write the labels as they were, to a column of this name.")
+    force: bool = option(False, "Replace an existing file.")
 
 
 @app.command(
     epilog="Example: subsvms corrupt loans.csv --label default --attack boundary --error-rate 0.1 --seed 1"
 )
-@takes(*list_options(Options, "random_state", "exclude", "only", *FILE_OPTIONS, *LABEL_OPTIONS))
+@takes(
+    *list_options(Attack),
+    *list_options(Options, "random_state", "exclude", "only", *FILE_OPTIONS, *LABEL_OPTIONS),
+)
 def corrupt(
-    file: File,
-    label: Annotated[str, typer.Option(help="Name of the label column.")],
-    attack: Annotated[
-        str,
-        typer.Option(help="uniform, directed, class-conditional, region, boundary, surest or greedy."),
-    ] = "uniform",
-    error_rate: Annotated[
-        float | None, typer.Option(help="Share of all labels to make wrong, below 1; by default 0.1.")
-    ] = None,
-    rho: Annotated[
-        float | None, typer.Option(help="Instead: wrong labels as a share of the smallest class, below 1.")
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            help="Direction: share of the wrong labels that are taken from the larger of two classes."
-        ),
-    ] = None,
-    matrix: Annotated[
-        str | None,
-        typer.Option(help="For class-conditional: '0.9 0.1; 0.2 0.8', one row per class, classes sorted."),
-    ] = None,
-    region_class: Annotated[
-        str | None, typer.Option(as_flag(Setting("region_class")), help="For region: the class to attack.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="Where to write the table; by default loans.corrupted.csv next to FILE."),
-    ] = None,
-    clean_column: Annotated[
-        str | None, typer.Option(help="Also write the labels as they were, to a column of this name.")
-    ] = None,
-    force: Force = False,
-    **given: Any,
+    file: File, label: Annotated[str, typer.Option(help="Name of the label column.")], **given: Any
 ) -> None:
     """Write a copy of a file in which an adversary has made labels wrong, to test a pipeline.
 
@@ -243,16 +236,10 @@ def corrupt(
     """
     check_there(file)
 
-    from subsvms.app.cli.corrupt import corrupt_file, parse_matrix
+    from subsvms.app.cli.corrupt import corrupt_file
 
-    options = Options(label, **given)
-    done = corrupt_file(
-        file, label, name=attack, output=output, clean_column=clean_column, force=force,
-        exclude=options.exclude, only=options.only, reading=options.reading, error_rate=error_rate, rho=rho,
-        alpha=alpha, random_state=options.random_state, region_class=region_class,
-        matrix=None if matrix is None else parse_matrix(matrix),
-    )  # fmt: skip
-    print_text(str(done))
+    how = {one.name: given.pop(one.name) for one in list_options(Attack)}
+    print_text(str(corrupt_file(file, Options(label, **given), **how)))
 
 
 @app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")

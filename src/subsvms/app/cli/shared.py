@@ -1,21 +1,22 @@
-"""What the commands share: the application, common options, what is printed, and errors in one sentence."""
+"""What the commands share: the application, options, what is printed, and errors in one sentence."""
 
-import gc
+import inspect
 import json
 import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import Field
 from typing import IO, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from subsvms._atomic import format_system_error
-from subsvms._sentences import Sentence, is_text
-from subsvms.app.runs.options import tell_flags
+from subsvms._sentences import Sentence, Setting, is_text
+from subsvms.app.runs.options import DECLARED, as_flag, list_types, takes_several, tell_flags
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.words import show
 from subsvms.exceptions import DeviceError, InputError, MissingExtraError
@@ -44,27 +45,12 @@ class Commands(TyperGroup):
         try:
             with errors_as_sentences():
                 words = list(sys.argv[1:] if args is None else args)
-                check_arguments(words)
+                for word in words:
+                    if not is_text(word):  # it could not be written to the record of a run
+                        raise InputError(f"{show(word)} is not valid UTF-8: rename it, or write it in UTF-8.")
                 return super().main(args, *more, obj=words, **options)  # commands find them in `context.obj`
         except typer.Exit as stop:
             sys.exit(stop.exit_code)
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Do not search for garbage among the many objects that imports make, which stay."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def check_arguments(arguments: Sequence[str]) -> None:
-    """Raise an error if an argument is not text in UTF-8: it could not be written to the record of a run."""
-    for argument in arguments:
-        if not is_text(argument):
-            raise InputError(f"{show(argument)} is not valid UTF-8: rename it, or write it in UTF-8.")
 
 
 app = typer.Typer(
@@ -101,6 +87,43 @@ FILE_HELP = (
 )
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+
+
+def takes(*options: Field) -> Callable[[Callable], Callable]:
+    """Let a command take these options; they come as its `**given`, by their names in Python."""
+
+    def decorate(command):
+        own = [one for one in inspect.signature(command).parameters.values() if one.kind != one.VAR_KEYWORD]
+        command.__signature__ = inspect.Signature([*own, *map(as_parameter, options)])
+        return command
+
+    return decorate
+
+
+def as_parameter(one: Field) -> inspect.Parameter:
+    """Return an option as typer takes it."""
+    declared, flag, types = one.metadata[DECLARED], as_flag(Setting(one.name)), list_types(one)
+    several, yes_or_no = takes_several(one), types == (bool,)
+    how: dict[str, Any] = {"rich_help_panel": declared.group or None, "hidden": declared.hidden}
+    if int in types and str in types:
+        how |= {"parser": read_size, "metavar": "<str>"}
+    if yes_or_no and one.default is not False:
+        flag += f"/--no-{flag.removeprefix('--')}"
+    words = str(tell_flags(Sentence(declared.help)))
+    kind = list[str] if several else bool if yes_or_no else str if str in types else types[0]
+    return inspect.Parameter(
+        one.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=one.default if yes_or_no or isinstance(one.default, str | float) else None,
+        annotation=Annotated[
+            kind | None, typer.Option(flag, help=f"{words} May be repeated." if several else words, **how)
+        ],
+    )
+
+
+def read_size(text: str) -> str | int:
+    """Return the size of a subset: a number if it is one."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else text
 
 
 def make_printable(text: str) -> str:

@@ -74,20 +74,17 @@ class PlainLines:
 
 def show_summary(summary: Summary, console: Console) -> None:
     """Print the summary of a run."""
-    lines = [summary.ensemble["words"], *(f"Note: {note}" for note in summary.notes), *summary.remarks]
+    console.print(as_text(" ".join([f"{summary.title}: {summary.rows:,} rows.", *summary.words])))
+    console.print(make_class_table(summary), *map(make_group_table, summary.groups), sep="\n")
+    for line in (summary.ensemble["words"], *(f"Note: {note}" for note in summary.notes), *summary.remarks):
+        console.print(as_text(line))
     files = []
     if summary.folder is not None:
         width = max(len(name) for name, _ in summary.files)
-        files = [
-            f"Written to {summary.folder}:",
-            *(f"  {name:{width}}  {about}" for name, about in summary.files),
-        ]
+        files = [f"  {name:{width}}  {about}" for name, about in summary.files]
+        files.insert(0, f"Written to {summary.folder}:")
     if summary.model is not None:
         files.append(f"The classifier was saved to {summary.model}.")
-    console.print(as_text(" ".join([f"{summary.title}: {summary.rows:,} rows.", *summary.words])))
-    console.print(make_class_table(summary), *map(make_group_table, summary.groups), sep="\n")
-    for line in lines:
-        console.print(as_text(line))
     for line in (*files, *summary.next):  # not wrapped: commands are copied from here
         console.print(as_text(line), soft_wrap=True)
 
