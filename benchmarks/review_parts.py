@@ -30,7 +30,7 @@ import sys
 from time import process_time
 from subsvms.app.desk import server
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.desk.filters import Filter
+from subsvms.app.desk.review import Filter
 times = [process_time()]
 desk = ReviewDesk(sys.argv[1])
 times.append(process_time())

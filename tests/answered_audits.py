@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 from loans import call, make_rows, write
 
-from subsvms.app.desk.desk import open_acts
+from subsvms.app.desk.opened import open_acts
 from subsvms.audit import SimulatedAnnotator
 
 

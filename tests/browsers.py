@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 import pytest
 import uvicorn
 
-from subsvms.app.desk.desk import open_acts
+from subsvms.app.desk.opened import open_acts
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import serve
 from subsvms.app.names import DECISIONS

@@ -23,7 +23,6 @@ from scipy import sparse
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
 from subsvms._sentences import Note
-from subsvms.app.desk.background import Review
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.runs.carriers import MOST_LABELS, Carriers, find_carriers
 from subsvms.app.runs.describe import choose_columns
@@ -208,8 +207,10 @@ class FrameRun:
         port: int,
         browser: bool,
         block: bool | None,
-    ) -> Review:
+    ) -> Any:
         """Open the review page of a folder that holds this correction; it is written if it does not yet."""
+        from subsvms.app.desk.server import Review
+
         place = self.write_folder(correction, folder)
         return Review.open(place, port=port, browser=browser, block=block)
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from loans import call, read
 
-from subsvms.app.desk.apply import Applied, apply_labels
-from subsvms.app.desk.result import read_verified
+from subsvms.app.desk.apply import Applied, Labels, apply_labels, read_verified
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.runs.acts import Act
 from subsvms.exceptions import TableError
@@ -30,7 +29,9 @@ def test_apply_writes_what_was_decided_and_nothing_else(desk, folder, tmp_path):
         given = [row.pop("default_given") for row in final]  # beside the label, as in corrected.csv
         assert given == [row["default"] for row in original]
         assert done.n_changed == sum(a != b for a, b in zip(final, original, strict=True))
-        assert done.n_followed + done.n_kept == len(desk) - done.n_decided == len(desk) - 3
+        assert (
+            len(done.labels.followed) + done.n_kept == len(desk) - len(done.labels.decided) == len(desk) - 3
+        )
         words = f"{done.n_kept:,} keep the label as given." if done.n_kept else "follow the suggestion."
         assert words in str(done) and (done.n_kept > 0) == (undecided == "keep")
         assert final[accept - 1]["default"] == opposite[original[accept - 1]["default"]]
@@ -59,7 +60,7 @@ def test_decided_rows_are_verified_in_the_next_run_and_stand_in_the_rounds_after
     assert kept == [verdict == "keep" for verdict in verdicts]
     assert not {str(row) for row in rows} & {issue["row"] for issue in read(second / "issues.csv")}
     done = apply_labels(second, output=tmp_path / "final.csv")
-    assert done.n_decided == 20 and done.n_changed == 10
+    assert len(done.labels.decided) == 20 and done.n_changed == 10
     assert len(read_verified(second, "default")[0]) == 20
     call("correct", "--from", second, "--output", tmp_path / "again", "--quiet")
     for name in ("corrected.csv", "issues.csv", "issues.parquet"):
@@ -155,7 +156,9 @@ def test_a_refused_run_leaves_a_folder_with_decisions_as_it_was(desk, folder):
 )
 def test_one_is_singular(counts, words):
     n_decided, n_kept, n_followed, n_changed = counts
-    assert words in str(Applied(Path("f.csv"), 9, n_decided, n_followed, n_kept, n_changed))
+    followed, decided = dict.fromkeys(range(9, 9 + n_followed)), dict.fromkeys(range(n_decided))
+    done = Applied(Path("f.csv"), Labels(decided, {}, {}, followed, set()), 9, n_kept, n_changed)
+    assert words in str(done)
 
 
 @pytest.mark.parametrize("undecided", ["keep", "suggestion"])
@@ -167,8 +170,10 @@ def test_rows_that_are_left_out_are_not_in_the_table(desk, folder, tmp_path, und
     final, original = read(tmp_path / "final.csv"), read(folder.with_name("loans.csv"))
     dropped = {original[row - 1]["id"] for row in (first, second)}
     assert [row["id"] for row in final] == [row["id"] for row in original if row["id"] not in dropped]
-    assert (done.n_rows, done.n_dropped, done.n_decided) == (498, 2, 1)
-    assert done.n_followed + done.n_kept == len(desk) - 3 and "2 rows are left out. The table" in str(done)
+    assert (done.n_rows, len(done.labels.dropped), len(done.labels.decided)) == (498, 2, 1)
+    assert len(done.labels.followed) + done.n_kept == len(
+        desk
+    ) - 3 and "2 rows are left out. The table" in str(done)
     kept = [row for row in original if row["id"] not in dropped]
     assert done.n_changed == sum(a["default"] != b["default"] for a, b in zip(final, kept, strict=True))
     assert [row["default_given"] for row in final] == [row["default"] for row in kept]

@@ -35,7 +35,7 @@ def test_labels_follow_the_audit(finished_audit, tmp_path):
     wanted = desk.work.audit.labels
     assert list_labels(tmp_path / "f.csv") == ["" if label is None else label for label in wanted]
     n_unseen = len(desk.work.changed)
-    assert (done.n_answered, done.n_unseen, done.n_decided) == (50, n_unseen, 0)
+    assert (len(done.labels.answered), len(done.labels.unseen), len(done.labels.decided)) == (50, n_unseen, 0)
     given = desk.table.labels
     assert done.n_changed == sum(new != old for new, old in zip(wanted, given, strict=True))
     claim = str(desk.work.audit.claim)
@@ -54,7 +54,7 @@ def test_suggestions_that_the_audit_did_not_confirm_are_not_followed_but_missing
     found = np.array(list_labels(tmp_path / "f.csv"), dtype=object)
     known = [i for i in range(600) if i not in (3, 8)]
     assert found[known].tolist() == wanted[known].tolist()
-    assert set(found[[3, 8]]) <= {"no", "yes"} and done.n_followed == 2
+    assert set(found[[3, 8]]) <= {"no", "yes"} and len(done.labels.followed) == 2
 
 
 def test_changes_of_the_run_that_the_audit_did_not_confirm_are_counted(tmp_path):
@@ -76,7 +76,7 @@ def test_an_unfinished_audit_changes_only_what_has_passed(made, tmp_path):
     desk = AuditDesk(made.folder)
     answer_all(desk, person_of(made.clean), most=15)
     done = apply_labels(made.folder, output=tmp_path / "f.csv")
-    assert done.n_unseen == 0 and "So far no other label is changed." in str(done)
+    assert len(done.labels.unseen) == 0 and "So far no other label is changed." in str(done)
     assert done.n_changed == sum(label != desk.table.labels[row] for row, label in desk.work.labels.items())
 
 
@@ -88,7 +88,7 @@ def test_decisions_of_the_review_count_more_and_the_claim_says_so(finished_audit
     review.decisions.close()
     done = apply_labels(finished_audit.folder, output=tmp_path / "f.csv")
     assert list_labels(tmp_path / "f.csv")[row - 1] == finished_audit.desk.table.labels[row - 1]
-    assert done.n_decided == 1
+    assert len(done.labels.decided) == 1
     assert str(done).endswith(
         "That is about the labels before 1 decision about the same rows on the review page, which count more."
     )
@@ -104,19 +104,19 @@ def test_decisions_before_the_audit_stand_and_are_not_part_of_it(made, tmp_path)
     done = apply_labels(made.folder, output=tmp_path / "f.csv")
     labels = list_labels(tmp_path / "f.csv")
     assert [labels[row - 1] for row in rows] == [desk.table.labels[row - 1] for row in rows]
-    assert done.n_decided == 8 and "review page" not in str(done)
+    assert len(done.labels.decided) == 8 and "review page" not in str(done)
 
 
 def test_answers_of_an_estimate_are_labels(made, tmp_path):
     desk = EstimateDesk(made.folder, n_answers=40)
     answer_all(desk, person_of(made.clean))
     done = apply_labels(made.folder, output=tmp_path / "f.csv")
-    assert done.n_answered == 40 and done.n_unseen == 0
+    assert len(done.labels.answered) == 40 and len(done.labels.unseen) == 0
     assert str(done).endswith(desk.progress()["claim"])
     labels = list_labels(tmp_path / "f.csv")
     assert all(labels[row] == made.clean[row] for row in desk.work.rows)
     flagged = apply_labels(made.folder, undecided="suggestion", output=tmp_path / "g.csv")
-    assert flagged.n_followed > 10  # there is no audit that they would contradict
+    assert len(flagged.labels.followed) > 10  # there is no audit that they would contradict
 
 
 def test_without_answers_nothing_is_written(made, tmp_path):
@@ -221,17 +221,16 @@ def test_after_a_review_the_report_names_the_final_table_too(made, tmp_path):
 def test_where_nobody_decided_the_report_does_not_say_that_people_did(made):
     done = apply_labels(made.folder, undecided="suggestion")
     shown = find_shown(made.folder)
-    assert done.n_followed and not done.decided and done.words in shown
-    assert (
-        f"nobody has decided on a row. Of the issues, {done.n_followed} follow the suggestion" in done.words
-    )
+    n = len(done.labels.followed)
+    assert n and not done.labels.known and done.words in shown
+    assert f"nobody has decided on a row. Of the issues, {n} follow the suggestion" in done.words
     assert "people decided" not in shown and "decide on more rows" not in shown
     assert f"To decide on rows, and to write it again: subsvms review {made.folder}, then " in shown
     assert f"subsvms apply {made.folder} --undecided suggestion --force" in shown
     review = ReviewDesk(made.folder)
     review.decide_many([Act([review.settle(int(review.rows[0]), "keep", None)], "Ann")])
     review.decisions.close()
-    assert apply_labels(made.folder, undecided="suggestion", force=True).decided
+    assert apply_labels(made.folder, undecided="suggestion", force=True).labels.known
     shown = find_shown(made.folder)
     assert shown.count("people decided") == 3 and "To decide on more rows" in shown
 

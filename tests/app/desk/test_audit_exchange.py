@@ -8,7 +8,7 @@ from loans import call, read, write
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
 from subsvms.app.desk.exchange import import_answers, write_questions
-from subsvms.app.desk.tool_files import read_label, read_whole, spell
+from subsvms.app.desk.tool_files import Entry, read_label, spell
 from subsvms.audit import Audit, run_audit
 from subsvms.exceptions import TableError
 
@@ -67,7 +67,7 @@ def test_a_file_gives_nothing_away_and_disarms_formulas(made, tmp_path, form):
     desk = AuditDesk(tmp_path / "odd.subsvms")
     path = tmp_path / f"q{form}"
     done = write_questions(desk, path)
-    assert done.n_questions == 20 and str(done) == (
+    assert done.number == 20 and str(done) == (
         f"20 questions are in {path}: fill in the column answer ('no', 'yes', or 'cannot tell'), and enter "
         f"it with: subsvms audit {desk.folder} --import {path}"
     )
@@ -110,9 +110,9 @@ def test_a_copy_of_the_first_answers_is_not_an_answer_to_what_is_asked_again(mad
     write_questions(desk, again)
     repeated = {line["row"] for line in read(again)}
     assert repeated and repeated <= {line["row"] for line in read(path)}  # only repeats are open
-    assert import_answers(desk, path).n_answers == 0
+    assert import_answers(desk, path).number == 0
     fill_in(again, person_of(made.clean))
-    assert import_answers(desk, again).n_answers == len(repeated)
+    assert import_answers(desk, again).number == len(repeated)
     assert desk.progress()["stage"] == "confirm"
 
 
@@ -253,7 +253,7 @@ def test_labels_come_back_from_a_spreadsheet_as_they_were(tmp_path, labels):
     [("3", 3), (3.0, 3), ("x", -1), (None, -1), (True, -1), ("1e999", -1), ("nan", -1), (-3, -1)],
 )
 def test_numbers_of_questions(value, number):
-    assert read_whole(value) == number
+    assert Entry({"row": value}, "", "").get_number("row") == number
 
 
 @pytest.mark.parametrize(

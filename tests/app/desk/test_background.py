@@ -7,8 +7,8 @@ import urllib.request
 
 import pytest
 
-from subsvms.app.desk import background
-from subsvms.app.desk.background import Review, is_interactive
+from subsvms.app.desk import server
+from subsvms.app.desk.server import Review, is_interactive
 from subsvms.exceptions import TableError
 
 
@@ -52,8 +52,8 @@ def test_what_is_wrong_with_a_folder_is_raised_in_the_program(tmp_path):
 @pytest.mark.parametrize("block, waits", [(None, True), (None, False), (True, True), (False, False)])
 def test_programs_wait_for_ctrl_c_and_consoles_do_not(folder, monkeypatch, capsys, block, waits):
     opened, slept = [], []
-    monkeypatch.setattr(background, "is_interactive", lambda: not waits)
-    monkeypatch.setattr(background.webbrowser, "open", opened.append)
+    monkeypatch.setattr(server, "is_interactive", lambda: not waits)
+    monkeypatch.setattr(server.webbrowser, "open", opened.append)
 
     def press_ctrl_c(thread, timeout):
         slept.append(timeout)

@@ -20,10 +20,9 @@ from pyarrow import parquet
 from subsvms.app.desk import rows as desk_rows
 from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.audit import AuditDesk
-from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.exchange import export_issues, import_decisions, write_questions
-from subsvms.app.desk.filters import Filter
-from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.opened import Desk
+from subsvms.app.desk.review import Filter, ReviewDesk
 from subsvms.app.desk.server import make_app
 from subsvms.app.names import UNDER_WAY
 from subsvms.app.runs.acts import Act
@@ -127,9 +126,9 @@ def test_a_desk_shows_the_same_issues_in_parts_and_in_memory(desks):
         assert ours == theirs
     kinds = [(not flagged, local.given[i] < 0) for i, flagged in enumerate(local.flagged)]
     assert [kind[0] for kind in kinds] == sorted(kind[0] for kind in kinds)
-    quality = [memory.columns_of_issues["label_quality"][memory.place[row]] for row in local.rows.tolist()]
+    quality = [memory.expected[memory.place[row]] for row in local.rows.tolist()]
     flagged = [one for one, is_flagged in zip(quality, local.flagged, strict=True) if is_flagged]
-    assert flagged == sorted(flagged)
+    assert flagged == sorted(flagged, reverse=True)
 
 
 def test_filters_and_searches_find_the_same_rows(desks, monkeypatch):
@@ -178,7 +177,7 @@ def test_apply_writes_what_it_writes_in_memory(desks, place, undecided):
         f"part-{i:06d}.parquet" for i in range(3)
     ]
     lines = [read_table(place / "memory" / "final.parquet"), read_table(place / "local" / "final")]
-    assert lines[0] == lines[1] and len(lines[0]) == N - done[1].n_dropped < N
+    assert lines[0] == lines[1] and len(lines[0]) == N - len(done[1].labels.dropped) < N
     assert str(done[0]).replace("final.parquet", "").replace("memory", "local") == str(done[1]).replace(
         "final", ""
     )
@@ -219,12 +218,12 @@ def test_issues_are_exported_and_decisions_imported(desks, place):
     decide_some(desks[1])
     folder = place / "local"
     for format in ("jsonl", "label-studio", "spotlight"):
-        assert export_issues(folder, format).n_issues == len(desks[1])
+        assert export_issues(folder, format).number == len(desks[1])
     lines = [json.loads(line) for line in (folder / "issues.jsonl").read_text().splitlines()]
     assert [line["row"] for line in lines] == desks[1].rows.tolist()
     assert all(line["values"]["reason"] == f"because {line['row']}" for line in lines)
     (folder / "mine.jsonl").write_text(json.dumps({"row": lines[0]["row"], "label": "yes"}))
-    assert import_decisions(folder, folder / "mine.jsonl").n_decisions == 1
+    assert import_decisions(folder, folder / "mine.jsonl").number == 1
 
 
 def test_decisions_stand_in_the_next_run_in_parts_as_in_one_in_memory(desks, place):
@@ -245,7 +244,7 @@ def test_decisions_stand_in_the_next_run_in_parts_as_in_one_in_memory(desks, pla
     finally:
         second.decisions.close()
     done = apply_labels(place / "again-local")
-    assert done.n_decided == len(decided)
+    assert len(done.labels.decided) == len(decided)
     assert json.loads((place / "again-local" / "run.json").read_text())["found"]["verified"] == len(decided)
     changed = desks[1].folder / "run.json"
     changed.write_text(
@@ -290,7 +289,7 @@ def test_any_row_is_read_in_parts_as_in_memory(made, tmp_path, action):
     rows = np.random.default_rng(0).permutation(N) + 1
     with closing(Desk(made / "memory")) as memory, closing(Desk(folder)) as local:
         assert local.show(rows) == memory.show(rows)
-        assert local.labels_of(rows) == memory.labels_of(rows)
+        assert local.source.labels_of(rows) == memory.source.labels_of(rows)
         assert local.take(rows[:7], ["city"]).to_pylist() == memory.take(rows[:7], ["city"]).to_pylist()
         with pytest.raises(KeyError):
             local.take([N + 1])
@@ -320,7 +319,7 @@ def test_an_audit_in_parts_is_that_in_memory(place, tmp_path):
     assert desks[0].progress() == desks[1].progress()
     done = [apply_labels(desk.folder, output=tmp_path / desk.folder.name) for desk in desks[1:]]
     done.append(apply_labels(desks[0].folder, output=tmp_path / "memory.parquet"))
-    assert done[0].words == done[1].words and done[0].n_unseen > 0
+    assert done[0].words == done[1].words and len(done[0].labels.unseen) > 0
     assert read_table(tmp_path / "local") == read_table(tmp_path / "memory.parquet")
 
 

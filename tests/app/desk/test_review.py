@@ -3,8 +3,7 @@
 import pytest
 from pyarrow import parquet
 
-from subsvms.app.desk.filters import Filter
-from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.desk.review import Filter, ReviewDesk
 from subsvms.app.runs.acts import Act, NothingToUndo
 from subsvms.app.runs.folder import check_place
 from subsvms.exceptions import TableError
@@ -26,7 +25,7 @@ def test_an_empty_list_of_issues_can_be_opened(folder):
     path = folder / "issues.parquet"
     parquet.write_table(parquet.read_table(path).slice(0, 0), path)
     desk = ReviewDesk(folder)
-    assert len(desk) == 0 and len(desk.find(Filter())) == 0 and desk.count()["issues"] == 0
+    assert len(desk) == 0 and len(desk.find(Filter())) == 0 and desk.progress.describe()["issues"] == 0
     desk.decisions.close()
 
 
@@ -57,7 +56,9 @@ def test_two_desks_see_each_others_decisions_whoever_decides_first(desk, folder)
     other.decide_many([Act([other.settle(first, "accept", None)], "Bob")])
     desk.decide_many([Act([desk.settle(second, "accept", None)], "Ann")])
     desk.refresh()
-    assert desk.count()["decided"] == 2 and first not in desk.rows[desk.find(Filter(status="open"))]
+    assert (
+        desk.progress.describe()["decided"] == 2 and first not in desk.rows[desk.find(Filter(status="open"))]
+    )
     other.decisions.close()
 
 
@@ -72,7 +73,9 @@ def test_what_others_decided_is_counted_even_if_storing_fails(desk, folder, what
         else:
             desk.decide_many([Act([(second, "label", "not a class")], "Ann")])
     desk.refresh()
-    assert desk.count()["decided"] == 1 and first not in desk.rows[desk.find(Filter(status="open"))]
+    assert (
+        desk.progress.describe()["decided"] == 1 and first not in desk.rows[desk.find(Filter(status="open"))]
+    )
     other.decisions.close()
 
 

@@ -10,9 +10,9 @@ import pytest
 from loans import read
 
 from subsvms.app.desk.evidence import Columns
-from subsvms.app.desk.filters import Filter
 from subsvms.app.desk.guard import HEADERS
 from subsvms.app.desk.progress import Progress
+from subsvms.app.desk.review import Filter
 from subsvms.app.desk.server import make_app, open_socket
 
 TOKEN, HOST = "t0ken", "127.0.0.1:8765"
@@ -318,11 +318,10 @@ def test_a_page_of_a_hundred_thousand_issues_is_small(desk):
     desk.place = {row: i for i, row in enumerate(desk.rows.tolist())}
     desk.given = np.tile([0, 1], big // 2)
     desk.suggested, desk.confidence = 1 - desk.given, np.linspace(1, 0.5, big)
-    desk.columns_of_issues["is_label_issue"] = [True] * big
     desk.flagged, desk.expected = np.ones(big, dtype=bool), np.linspace(1, 0.5, big)
     desk.progress = Progress(desk.flagged)
-    desk.witnesses = {"supporting": [[]] * big, "opposing": [[]] * big}
-    desk.about = Columns(desk, desk.rows, [[]] * big)
+    desk.compared = [([], [])] * big
+    desk.about = Columns(desk)
     desk.source._find = lambda rows: (np.zeros(len(rows), dtype=int), np.zeros(len(rows), dtype=int))
     (answer,) = ask(desk, get("api/issues?given=yes&sort=confidence&offset=40000&limit=50"))
     assert answer.json()["total"] == big // 2 and len(answer.json()["issues"]) == 50

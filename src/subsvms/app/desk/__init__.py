@@ -1,10 +1,10 @@
 """The desk at which people look at a run: they review its issues, or answer the questions of an audit.
 
-- `desk`: the folder, opened; `rows`: rows of its table; `audit_json`: what version 0.1.0 stored;
-- `review`: issues that people decide about in any order; `evidence`, `filters`, `progress`: what they see;
-- `audit`: a desk with `questions`, which are drawn and whose answers stand; `result`: what follows from them;
+- `opened`: the folder, opened; `rows`: rows of its table; `old_audit`: what version 0.1.0 stored;
+- `review`: issues that people decide about in any order; `evidence`, `progress`: what they see;
+- `audit`: a desk with `questions`, which are drawn and whose answers stand, and what follows from them;
 - `exchange`: both in files of other tools (`tool_files`); `apply`: the table with the labels that follow;
-- `server` and `guard`: the page; `background`: the page beside a program that goes on.
+- `server` and `guard`: the page, alone or beside a program that goes on.
 """
 
 FIRST_PORT = 8765  # of pages for people, which are served on this machine alone; ports in use are skipped

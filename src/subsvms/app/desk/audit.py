@@ -1,4 +1,4 @@
-"""Questions to people, and their answers: what the page, the files and the command line of an audit share.
+"""Questions to people, their answers, and what follows: what page, files and command line of an audit share.
 
 Everything that the page shows comes from here, as plain values; rows count from 1. A question shows the row
 and the classes, and nothing that would give away what the run thinks: no label, suggestion, rank or vote.
@@ -10,22 +10,25 @@ the process only: if two processes show one row, the first answer counts, and th
 
 import threading
 import time
-from contextlib import suppress
-from dataclasses import asdict
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from subsvms._sentences import NOTHING
-from subsvms.app.desk.desk import Desk
+from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.questions import Sample, Turns, take
-from subsvms.app.desk.result import read_own_scores, read_result, write_section
 from subsvms.app.features.describe import LEFT_OUT
+from subsvms.app.names import SCORE_PARTS, SCORES
 from subsvms.app.runs.acts import Answer, NotAsked, check_name
-from subsvms.app.runs.describe import cut
+from subsvms.app.runs.describe import cut, describe_audit
 from subsvms.app.runs.options import tell_flags, write_command
+from subsvms.app.runs.record import read_record
+from subsvms.app.runs.scores import Scores, read_score_parts, read_scores
+from subsvms.app.tables.files import digest_file
 from subsvms.app.words import show
-from subsvms.exceptions import InputError, TableError
+from subsvms.exceptions import TableError
 
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
 DEFAULTS = {"n_answers": 50, "random_state": 0, "confidence": 0.95}
@@ -49,6 +52,11 @@ class QuestionDesk(Desk):
         create: bool = True,
     ):
         super().__init__(folder, create=create)
+        self.part = self.kind.part  # what the questions are for: "audit" or "estimate"
+        leak = ("leak", tell_flags(LEFT_OUT["leak"]))  # version 0.1.0 wrote the sentence alone
+        lines = [line for line in self.record.found.columns if line.get("why", line["how"]) in leak]
+        leaks = {name for line in lines for name, _ in line["columns"]}  # they give the label away
+        self.columns = [name for name in self.columns if name not in leaks]
         self.scores = read_own_scores(self)
         self.lock = threading.RLock()
         self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs
@@ -61,27 +69,6 @@ class QuestionDesk(Desk):
         except BaseException:
             self.close()
             raise
-
-    @property
-    def part(self) -> str:
-        """What the questions are for: "audit" or "estimate"."""
-        return self.kind.part
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the table but the label, and those that the run left out as they give it away."""
-        leak = ("leak", tell_flags(LEFT_OUT["leak"]))  # version 0.1.0 wrote the sentence alone
-        lines = [line for line in self.record.found.columns if line.get("why", line["how"]) in leak]
-        leaks = {name for line in lines for name, _ in line["columns"]}
-        return [name for name in super().columns if name not in leaks]
-
-    @property
-    def page_words(self) -> dict[str, Any]:
-        """What the page says before the first question."""
-        return {
-            "is_estimate": self.part == "estimate", "is_blind": self.work.is_blind,
-            "n_answers": self.progress()["n_answers"],
-        }  # fmt: skip
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -102,23 +89,22 @@ class QuestionDesk(Desk):
                 )
             with self.decisions.changing() as connection:
                 if part not in begun:  # else another process was first
-                    how = self.kind.draw(self.scores, self._list_decided(), DEFAULTS | wanted)
+                    answered = {answer.row for answer in self.decisions.answers.get("estimate", [])}
+                    decided = answered | self.decisions.given_labels.keys()
+                    how = self.kind.draw(self.scores, decided, DEFAULTS | wanted)
                     self.decisions.begin(connection, part, asdict(how))
         self._refresh()
         found = self.work.options
+        self.page_words = {
+            "is_estimate": part == "estimate", "is_blind": self.work.is_blind,
+            "n_answers": found["n_answers"],
+        }  # fmt: skip
         for name, value in wanted.items():
             if found[name] != value:
                 raise TableError(
                     f"The {part} in {folder!r} has other {NAMES[name]} ({found[name]}, not {value}): "
                     f"leave the option out to go on with it; {self.kind.why_one}."
                 )
-
-    def _list_decided(self) -> set[int]:
-        """Return the rows that people decided in the review or for the estimate."""
-        rows = {answer.row for answer in self.decisions.answers.get("estimate", [])}
-        return rows | self.decisions.given_labels.keys()
-
-    # Questions and answers
 
     def question(self, who: str) -> dict[str, Any] | None:
         """Return what to ask a person now."""
@@ -130,20 +116,16 @@ class QuestionDesk(Desk):
                 self.leases.pop(who, None)
                 return None
             self.leases[who] = row, time.monotonic() + LEASE
-            return self.describe(row)
+            return {
+                "id": len(self.log), "row": row + 1, "columns": self.shown_columns,
+                "values": self.show([row + 1])[0], "classes": self.classes,
+            }  # fmt: skip
 
     def leave(self, who: str) -> None:
         """Let others have the question of a person who goes away."""
         with self.lock:
             self.leases.pop(who, None)
             self.seen.pop(who, None)
-
-    def describe(self, row: int) -> dict[str, Any]:
-        """Return the question about a row, which counts from 0 here."""
-        return {
-            "id": len(self.log), "row": row + 1, "columns": self.shown_columns,
-            "values": self.show([row + 1])[0], "classes": self.classes,
-        }  # fmt: skip
 
     def progress(self) -> dict[str, Any]:
         """Return where it stands, with what others answered."""
@@ -168,16 +150,11 @@ class QuestionDesk(Desk):
             return mine[0]
         taken = {row for name, (row, _) in self.leases.items() if name != who}
         there = {name for name, when in self.seen.items() if now - when < LEASE} - {who}
+        first = {answer.row - 1: answer.who for answer in reversed(self.log)}  # who answered a row first
         for row in open_rows:
-            if row in taken:
-                continue
-            if self.work.is_repeat(row) and self._first_person(row) in there:
-                continue
-            return row
+            if row not in taken and not (self.work.is_repeat(row) and first[row] in there):
+                return row
         return None
-
-    def _first_person(self, row: int) -> str:
-        return next(answer.who for answer in self.log if answer.row == row + 1)
 
     def answer(self, who: str, row: int, label: Any, id: int) -> dict[str, Any]:
         """Store an answer, and return what may be told about it; it is on disk by then, and stands."""
@@ -185,7 +162,10 @@ class QuestionDesk(Desk):
 
     def enter(self, answers: list[tuple[str, int, Any, int]]) -> list[dict[str, Any]]:
         """Store several answers, all or none; parameters and result as in `answer`, for each."""
-        read = [(check_name(who), row, self.read_label(label), id) for who, row, label, id in answers]
+        read = [
+            (check_name(who), row, None if label is None else self.read_label(label), id)
+            for who, row, label, id in answers
+        ]
         new: list[Answer] = []
         with self.lock:
             try:
@@ -207,16 +187,8 @@ class QuestionDesk(Desk):
             progress = self.work.describe(len(self.log))
             if progress["finished"]:
                 with suppress(TableError, OSError):  # the answer is stored; `apply` says what is wrong
-                    write_section(self, read_result(self))
+                    self.add_to_report(Result.read(self).describe())
             return [self._tell(row, label) | {"progress": progress} for _, row, label, _ in read]
-
-    def read_label(self, label: Any) -> Any:
-        """Return the label of the table that a class name means; None for None."""
-        if label is None:
-            return None
-        if isinstance(label, str) and label in self.values:
-            return self.values[label]
-        raise TableError(f"There is no class {show(label)}: choose one of those in the table.")
 
     def _check_asked(self, row: Any, id: Any) -> None:
         """Raise an error unless a row is asked, and nobody answered since the question `id` was shown."""
@@ -248,15 +220,13 @@ class QuestionDesk(Desk):
 
     def _refresh(self) -> None:
         """Enter the answers that were read since."""
-        answers = self.decisions.answers[self.part]
-        try:
-            if self.work is None:
-                self.work, self.log = self.kind.begin(self.decisions.begun[self.part], self.scores), []
-            take(self.work, answers[len(self.log) :])
-        except InputError as error:
-            self.work, self.log = None, []
-            raise self.misfit(error) from None
-        self.log = list(answers)
+        answers, work, log = self.decisions.answers[self.part], self.work, self.log
+        self.work, self.log = None, []  # until all are entered
+        with self.fitting():
+            if work is None:
+                work, log = self.kind.begin(self.decisions.begun[self.part], self.scores), []
+            take(work, answers[len(log) :])
+        self.work, self.log = work, list(answers)
 
 
 class AuditDesk(QuestionDesk):
@@ -267,8 +237,8 @@ class AuditDesk(QuestionDesk):
     seed: 0 by default.
     repeat: whether each answer that overturns a label is asked again; by default it is.
     confidence: .95 by default.
-    create: whether to begin an audit if there is none. An audit that was begun has its own values of the
-    above: others are refused.
+    create: whether to begin an audit if there is none, and to store anything. An audit that was begun has
+    its own values of the above: others are refused.
     """
 
     kind = Turns
@@ -278,3 +248,87 @@ class EstimateDesk(QuestionDesk):
     """Random rows of a run's folder, to estimate how many labels are wrong in all; without `repeat`."""
 
     kind = Sample
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What people answered about a run's folder, and what follows."""
+
+    turns: Turns | None  # the audit
+    sample: Sample | None  # the rows of the estimate
+    answers: list[Answer]  # all of them
+
+    @classmethod
+    def read(cls, desk: Desk) -> "Result":
+        """Return what was found about a run that is open."""
+        begun, answers = desk.decisions.begun, desk.decisions.answers
+        works: dict[str, Any] = {}
+        scores = read_own_scores(desk) if begun else None
+        with desk.fitting():
+            for kind in (Turns, Sample):
+                if scores is not None and kind.part in begun:
+                    works[kind.part] = kind.begin(begun[kind.part], scores)
+                    take(works[kind.part], answers[kind.part])
+        said = [answer for some in answers.values() for answer in some]
+        return cls(works.get("audit"), works.get("estimate"), said)
+
+    @property
+    def answered(self) -> dict[int, Any]:
+        """Labels that people gave, by row from 1; the audit, which asks again, counts more."""
+        works = (work for work in (self.sample, self.turns) if work is not None)
+        return {row + 1: label for work in works for row, label in work.labels.items()}
+
+    @property
+    def unseen(self) -> dict[int, Any]:
+        """Labels that the audit changes without anybody having seen them, by row from 1."""
+        if self.turns is None:
+            return {}
+        seen = {} if self.sample is None else self.sample.answers
+        return {row + 1: label for row, label in self.turns.changed.items() if row not in seen}
+
+    @property
+    def claims(self) -> list[str]:
+        """What may be said, in sentences."""
+        said = [] if self.turns is None else [self.turns.said]
+        later = 0 if self.turns is None else len(self.turns.changed) - len(self.unseen)
+        if later:
+            said.append(
+                f"Of the labels changed without being seen {later} {'was' if later == 1 else 'were'} "
+                "answered for the estimate, which counts more."
+            )
+        if self.sample is not None and self.sample.finished:
+            said.append(str(self.sample.error_rate))
+        return said
+
+    def describe(self) -> dict[str, Any] | None:
+        """Return what the report says about it, plain values; None if nobody was asked."""
+        if self.turns is None and self.sample is None:
+            return None
+        found: dict[str, Any] = {
+            "claims": self.claims, "people": len({answer.who for answer in self.answers}),
+            "last": max((answer.at for answer in self.answers), default=None), "figures": [], "rings": [],
+        }  # fmt: skip
+        if self.turns is not None:
+            outcome = replace(self.turns.audit.outcome, claim=self.turns.claim)
+            found |= describe_audit(outcome, len(self.unseen))
+        return found
+
+
+def read_own_scores(desk: Desk) -> Scores:
+    """Return the scores of a run, as it wrote them: the order of the questions follows from them."""
+    folder, source = desk.folder, desk.source
+    if desk.in_parts:
+        scores = read_score_parts(folder, source.label_type, source.classes, source.n_rows)
+    else:
+        scores = read_scores(folder, desk.table)
+    for path in (folder / SCORE_PARTS).glob("*.parquet") if desk.in_parts else (folder / SCORES,):
+        if digest_file(path) != desk.record.files.get(path.relative_to(folder).as_posix()):
+            raise TableError(f"{str(path)!r} was changed after the run wrote it: run subsvms correct again.")
+    return scores
+
+
+def list_begun(folder: Path) -> set[str]:
+    """Return which of "audit" and "estimate" were begun in the folder of a run."""
+    read_record(folder)  # an error says that this is not the folder of a run
+    with closing(open_acts(folder)) as decisions:
+        return set(decisions.begun)

@@ -36,7 +36,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subsvms.app.desk.desk import Desk
 from subsvms.app.desk.rows import as_text
 from subsvms.app.features.columns import Meaning, find_meaning, read_column
 from subsvms.app.tables.arrow import list_values
@@ -74,19 +73,16 @@ class WordCounts:
         """Return how much a word speaks for one class and against another; 0 if that may be chance."""
         asked = (word, suggested, given)
         if asked not in self._known:
-            self._known[asked] = self._compare(*asked)
+            n, n_texts = self.counts[suggested][word], self.n_texts[suggested]
+            if given >= 0:
+                m, m_texts = self.counts[given][word], self.n_texts[given]
+            else:
+                m = sum(counts[word] for counts in self.counts) - n
+                m_texts = sum(self.n_texts) - n_texts
+            delta = _logit(n, n_texts) - _logit(m, m_texts)
+            error = sqrt(sum(1 / (count + 0.5) for count in (n, n_texts - n, m, m_texts - m)))
+            self._known[asked] = delta if abs(delta) > LEAST_ERRORS * error else 0.0
         return self._known[asked]
-
-    def _compare(self, word: str, suggested: int, given: int) -> float:
-        n, n_texts = self.counts[suggested][word], self.n_texts[suggested]
-        if given >= 0:
-            m, m_texts = self.counts[given][word], self.n_texts[given]
-        else:
-            m = sum(counts[word] for counts in self.counts) - n
-            m_texts = sum(self.n_texts) - n_texts
-        delta = _logit(n, n_texts) - _logit(m, m_texts)
-        error = sqrt(_invert(n) + _invert(n_texts - n) + _invert(m) + _invert(m_texts - m))
-        return delta if abs(delta) > LEAST_ERRORS * error else 0.0
 
     def mark(self, text: str, suggested: int, given: int) -> list[Mark]:
         """Return the words of a text that speak for either class, in their order."""
@@ -117,10 +113,6 @@ def count_units(text: str, marks: list[Mark]) -> list[Mark]:
     return [[place + bisect_left(wide, place) for place in mark[:2]] + mark[2:] for mark in marks]
 
 
-def _invert(n):
-    return 1 / (n + 0.5)
-
-
 def _logit(n, n_texts):
     share = (n + 0.5) / (n_texts + 1)
     return log(share / (1 - share))
@@ -136,30 +128,25 @@ class Column(NamedTuple):
 
 
 class Columns:
-    """What is known about the columns of a run.
+    """What is known about the columns of a review's desk."""
 
-    rows: the rows that are listed.
-    witnesses: the rows that each of them is compared with.
-    """
-
-    def __init__(self, run: Desk, rows: np.ndarray, witnesses: list[list[int]]):
-        self.run, self.rows, self.witnesses = run, rows, witnesses
-        self.names = run.shown_columns
+    def __init__(self, desk: Any):
+        self.desk, self.names = desk, desk.shown_columns
         self._words: dict[str, WordCounts] = {}
 
     @cached_property
     def uses(self) -> dict[str, str | None]:
         """How the run used each column, None if it did not; "" for all if it used none of them by name."""
-        lines = self.run.record.found.columns
+        lines = self.desk.record.found.columns
         known = {name: line["use"] for line in lines for name, _ in line["columns"]}
         if not any(known.get(name) for name in self.names):  # embeddings, LIBSVM text, or an old record
-            return {name: None if name == self.run.options.id_column else "" for name in self.names}
+            return {name: None if name == self.desk.options.id_column else "" for name in self.names}
         return {name: known.get(name) for name in self.names}
 
     @cached_property
     def sample(self) -> Any:
         """Rows from all over the table, from which scales are found."""
-        return self.run.source.sample(SAMPLE)[0]
+        return self.desk.source.sample(SAMPLE)[0]
 
     @cached_property
     def long(self) -> list[str]:
@@ -167,7 +154,7 @@ class Columns:
         from pyarrow import compute
 
         found = set()
-        for taken in self.run.source.walk(self.rows):
+        for _, taken in self.desk.source.split(self.desk.rows):
             for name, column in zip(self.names, taken.columns, strict=True):
                 if is_text_type(column.type) and len(column):
                     longest = compute.max(compute.utf8_length(column)).as_py()
@@ -193,17 +180,17 @@ class Columns:
     def words_of(self, name: str) -> WordCounts:
         """Return the words of a text column, counted by class."""
         if name not in self._words:
-            taken, labels = self.run.source.sample(TEXTS, [name])
-            texts, codes = map(as_text, list_values(taken[name])), self.run.named.number(labels).tolist()
-            self._words[name] = WordCounts(texts, codes, len(self.run.labels))
+            taken, labels = self.desk.source.sample(TEXTS, [name])
+            texts, codes = map(as_text, list_values(taken[name])), self.desk.named.number(labels).tolist()
+            self._words[name] = WordCounts(texts, codes, len(self.desk.labels))
         return self._words[name]
 
     @cached_property
     def compared(self) -> tuple[dict[int, int], dict[str, list]]:
         """Places of all witnesses, and their values in the columns that were used: numbers, or text."""
-        rows = sorted({row for some in self.witnesses for row in some})
+        rows = sorted({row for sides in self.desk.compared for side in sides for row in side})
         used = [name for name in self.names if self.uses[name] is not None]
-        taken = self.run.take(rows, used)
+        taken = self.desk.take(rows, used)
         values: dict[str, list] = {}
         for name, column in zip(used, taken.columns, strict=True):
             meaning = self.meanings.get(name)
@@ -211,36 +198,34 @@ class Columns:
             values[name] = list(map(as_text, cells)) if meaning is None else cells
         return {row: place for place, row in enumerate(rows)}, values
 
-    def rank(self, number: int, n_supporting: int, suggested: int, given: int) -> list[Column]:
+    def rank(self, number: int) -> list[Column]:
         """Return the columns, those first that tell the witnesses of an issue apart."""
         places, values = self.compared
-        chosen = [places[row] for row in self.witnesses[number]]
-        sides = chosen[:n_supporting], chosen[n_supporting:]
-        found = [
-            Column(name, self._separate(name, values[name], sides, suggested, given), True, name in self.long)
-            if self.uses[name] is not None
-            else Column(name, 0.0, False, name in self.long)
-            for name in self.names
-        ]
+        sides = [[places[row] for row in side] for side in self.desk.compared[number]]
+        found = []
+        for name in self.names:
+            used = self.uses[name] is not None
+            first, second = ([values[name][place] for place in side] if used else [] for side in sides)
+            apart = self._separate(name, first, second, number) if first and second else 0.0
+            found.append(Column(name, apart, used, name in self.long))
         return sorted(found, key=lambda column: (not column.used, -column.separation))
 
-    def _separate(
-        self, name: str, values: list, places: tuple[list[int], list[int]], suggested: int, given: int
-    ) -> float:
-        first, second = ([values[place] for place in side] for side in places)
-        if not first or not second:
-            return 0.0
+    def _separate(self, name: str, first: list, second: list, number: int) -> float:
         if name in self.meanings:
             return separate_numbers(first, second, self.scales[name])
         if name in self.long or self.uses[name] == "Text":
-            counts = self.words_of(name)
-            return abs(counts.lean(first, suggested, given) - counts.lean(second, suggested, given)) / 2
+            counts, classes = self.words_of(name), self._find_classes(number)
+            return abs(counts.lean(first, *classes) - counts.lean(second, *classes)) / 2
         return separate_categories(first, second)
 
-    def mark(self, values: dict[str, str], suggested: int, given: int) -> dict[str, list[Mark]]:
-        """Return the words of the long texts of a row that speak for either class."""
+    def _find_classes(self, number):
+        return int(self.desk.suggested[number]), int(self.desk.given[number])
+
+    def mark(self, values: dict[str, str], number: int) -> dict[str, list[Mark]]:
+        """Return the words of the long texts of a row that speak for either class of an issue."""
         long = [name for name in self.long if self.uses[name] is not None]
-        return {name: self.words_of(name).mark(values[name], suggested, given) for name in long}
+        classes = self._find_classes(number)
+        return {name: self.words_of(name).mark(values[name], *classes) for name in long}
 
 
 def is_text_type(kind: Any) -> bool:
@@ -267,8 +252,6 @@ def separate_numbers(supporting: Sequence, opposing: Sequence, scale: float) -> 
 
 def separate_categories(supporting: Sequence, opposing: Sequence) -> float:
     """Return how far apart the values of both sides are."""
-    if not supporting or not opposing:
-        return 0.0
     first, second = Counter(supporting), Counter(opposing)
     shares = (abs(first[v] / len(supporting) - second[v] / len(opposing)) for v in first | second)
     return sum(shares) / 2

@@ -23,24 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsvms.app.desk.review import ReviewDesk, format_count
-from subsvms.app.desk.tool_files import (
-    DECIDED,
-    as_csv,
-    as_jsonl,
-    as_parquet,
-    as_tasks,
-    make_annotation,
-    make_part,
-    make_task,
-    read_cell,
-    read_entries,
-    read_label,
-    read_task,
-    read_whole,
-    spell,
-)
-from subsvms.app.runs.acts import NAME_CHARACTERS, Act, Line, check_name, check_note
+from subsvms.app.desk import tool_files
+from subsvms.app.desk.review import DETAILS, ReviewDesk, format_count
+from subsvms.app.desk.tool_files import Line
+from subsvms.app.runs import acts
 from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values
@@ -52,279 +38,227 @@ from subsvms.exceptions import TableError
 if TYPE_CHECKING:  # it imports packages that take seconds, which an export does not need
     from subsvms.app.desk.audit import QuestionDesk
 
-FORMATS = {"jsonl": ".jsonl", "label-studio": ".json", "spotlight": ".spotlight.parquet"}
 KNOWN = (  # about an issue, before what was decided
-    "row", "given", "suggested", "confidence", "label_quality", "withstands", "is_label_issue", "reason",
+    "row", "id", "given", "suggested", "confidence", "label_quality", "withstands", "is_label_issue",
+    "reason",
 )  # fmt: skip
 TASK_DATA = ("row", "id", "given", "suggested", "reason")
 UNLABELLED = ("skip", "drop")  # verdicts that give no label
-UNNAMED = "import"  # who decided or answered, if a file does not say
 ROW, QUESTION, ANSWER = "row", "question", "answer"
 PERSON = "\0who"  # in what is read: no column of a table has this name
 CANNOT_TELL = ("cannot tell", "?")
 CLASSES_SHOWN = 10  # in a sentence
+Render = Callable[[list[Line]], bytes]
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """What went out to another tool, or came back."""
+
+    number: int  # of issues or questions, or of new decisions or answers
+    sentence: str
+    path: Path
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 # Issues and decisions
 
 
-@dataclass(frozen=True)
-class Exported:
-    """A file for another tool."""
-
-    path: Path
-    format: str
-    n_issues: int
-
-    def __str__(self) -> str:
-        return f"{format_count(self.n_issues, 'issue is', 'issues are')} in {self.path}, as {self.format}."
-
-
-@dataclass(frozen=True)
-class Imported:
-    """Decisions that were imported, and lines that decide nothing, which were left alone."""
-
-    n_decisions: int
-    n_skipped: int
-    n_replaced: int = 0  # decisions that give a row another label than an earlier decision did
-
-    def __str__(self) -> str:
-        replaced = format_count(self.n_replaced, "of them replaces", "of them replace")
-        return (
-            f"{format_count(self.n_decisions, 'decision was', 'decisions were')} imported; "
-            f"{format_count(self.n_skipped, 'line')} had no label."
-            f"{f' {replaced} a different decision.' if self.n_replaced else ''}"
-        )
-
-
 def export_issues(
     folder: str | Path, format: str, *, output: Path | None = None, force: bool = False
-) -> Exported:
+) -> Exchanged:
     """Write the issues of a run, and what was decided about them, for another tool."""
     if format not in FORMATS:
         raise TableError(
             "{to} must be one of {known}; got {got}.", known=", ".join(FORMATS), got=show(format)
         )
+    ending, render = FORMATS[format]
     with closing(ReviewDesk(folder, create=False)) as desk:
-        path = output or desk.folder / f"issues{FORMATS[format]}"
+        path = output or desk.folder / f"issues{ending}"
         target = desk.check_output(path, force=force)
         lines = describe_issues(desk)
-    if format == "label-studio":
-        data = as_tasks(map(make_issue_task, lines))
-    else:
-        data = as_jsonl(lines) if format == "jsonl" else as_parquet(lines)
-    write_content(target, data)
-    return Exported(Path(path), format, len(lines))
+    write_content(target, render(lines))
+    said = f"{format_count(len(lines), 'issue is', 'issues are')} in {path}, as {format}."
+    return Exchanged(len(lines), said, Path(path))
 
 
-def describe_issues(desk: ReviewDesk) -> list[dict[str, Any]]:
+def describe_issues(desk: ReviewDesk) -> list[Line]:
     """Return each issue as one plain object."""
     lines = []
+    details = desk.issues.select(DETAILS).to_pylist()
     for number, values in enumerate(desk.show(desk.rows.tolist())):
-        found = desk.brief(number)
-        known = found | {name: column[number] for name, column in desk.columns_of_issues.items()}
+        found = desk.brief(number) | details[number]
         decision = found["decision"] or {}
-        named = {} if found["id"] is None else {"id": found["id"]}
         lines.append({
-            **{name: known[name] for name in KNOWN[:1]},
-            **named,
-            **{name: known[name] for name in KNOWN[1:]},
-            **{name: decision.get(name) for name in DECIDED},
+            **{name: found[name] for name in KNOWN if name != "id" or desk.names},
+            **{name: decision.get(name) for name in tool_files.DECIDED},
             "values": dict(zip(desk.shown_columns, values, strict=True)),
         })  # fmt: skip
     return lines
 
 
-def make_issue_task(line: dict[str, Any]) -> dict[str, Any]:
+def make_issue_task(line: Line) -> Line:
     """Return an issue as one of Label Studio's tasks."""
     data = {name: line[name] for name in TASK_DATA if name in line}
-    guess = make_part("label", line["suggested"])
-    return make_task(
+    guess = tool_files.make_part("label", line["suggested"])
+    return tool_files.make_task(
         data, line["values"],
         predictions=[{"model_version": "subsvms", "score": line["confidence"], "result": [guess]}],
-        annotations=[] if line["verdict"] is None else [make_annotation(line)],
+        annotations=[] if line["verdict"] is None else [tool_files.make_annotation(line)],
     )  # fmt: skip
 
 
-def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> Imported:
+FORMATS: dict[str, tuple[str, Render]] = {
+    "jsonl": (".jsonl", tool_files.as_jsonl),
+    "label-studio": (".json", lambda lines: tool_files.as_tasks(map(make_issue_task, lines))),
+    "spotlight": (".spotlight.parquet", tool_files.as_parquet),
+}
+
+
+def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> Exchanged:
     """Import decisions that were made elsewhere: all of them, or none if one of them is invalid."""
-    unnamed = check_name(who if who is not None else UNNAMED)
-    lines = read_entries(Path(path), "decisions", read_task)
-    if not all({"row", "label"} <= set(line) for line in lines):
-        raise TableError(f"{str(path)!r} must give the row and the label of each decision.")
+    advice = "each entry must name its row and its label."
+    entries = tool_files.read_entries(
+        Path(path), "decisions", (ROW, "label"), advice, tool_files.read_task, who
+    )
     with closing(ReviewDesk(folder)) as desk:  # after what may be refused: it may create a file
-        spelled = spell(desk.labels)
-        acts: list[tuple[dict[int, Line], str]] = []  # of one person each, in the order of the file
-        skipped = 0
-        for place, line in enumerate(lines, 1):
-            label, verdict = read_cell(line["label"]), read_cell(line.get("verdict"))
+        spelled, n_empty = tool_files.spell(desk.labels), 0
+        made: list[tuple[dict[int, acts.Line], str]] = []  # acts of one person each, in the order of the file
+        for entry in entries:
+            label, verdict, row = entry.get("label"), entry.get("verdict"), entry.get_number(ROW)
             if label is None and verdict not in UNLABELLED:
-                skipped += 1
+                n_empty += 1
                 continue
-            row = read_whole(line["row"])
             if row not in desk.place:
-                raise TableError(
-                    f"Entry {place} of {str(path)!r} is about row {show(line['row'])}, which is not an issue "
-                    "of this run: nothing was imported."
-                )
-            mine = find_act(acts, name_person(line.get("who"), unnamed), row)
-            chosen = None if label is None else read_label(label, spelled, unknown=str(label))
-            note = check_note(read_cell(line.get("note")))
+                raise entry.refuse(f"is about row {show(entry.line[ROW])}, which is not an issue of this run")
+            mine = find_act(made, entry.get_person("who"), row)
+            chosen = None if label is None else tool_files.read_label(label, spelled, unknown=str(label))
+            note = acts.check_note(entry.get("note"))
             mine[row] = desk.settle(row, verdict if label is None else "label", chosen, note)
         before = desk.decisions.current
-        made = [line for decided, _ in acts for line in decided.values()]
+        lines = [line for decided, _ in made for line in decided.values()]
         replaced = sum(
             line.row in before and (before[line.row].verdict, before[line.row].label) != line[1:3]
-            for line in made
+            for line in lines
         )
-        if acts:
-            desk.decide_many([Act(list(decided.values()), name) for decided, name in acts])
-        return Imported(len(made), skipped, replaced)
+        if made:
+            desk.decide_many([acts.Act(list(decided.values()), name) for decided, name in made])
+    said = (
+        f"{format_count(len(lines), 'decision was', 'decisions were')} imported; "
+        f"{format_count(n_empty, 'line')} had no label."
+    )
+    if replaced:
+        said += f" {format_count(replaced, 'of them replaces', 'of them replace')} a different decision."
+    return Exchanged(len(lines), said, Path(path))
 
 
-def name_person(who: Any, unnamed: str) -> str:
-    """Return who decided or answered, as a file says, or as it does not."""
-    return check_name(str(who or unnamed)[:NAME_CHARACTERS])
-
-
-def find_act(acts: list[tuple[dict[int, Line], str]], name: str, row: int) -> dict[int, Line]:
+def find_act(made: list[tuple[dict[int, acts.Line], str]], name: str, row: int) -> dict[int, acts.Line]:
     """Return the lines to which a person's decision about a row belongs: new ones if others decided it since.
 
     A person has as few acts as possible: rows that come in a file were not decided one by one on the page.
     """
-    for decided, who in reversed(acts):
+    for decided, who in reversed(made):
         if who == name:
             return decided
         if row in decided:
             break
-    acts.append(({}, name))
-    return acts[-1][0]
+    made.append(({}, name))
+    return made[-1][0]
 
 
 # Questions and answers
 
 
-@dataclass(frozen=True)
-class Questions:
-    """A file of questions."""
-
-    path: Path
-    n_questions: int
-    classes: tuple[str, ...]
-    command: str  # that enters the answers
-
-    def __str__(self) -> str:
-        shown = ", ".join(map(show, self.classes[:CLASSES_SHOWN]))
-        more = ", ..." if len(self.classes) > CLASSES_SHOWN else ""
-        return (
-            f"{format_count(self.n_questions, 'question is', 'questions are')} in {self.path}: fill in the "
-            f"column {ANSWER} ({shown}{more}, or 'cannot tell'), and enter it with: {self.command}"
-        )
-
-
-@dataclass(frozen=True)
-class Entered:
-    """Answers that were entered from a file."""
-
-    n_answers: int  # new answers; answers that had been entered before; lines without one
-    n_known: int
-    n_empty: int
-    progress: dict[str, Any]  # of the desk
-
-    def __str__(self) -> str:
-        known = f", {self.n_known:,} had been entered before" if self.n_known else ""
-        empty = f", {format_count(self.n_empty, 'line')} had none" if self.n_empty else ""
-        return f"{format_count(self.n_answers, 'answer was', 'answers were')} entered{known}{empty}."
-
-
-def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) -> Questions:
+def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) -> Exchanged:
     """Write the questions that can be answered now, in the order of the audit."""
-    forms: dict[str, Callable[[list], bytes]] = {
-        ".csv": as_csv, ".jsonl": as_jsonl, ".json": lambda lines: as_tasks(map(make_question_task, lines)),
-    }  # fmt: skip
-    form = forms.get(path.suffix.lower())
-    if form is None:
-        raise TableError(f"A file of questions must end in {', '.join(forms)}; got {str(path)!r}.")
+    render = QUESTION_FILES.get(path.suffix.lower())
+    if render is None:
+        raise TableError(f"A file of questions must end in {', '.join(QUESTION_FILES)}; got {str(path)!r}.")
     target = desk.check_output(path, force=force)
     number, rows = desk.list_questions()
     if not rows:
         raise TableError("There is nothing to ask: all questions are answered.")
-    write_content(target, form(list_lines(desk, number, rows)))
-    asked = {"estimate": desk.progress()["n_answers"]} if desk.part == "estimate" else {}
-    command = write_command("audit", desk.folder, **asked, import_from=path)
-    return Questions(path, len(rows), tuple(desk.classes), command)
+    write_content(target, render(list_lines(desk, number, rows)))
+    asked = {"estimate": desk.page_words["n_answers"]} if desk.part == "estimate" else {}
+    shown = ", ".join(map(show, desk.classes[:CLASSES_SHOWN]))
+    more = ", ..." if len(desk.classes) > CLASSES_SHOWN else ""
+    said = (
+        f"{format_count(len(rows), 'question is', 'questions are')} in {path}: fill in the column {ANSWER} "
+        f"({shown}{more}, or 'cannot tell'), and enter it with: "
+        f"{write_command('audit', desk.folder, **asked, import_from=path)}"
+    )
+    return Exchanged(len(rows), said, path)
 
 
-def list_lines(desk: "QuestionDesk", number: int, rows: list[int]) -> list[dict[str, Any]]:
+def list_lines(desk: "QuestionDesk", number: int, rows: list[int]) -> list[Line]:
     """Return one line for each question: its row, its number, the row's values as text, an empty answer."""
-    lines: list[dict[str, Any]] = [{ROW: row, QUESTION: number} for row in rows]
     taken = desk.take(rows)
-    columns = {name: list(map(as_cell, list_values(taken[name]))) for name in desk.shown_columns}
-    names: list[str] = [ROW, QUESTION, ANSWER]
-    for name, values in columns.items():
-        names.append(find_free(name, names))
-        for line, value in zip(lines, values, strict=True):
-            line[names[-1]] = value
-    return [line | {ANSWER: None} for line in lines]
+    cells: dict[str, list] = {ROW: rows, QUESTION: [number] * len(rows)}
+    for name in desk.shown_columns:
+        cells[find_free(name, [*cells, ANSWER])] = list(map(as_cell, list_values(taken[name])))
+    cells[ANSWER] = [None] * len(rows)
+    return [dict(zip(cells, line, strict=True)) for line in zip(*cells.values(), strict=True)]
 
 
-def make_question_task(line: dict[str, Any]) -> dict[str, Any]:
+def make_question_task(line: Line) -> Line:
     """Return a question as a task, without a prediction: nobody may see a suggestion before the answer."""
     values = {name: value for name, value in line.items() if name not in (ROW, QUESTION, ANSWER)}
-    return make_task({name: line[name] for name in (ROW, QUESTION)}, values)
+    return tool_files.make_task({name: line[name] for name in (ROW, QUESTION)}, values)
 
 
-def read_answer_task(task: dict[str, Any]) -> dict[str, Any]:
+QUESTION_FILES: dict[str, Render] = {
+    ".csv": tool_files.as_csv,
+    ".jsonl": tool_files.as_jsonl,
+    ".json": lambda lines: tool_files.as_tasks(map(make_question_task, lines)),
+}
+
+
+def read_answer_task(task: Line) -> Line:
     """Return the answer in one of Label Studio's tasks."""
-    found = read_task(task)
+    found = tool_files.read_task(task)
     return {ROW: found["row"], QUESTION: task["data"][QUESTION], ANSWER: found["label"], PERSON: found["who"]}
 
 
-def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) -> Entered:
+def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) -> Exchanged:
     """Enter the answers in a file, all of them, or none if one of them cannot be right."""
-    unnamed = check_name(who if who is not None else UNNAMED)
-    lines = read_entries(path, "answers", read_answer_task)
-    for name in (ROW, QUESTION, ANSWER):
-        if not all(name in line for line in lines):
-            raise TableError(
-                "{path!r} has no column {name!r}: fill in a file that {questions} wrote. Nothing was "
-                "entered.",
-                path=str(path), name=name,
-            )  # fmt: skip
+    advice, needed = "fill in a file that {questions} wrote.", (ROW, QUESTION, ANSWER)
+    entries = tool_files.read_entries(path, "answers", needed, advice, read_answer_task, who)
     number, rows = desk.list_questions()
-    log, spelled = desk.log, spell(desk.labels, CANNOT_TELL)
+    spelled = tool_files.spell(desk.labels, CANNOT_TELL)
     places = {row: place for place, row in enumerate(rows)}
     answers: dict[int, tuple[str, int, Any, int]] = {}
     seen: set[int] = set()
-    n_known = n_empty = 0
-    for place, line in enumerate(lines, 1):
-
-        def refuse(why: str, place: int = place) -> TableError:
-            return TableError(f"Entry {place} of {str(path)!r} {why}: nothing was entered.")
-
-        said = read_cell(line[ANSWER])
+    for entry in entries:
+        said = entry.get(ANSWER)
         if said is None:
-            n_empty += 1
             continue
-        row, asked = read_whole(line[ROW]), read_whole(line[QUESTION])
-        label = read_label(said, spelled, unknown=...)
+        row, asked = entry.get_number(ROW), entry.get_number(QUESTION)
+        label = tool_files.read_label(said, spelled, unknown=...)
         if label is Ellipsis:
-            raise refuse(f"gives row {show(line[ROW])} the label {show(said)}, which is not a class")
+            raise entry.refuse(
+                f"gives row {show(entry.line[ROW])} the label {show(said)}, which is not a class"
+            )
         if not 0 <= asked <= number:
-            raise refuse(f"names question {show(line[QUESTION])}, which was not asked")
+            raise entry.refuse(f"names question {show(entry.line[QUESTION])}, which was not asked")
         if row in seen:
-            raise refuse(f"is about row {row} once more")
+            raise entry.refuse(f"is about row {row} once more")
         seen.add(row)
-        since = [answer for answer in log[asked:] if answer.row == row]
-        if since:
-            if since[0].label != desk.read_label(label):
-                raise refuse(f"gives row {row} another answer than before, and an answer stands")
-            n_known += 1
-        elif row not in places:
-            raise refuse(f"is about row {show(line[ROW])}, which is not asked")
-        else:
-            answers[row] = (name_person(line.get(PERSON), unnamed), row, label, asked)
+        since = [answer for answer in desk.log[asked:number] if answer.row == row]
+        if since and since[0].label != (None if label is None else desk.read_label(label)):
+            raise entry.refuse(f"gives row {row} another answer than before, and an answer stands")
+        if not since:
+            if row not in places:
+                raise entry.refuse(f"is about row {show(entry.line[ROW])}, which is not asked")
+            answers[row] = (entry.get_person(PERSON), row, label, asked)
     # The last first: they wait until the first one comes, and if a set passes meanwhile, none is refused.
     ordered = sorted(answers.values(), key=lambda answer: -places[answer[1]])
-    progress = desk.enter(ordered)[-1]["progress"] if ordered else desk.progress()
-    return Entered(len(ordered), n_known, n_empty, progress)
+    if ordered:
+        desk.enter(ordered)
+    words = f"{format_count(len(ordered), 'answer was', 'answers were')} entered"
+    if n_known := len(seen) - len(ordered):
+        words += f", {n_known:,} had been entered before"
+    if n_empty := len(entries) - len(seen):
+        words += f", {format_count(n_empty, 'line')} had none"
+    return Exchanged(len(ordered), f"{words}.", path)

@@ -33,13 +33,13 @@ class Standing(NamedTuple):
     opinions: dict[str, Any]  # what each person who looked at this row alone decided last
 
 
-UNTOUCHED = Standing(OPEN, False, False, False, False, False, {})
+FLAGS = ("dropped", "noted", "disputed", "judged", "accepted")
 
 
 def assess(stack: Sequence[Decision]) -> Standing:
     """Return where an issue stands, from the decisions that were not taken back, oldest first."""
     if not stack:
-        return UNTOUCHED
+        return Standing(OPEN, False, False, False, False, False, {})
     latest = stack[-1]
     last = {one.who: one for one in stack}
     opinions = {one.who: (one.verdict == "drop", one.label) for one in stack if one.verdict != "skip"}
@@ -65,56 +65,43 @@ def assess(stack: Sequence[Decision]) -> Standing:
 class Progress:
     """Where all issues stand.
 
-    flagged: whether the run thinks that the label is wrong: only these are judged.
+    suspected: whether the run thinks that the label is wrong: only these are judged.
     """
 
-    def __init__(self, flagged: np.ndarray):
-        self.flagged = flagged
-        self.status = np.zeros(len(flagged), dtype=np.int8)
-        self.disputed = np.zeros(len(flagged), dtype=bool)
-        self.noted = np.zeros(len(flagged), dtype=bool)
-        self.standings: dict[int, Standing] = {}  # of the issues that were touched
-        self.counts = dict.fromkeys(("decided", "skipped", "dropped", "disputed", "judged", "accepted"), 0)
+    def __init__(self, suspected: np.ndarray):
+        self.suspected = suspected
+        self.status = np.zeros(len(suspected), dtype=np.int8)
+        self.flags = {name: np.zeros(len(suspected), dtype=bool) for name in FLAGS}
+        self.opinions: dict[int, dict[str, Any]] = {}  # of the issues that were touched
         self.both: Counter[tuple[str, str]] = Counter()  # by pair of people, rows that both decided
         self.same: Counter[tuple[str, str]] = Counter()  # and those that they decided alike
 
     def note(self, place: int, stack: Sequence[Decision]) -> None:
         """Note the decisions that hold about the issue in a place."""
         standing = assess(stack)
-        self._count(-1, place, self.standings.get(place, UNTOUCHED))
-        self._count(1, place, standing)
-        self.standings[place] = standing
-        self.status[place], self.disputed[place] = standing.status, standing.disputed
-        self.noted[place] = standing.noted
-
-    def _count(self, sign: int, place: int, standing: Standing) -> None:
-        flagged = self.flagged[place]
-        self.counts["decided"] += sign * (standing.status == DECIDED)
-        self.counts["skipped"] += sign * (standing.status == SKIPPED)
-        self.counts["dropped"] += sign * standing.dropped
-        self.counts["disputed"] += sign * standing.disputed
-        self.counts["judged"] += sign * int(standing.judged and flagged)
-        self.counts["accepted"] += sign * int(standing.accepted and flagged)
-        for pair in combinations(sorted(standing.opinions), 2):
-            self.both[pair] += sign
-            self.same[pair] += sign * (standing.opinions[pair[0]] == standing.opinions[pair[1]])
+        for sign, opinions in ((-1, self.opinions.get(place, {})), (1, standing.opinions)):
+            for pair in combinations(sorted(opinions), 2):
+                self.both[pair] += sign
+                self.same[pair] += sign * (opinions[pair[0]] == opinions[pair[1]])
+        self.opinions[place], self.status[place] = standing.opinions, standing.status
+        for name in FLAGS:
+            self.flags[name][place] = getattr(standing, name)
 
     def describe(self) -> dict[str, Any]:
         """Return the counts, how many suggestions are right as far as they show, and the agreement."""
-        low, high = compute_limits(self.counts["accepted"], self.counts["judged"])
-        n_issues = len(self.flagged)
-        n_open = n_issues - self.counts["decided"] - self.counts["skipped"]
+        n_open, n_decided, n_skipped = np.bincount(self.status, minlength=3).tolist()
+        dropped, disputed = (int(self.flags[name].sum()) for name in ("dropped", "disputed"))
+        judged, accepted = (int((self.flags[name] & self.suspected).sum()) for name in ("judged", "accepted"))
+        low, high = compute_limits(accepted, judged)
+        pair = max(self.both, key=self.both.__getitem__, default=None)  # who decided most rows both
+        agreement = None
+        if pair is not None and self.both[pair]:
+            agreement = {"people": list(pair), "both": self.both[pair], "same": self.same[pair]}
         return {
-            "issues": n_issues, **self.counts, "open": n_open, "low": low, "high": high,
-            "agreement": self._describe_agreement(),
+            "issues": len(self.status), "decided": n_decided, "skipped": n_skipped, "dropped": dropped,
+            "disputed": disputed, "judged": judged, "accepted": accepted, "open": n_open, "low": low,
+            "high": high, "agreement": agreement,
         }  # fmt: skip
-
-    def _describe_agreement(self) -> dict[str, Any] | None:
-        """Return how often the two people agree who decided most rows both."""
-        pair = max(self.both, key=self.both.__getitem__, default=None)
-        if pair is None or not self.both[pair]:
-            return None
-        return {"people": list(pair), "both": self.both[pair], "same": self.same[pair]}
 
 
 @lru_cache

@@ -29,6 +29,8 @@ class Turns:
     """An audit, and the answers that wait for their turn.
 
     audit: with all answers whose turn has come.
+    options: what it was begun with.
+    is_blind: whether nothing is told about an answer, because it may be asked again.
     needless: answers that came early, about rows of a set that passed before their turn. They are no part of
     the claim.
     """
@@ -37,7 +39,7 @@ class Turns:
     why_one = "a table has one audit, because trying several until one passes would void its claim"
 
     def __init__(self, audit: Audit):
-        self.audit = audit
+        self.audit, self.options, self.is_blind = audit, audit.state, audit.repeat
         self.needless: dict[int, Any] = {}
         self.given: dict[int, list] = {}  # answers about each row, in the order in which they came
         self.entered: dict[int, int] = {}  # how many of them the audit has
@@ -61,21 +63,11 @@ class Turns:
             raise InputError("the table does not have all rows that were left out")
         return cls(Audit.load(begun.state, make_ranking(scores, left_out)))
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """What it was begun with."""
-        return self.audit.state
-
-    @property
-    def is_blind(self) -> bool:
-        """Whether nothing is told about an answer, because it may be asked again."""
-        return self.audit.repeat
-
     def describe(self, n_answers: int) -> dict[str, Any]:
         """Return where it stands after so many answers: plain values."""
         audit, now = self.audit, self.audit.progress
-        said, share = str(now), now.share
-        total = f"{self.n_rows} of {audit.n_answers} labels"
+        said, share, n_rows = str(now), now.share, len(self.given) - len(self.needless)
+        total = f"{n_rows} of {audit.n_answers} labels"
         if audit.repeat:
             total += f"; some are asked again, {n_answers} answers so far"
         if audit.repeat and now.stage == "confirm":  # hits would tell which answer overturned a label
@@ -84,17 +76,12 @@ class Turns:
         return {
             "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of, "share": share,
             "is_proof": now.stage == "confirm" and not audit.repeat, "total": total,
-            "answers": self.n_rows, "n_answers": audit.n_answers, "finished": self.finished,
+            "answers": n_rows, "n_answers": audit.n_answers, "finished": self.finished,
             "claim": self.said if audit.claim.rings or self.finished else None,
         }  # fmt: skip
 
     def _name_part(self):
         return self.audit.stage, len(self.audit.rings)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows of the audit have an answer."""
-        return len(self.given) - len(self.needless)
 
     @property
     def finished(self) -> bool:
@@ -110,7 +97,8 @@ class Turns:
             return []
         upcoming = self.audit.upcoming(ALL)
         fresh = [row for row in upcoming if row not in self.given]
-        waiting = [] if fresh else [row for row in self.given if self._lacks_repeat(row)]
+        asked = [row for row in self.given if row not in self.needless]
+        waiting = [] if fresh else [row for row in asked if not self._is_settled(row)]
         if sparing and self.audit.stage == "confirm":
             near = set(upcoming[:AHEAD])
             fresh = [row for row in fresh if row in near]
@@ -128,10 +116,6 @@ class Turns:
         """Return whether a question about this row has been answered before."""
         return row in self.given
 
-    def _lacks_repeat(self, row):
-        """Return whether a row that has an answer needs another."""
-        return row not in self.needless and not self._is_settled(row)
-
     def _is_settled(self, row):
         """Return whether the answers about a row decide it: they keep its label, or agree on it."""
         given = self.given[row]
@@ -148,27 +132,16 @@ class Turns:
             self.audit.ranking.number(label)  # an unknown label is refused now, not when its turn comes
         self.given.setdefault(row, []).append(label)
         self.entered.setdefault(row, 0)
-        if not self._is_current(row):
-            self.needless[row] = label
-        while (due := self.audit.next_row) is not None and self.entered.get(due, 0) < len(
-            self.given.get(due, [])
-        ):
+        passed = self.audit.rings[: -1 if self.audit.stage == "confirm" else None]
+        if self.entered[row] == 0 and any(row in ring.rows[ring.draws] for ring in passed):
+            self.needless[row] = label  # the audit does not come to it any more
+        while (due := self.audit.next_row) in self.given and self.entered[due] < len(self.given[due]):
             self.audit.answer(due, self.given[due][self.entered[due]])
             self.entered[due] += 1
-            if self._name_part() != self._part:
+            if self._name_part() != self._part:  # a set has passed: what waited for it is not needed
                 self._part = self._name_part()
-                self._set_aside()
-
-    def _is_current(self, row):
-        """Return whether the audit has, or may still come to, an answer about a row."""
-        passed = self.audit.rings[: -1 if self.audit.stage == "confirm" else None]
-        return self.entered[row] > 0 or not any(row in ring.rows[ring.draws] for ring in passed)
-
-    def _set_aside(self):
-        """Keep apart what is not needed any more, as its set has passed."""
-        for row, given in self.given.items():
-            if self.entered[row] == 0 and row not in self.needless:
-                self.needless[row] = given[-1]
+                waited = {row: given[-1] for row, given in self.given.items() if self.entered[row] == 0}
+                self.needless = waited | self.needless
 
     @property
     def labels(self) -> dict[int, Any]:
@@ -234,6 +207,7 @@ class Sample:
     def __init__(self, ranking: Ranking, begun: BegunEstimate):
         self.ranking, self.begun = ranking, begun
         self.rows = [row - 1 for row in begun.rows]
+        self.options = vars(begun) | {"n_answers": len(self.rows)}
         self.answers: dict[int, Any] = {}
 
     @classmethod
@@ -252,11 +226,6 @@ class Sample:
         if sample.rows != list(draw_rows(ranking, len(begun.rows), random_state=begun.random_state)):
             raise InputError("other rows would be drawn from it")
         return sample
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """As in `Turns`."""
-        return vars(self.begun) | {"n_answers": len(self.rows)}
 
     def describe(self, n_answers: int) -> dict[str, Any]:
         """As in `Turns`."""

@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from subsvms._sentences import CHARACTERS_SHOWN
-from subsvms.app.desk.desk import Desk
-from subsvms.app.desk.evidence import Column, Columns, shorten
-from subsvms.app.desk.filters import STATUSES, Filter
+from subsvms.app.desk.evidence import Columns, shorten
+from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.progress import OPEN, Progress
 from subsvms.app.desk.rows import as_text
 from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
-from subsvms.app.runs.issue_file import CARRIERS, DIGITS
+from subsvms.app.runs.issue_file import DIGITS, SIDES
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
@@ -30,6 +30,38 @@ PAGE_ROWS = 200  # issues in one answer, at most
 VALUES_OFFERED = 100  # of a column, to filter by
 PREVIEWED = 2  # columns of a row in the list
 DETAILS = ("label_quality", "vote_share", "withstands", "is_label_issue", "reason")
+SORTS = ("worst", "row", "confidence", "given", "suggested")
+STATUSES = ("open", "decided", "skipped", "disputed", "all")
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which issues to show, and in which order."""
+
+    given: str | None = None  # names of classes
+    suggested: str | None = None
+    # range of the number that is shown: how likely the given label is wrong, or where there is none, how
+    # likely the suggested one is right
+    low: float = 0.0
+    high: float = 1.0
+    status: str = "all"  # one of STATUSES: disputed are rows that people decided differently
+    who: str | None = None  # whose decision holds now, and which
+    verdict: str | None = None
+    note: str | None = None  # {"yes"} or None: only rows with a note of anybody
+    column: str | None = None  # a column, and the value that rows must have in it
+    value: str | None = None
+    search: str = ""  # text that a row must contain, in any column
+    sort: str = "worst"  # one of SORTS: first those whose given label is most likely wrong
+
+    def __post_init__(self) -> None:
+        for what, value, known in (
+            ("The status", self.status, STATUSES), ("The order", self.sort, SORTS),
+            ("A verdict", self.verdict, VERDICTS), ("The filter of notes", self.note, ("yes",)),
+        ):  # fmt: skip
+            if value is not None and value not in known:
+                raise TableError(f"{what} must be one of {', '.join(known)}; got {show(value)}.")
+        if not 0 <= self.low <= self.high <= 1:
+            raise TableError(f"The range must lie between 0 and 1; got {self.low} to {self.high}.")
 
 
 class ReviewDesk(Desk):
@@ -47,32 +79,24 @@ class ReviewDesk(Desk):
         self._by_column: dict[str, list[str]] = {}
         self._previewed: dict[int, list[str]] = {}  # by number of the issue, as lists are asked for often
         self.progress = Progress(self.flagged)
-        self.about = Columns(self, self.rows, self.compared)
+        self.about = Columns(self)
         self.noted = 0  # act up to which the progress is right
         with self._noting():
             pass
 
     def _find_decidable(self) -> dict[int, int]:
         """Read the issues, and return the place of each row among them."""
-        found = self.source.read_issues()
+        found = self.issues = self.source.read_issues()
         self.rows = found["row"].to_numpy()
         self.place = {row: i for i, row in enumerate(self.rows.tolist())}
-        self.given = self.named.number(self.labels_of(self.rows))
+        self.given = self.named.number(self.source.labels_of(self.rows))
         self.suggested = self.named.number(found["suggested_label"])
-        self.columns_of_issues = {name: found[name].to_pylist() for name in DETAILS}
+        self.flagged = np.array(found["is_label_issue"].to_pylist(), dtype=bool)
         self.confidence = found["confidence"].to_numpy()
-        self.flagged = np.array(self.columns_of_issues["is_label_issue"], dtype=bool)
-        self.witnesses = {side: found[side].to_pylist() for side in ("supporting", "opposing")}
         quality = found["label_quality"].to_numpy(zero_copy_only=False)
         self.expected = 1.0 - np.round(quality, DIGITS)  # that the label is wrong; NaN if none was given
-        self.compared = [
-            [*first, *second]
-            for first, second in zip(self.witnesses["supporting"], self.witnesses["opposing"], strict=True)
-        ]  # those that speak for the suggestion, and then those that speak against it
-        self.carriers: dict[str, list[Any]] = {
-            name: found[name].to_pylist() if name in found.column_names else [None] * len(found)
-            for name in CARRIERS
-        }
+        sides = zip(*(found[side].to_pylist() for side in SIDES), strict=True)
+        self.compared = [(supporting or [], opposing or []) for supporting, opposing in sides]
         return self.place
 
     @cached_property
@@ -87,42 +111,39 @@ class ReviewDesk(Desk):
     @contextmanager
     def _noting(self) -> Iterator[None]:
         """Note what was read from the file in a block, also if it fails: others may have decided."""
-        try:
-            yield
-        finally:
-            self._note(self.decisions.touched(self.noted, most=None))
-            self.noted = self.decisions.last
-
-    def _note(self, rows) -> None:
-        """Note rows about which something was decided or taken back."""
-        for row in rows:
-            if row in self.place:
-                self.progress.note(self.place[row], self.decisions.stacks.get(row, []))
+        with self.lock:
+            try:
+                yield
+            finally:
+                for row in self.decisions.touched(self.noted, most=None):
+                    if row in self.place:
+                        self.progress.note(self.place[row], self.decisions.stacks.get(row, []))
+                self.noted = self.decisions.last
 
     def refresh(self) -> None:
         """Read what others decided."""
-        with self.lock, self._noting():
+        with self._noting():
             self.decisions.refresh()
 
     def decide_many(self, acts: list[Act]) -> list[int | Conflict]:
         """Store acts and return their numbers, or what others decided differently in the meantime."""
-        with self.lock, self._noting():
+        with self._noting():
             return self.decisions.decide_many(acts)
 
     def undo(self, who: str) -> list[Decision]:
         """Take back what this person did last, and return it."""
-        with self.lock, self._noting():
+        with self._noting():
             return self.decisions.undo(who=who)
 
     def redo(self, who: str) -> list[Decision]:
         """Decide again what this person undid last, and return it."""
-        with self.lock, self._noting():
+        with self._noting():
             return self.decisions.redo(who=who)
 
     def state(self, since: int) -> dict[str, Any]:
         """Return the progress of the review, and the rows of later acts than `since`."""
-        last = self.decisions.last
-        return {"last": last, "rows": self.decisions.touched(since, PAGE_ROWS), **self.count()}
+        rows = self.decisions.touched(since, PAGE_ROWS)
+        return {"last": self.decisions.last, "rows": rows, **self.progress.describe()}
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -133,7 +154,7 @@ class ReviewDesk(Desk):
             "columns": self.columns, "long_columns": self.about.long, "issues": len(self),
             "words": found.words, "action": found.action, "folder": str(self.folder),
             "people": sorted(who for who, acts in self.decisions.done.items() if acts),
-            "is_parts": self.options.pool_size is not None,
+            "is_parts": self.in_parts,
         }  # fmt: skip
 
     def common_values(self, column: str) -> list[list[Any]]:
@@ -157,15 +178,14 @@ class ReviewDesk(Desk):
         keep = (shown >= wanted.low) & (shown <= wanted.high)
         for name, codes in ((wanted.given, self.given), (wanted.suggested, self.suggested)):
             if name is not None:
-                if name not in self.values:
-                    raise TableError(f"There is no class {show(name)}.")
+                self.read_label(name)
                 keep &= codes == self.classes.index(name)
         if wanted.status == "disputed":
-            keep &= self.progress.disputed
+            keep &= self.progress.flags["disputed"]
         elif wanted.status != "all":
             keep &= self.progress.status == STATUSES.index(wanted.status)
         if wanted.note is not None:
-            keep &= self.progress.noted
+            keep &= self.progress.flags["noted"]
         if wanted.who is not None or wanted.verdict is not None:
             keep &= self._find_decided(wanted.who, wanted.verdict)
         if wanted.column is not None and wanted.value is not None:
@@ -188,11 +208,6 @@ class ReviewDesk(Desk):
                 found[place] = who in (None, latest.who) and verdict in (None, latest.verdict)
         return found
 
-    def list_issues(self, wanted: Filter, offset: int, most: int) -> tuple[int, list[dict[str, Any]]]:
-        """Return how many issues match a filter, and some of them, as a list shows them."""
-        found = self.find(wanted)
-        return len(found), self.list_briefly(found[offset : offset + most].tolist())
-
     def list_briefly(self, numbers: list[int]) -> list[dict[str, Any]]:
         """Return what a list shows of some issues."""
         return [
@@ -210,7 +225,7 @@ class ReviewDesk(Desk):
             "suggested": self.classes[self.suggested[number]],
             "confidence": float(self.confidence[number]),
             "expected": None if np.isnan(expected) else float(expected),
-            "flagged": self.columns_of_issues["is_label_issue"][number],
+            "flagged": bool(self.flagged[number]),
             "decision": as_plain(self.decisions.latest(row)),
         }
 
@@ -228,64 +243,48 @@ class ReviewDesk(Desk):
     def _choose_previewed(self, number: int) -> list[str]:
         if number not in self._previewed:
             long = [name for name in self.about.long if self.about.uses[name] is not None][:1]
-            ranked = [] if long else self.rank_columns(number)
+            ranked = [] if long else self.about.rank(number)
             self._previewed[number] = long or [column.name for column in ranked[:PREVIEWED]]
         return self._previewed[number]
 
-    def rank_columns(self, number: int) -> list[Column]:
-        """Return the columns, those first that tell the witnesses of an issue apart."""
-        codes = int(self.suggested[number]), int(self.given[number])
-        return self.about.rank(number, len(self.witnesses["supporting"][number]), *codes)
-
     def describe(self, row: int) -> dict[str, Any]:
         """Return all that is known about an issue, and the rows that speak for and against it."""
-        if row not in self.place:
-            raise KeyError(row)
         number = self.place[row]
-        witnesses = self.compared[number]
-        columns, labels = self.rank_columns(number), self.labels_of(witnesses)
-        codes = int(self.suggested[number]), int(self.given[number])
+        columns, n_supporting = self.about.rank(number), len(self.compared[number][0])
+        witnesses = [one for side in self.compared[number] for one in side]
         rows = [dict(zip(self.shown_columns, line, strict=True)) for line in self.show([row, *witnesses])]
         own, *others = [
-            {
-                "values": [values[column.name] for column in columns],
-                "marks": self.about.mark(values, *codes),
-            }
-            for values in rows
+            {"values": [one[column.name] for column in columns], "marks": self.about.mark(one, number)}
+            for one in rows
         ]
         found = [
             {"row": witness, "label": str(label), **other}
-            for witness, label, other in zip(witnesses, labels, others, strict=True)
+            for witness, label, other in zip(witnesses, self.source.labels_of(witnesses), others, strict=True)
         ]
-        n_supporting = len(self.witnesses["supporting"][number])
-        history = [as_plain(decision) for decision in self.decisions.stacks.get(row, [])]
-        details = {name: values[number] for name, values in self.columns_of_issues.items()}
-        return self.list_briefly([number])[0] | details | own | {
-            "columns": [column._asdict() for column in columns], "history": history,
-            "supporting": found[:n_supporting], "opposing": found[n_supporting:],
-            "flips": self.carriers["flips"][number], "carriers": self._list_carriers(number),
+        (known,) = self.issues.slice(number, 1).to_pylist()
+        flips, carriers = known.get("flips"), None  # which large tables and old runs lack
+        if flips is not None:
+            labels = self.source.labels_of(known["carriers"])
+            carriers = [
+                {"row": row, "label": str(label), "weight": weight}
+                for row, label, weight in zip(known["carriers"], labels, known["carried"], strict=True)
+            ]
+        return self.list_briefly([number])[0] | {name: known[name] for name in DETAILS} | own | {
+            "columns": [column._asdict() for column in columns],
+            "history": [as_plain(decision) for decision in self.decisions.stacks.get(row, [])],
+            "supporting": found[:n_supporting], "opposing": found[n_supporting:], "flips": flips,
+            "carriers": carriers,
         }  # fmt: skip
-
-    def _list_carriers(self, number: int) -> list[dict[str, Any]] | None:
-        """Return the labels that carry the suggestion, and their weights; None if they are not known."""
-        if self.carriers["flips"][number] is None:
-            return None
-        rows, weights = self.carriers["carriers"][number], self.carriers["carried"][number]
-        return [
-            {"row": row, "label": str(label), "weight": weight}
-            for row, label, weight in zip(rows, self.labels_of(rows), weights, strict=True)
-        ]
 
     def settle(self, row: int, verdict: str, label: str | None, note: str | None = None) -> Line:
         """Return a decision as it is stored, with the label that the row has then."""
         number = self.place[row]
         names = {"accept": self.suggested[number], "keep": self.given[number]}
         if verdict == "label":
-            if not isinstance(label, str) or label not in self.values:
-                raise TableError(f"There is no class {show(label)}: choose one of those in the table.")
+            chosen = self.read_label(label)
             for same, code in names.items():  # the suggested label accepts, the given one keeps
-                verdict = same if code == self.classes.index(label) else verdict
-            return Line(row, verdict, self.values[label], note)
+                verdict = same if code == self.classes.index(str(label)) else verdict
+            return Line(row, verdict, chosen, note)
         if verdict in ("skip", "drop"):
             return Line(row, verdict, None, note)
         if verdict not in names:
@@ -295,10 +294,6 @@ class ReviewDesk(Desk):
                 f"Row {row} has no label to keep: accept the suggestion, give it another label, or skip it."
             )
         return Line(row, verdict, self.labels[int(names[verdict])], note)
-
-    def count(self) -> dict[str, Any]:
-        """Return the progress of the review, and how many suggestions are right as far as it shows."""
-        return self.progress.describe()
 
 
 def format_count(number: int, one: str, more: str | None = None) -> str:
@@ -311,7 +306,5 @@ def as_plain(decision: Decision | None) -> dict[str, Any] | None:
     if decision is None:
         return None
     label = None if decision.label is None else str(decision.label)
-    return {
-        "act": decision.act, "verdict": decision.verdict, "label": label, "who": decision.who,
-        "at": decision.at, "note": decision.note,
-    }  # fmt: skip
+    names = ("act", "verdict", "who", "at", "note")
+    return {"label": label, **{name: getattr(decision, name) for name in names}}

@@ -8,13 +8,20 @@ thinks of a row: the questions do not hold it.
 """
 
 import asyncio
+import queue
 import secrets
 import socket
+import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+import webbrowser
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -22,9 +29,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from subsvms.app.desk.filters import Filter
+from subsvms.app.desk import FIRST_PORT
 from subsvms.app.desk.guard import TEMPLATES, Guard, Refusal, answer, parse_int, read_body
-from subsvms.app.desk.review import PAGE_ROWS, ReviewDesk, format_count
+from subsvms.app.desk.review import PAGE_ROWS, Filter, ReviewDesk, format_count
 from subsvms.app.runs.acts import Act, Conflict, NotAsked, NothingToUndo, check_name, check_note
 from subsvms.app.runs.decision_file import BrokenFile
 from subsvms.exceptions import InputError, TableError
@@ -35,6 +42,10 @@ if TYPE_CHECKING:  # it imports packages that take seconds, which a review does 
 HOST = "127.0.0.1"
 N_PORTS = 100  # to try
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
+PATIENCE = 0.2  # seconds between looks for Ctrl-C while a program waits
+
+Asked = dict[str, Any]  # the body of a request, or its query
+Work = Callable[[Asked], Awaitable[Any]]
 
 
 def serve(
@@ -86,17 +97,33 @@ def open_socket(first: int) -> socket.socket:
 
 def make_app(desk: "ReviewDesk | QuestionDesk", token: str, hosts: set[str]) -> ASGIApp:
     """Return the application that serves a desk."""
-    pages: Pages = ReviewPages(desk, token) if isinstance(desk, ReviewDesk) else AuditPages(desk, token)
-    routes = [
-        Route("/", pages.show_page),
-        Route("/api/meta", pages.show_meta),
-        *(Route(f"/api/{path}", work) for path, work in pages.shows.items()),
-        *(Route(f"/api/{path}", work, methods=["POST"]) for path, work in pages.does.items()),
-        Mount("/static", StaticFiles(packages=[("subsvms.app.desk", "static")])),
-    ]
+    pages: ReviewPages | AuditPages = ReviewPages(desk) if isinstance(desk, ReviewDesk) else AuditPages(desk)
+
+    async def show_page(request: Request) -> Response:
+        template = TEMPLATES.get_template(f"{desk.room}.html")
+        return HTMLResponse(template.render(title=desk.title, base=f"/{token}/", **desk.page_words))
+
+    async def show_meta(asked: Asked) -> Any:
+        return await asyncio.to_thread(lambda: desk.meta)
+
+    works = {"GET meta": show_meta, **pages.works}
+    api = [make_route(name, work) for name, work in works.items()]
+    static = StaticFiles(packages=[("subsvms.app.desk", "static")])
+    routes = [Route("/", show_page), Mount("/api", routes=api), Mount("/static", static)]
     handlers: Any = dict.fromkeys((Refusal, InputError), explain)
     inner = Starlette(routes=[Mount(f"/{token}", routes=routes)], exception_handlers=handlers)
     return Guard(inner, token, hosts, desk.room)
+
+
+def make_route(name: str, work: Work) -> Route:
+    """Return the route to some work, which gets what is asked for, and returns plain values."""
+    method, path = name.split()
+
+    async def respond(request: Request) -> Response:
+        asked = await read_body(request) if method == "POST" else dict(request.query_params)
+        return JSONResponse(await work(asked | request.path_params))
+
+    return Route(f"/{path}", respond, methods=[method])
 
 
 async def explain(request: Request, error: Refusal | InputError) -> Response:
@@ -106,49 +133,108 @@ async def explain(request: Request, error: Refusal | InputError) -> Response:
     return answer(error, request)
 
 
-class Pages:
-    """The answers to requests, one method each; `shows` and `does` have their paths, the latter for POST."""
-
-    shows: dict[str, Any]
-    does: dict[str, Any]
-
-    def __init__(self, desk: Any, token: str):
-        self.desk, self.token = desk, token
-        self.turn = asyncio.Lock()  # requests wait here and not in threads, of which there are few
-
-    async def _work(self, work, *values):
-        async with self.turn:
-            return await asyncio.to_thread(work, *values)
-
-    async def show_page(self, request: Request) -> Response:
-        """Return the page itself."""
-        words = await self._work(lambda: self.desk.page_words)
-        template = TEMPLATES.get_template(f"{self.desk.room}.html")
-        return HTMLResponse(template.render(title=self.desk.title, base=f"/{self.token}/", **words))
-
-    async def show_meta(self, request: Request) -> Response:
-        """Return what stays the same while the page is open: classes, columns, the summary in words."""
-        return JSONResponse(await asyncio.to_thread(lambda: self.desk.meta))
-
-
-class Writer:
-    """Writes decisions of many requests together."""
+class ReviewPages:
+    """The review: people decide about issues in any order, and may undo."""
 
     def __init__(self, desk: ReviewDesk):
-        self.desk = desk
+        self.desk, self.looked = desk, 0.0
         self.waiting: list[tuple[Act, asyncio.Future]] = []
-        self.task: asyncio.Task | None = None
+        self.task: asyncio.Task | None = None  # which writes what is waiting
+        self.works: dict[str, Work] = {
+            "GET issues": self._list_issues,
+            "GET issues/{row:int}": self._describe_issue,
+            "GET values": self._list_values,
+            "GET state": self._show_state,
+            "POST decide": self._decide,
+            "POST decide-all": self._decide_all,
+            "POST undo": partial(self._revert, desk.undo, "You have nothing left to undo."),
+            "POST redo": partial(self._revert, desk.redo, "You have nothing to redo."),
+        }
 
-    async def decide(self, act: Act) -> int:
+    async def _list_issues(self, asked):
+        offset, limit = parse_int(asked.pop("offset", "0"), 0), parse_int(asked.pop("limit", "50"), 1)
+        last = self.desk.decisions.last  # before the search: whoever has this list has seen these acts
+        found = await asyncio.to_thread(self.desk.find, parse_filter(asked))
+        shown = found[offset : offset + min(limit, PAGE_ROWS)].tolist()
+        issues = await asyncio.to_thread(self.desk.list_briefly, shown)
+        return {"total": len(found), "offset": offset, "last": last, "issues": issues}
+
+    async def _describe_issue(self, asked):
+        if asked["row"] not in self.desk.place:
+            raise Refusal(404, f"Row {asked['row']} is not an issue.")
+        return await asyncio.to_thread(self.desk.describe, asked["row"])
+
+    async def _list_values(self, asked):
+        return await asyncio.to_thread(self.desk.common_values, asked.get("column", ""))
+
+    async def _show_state(self, asked):
+        if time.monotonic() - self.looked > REFRESH_SECONDS:
+            self.looked = time.monotonic()
+            await asyncio.to_thread(self.desk.refresh)
+        return self.desk.state(parse_int(asked.get("since", "0"), 0))
+
+    async def _decide(self, asked):
+        """Store a decision about one row, unless others decided differently since the act that was seen."""
+        row, who, seen = asked.get("row"), check_name(asked.get("who")), read_seen(asked)
+        if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
+            raise Refusal(404, "This row is not an issue.")
+        note, place = check_note(asked.get("note")), self.desk.place[row]
+        decided = self.desk.settle(row, str(asked.get("verdict")), asked.get("label"), note)
+        try:
+            act = await self._store(Act([decided], who, seen))
+        except Conflict as conflict:
+            name = conflict.theirs[0].who
+            why = f"{name} decided differently in the meantime: choose which decision to keep."
+            raise Refusal(409, why, issue=self.desk.brief(place)) from None
+        return {"act": act, "issue": self.desk.brief(place), **self.desk.progress.describe()}
+
+    async def _decide_all(self, asked):
+        """Store a decision about all rows that match a filter, if they are as many as the page showed."""
+        who, wanted, seen = check_name(asked.get("who")), asked.get("filter"), read_seen(asked)
+        if not isinstance(wanted, dict) or not all(isinstance(value, str) for value in wanted.values()):
+            raise Refusal(400, "A filter must be given.")
+        found = await asyncio.to_thread(self.desk.find, parse_filter(wanted))
+        if len(found) != asked.get("expect"):
+            rows = format_count(len(found), "row")
+            raise Refusal(409, f"The filter finds {rows} now: look again and confirm.")
+        if len(found) == 0:
+            raise Refusal(409, "There is no row left to decide.")
+        verdict, label, note = str(asked.get("verdict")), asked.get("label"), check_note(asked.get("note"))
+        if verdict == "keep" and (self.desk.given[found] >= 0).any():
+            found = found[self.desk.given[found] >= 0]  # nothing can be kept where no label was given
+        decided = [self.desk.settle(row, verdict, label, note) for row in self.desk.rows[found].tolist()]
+        try:
+            act = await self._store(Act(decided, who, seen, keep_theirs=asked.get("keep_theirs") is True))
+        except Conflict as conflict:
+            theirs = conflict.theirs
+            rows = format_count(len(theirs), "row")
+            why = f"Others decided {rows} differently in the meantime: choose which decisions to keep."
+            names, last = sorted({one.who for one in theirs}), max(one.act for one in theirs)
+            raise Refusal(409, why, differing=len(theirs), names=names, last=last) from None
+        latest = [self.desk.decisions.latest(line.row) for line in decided]
+        n_rows = sum(one is not None and one.who == who for one in latest)
+        return {"act": act, "rows": n_rows, **self.desk.progress.describe()}
+
+    async def _revert(self, work, nothing, asked):
+        try:
+            found = await asyncio.to_thread(work, check_name(asked.get("who")))
+        except NothingToUndo:
+            raise Refusal(409, nothing) from None
+        except Conflict as conflict:
+            name = conflict.theirs[0].who
+            raise Refusal(409, f"{name} decided differently since, so nothing was redone.") from None
+        return {"rows": [decision.row for decision in found], **self.desk.progress.describe()}
+
+    async def _store(self, act: Act) -> int:
         """Store decisions and return the number of their act when it is on disk."""
         future = asyncio.get_running_loop().create_future()
         self.waiting.append((act, future))
         if self.task is None or self.task.done():
-            self.task = asyncio.create_task(self.work())
+            self.task = asyncio.create_task(self._write())
         return await future
 
-    async def work(self) -> None:
-        """Write what is waiting, until nothing is."""
+    async def _write(self) -> None:
+        """Write what is waiting, all of it together, until nothing is."""
         answers: Sequence[int | Exception]
         while self.waiting:
             batch, self.waiting = self.waiting, []
@@ -157,166 +243,48 @@ class Writer:
             except Exception as error:
                 answers = [error] * len(batch)
             for (_, future), found in zip(batch, answers, strict=True):
-                if future.done():
-                    continue
-                if isinstance(found, Exception):
+                if not future.done() and isinstance(found, Exception):
                     future.set_exception(found)
-                else:
+                elif not future.done():
                     future.set_result(found)
 
 
-class ReviewPages(Pages):
-    """The review: people decide about issues in any order, and may undo."""
-
-    desk: ReviewDesk
-
-    def __init__(self, desk: ReviewDesk, token: str):
-        super().__init__(desk, token)
-        self.writer, self.looked = Writer(desk), 0.0
-        self.shows = {
-            "issues": self.list_issues, "issues/{row:int}": self.describe_issue, "values": self.list_values,
-            "state": self.show_state,
-        }  # fmt: skip
-        self.does = {
-            "decide": self.decide, "decide-all": self.decide_all, "undo": self.undo, "redo": self.redo,
-        }  # fmt: skip
-
-    async def list_issues(self, request: Request) -> Response:
-        """Return a page of the issues that match a filter."""
-        words = dict(request.query_params)
-        offset, limit = parse_int(words.pop("offset", "0"), 0), parse_int(words.pop("limit", "50"), 1)
-        last = self.desk.decisions.last  # before the search: whoever has this list has seen these acts
-        wanted, most = parse_filter(words), min(limit, PAGE_ROWS)
-        total, issues = await asyncio.to_thread(self.desk.list_issues, wanted, offset, most)
-        return JSONResponse({"total": total, "offset": offset, "last": last, "issues": issues})
-
-    async def describe_issue(self, request: Request) -> Response:
-        """Return all that is known about one issue."""
-        row = request.path_params["row"]
-        if row not in self.desk.place:
-            raise Refusal(404, f"Row {row} is not an issue.")
-        return JSONResponse(await asyncio.to_thread(self.desk.describe, row))
-
-    async def list_values(self, request: Request) -> Response:
-        """Return the most common values of a column in the issues."""
-        column = request.query_params.get("column", "")
-        return JSONResponse(await asyncio.to_thread(self.desk.common_values, column))
-
-    async def show_state(self, request: Request) -> Response:
-        """Return the progress of the review, and the rows that were decided since an act."""
-        if time.monotonic() - self.looked > REFRESH_SECONDS:
-            self.looked = time.monotonic()
-            await asyncio.to_thread(self.desk.refresh)
-        since = parse_int(request.query_params.get("since", "0"), 0)
-        return JSONResponse(self.desk.state(since))
-
-    async def decide(self, request: Request) -> Response:
-        """Store a decision about one row, unless others decided differently since the act that was seen."""
-        body = await read_body(request)
-        row, who, seen = body.get("row"), check_name(body.get("who")), read_seen(body)
-        if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
-            raise Refusal(404, "This row is not an issue.")
-        note = check_note(body.get("note"))
-        decided = self.desk.settle(row, str(body.get("verdict")), body.get("label"), note)
-        try:
-            act = await self.writer.decide(Act([decided], who, seen))
-        except Conflict as conflict:
-            name, place = conflict.theirs[0].who, self.desk.place[row]
-            why = f"{name} decided differently in the meantime: choose which decision to keep."
-            raise Refusal(409, why, issue=self.desk.brief(place)) from None
-        return JSONResponse({"act": act, "issue": self.desk.brief(self.desk.place[row]), **self.desk.count()})
-
-    async def decide_all(self, request: Request) -> Response:
-        """Store a decision about all rows that match a filter, if they are as many as the page showed."""
-        body = await read_body(request)
-        who, wanted, seen = check_name(body.get("who")), body.get("filter"), read_seen(body)
-        if not isinstance(wanted, dict) or not all(isinstance(value, str) for value in wanted.values()):
-            raise Refusal(400, "A filter must be given.")
-        found = await asyncio.to_thread(self.desk.find, parse_filter(dict(wanted)))
-        if len(found) != body.get("expect"):
-            rows = format_count(len(found), "row")
-            raise Refusal(409, f"The filter finds {rows} now: look again and confirm.")
-        if len(found) == 0:
-            raise Refusal(409, "There is no row left to decide.")
-        verdict, label, note = str(body.get("verdict")), body.get("label"), check_note(body.get("note"))
-        if verdict == "keep" and (self.desk.given[found] >= 0).any():
-            found = found[self.desk.given[found] >= 0]  # nothing can be kept where no label was given
-        decided = [self.desk.settle(row, verdict, label, note) for row in self.desk.rows[found].tolist()]
-        try:
-            keep_theirs = body.get("keep_theirs") is True
-            act = await self.writer.decide(Act(decided, who, seen, keep_theirs))
-        except Conflict as conflict:
-            theirs = conflict.theirs
-            rows = format_count(len(theirs), "row")
-            why = f"Others decided {rows} differently in the meantime: choose which decisions to keep."
-            names = sorted({one.who for one in theirs})
-            last = max(one.act for one in theirs)
-            raise Refusal(409, why, differing=len(theirs), names=names, last=last) from None
-        latest = [self.desk.decisions.latest(line.row) for line in decided]
-        n_rows = sum(one is not None and one.who == who for one in latest)
-        return JSONResponse({"act": act, "rows": n_rows, **self.desk.count()})
-
-    async def undo(self, request: Request) -> Response:
-        """Take back what this person did last."""
-        return await self._revert(request, self.desk.undo, "You have nothing left to undo.")
-
-    async def redo(self, request: Request) -> Response:
-        """Decide again what this person undid last."""
-        return await self._revert(request, self.desk.redo, "You have nothing to redo.")
-
-    async def _revert(self, request, work, nothing):
-        who = check_name((await read_body(request)).get("who"))
-        try:
-            found = await asyncio.to_thread(work, who)
-        except NothingToUndo:
-            raise Refusal(409, nothing) from None
-        except Conflict as conflict:
-            name = conflict.theirs[0].who
-            raise Refusal(409, f"{name} decided differently since, so nothing was redone.") from None
-        return JSONResponse({"rows": [decision.row for decision in found], **self.desk.count()})
-
-
-class AuditPages(Pages):
+class AuditPages:
     """An audit or an estimate: people answer questions as they are drawn, and an answer stands."""
 
-    desk: "QuestionDesk"
+    def __init__(self, desk: "QuestionDesk"):
+        self.desk, self.turn = desk, asyncio.Lock()
+        works = {
+            "GET progress": lambda asked: {"progress": desk.progress()},
+            "POST question": lambda asked: self._ask(check_name(asked.get("who"))),  # which reserves it
+            "POST answer": self._take,
+            "POST leave": self._leave,
+        }
+        self.works: dict[str, Work] = {name: partial(self._wait, work) for name, work in works.items()}
 
-    def __init__(self, desk: "QuestionDesk", token: str):
-        super().__init__(desk, token)
-        self.shows = {"progress": self.show_progress}
-        self.does = {"question": self.ask, "answer": self.take, "leave": self.leave}  # asking reserves it
+    async def _wait(self, work, asked):
+        async with self.turn:  # requests wait here and not in threads, of which there are few
+            return await asyncio.to_thread(work, asked)
 
-    async def show_progress(self, request: Request) -> Response:
-        """Return where the audit stands, for those who do not answer."""
-        return JSONResponse({"progress": await self._work(self.desk.progress)})
-
-    async def ask(self, request: Request) -> Response:
-        """Return the question for a person, which is theirs for a while, and where the audit stands."""
-        who = check_name((await read_body(request)).get("who"))
-        return JSONResponse(await self._work(self._describe, who))
-
-    async def take(self, request: Request) -> Response:
-        """Store an answer; return what may be told about it, and the next question."""
-        body = await read_body(request)
-        who = check_name(body.get("who"))
-        if "label" not in body:
-            raise Refusal(400, "An answer must name a label, or null for “cannot tell”.")
-        try:
-            told = await self._work(self.desk.answer, who, body.get("row"), body["label"], body.get("id"))
-        except NotAsked as error:
-            raise Refusal(409, str(error), **await self._work(self._describe, who)) from None
-        return JSONResponse({"told": told, **await self._work(self._describe, who)})
-
-    async def leave(self, request: Request) -> Response:
-        """Let others have the question of a person who closes the page."""
-        await self._work(self.desk.leave, check_name((await read_body(request)).get("who")))
-        return JSONResponse({})
-
-    def _describe(self, who: str) -> dict[str, Any]:
+    def _ask(self, who):
         question = self.desk.question(who)
         if question is not None:
             del question["classes"]  # the page has them already
         return {"question": question, "progress": self.desk.progress()}
+
+    def _leave(self, asked):
+        self.desk.leave(check_name(asked.get("who")))
+        return {}
+
+    def _take(self, asked):
+        who = check_name(asked.get("who"))
+        if "label" not in asked:
+            raise Refusal(400, "An answer must name a label, or null for “cannot tell”.")
+        try:
+            told = self.desk.answer(who, asked.get("row"), asked["label"], asked.get("id"))
+        except NotAsked as error:
+            raise Refusal(409, str(error), **self._ask(who)) from None
+        return {"told": told, **self._ask(who)}
 
 
 def read_seen(body: dict[str, Any]) -> int | None:
@@ -340,3 +308,103 @@ def parse_filter(words: dict[str, str]) -> Filter:
             except ValueError:
                 raise Refusal(400, f"{name} must be a number; got {kept[name][:20]!r}.") from None
     return Filter(**kept)
+
+
+# Beside a program or a notebook that goes on
+
+
+class Review:
+    """A review page that is open, or was.
+
+    folder: of the run, with the decisions: `subsvms review FOLDER` opens it again, `subsvms apply FOLDER`
+    writes the table that people agreed on.
+    address: of the page; anyone on this machine who has it can decide.
+    """
+
+    def __init__(self, folder: Path, port: int = FIRST_PORT):
+        self.folder = folder
+        self._decided: np.ndarray | None = None
+        self._server: Any = None
+        self._desk = ReviewDesk(folder)
+        opened: queue.Queue[Any] = queue.Queue()
+        # A thread has an event loop of its own: that of a notebook is already running.
+        self._thread = threading.Thread(
+            target=self._serve, args=(port, opened), name="subsvms review", daemon=True
+        )
+        self._thread.start()
+        first = opened.get()
+        if isinstance(first, BaseException):
+            raise first
+        self.address: str = first
+
+    def _serve(self, port, opened):
+        """Serve the page in a thread, which first hands over its address, or why there is none."""
+
+        def keep(server):
+            self._server = server
+
+        try:
+            serve(self._desk, port=port, ready=opened.put, started=keep)
+        except BaseException as error:
+            opened.put(error)
+
+    @classmethod
+    def open(
+        cls, folder: Path, *, port: int = FIRST_PORT, browser: bool = True, block: bool | None = None
+    ) -> "Review":
+        """Serve the page, and say where; wait until Ctrl-C if this is a program, or if `block` says so."""
+        review = cls(folder, port)
+        waits = not is_interactive() if block is None else block
+        how = "Press Ctrl-C to stop" if waits else "review.close() stops it"
+        title = f"{format_count(len(review._desk), 'label')} to review, at {review.address}"
+        print(f"{title}\n{how}; decisions are kept in {folder}")
+        if browser:
+            webbrowser.open(review.address)
+        if waits:
+            review.wait()
+        return review
+
+    def __repr__(self) -> str:
+        state = f"open at {self.address}" if self._decided is None else "closed"
+        return f"Review({state}, decisions in {str(self.folder)!r})"
+
+    @property
+    def decided(self) -> np.ndarray:
+        """The labels that people decided so far, None elsewhere: `verified=` of the next correction.
+
+        Rows that people left out have none either; `subsvms apply` leaves them out.
+        """
+        if self._decided is not None:
+            return self._decided
+        self._desk.refresh()
+        labels: Any = np.full(self._desk.source.n_rows, None, dtype=object)
+        for row, label in self._desk.settled.items():
+            labels[row - 1] = label
+        return labels
+
+    def wait(self) -> None:
+        """Serve the page until Ctrl-C."""
+        try:
+            while self._thread.is_alive():
+                self._pause(PATIENCE)
+        except KeyboardInterrupt:
+            pass
+        self.close()
+
+    def _pause(self, seconds):
+        self._thread.join(seconds)
+
+    def close(self) -> None:
+        """Stop the page; what was decided is kept."""
+        if self._decided is None:
+            self._server.should_exit = True  # first: the page stops even if the decisions cannot be read
+            try:
+                self._decided = self.decided
+            finally:
+                self._thread.join()
+                self._desk.close()
+
+
+def is_interactive() -> bool:
+    """Return whether somebody types: a console or a notebook."""
+    return hasattr(sys, "ps1") or bool(sys.flags.interactive)

@@ -6,10 +6,12 @@ In Label Studio a label is entered in a Choices control called `label`, a row is
 
 import csv
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from subsvms.app.runs.acts import NAME_CHARACTERS, check_name
 from subsvms.app.runs.outputs import as_cell, disarm
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
@@ -85,8 +87,43 @@ def make_part(control: str, value: str) -> Line:
 # In
 
 
-def read_entries(path: Path, what: str, read_task: Callable[[Line], Line]) -> list[Line]:
-    """Return the entries of a file that people or other tools made."""
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a file that people or other tools made."""
+
+    line: Line
+    source: str  # which of which file
+    unnamed: str  # who decided or answered, if the file does not say
+
+    def get(self, column: str) -> Any:
+        """Return a value; None if there is none."""
+        value = self.line.get(column)
+        return None if value is None or value != value or str(value).strip() == "" else value
+
+    def get_number(self, column: str) -> int:
+        """Return the number of a row or a question; -1 if the value is not one."""
+        value = self.line[column]
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            return -1
+        return int(number) if number >= 0 and number.is_integer() and not isinstance(value, bool) else -1
+
+    def get_person(self, column: str) -> str:
+        """Return who decided or answered."""
+        return check_name(str(self.line.get(column) or self.unnamed)[:NAME_CHARACTERS])
+
+    def refuse(self, why: str) -> TableError:
+        """Return the error for an entry that cannot be right."""
+        return TableError(f"{self.source} {why}: nothing was entered.")
+
+
+def read_entries(
+    path: Path, what: str, needed: Sequence[str], advice: str, read_task: Callable[[Line], Line],
+    who: str | None,
+) -> list[Entry]:  # fmt: skip
+    """Return the entries of a file of decisions or answers, all of which have some columns."""
+    unnamed = check_name(who if who is not None else "import")
     if not path.is_file():
         raise TableError(f"There is no file {str(path)!r} to import.")
     try:
@@ -98,7 +135,8 @@ def read_entries(path: Path, what: str, read_task: Callable[[Line], Line]) -> li
             lines = [dict(zip(frame.column_names, line, strict=True)) for line in cells]
         elif path.suffix.lower() == ".csv":
             with path.open(newline="", encoding="utf-8-sig") as file:
-                separator = find_separator(file.readline())
+                names = [part.strip().strip('"') for part in file.readline().split(";")]
+                separator = ";" if "row" in names else ","
                 file.seek(0)
                 lines = list(csv.DictReader(file, delimiter=separator))
         elif path.suffix.lower() == ".json":
@@ -110,13 +148,11 @@ def read_entries(path: Path, what: str, read_task: Callable[[Line], Line]) -> li
             raise ValueError("an entry is not an object")
     except UNREADABLE as error:
         raise TableError(f"{str(path)!r} cannot be read as {what} ({show(str(error))}).") from None
-    return lines
-
-
-def find_separator(head: str) -> str:
-    """Return what separates the cells of a first line; spreadsheets of some countries write semicolons."""
-    cells = (part.strip().strip('"') for part in head.split(";"))
-    return ";" if "row" in cells else ","
+    for name in needed:
+        if not all(name in line for line in lines):
+            words = "{path!r} has no column {name!r}: " + f"{advice} Nothing was entered."
+            raise TableError(words, path=str(path), name=name)
+    return [Entry(line, f"Entry {place} of {str(path)!r}", unnamed) for place, line in enumerate(lines, 1)]
 
 
 def read_task(task: Line) -> Line:
@@ -141,20 +177,6 @@ def read_task(task: Line) -> Line:
                 "who": None if person is None else str(person),
             }
     return found
-
-
-def read_cell(value: Any) -> Any:
-    """Return a value of a file; None if there is none."""
-    return None if value is None or value != value or str(value).strip() == "" else value
-
-
-def read_whole(value: Any) -> int:
-    """Return the number of a row or a question; -1 if the value is not one."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return -1
-    return int(number) if number >= 0 and number.is_integer() and not isinstance(value, bool) else -1
 
 
 def spell(labels: Iterable, untold: Iterable[str] = ()) -> dict[str, str | None]:

@@ -9,8 +9,7 @@ from browsers import HOSTILE, answer_in_turns, stored_answers, until
 from loans import read, write
 from web_pages import PAPER
 
-from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-from subsvms.app.desk.result import read_result
+from subsvms.app.desk.audit import AuditDesk, EstimateDesk, Result
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.scores import make_ranking, read_scores
@@ -36,7 +35,7 @@ def audit_in_memory(folder, clean, n_answers, repeat=True):
 def read_labels(folder):
     """Return what the audit of a folder changes: labels that people gave, and labels changed unseen."""
     desk = AuditDesk(folder, create=False)
-    found = read_result(desk)
+    found = Result.read(desk)
     return found.answered | found.unseen
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from answered_audits import read_answers
+from loans import call
 
-from subsvms.app.desk.apply import apply_labels
+from subsvms.app.desk.apply import apply_labels, read_verified
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-from subsvms.app.desk.audit_json import compute_digest
+from subsvms.app.desk.exchange import export_issues
+from subsvms.app.desk.old_audit import compute_digest
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
@@ -52,7 +54,20 @@ def test_the_table_is_the_one_that_version_0_1_0_wrote(old, tmp_path):
         "no other label is changed."
     )
     assert hashlib.sha256((tmp_path / "f.csv").read_bytes()).hexdigest() == APPLIED
+
+
+def test_who_only_reads_leaves_all_files_as_they_are(old, tmp_path):
+    (old / "decisions.sqlite").unlink()
+    before = {path.name: path.read_bytes() for path in old.iterdir()}
+    assert "22 of 40 labels" in call("audit", old, "--status").output
+    verified = read_verified(old, "default")
+    assert len(AuditDesk(old, create=False).log) == 31
+    export_issues(old, "jsonl", output=tmp_path / "issues.jsonl")
+    assert {path.name: path.read_bytes() for path in old.iterdir()} == before
+    (tmp_path / "none.csv").write_text("row,question,answer\n")
+    call("audit", old, "--import", tmp_path / "none.csv")  # which writes
     assert not (old / "audit.json").exists() and not (old / "audit.json.lock").exists()
+    assert len(AuditDesk(old).log) == 31 and read_verified(old, "default") == verified
 
 
 def test_the_audit_goes_on_where_it_was_stopped(old):

@@ -1,0 +1,174 @@
+"""The folder of a finished run, opened again: its record, its report, and rows to show people."""
+
+import shlex
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subsvms._atomic import explaining, write_whole
+from subsvms._labels import Classes
+from subsvms.app import names
+from subsvms.app.desk.old_audit import take_over
+from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
+from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.record import read_record
+from subsvms.app.tables.addresses import as_place, is_address
+from subsvms.app.tables.arrow import list_values
+from subsvms.app.tables.files import check_target, digest_bytes
+from subsvms.app.tables.table import LabelledTable, read_table
+from subsvms.app.words import show
+from subsvms.exceptions import InputError, TableError
+
+TAKEN = "{path!r} {what}: choose another name{output:aside}."
+
+
+class Desk:
+    """A run's folder, opened: its record, and rows of the table that the run read.
+
+    folder: made by `subsvms correct`.
+    create: whether to create the file of what people did if there is none; who only reads needs none.
+    """
+
+    room = ""  # what is done here, and the page for it
+    page_words: Mapping[str, Any] = {}  # what the page says besides its title
+
+    def __init__(self, folder: str | Path, *, create: bool = False):
+        self.folder = Path(folder)
+        self.record = read_record(self.folder)
+        self.options, self.title = self.record.options, self.record.found.title
+        self.in_parts = self.options.pool_size is not None  # then the table is not in memory
+        self.source: Rows = self._open_rows()
+        self.columns = self.source.columns  # but the label
+        self.named = Classes.of(self.source.classes)
+        self.labels, self.classes = self.named.labels, self.named.texts  # in typed formats numbers; text
+        self.values = dict(zip(self.classes, self.labels, strict=True))
+        rows = self._find_decidable()
+        self.decisions = open_acts(self.folder, rows=rows, labels=self.labels, create=create)
+
+    def close(self) -> None:
+        """Close the file of what people did."""
+        self.decisions.close()
+
+    def _find_decidable(self) -> Container[int] | None:
+        """Return the rows that people may decide about; None for any."""
+        return None
+
+    @property
+    def table(self) -> LabelledTable:
+        """The whole table; only if it was corrected in memory."""
+        assert isinstance(self.source, TableRows)
+        return self.source.table
+
+    def _open_rows(self) -> Rows:
+        if self.in_parts:
+            return PartRows(self.folder, self.record)
+        paths = self.record.input.paths
+        if not paths:
+            raise TableError(
+                f"The table of {str(self.folder)!r} was read from standard input, so its rows cannot be "
+                "shown: save it in a file and correct that."
+            )
+        table = read_table(paths, self.options.label, **self.options.reading)
+        if table.digest != self.record.input.sha256:
+            raise TableError(
+                f"{table.name} has changed since the run in {str(self.folder)!r}: correct it again, or "
+                "restore the table that the run read."
+            )
+        return TableRows(self.folder, table)
+
+    @contextmanager
+    def fitting(self) -> Iterator[None]:
+        """Refuse acts that cannot be about the run, whatever their seals say."""
+        try:
+            yield
+        except InputError as error:
+            raise TableError(
+                f"{str(self.decisions.file.path)!r} does not fit the run in its folder "
+                f"({str(error).rstrip('.')}): restore both from a copy."
+            ) from None
+
+    @property
+    def settled(self) -> dict[int, Any]:
+        """The label that people decided for each row, None for rows left out: now, or before the run."""
+        return dict(self.options.verified) | self.decisions.given_labels
+
+    @property
+    def shown_columns(self) -> list[str]:
+        """Names of the values of a row."""
+        return self.columns or ["features"]
+
+    def read_label(self, name: Any) -> Any:
+        """Return the label of the table that the name of a class means."""
+        if isinstance(name, str) and name in self.values:
+            return self.values[name]
+        raise TableError(f"There is no class {show(name)}: choose one of those in the table.")
+
+    def take(self, rows: Sequence[int] | np.ndarray, columns: Sequence[str] | None = None) -> Any:
+        """Return values of some rows, which count from 1, as a pyarrow.Table: `shown_columns`, or some."""
+        return self.source.take(rows, self.columns if columns is None else columns)
+
+    def show(self, rows: Sequence[int]) -> list[list[str]]:
+        """Return the values of each of some rows, which count from 1, as text."""
+        columns = [list_values(column) for column in self.take(rows).columns]
+        return [[as_text(column[i]) for column in columns] for i in range(len(rows))]
+
+    def check_folder(self, path: Path) -> Path:
+        """Return where to write a folder; never one that the run wrote, or that holds the table."""
+        place, own = path.resolve(), self.folder.resolve()
+        if place in {own / name for name in names.FOLDERS}:
+            raise TableError(TAKEN, path=str(path), what="is a folder of the run itself")
+        read = [Path(one).resolve() for one in self.record.input.paths if not is_address(one)]
+        if any(place in one.parents for one in (own, *read)):
+            raise TableError(TAKEN, path=str(path), what="holds the table or the run")
+        return path
+
+    def check_output(self, path: Path, *, force: bool) -> Path:
+        """Return where to write, with links followed; files that the run read or wrote are never replaced."""
+        kept = (
+            names.RECORD,
+            names.ISSUES,
+            names.LISTED,
+            names.REPORT,
+            *names.DECISION_FILES,
+            *names.AUDIT_FILES,
+        )
+        if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
+            raise TableError(TAKEN, path=str(path), what="is a file of the run itself")
+        read = (*self.record.input.paths, self.record.input.features)
+        return check_target(path, [as_place(one) for one in read if one is not None], force=force)
+
+    def add_to_report(self, audit: dict[str, Any] | None, final: Mapping[str, Any] | None = None) -> None:
+        """Write into the report what an audit found, and which table to use; all else is as the run wrote."""
+        from subsvms.app.report import place_audit, place_final  # which a review does not need
+
+        path = self.folder / names.REPORT
+        with explaining(path):
+            page = path.read_bytes().decode(errors="replace") if path.is_file() else ""
+            before = place_audit(place_final(page, None) or "", None)
+            if before is None or digest_bytes(before.encode()) != self.record.report:
+                raise TableError(
+                    f"{str(path)!r} was changed after the run wrote it, so nothing was added to it: restore "
+                    "it."
+                )
+            after: Any = page
+            if audit is not None:
+                how = {} if final else {"apply": shlex.join(["subsvms", "apply", str(self.folder)])}
+                after = place_audit(page, audit | how)
+            after = after if final is None else place_final(after, final)
+            if after != page:
+                write_whole(path, after.encode())
+
+
+def open_acts(folder: Path, *, create: bool = False, **known: Any) -> Decisions:
+    """Open the file of what people did in the folder of a run; options as in `Decisions`."""
+    decisions = Decisions(folder / names.DECISIONS, folder / names.RECORD, create=create, **known)
+    if (folder / names.AUDIT).exists():
+        try:
+            take_over(folder / names.AUDIT, decisions, store=create)
+        except BaseException:
+            decisions.close()
+            raise
+    return decisions
