@@ -12,8 +12,7 @@ from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
 
 from subsvms._states import State
 from subsvms.app.features import coders
-from subsvms.app.features.coders import Calendar, Categories, Letters, learn_coders
-from subsvms.app.features.letters import COMPONENTS, NGRAMS
+from subsvms.app.features.coders import COMPONENTS, NGRAMS, Calendar, Categories, Letters, learn_coder
 
 WORDS = ["good", "bad", "slow", "Quick", "cheap", "déjà", "vu", "loud.", "quiet", "güzel", "日本語", "a"]
 
@@ -34,6 +33,10 @@ def draw_columns(rng, n):
     for values in columns.values():
         values[rng.random(n) < 0.1] = None  # NaT among dates
     return columns
+
+
+def learn_coders(columns):
+    return {name: learn_coder(values) for name, values in columns.items()}
 
 
 def encode_with_skrub(known, *others):
@@ -102,8 +105,7 @@ def test_a_coder_is_chosen_by_the_values(learned):
     assert letters[-1].names[7] == "07"
     assert (days, moments) == (Calendar("day"), Calendar("hour"))
     nothing = np.array([None, None], dtype=object)
-    assert learn_coders({"nothing": nothing}) == {"nothing": Categories(())}
-    assert learn_coders({}) == {}
+    assert learn_coder(nothing) == Categories(())
 
 
 def test_a_row_is_encoded_alike_alone_and_among_others(learned):

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from subsvms.app.features.describe import LEFT_OUT, USES, describe_columns
-from subsvms.app.features.make import REASONS, make_features
+from subsvms.app.features.make import LEFT_OUT, REASONS, USES, describe_columns, make_features
 from subsvms.app.tables.table import read_table
 
 

@@ -7,9 +7,9 @@ import pytest
 from mixed_tables import N, distances, make_mixed, make_table
 
 from subsvms._states import State
+from subsvms.app.features.coders import COMPONENTS
 from subsvms.app.features.columns import find_meaning, read_column
 from subsvms.app.features.encoder import ColumnEncoder
-from subsvms.app.features.letters import COMPONENTS
 from subsvms.app.features.make import make_features
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError

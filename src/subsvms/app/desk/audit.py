@@ -19,7 +19,7 @@ from typing import Any
 from subsvms._sentences import NOTHING
 from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.questions import Sample, Turns, take
-from subsvms.app.features.describe import LEFT_OUT
+from subsvms.app.features.make import LEFT_OUT
 from subsvms.app.names import SCORE_PARTS, SCORES
 from subsvms.app.runs.acts import Answer, NotAsked, check_name
 from subsvms.app.runs.describe import cut, describe_audit

@@ -3,17 +3,30 @@
 The tests compare with skrub, which is not needed here: its import alone takes seconds.
 Training rows and new rows are encoded alike, before and after a model is saved, so all rows get the same
 bits, and a saved model holds no objects of another library.
+
+What scikit-learn's TfidfVectorizer counts (`char_wb`) depends on the words of a text alone, and texts repeat
+words. So the letter n-grams of each distinct word are counted once. With T the words of each text and W the
+n-grams of each word, the counts are T W: whole numbers, the same as if each text were counted. The features
+are T W diag(idf) C', each row divided by the length of its row of T W diag(idf); multiplied from the right,
+this is T times a small dense matrix. Words are sorted: a text gets the same bits whatever is beside it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from subsvms._states import State, is_array, is_number, require
-from subsvms.app.features.letters import CODE, learn_letters, project_letters
 
 CATEGORIES = 40  # a column with at least this many distinct texts is encoded by its letters
+NGRAMS = {"analyzer": "char_wb", "ngram_range": (3, 4)}  # letters that follow each other within a word
+COMPONENTS = 30  # features of a column
+MAX_TEXTS = 10_000  # to learn from; more change little and take longer
+CODE = np.float32  # as in skrub; categories and letters need no more
+SMALLEST_SPREAD = 10 * np.finfo(CODE).eps  # a smaller spread is rounding
 PERIODS = {"month": 12, "day": 30, "hour": 24, "weekday": 7}  # of the parts of a date that lie on circles
 
 
@@ -157,12 +170,8 @@ Coder = Categories | Letters | Calendar
 CODERS: dict[str, type[Coder]] = {"categories": Categories, "letters": Letters, "calendar": Calendar}
 
 
-def learn_coders(columns: dict[str, np.ndarray]) -> dict[str, Coder]:
-    """Return how to encode columns of text or dates."""
-    return {name: _learn_coder(values) for name, values in columns.items()}
-
-
-def _learn_coder(values: np.ndarray) -> Coder:
+def learn_coder(values: np.ndarray) -> Coder:
+    """Return how to encode a column of text or dates."""
     if values.dtype != object:
         has_time = values != values.astype("datetime64[D]")  # also true of missing dates
         return Calendar("hour" if np.any(has_time & ~np.isnat(values)) else "day")
@@ -171,3 +180,61 @@ def _learn_coder(values: np.ndarray) -> Coder:
     if len(present) >= CATEGORIES:
         return Letters(*learn_letters(values))
     return Categories((*present, *[None] * (None in distinct and len(present) > 0)))
+
+
+def learn_letters(texts: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, float]:
+    """Return the fields of `Letters`, as skrub learns them from texts (n_rows,)."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+
+    if len(texts) > MAX_TEXTS:
+        present = np.array([text for text in texts if text is not None], dtype=object)
+        texts = present[:: -(-len(present) // MAX_TEXTS)]
+    holds, words = count_words(texts)
+    vectorizer = CountVectorizer(**NGRAMS)
+    counts = sparse.csr_matrix(holds @ vectorizer.fit_transform(words))
+    counts.sort_indices()
+    weigher = TfidfTransformer().fit(counts)
+    weights = weigher.transform(counts).astype(CODE)
+    if min(weights.shape) > COMPONENTS:
+        components = TruncatedSVD(COMPONENTS, random_state=0).fit(weights).components_
+    else:
+        components = np.eye(min(COMPONENTS, weights.shape[1]), weights.shape[1], dtype=CODE)
+    spread = float(np.sqrt((weights @ components.T).var(axis=0).sum()))
+    divisor = spread if spread > SMALLEST_SPREAD else 1.0
+    return tuple(map(str, vectorizer.get_feature_names_out())), weigher.idf_, components, divisor
+
+
+def project_letters(
+    texts: np.ndarray, ngrams: Sequence[str], idf: np.ndarray, components: np.ndarray
+) -> np.ndarray:
+    """Return the components (n_rows, n_features) of texts, zero where one is missing or holds no n-gram."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    holds, words = count_words(texts)
+    if len(words) == 0:
+        return np.zeros((len(texts), len(components)), dtype=CODE)
+    weights = CountVectorizer(vocabulary=ngrams, **NGRAMS).transform(words) @ sparse.diags_array(idf)
+    whole = sparse.csr_array(holds @ weights)
+    whole.sort_indices()
+    whole.data **= 2
+    lengths = np.sqrt(whole @ np.ones(whole.shape[1]))
+    lengths[lengths == 0] = 1.0
+    return (holds @ (weights @ components.T.astype(np.float64)) / lengths[:, None]).astype(CODE)
+
+
+def count_words(texts: np.ndarray) -> tuple[Any, list[str]]:
+    """Return how often each text holds each word (n_rows, n_words), and the words."""
+    import pandas as pd
+
+    split = [() if text is None else text.lower().split() for text in texts]
+    found = np.array(list(chain.from_iterable(split)), dtype=object)
+    codes, words = pd.factorize(found)
+    order = np.argsort(words, kind="stable")
+    place = np.empty(len(words), dtype=np.int64)
+    place[order] = np.arange(len(words))
+    ends = np.cumsum([0, *map(len, split)])
+    shape = (len(texts), len(words))
+    counts = sparse.csr_array((np.ones(len(codes), dtype=np.int64), place[codes], ends), shape=shape)
+    counts.sum_duplicates()
+    return counts, words[order].tolist()

@@ -120,10 +120,7 @@ def _guess_format(texts):
 
 
 def read_column(column: Any, meaning: Meaning) -> np.ndarray:
-    """Return the values of a column: floats with NaN, dates with NaT, or an object array with None.
-
-    Values that do not fit the meaning are missing.
-    """
+    """Return a column as floats with NaN, dates with NaT, or objects with None, where values do not fit."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):

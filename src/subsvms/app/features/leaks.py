@@ -23,19 +23,39 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subsvms._sentences import Note, Setting, format_percent
+from subsvms._sentences import Note, Sentence, Setting, format_percent
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
 from subsvms.app.words import show
 
 MAX_MISSED = 0.02  # share of the labels outside the largest class that a leak may miss
-MAX_MISSED_BY_CODE = (
-    0.05  # the same of a column with one value for each class, which others must prove to be a copy
-)
+MAX_MISSED_BY_CODE = 0.05  # the same of a column with one value for each class, if others prove it a copy
 MUCH_WORSE = 4  # times as many labels as such a copy misses
 AS_GOOD = 2 * MAX_MISSED  # the other columns are about as good if they miss no more
 USEFUL = 0.8  # they say something about the labels if they miss no more; guessing misses all
 MOST_ROWS = 4000  # that the other columns are judged by: a second of work
 MAX_NAMED = 5  # columns in a note; the others are counted
+
+
+WORDS = {  # of notes on one column, and on several: left out; used because they were asked for; used
+    "leak": (
+        "The column {name} was left out, because it gives the label away: {why}. If it was known before the "
+        "label, use it with {keep}.",
+        "The columns {name} were left out, because each gives the label away: {why}. If one was known before "
+        "the label, use it, as with {keep}.",
+    ),
+    "kept_leak": (
+        "The column {name} was used because you asked for it, though it gives the label away: {why}. Wrong "
+        "labels that agree with it cannot be found.",
+        "The columns {name} were used because you asked for them, though each gives the label away: {why}. "
+        "Wrong labels that agree with them cannot be found.",
+    ),
+    "possible_leak": (
+        "The {what} {name} may give the label away: {why}. It was used; if it was not known before the "
+        "label, leave it out{hint}.",
+        "The {what}s {name} may each give the label away: {why}. They were used; if one was not known before "
+        "the label, leave it out{hint}.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -51,8 +71,7 @@ def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
     """Return how a column gives the label away, or None if it does not.
 
     A value that several rows share predicts their most frequent label; where values hardly repeat, sorting
-    the rows by value must separate the labels. Either may miss a fiftieth of the labels outside the largest
-    class; a column with one value for each class may miss a twentieth.
+    the rows by value must separate the labels.
     """
     known = labels >= 0
     values, labels = values[known], labels[known]
@@ -89,12 +108,7 @@ def count_others(labels: np.ndarray) -> int:
 
 
 def measure_missed(X: Any, labels: np.ndarray) -> float:
-    """Return how many labels some columns miss, as a share of those outside the largest class.
-
-    Rows are judged by what was learned from other rows.
-
-    Shapes: X (n_rows, n_features); labels (n_rows,).
-    """
+    """Return how many labels columns miss, by what was learned from other rows: a share, as in `Leak`."""
     rows = np.flatnonzero(labels >= 0)
     if len(rows) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
@@ -108,14 +122,11 @@ def _predict_others(X, labels):
         from sklearn.linear_model import RidgeClassifier
         from sklearn.model_selection import KFold, cross_val_predict
 
-        folds = KFold(5, shuffle=True, random_state=0)
-        return cross_val_predict(RidgeClassifier(), X, labels, cv=folds)
+        return cross_val_predict(RidgeClassifier(), X, labels, cv=KFold(5, shuffle=True, random_state=0))
     from sklearn.ensemble import ExtraTreesClassifier
 
-    forest = ExtraTreesClassifier(
-        100, min_samples_leaf=2, bootstrap=True, oob_score=True, n_jobs=1, random_state=0
-    )
-    forest.fit(X, labels)
+    bags = {"bootstrap": True, "oob_score": True, "n_jobs": 1, "random_state": 0}
+    forest = ExtraTreesClassifier(100, min_samples_leaf=2, **bags).fit(X, labels)
     return forest.classes_[np.nan_to_num(forest.oob_decision_function_).argmax(axis=1)]
 
 
@@ -130,62 +141,15 @@ def is_left_out(leak: Leak, missed: float | None) -> bool:
     return missed > AS_GOOD and (leak.missed == 0 or missed <= USEFUL)
 
 
-def format_left_out(leaks: dict[str, Leak]) -> list[Note]:
-    """Return a note on columns that were left out, by name."""
+def note_leaks(kind: str, leaks: dict[str, Leak], what: str = "column") -> list[Note]:
+    """Return a note of a kind of `WORDS` on some columns or features, which says why of the first of them."""
     if not leaks:
         return []
-    names = list(leaks)
-    words = (
-        "The column {name} was left out, because it gives the label away: {why}. If it was known before the "
-        "label, use it with {keep}."
-    )
-    if len(names) > 1:
-        words = (
-            "The columns {name} were left out, because each gives the label away: {why}. If one was known "
-            "before the label, use it, as with {keep}."
-        )
-    return [_note("leak", words, leaks, keep=Setting("keep", names[:MAX_NAMED]))]
-
-
-def format_requested(leaks: dict[str, Leak]) -> list[Note]:
-    """Return a note on columns that were used because the user named them, though they would be left out."""
-    if not leaks:
-        return []
-    words = (
-        "The column {name} was used because you asked for it, though it gives the label away: {why}. Wrong "
-        "labels that agree with it cannot be found."
-    )
-    if len(leaks) > 1:
-        words = (
-            "The columns {name} were used because you asked for them, though each gives the label away: "
-            "{why}. Wrong labels that agree with them cannot be found."
-        )
-    return [_note("kept_leak", words, leaks)]
-
-
-def format_kept(leaks: dict[str, Leak], what: str = "column") -> list[Note]:
-    """Return a note on suspected columns or features that were used, by name."""
-    if not leaks:
-        return []
-    hint = " with {exclude}" if what == "column" else ""
-    words = (
-        "The {what} {name} may give the label away: {why}. It was used; if it was not known before the "
-        f"label, leave it out{hint}."
-    )
-    if len(leaks) > 1:
-        words = (
-            "The {what}s {name} may each give the label away: {why}. They were used; if one was not known "
-            f"before the label, leave it out{hint}."
-        )
-    return [
-        _note("possible_leak", words, leaks, what=what, exclude=Setting("exclude", list(leaks)[:MAX_NAMED]))
-    ]
-
-
-def _note(kind, words, leaks, **values):
-    """Return a note on columns; it says of the first why it is suspected."""
-    first = next(iter(leaks.values()))
-    return Note(kind, words, name=_name_some(list(leaks)), why=first.words, **values)
+    names, some = list(leaks), list(leaks)[:MAX_NAMED]
+    hint = Sentence(" with {exclude}", exclude=Setting("exclude", some)) if what == "column" else ""
+    values = {"what": what, "hint": hint, "keep": Setting("keep", some)}
+    words = WORDS[kind][len(names) > 1]
+    return [Note(kind, words, name=_name_some(names), why=leaks[names[0]].words, **values)]
 
 
 def _name_some(names: Sequence[str]) -> str:

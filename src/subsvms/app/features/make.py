@@ -1,11 +1,12 @@
-"""From a checked table to a numeric matrix: which columns are used, what they become, and what is odd.
+"""From a checked table to a numeric matrix: which columns are used, what becomes of each, and what is odd.
 
 `encoder.py` says how columns become features; ready-made matrices are only scaled.
 """
 
 import os
 import re
-from collections.abc import Container, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -15,6 +16,7 @@ from scipy import sparse
 from subsvms._columns import find_stored
 from subsvms._effort import announce
 from subsvms._sentences import Note, Sentence, Setting, join_sentences
+from subsvms.app.features.coders import COMPONENTS, Calendar, Categories, Letters
 from subsvms.app.features.columns import (
     Meaning,
     clean_text,
@@ -23,16 +25,8 @@ from subsvms.app.features.columns import (
     read_column,
     why_useless,
 )
-from subsvms.app.features.encoder import fit_encoder
-from subsvms.app.features.leaks import (
-    Leak,
-    find_leak,
-    format_kept,
-    format_left_out,
-    format_requested,
-    is_left_out,
-    measure_missed,
-)
+from subsvms.app.features.encoder import ColumnEncoder, fit_encoder
+from subsvms.app.features.leaks import Leak, find_leak, is_left_out, measure_missed, note_leaks
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, check_array, load_array
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.words import show, suggest
@@ -43,6 +37,24 @@ REASONS = {
     "constant": ("hold", "only one value or none"),
     "identifier": ("never repeat", Sentence("a value, as identifiers do (to use one: {keep})")),
     "type": ("hold", "values other than numbers, text and dates"),
+}
+USES = {
+    "number": ("Numbers", "centred at the median, divided by the range of the middle nine tenths, clipped"),
+    Categories: ("Categories", "a feature for each category"),
+    Letters: ("Text", f"groups of 3 and 4 letters, condensed to at most {COMPONENTS} features"),
+    Calendar: ("Dates", "the time as a number, and the parts of the calendar"),
+    "sparse": ("Numbers", "divided by the largest absolute value of the column, so that zeros stay zeros"),
+    "array": ("Ready-made features", "centred, and all divided by the same number"),
+}
+LEFT_OUT = {
+    "constant": "only one value, or none",
+    "identifier": Sentence("never repeats a value, as identifiers do; {keep} would use it"),
+    "type": "values other than numbers, text and dates",
+    "leak": Sentence("gives the label away; {keep} would use it"),
+    "asked": "left out by an option",
+    "by": Sentence("groups the rows ({by})"),
+    "id": Sentence("names the rows ({id_column})"),
+    "even": "nothing in it varies between rows",
 }
 
 
@@ -73,10 +85,7 @@ def make_features(
     keep: Sequence[str] = (),
     features: Any = None,
 ) -> Features:
-    """Turn the columns of a table, except the label, into numeric features.
-
-    Shapes: features (n_rows, n_features).
-    """
+    """Turn the columns of a table, except the label, or ready-made features, into numeric ones."""
     exclude, only, keep = (
         _as_names(names, option) for names, option in ((exclude, "exclude"), (only, "only"), (keep, "keep"))
     )
@@ -91,7 +100,7 @@ def make_features(
         n_rows = len(table)
         X = load_array(features, n_rows) if is_file else check_array(features, repr(name), n_rows)
         made = Features(*ArrayScaler.fit(X, name))
-        return _add_notes(made, format_kept(_find_leaking_features(made, table), "feature"))
+        return _add_notes(made, note_leaks("possible_leak", _find_leaking_features(made, table), "feature"))
     if table.matrix is not None:
         asked = [*exclude, *only, *keep]
         chosen = _choose(_name_columns(table.matrix, asked), table, exclude, only, keep)
@@ -131,8 +140,7 @@ def _leave_out_leaks(table, meanings, columns, asked):
     return columns, left_out, notes
 
 
-def _refuse_leaks(table: LabelledTable, left_out: dict[str, Leak]) -> NoReturn:
-    """Raise an error about a table whose columns all give the label away."""
+def _refuse_leaks(table, left_out) -> NoReturn:
     name, leak = next(iter(left_out.items()))
     raise TableError(
         "{table} has no column to learn from: the column {name} gives the label away, for {why}; add "
@@ -141,15 +149,14 @@ def _refuse_leaks(table: LabelledTable, left_out: dict[str, Leak]) -> NoReturn:
     )  # fmt: skip
 
 
-def _divide(
-    suspects: dict[str, Leak], missed: float | None, asked: Container[str]
-) -> tuple[dict[str, Leak], list[Note]]:
+def _divide(suspects, missed, asked):
     """Return the suspected columns that are left out, which are not asked for, and notes on all of them."""
     leaking = {name: leak for name, leak in suspects.items() if is_left_out(leak, missed)}
     left_out = {name: leak for name, leak in leaking.items() if name not in asked}
     requested = {name: leak for name, leak in leaking.items() if name in asked}
     used = {name: leak for name, leak in suspects.items() if name not in leaking and name not in asked}
-    return left_out, [*format_left_out(left_out), *format_requested(requested), *format_kept(used)]
+    kinds = {"leak": left_out, "kept_leak": requested, "possible_leak": used}
+    return left_out, [note for kind, leaks in kinds.items() for note in note_leaks(kind, leaks)]
 
 
 def _scale_columns(table, chosen, asked):
@@ -175,13 +182,14 @@ def _add_notes(made, notes):
 
 
 def _find_leaking_features(made, table) -> dict[str, Leak]:
-    """Return the ready-made features that may give the label away.
-
-    Few can: only those with a correlation of more than 0.9 with a class are examined.
-    """
+    """Return the ready-made features that may give the label away: few, which correlate with a class."""
     labels, known = table.codes, ~table.missing
     X = made.X[known]
-    spread = _compute_spread(X)
+    if sparse.issparse(X):
+        mean, squares = (np.asarray(part.mean(axis=0)).ravel() for part in (X, X.multiply(X)))
+        spread = np.sqrt(np.maximum(squares - mean**2, 0.0))
+    else:
+        spread = X.std(axis=0)
     suspects: set[int] = set()
     for number in range(len(table.classes)):
         own = (labels[known] == number) * 1.0
@@ -191,19 +199,9 @@ def _find_leaking_features(made, table) -> dict[str, Leak]:
     columns = made.X.tocsc() if sparse.issparse(made.X) else made.X  # in which a column is quickly found
     for j in sorted(suspects):
         column = columns[:, [j]]
-        values = (column.toarray() if sparse.issparse(column) else column).ravel()
-        leak = find_leak(values, labels)
-        if leak:
+        if leak := find_leak((column.toarray() if sparse.issparse(column) else column).ravel(), labels):
             found[made.names[j]] = leak
     return found
-
-
-def _compute_spread(X):
-    """Return the standard deviation of each column."""
-    if not sparse.issparse(X):
-        return X.std(axis=0)
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    return np.sqrt(np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2, 0.0))
 
 
 def _as_names(names, option):
@@ -275,3 +273,29 @@ def _note_odd_cells(column, name, meaning, values):
         "In the column {name}, {n} of {n_values} values, such as {odd}, are not numbers and count as missing."
     )
     return [Note("odd_cells", words, name=show(name), n=len(odd), n_values=len(values), odd=show(odd[0]))]
+
+
+def describe_columns(
+    features: Features, by: Sequence[str] = (), id_column: str | None = None
+) -> list[dict[str, Any]]:
+    """Return what became of the columns, those with the same use together."""
+    counts = Counter(features.sources)
+    used: dict[tuple[str, str], list[list[Any]]] = {}
+    asked = dict.fromkeys(by, "by") | ({} if id_column is None else {id_column: "id"})
+    left_out = {name: asked.get(name, why) for name, why in features.left_out.items()}
+    if isinstance(features.transformer, ColumnEncoder):
+        for recipe in features.transformer.recipes:
+            if counts[recipe.name]:
+                use = USES["number" if recipe.coder is None else type(recipe.coder)]
+                used.setdefault(use, []).append([recipe.name, counts[recipe.name]])
+            else:
+                left_out[recipe.name] = "even"
+    else:
+        kind = "array" if isinstance(features.transformer, ArrayScaler) else "sparse"
+        used[USES[kind]] = [[name, count] for name, count in counts.items()]
+    order = sorted(used, key=list(USES.values()).index)
+    found: list[dict[str, Any]] = [{"use": use, "how": how, "columns": used[use, how]} for use, how in order]
+    for why in LEFT_OUT:
+        names = [[name, 0] for name, reason in left_out.items() if reason == why]
+        found += [{"use": None, "why": why, "how": LEFT_OUT[why], "columns": names}] * bool(names)
+    return found

@@ -41,10 +41,7 @@ class SparseScaler:
         return scaler._apply(X), names, names, notes, scaler
 
     def transform(self, table: Any) -> Any:
-        """Return the features of a table that was read from LIBSVM text.
-
-        Shapes: returns (n_rows, n_features).
-        """
+        """Return the features (n_rows, n_features) of a table that was read from LIBSVM text."""
         if table.matrix is None:
             raise TableError(
                 f"{table.name} is {table.format}, but the model was trained on LIBSVM text: use such a file."
@@ -100,10 +97,7 @@ class ArrayScaler:
         return scaler.transform(X), names, names, notes, scaler
 
     def transform(self, X: Any) -> Any:
-        """Return the features of an array or matrix with the same columns.
-
-        Shapes: X (n_rows, n_columns).
-        """
+        """Return the features of an array or matrix (n_rows, n_columns) with the same columns."""
         if X.shape[1] != self.n_columns:
             raise TableError(
                 f"The features have {X.shape[1]} columns, but the model needs {self.n_columns}: make them "
@@ -150,10 +144,7 @@ def load_array(path: str | os.PathLike, n_rows: int) -> Any:
 
 
 def check_array(X: Any, name: str, n_rows: int) -> Any:
-    """Return ready-made features as float64, dense or CSR; raise an error if they cannot be features.
-
-    Shapes: X (n_rows, n_features).
-    """
+    """Return ready-made features as float64, dense or CSR; raise an error if they cannot be features."""
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise TableError(f"The features in {name} must have two dimensions, rows and columns; got {X.ndim}.")
@@ -166,8 +157,8 @@ def check_array(X: Any, name: str, n_rows: int) -> Any:
         raise TableError(f"The features in {name} must be numbers; got values of type {X.dtype}.")
     with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity, which are refused next
         X = X.astype(np.float64)
-    bad = sparse.coo_array(X).row[~np.isfinite(X.data)] if sparse.issparse(X) else ~np.isfinite(X).all(axis=1)
-    rows = bad if sparse.issparse(X) else np.flatnonzero(bad)
+    finite = np.isfinite(X.data if sparse.issparse(X) else X)
+    rows = sparse.coo_array(X).row[~finite] if sparse.issparse(X) else np.flatnonzero(~finite.all(axis=1))
     if len(rows):
         raise TableError(
             f"The features in {name} hold NaN or infinity, first in row {rows[0]}: fill in such values first."

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 from subsvms._sentences import Note, Sentence, format_interval, format_percent
-from subsvms.app.features.describe import describe_columns
+from subsvms.app.features.make import describe_columns
 from subsvms.app.runs.describe import (
     cut,
     describe_certified,
