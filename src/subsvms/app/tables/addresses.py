@@ -69,7 +69,7 @@ class Address:
 
     def exists(self) -> bool:
         """Return whether there is such a file or folder."""
-        return self._look().type.name != "NotFound"
+        return self._look().type.name in ("File", "Directory")
 
     def is_file(self) -> bool:
         """Return whether there is such a file."""
@@ -85,18 +85,18 @@ class Address:
 
     def _look(self):
         system, path = locate(self)
-        with explaining_access(self):
+        with _explaining_access(self):
             return system.get_file_info(path)
 
     def open(self, mode: str = "rb") -> Any:
         """Return the file as a pyarrow.NativeFile that can be read at any place."""
         system, path = locate(self)
-        with explaining_access(self):
+        with _explaining_access(self):
             return system.open_input_file(path)
 
     def read_bytes(self) -> bytes:
         """Return all bytes of the file."""
-        with self.open() as file, explaining_access(self):
+        with self.open() as file, _explaining_access(self):
             return file.read()
 
     def list_files(self) -> "list[Address]":
@@ -104,7 +104,7 @@ class Address:
         from pyarrow import fs
 
         system, path = locate(self)
-        with explaining_access(self):
+        with _explaining_access(self):
             found = system.get_file_info(fs.FileSelector(path, recursive=True))
         above = len(path.strip("/"))
         return sorted(Address(self.text + one.path.lstrip("/")[above:]) for one in found if one.is_file)
@@ -184,7 +184,7 @@ def locate(place: Place) -> tuple[Any, str]:
     if isinstance(place, Path):
         return fs.LocalFileSystem(), os.path.abspath(place)
     scheme, bucket = place.root
-    with explaining_access(place):
+    with _explaining_access(place):
         if scheme in BY_ARROW:
             return _open_bucket(f"{scheme}://{bucket}"), place.text.removeprefix(f"{scheme}://")
         from fsspec.core import url_to_fs
@@ -202,7 +202,7 @@ def read_version(place: Place) -> list[int | str]:
         found = place.stat()
         return [found.st_size, found.st_mtime_ns]
     system, path = locate(place)
-    with explaining_access(place):
+    with _explaining_access(place):
         if isinstance(system, fs.PyFileSystem):  # pyarrow takes little of what fsspec says
             said = system.handler.fs.info(path)
             return [f"{name} {said[name]}" for name in sorted(said) if VERSION.search(name)]
@@ -210,17 +210,15 @@ def read_version(place: Place) -> list[int | str]:
         return [info.size or 0, info.mtime_ns or 0]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=8)  # finding the region takes a request
 def _open_bucket(address):
-    """Return pyarrow's file system for a bucket; finding its region takes a request."""
     from pyarrow import fs
 
     return fs.FileSystem.from_uri(address)[0]
 
 
 @contextmanager
-def explaining_access(address: Address) -> Iterator[None]:
-    """Turn whatever reading an address can raise into one sentence."""
+def _explaining_access(address: Address) -> Iterator[None]:
     try:
         yield
     except TableError:
@@ -234,10 +232,8 @@ def explaining_access(address: Address) -> Iterator[None]:
 def format_refusal(name: str, error: Exception) -> str:
     """Return a sentence about an address that cannot be read; `name` is in quotes."""
     reason = first_sentence(error) or type(error).__name__
-    return (
-        f"{name} cannot be read ({reason}): check the address, the connection and the keys in the "
-        "environment."
-    )
+    advice = "check the address, the connection and the keys in the environment."
+    return f"{name} cannot be read ({reason}): {advice}"
 
 
 def place_result(beside: Place, name: str) -> Path:

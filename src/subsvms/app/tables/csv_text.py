@@ -26,16 +26,14 @@ from subsvms.exceptions import TableError
 
 SEPARATORS = (",", ";", "\t", "|")  # tried in this order
 USUAL = {"csv": ",", "tsv": "\t"}
+QUOTED = re.compile(rb'"((?:[^"]|"")*)"(.*)', re.DOTALL)
 END = rb"(?:\r\n?|\n|\Z)"
 BLOCK = 1 << 20  # bytes that pyarrow reads at a time, and more where a row is longer
 
 
 @dataclass(frozen=True)
 class CsvText(TableText):
-    """Separated text, and the positions of its rows and labels.
-
-    data, rows, starts, ends: as in `TableText`; blank lines belong to the row after them.
-    """
+    """Separated text, and the positions of its rows and labels; blank lines belong to the row after them."""
 
     separator: str
     n_columns: int
@@ -45,23 +43,21 @@ class CsvText(TableText):
         """Return the text with new labels, and further columns directly after them."""
         separator, between = self.separator, self.separator.encode()
         empty = b'""' if self.n_columns == 1 and not extra else b""  # a blank line would not be a row
+        cells = []
         columns = map(format_cells, (labels, given, *extra.values()))
-
-        def replace_cell(cell, new, old):
-            if new == old:
-                return cell
-            return empty if new is None else quote(new, separator, always=cell.startswith(b'"'))
-
-        data = self.splice(
-            between.join([replace_cell(cell, new, old), *(quote(other, separator) for other in others)])
-            for cell, new, old, *others in zip(self.cells, *columns, strict=True)
-        )
-        names = b"".join(between + quote(name, separator) for name in extra)
+        for cell, new, old, *others in zip(self.cells, *columns, strict=True):
+            if new != old:
+                cell = empty if new is None else _quote(new, separator, always=cell.startswith(b'"'))
+            cells.append(between.join([cell, *(_quote(other, separator) for other in others)]))
+        data = self.splice(cells)
+        names = b"".join(between + _quote(name, separator) for name in extra)
         return data[: self.header_end] + names + data[self.header_end :]
 
 
 def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, dict[str, Any]]:
     """Return the columns of a CSV or TSV file as text, and further fields of the table."""
+    from pyarrow import csv
+
     name = content.name
     data, encoding, notes = decode(content, reading.encoding)
     separator = check_separator(reading.separator) or choose_separator(data, label, USUAL[content.format])
@@ -75,7 +71,9 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
         raise TableError(f"{name} has a header but no rows: it must hold at least one row of each class.")
     text = CsvText(data, rows, starts, label_ends, separator, len(names), ends[place])
     longest = int(np.diff(rows, append=len(data)).max())
-    columns = _read_columns(data, body, separator, len(names), max(BLOCK, 2 * longest))
+    block = min(max(BLOCK, 2 * longest), 2**31 - 1)
+    body_rows = open_for_arrow(memoryview(data)[body:])
+    columns = csv.read_csv(body_rows, **text_options(len(names), separator, block))
     if len(columns) != len(rows):  # although the two readers follow the same grammar
         raise TableError(f"{name} has rows that can be read in two ways: quote its cells and save it again.")
     more = {"text": text, "encoding": encoding, "notes": notes, "decimal_comma": separator == ";"}
@@ -104,10 +102,7 @@ def choose_separator(data: bytes, label: str | None, first_choice: str = ",") ->
 
 
 def read_header(data: bytes, separator: str) -> tuple[list[str] | None, list[int], int]:
-    """Return the names of the columns, where each ends, and where the rows begin.
-
-    The names are None if a quote is never closed.
-    """
+    """Return the names of the columns (None if a quote is never closed), their ends, and where rows begin."""
     cell = re.compile(b"(%s)(%s|%s)" % (_make_cell_pattern(separator), re.escape(separator.encode()), END))
     names: list[str] = []
     ends: list[int] = []
@@ -116,23 +111,19 @@ def read_header(data: bytes, separator: str) -> tuple[list[str] | None, list[int
         match = cell.match(data, at)
         if match is None:
             return None, ends, at
-        names.append(_unquote(match[1]))
+        quoted = QUOTED.match(match[1])
+        names.append((quoted[1].replace(b'""', b'"') + quoted[2] if quoted else match[1]).decode())
         ends.append(match.end(1))
         at = match.end()
         if match[2] != separator.encode():
             return names, ends, at
 
 
-def _make_cell_pattern(separator: str) -> bytes:
+def _make_cell_pattern(separator):
     """Return the pattern of one cell; it never backtracks, so the time is linear in a cell's length."""
     rest = b"[^%s\\r\\n]*+" % re.escape(separator.encode())
     first = b'[^"%s\\r\\n]' % re.escape(separator.encode())
     return b'(?>"(?:[^"]++|"")*+"%s|%s%s|)' % (rest, first, rest)
-
-
-def _unquote(cell: bytes) -> str:
-    match = re.match(rb'"((?:[^"]|"")*)"(.*)', cell, re.DOTALL)
-    return (match[1].replace(b'""', b'"') + match[2] if match else cell).decode()
 
 
 def _find_labels(data, body, name, separator, n_columns, place):
@@ -166,14 +157,6 @@ def _reject_row(data, at, name, separator, n_columns) -> NoReturn:
     )
 
 
-def _read_columns(data, body, separator, n_columns, block_size):
-    """Return all cells as text, in columns named by their numbers."""
-    from pyarrow import csv
-
-    rows = open_for_arrow(memoryview(data)[body:])
-    return csv.read_csv(rows, **text_options(n_columns, separator, min(block_size, 2**31 - 1)))
-
-
 def text_options(n_columns: int, separator: str, block_size: int, **reading: Any) -> dict[str, Any]:
     """Return the options with which pyarrow reads rows without a header as text, columns named by number."""
     import pyarrow as pa
@@ -188,20 +171,20 @@ def text_options(n_columns: int, separator: str, block_size: int, **reading: Any
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
-        ),
+        ),  # fmt: skip
     }
 
 
 def render_csv(columns: Mapping[str, Sequence[str | None]], separator: str) -> bytes:
     """Return columns of text as separated text."""
     rows = [tuple(columns), *zip(*columns.values(), strict=True)]
-    lines = [separator.encode().join(quote(cell, separator) for cell in row) for row in rows]
+    lines = [separator.encode().join(_quote(cell, separator) for cell in row) for row in rows]
     if len(columns) == 1:
         lines = [line or b'""' for line in lines]  # a blank line would not be a row
     return b"\n".join(lines) + b"\n"
 
 
-def quote(cell: str | None, separator: str, *, always: bool = False) -> bytes:
+def _quote(cell, separator, *, always=False):
     """Return a cell as bytes, in quotes if it would otherwise be read as something else."""
     if cell is None:
         return b""

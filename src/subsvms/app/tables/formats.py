@@ -103,10 +103,7 @@ OPTIONS = {  # that only some formats have, which people call
     "sheet": ("workbooks", ("xlsx", "ods", "xls")),
     "query": ("databases", ("sqlite",)),
 }
-NOT_TEXT = {  # what these first bytes say about a file
-    ZIP: "a ZIP archive or a workbook",
-    OLE: "an old Excel file or a protected one",
-}
+NOT_TEXT = {ZIP: "a ZIP archive or a workbook", OLE: "an old Excel file or a protected one"}  # by first bytes
 TEXT_SUFFIXES = (".txt", ".data", ".dat", ".log")  # of text whose format follows from its content
 PICKLE = "a pickle, which may run any code when it is read: save the table as Parquet"
 NUMBERS = Sentence("a file of numbers: give the table itself, and this with {features}")

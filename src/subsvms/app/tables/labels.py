@@ -41,8 +41,8 @@ def read_labels(
 ) -> tuple[np.ndarray, np.ndarray, tuple[Note, ...]]:
     """Return the labels of a column, the same in its own spelling, and notes on what is odd about them.
 
-    Missing labels are None. Empty ones are missing. In text, a mark such as NA or ? means missing if all
-    other labels are numbers; otherwise it may be a class ("None" of the above), so it is kept, with a note.
+    Missing labels are None: empty ones and, in text, a mark such as NA or ? if all other labels are numbers.
+    Otherwise it may be a class ("None" of the above), so it is kept, with a note.
     """
     check_type(column.type, name, label)
     values, codes = encode_labels(column)
@@ -136,10 +136,7 @@ def _interpret(counts, is_text, missing_label):
 
 
 def _settle(meant, counts, name, label, merge_labels=None, numeric_classes=False):
-    """Return the same with one spelling for each label if asked for, and notes; check that they are classes.
-
-    `meant` and `counts` have the same order.
-    """
+    """Return the same in one spelling each if asked for, and notes; check that the labels are classes."""
     sizes: Counter = Counter()
     for one, count in zip(meant.values(), counts, strict=True):
         if one is not None:

@@ -112,15 +112,18 @@ def list_files(where: str | os.PathLike | Sequence[str | os.PathLike]) -> tuple[
 def _list_folder(folder):
     """Return the files of the table in a folder, sorted unless the folder says in which order they come."""
     if isinstance(folder, Path) and (folder / RECORD).is_file():
-        raise TableError(
-            "{folder!r} is the folder of a run: give the table itself, or repeat the run{from_run:aside}.",
-            folder=str(folder),
-        )
+        words = "{folder!r} is the folder of a run: give the table itself, or repeat the run{from_run:aside}."
+        raise TableError(words, folder=str(folder))
     if isinstance(folder, Path) and is_data_set(folder):
         return _list_data_files(folder)
     if is_delta(folder):
         return _list_delta_files(folder)
-    files = sorted(file for file in _walk(folder) if not _is_hidden(file, folder))
+    if isinstance(folder, Address):
+        files = folder.list_files()
+    else:
+        files = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_output(path, folder))
+    start = len(folder.parts)  # below which the names of logs and markers start in their own way
+    files = [file for file in files if not any(part[0] in "._" for part in file.parts[start:] if part)]
     if not files:
         raise TableError(f"The folder {str(folder)!r} contains no files of a table: choose another one.")
     if any(file.parent.name == "metadata" and file.name.endswith(".metadata.json") for file in files):
@@ -132,10 +135,7 @@ def _list_folder(folder):
 
 
 def _find_base(pattern, files):
-    """Return the folder of a file, or the one before the first * of a pattern.
-
-    A pattern in a Delta table is refused: some of the files may no longer count.
-    """
+    """Return the folder of a file, or the one before the first * of a pattern of files that all count."""
     folder = plain = _find_plain(pattern)
     if plain in files:
         return plain.parent
@@ -163,19 +163,8 @@ def _find_root(remote, local):
     return Address(f"{scheme}://{inner}")
 
 
-def _is_hidden(path, folder):
-    """Return whether a path leads to a log or marker."""
-    return any(part.startswith((".", "_")) for part in path.parts[len(folder.parts) :])
-
-
-def _walk(folder):
-    """Return the files in a folder and below it, but for those that runs wrote here."""
-    if isinstance(folder, Address):
-        return folder.list_files()
-    return [path for path in folder.rglob("*") if path.is_file() and not _is_output(path, folder)]
-
-
 def _is_output(path, base):
+    """Return whether a run wrote a file."""
     above = [base / parent for parent in path.relative_to(base).parents[:-1]]
     return any((folder / name).is_file() for folder in above for name in (RECORD, ".lock"))
 
@@ -274,18 +263,16 @@ def _list_delta_files(folder):
 
 
 def _has_deleted(table):
-    """Return whether rows of files are marked as deleted, as far as deltalake can tell."""
     try:
         return any(batch.num_rows for batch in table.deletion_vectors())
-    except Exception:  # vectors that it cannot read
+    except Exception:  # vectors that deltalake cannot read
         return True
 
 
 def find_layout(folder: Place) -> dict[str, Any]:
-    """Return what pyarrow.dataset should know about files below a folder.
+    """Return what pyarrow.dataset should know about files below a folder: year=2024 is a column.
 
-    Names of folders such as year=2024 become columns. A Delta table says what types these and all others
-    have: its files may differ, and columns that were added later are missing in the earlier ones.
+    The files of a Delta table may differ: columns that were added later are missing in the earlier ones.
     """
     if not is_delta(folder) or not find_spec("deltalake"):
         return {"partitioning": "hive"}
