@@ -35,9 +35,9 @@ from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import BatchCorrector, PartWork, do_part, list_issues, rank_rows
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.part_files import apply_correction, open_parquet
-from subsvms.app.runs.scores import Scores, tabulate_scores
+from subsvms.app.runs.parts import apply_correction, open_parquet
 from subsvms.app.runs.source import open_source
+from subsvms.app.runs.stored import Scores
 from subsvms.app.runs.tally import Tally
 from subsvms.ensemble._votes import count_votes
 
@@ -144,7 +144,7 @@ def time_stages(source, corrector, folder, n_voted):
             tables = (
                 apply_correction(corrector.labels, batch, correction),
                 list_issues(corrector, batch, correction, rows),
-                tabulate_scores(Scores.of(correction), corrector.label_type, rows),
+                Scores.of(correction).to_table(corrector.label_type, rows),
             )
             clock.end("judge")
             for kind, table in zip("abc", tables, strict=True):

@@ -25,7 +25,8 @@ from benchmarks.made import append_lines, find_done
 from benchmarks.ordinary import make
 from benchmarks.quality import load
 from subsvms import adversaries
-from subsvms.app.runs import finding, job  # private: a user cannot switch carriers off
+from subsvms.app.runs import job  # private: a user cannot switch carriers off
+from subsvms.app.runs import run as runs
 from subsvms.app.runs.options import Options
 
 RESULTS = Path(__file__).parent / "results"
@@ -54,7 +55,7 @@ def run(path, find_carriers):
         found.append(find_carriers(*args, **options))
         return found[0]
 
-    finding.find_carriers = find
+    runs.find_carriers = find
     began = time.process_time()
     job.do_job(str(path), Options(label="label", random_state=SEED), n_jobs=1, force=True)
     return time.process_time() - began, found[0]
@@ -63,7 +64,7 @@ def run(path, find_carriers):
 def measure(name, path, n_runs):
     """Return the line of a table."""
     write_table(name, path)
-    find_carriers = finding.find_carriers
+    find_carriers = runs.find_carriers
     seconds = {"with": [], "without": []}
     try:
         for _ in range(n_runs):
@@ -71,7 +72,7 @@ def measure(name, path, n_runs):
                 taken, found = run(path, find)
                 seconds[key].append(taken)
     finally:
-        finding.find_carriers = find_carriers
+        runs.find_carriers = find_carriers
     without, all_of_it = (float(np.median(seconds[key])) for key in ("without", "with"))
     standing = found.standing
     values = (

@@ -33,7 +33,7 @@ from benchmarks.gpu import name_gpu
 # Not public: the stages of a run are measured one by one
 from subsvms._effort import Effort, listening
 from subsvms.app.features.encoder import ColumnEncoder
-from subsvms.app.runs import job, learn, part_files
+from subsvms.app.runs import job, learn, parts
 from subsvms.app.runs import judge as judging
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.options import Options
@@ -253,16 +253,16 @@ def do_alone(args):
     voters = corrector.learned.model.voters_
     votes = _judge.count_votes(voters, X, Effort(device=args.device))
     correction = corrector.judge_votes(given, votes, rows)
-    corrected = part_files.apply_correction(corrector.labels, batch, correction)
+    corrected = parts.apply_correction(corrector.labels, batch, correction)
 
     def judge():
         again = corrector.judge_votes(given, votes, rows)
-        part_files.apply_correction(corrector.labels, batch, again)
+        parts.apply_correction(corrector.labels, batch, again)
         judging.list_issues(corrector, batch, again, rows)
         judging.rank_rows(batch, again, rows)
 
     def write_batches(number):
-        with part_files.open_parquet(args.folder / f"alone-{number}", corrected) as file:
+        with parts.open_parquet(args.folder / f"alone-{number}", corrected) as file:
             for _ in range(8):
                 file.write_table(corrected)
 

@@ -26,7 +26,7 @@ from benchmarks.quality import load
 from subsvms.adversaries import uniform_flips
 from subsvms.app.features.make import make_features
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.run import correct_table
+from subsvms.app.runs.run import run_in_memory
 from subsvms.app.tables.table import read_table
 
 RESULTS = Path(__file__).parent / "results"
@@ -120,7 +120,7 @@ def find_noise(folder, name, X, y, kind, seed=0):
     table = write_and_read(folder, X, given, **{COLUMN: make_leak(kind, given, rng)})
     line = {"table": name, "leak": kind}
     for what, keep in (("used", (COLUMN,)), ("by default", ())):
-        run = correct_table(table, Options("y", keep=keep), n_jobs=1)
+        run = run_in_memory(table, Options("y", keep=keep), n_jobs=1)
         flagged = run.correction.flagged
         if not keep:
             line["left out"] = COLUMN not in run.features.sources

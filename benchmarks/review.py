@@ -25,13 +25,11 @@ import numpy as np
 from benchmarks.made import write
 
 # Not public: the folder of a run is written without running the tool
-from subsvms.app.runs.decisions import Decisions
-from subsvms.app.runs.finding import Finding
+from subsvms.app.runs.acts import Decisions
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.outputs import write_issues
-from subsvms.app.runs.record import make_record, write_record
-from subsvms.app.runs.run import correct_table
+from subsvms.app.runs.outputs import write_issues, write_record
+from subsvms.app.runs.run import Finding, run_in_memory
 from subsvms.app.runs.summary import Written, summarise
 from subsvms.app.tables.table import read_table
 from subsvms.correction._neighbours import Witnesses
@@ -65,7 +63,7 @@ def main():
         lost = sum(act not in stored.rows_of for act in found["acts"])
         result = summarise_times(found) | {
             "issues": int(n_issues), "clients": args.clients, "seconds": args.seconds, "lost": lost,
-            "acts in the file": len(stored.history()), "cores": os.cpu_count(),
+            "acts in the file": len(stored.order), "cores": os.cpu_count(),
         }  # fmt: skip
         stored.close()
     print(json.dumps(result, indent=1))
@@ -89,7 +87,7 @@ def write_run(path, options, n_witnesses=0):
 
     The first 2,000 have witnesses on each side, as in a run, but drawn at random.
     """
-    run = correct_table(read_table(path, options.label), options)
+    run = run_in_memory(read_table(path, options.label), options)
     n_issues, rng = len(run.correction.given), np.random.default_rng(0)
     shape = (2, n_issues, n_witnesses)
     drawn = rng.integers(n_issues, size=shape) if n_witnesses else np.zeros(shape, dtype=int)
@@ -99,7 +97,8 @@ def write_run(path, options, n_witnesses=0):
     issues = Issues(run.correction, Witnesses(np.arange(n_issues), *sides))
     write_issues(issues.to_table(run.table), folder)
     finding = Finding(run, run, np.arange(n_issues), issues, n_issues, n_issues, 0, ())
-    write_record(make_record(run, summarise(finding, Written()), folder, {}, report=""), folder)
+    (folder / "report.html").touch()
+    write_record(finding, summarise(finding, Written()), folder, folder, {}, None)
     return folder
 
 

@@ -17,7 +17,7 @@ from subsvms.app.desk.opened import open_acts
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import serve
 from subsvms.app.names import DECISIONS
-from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.acts import Decisions
 
 SERVE = (
     "import sys; from subsvms.app.desk.{room} import {desk}; from subsvms.app.desk.server import serve; "
@@ -220,7 +220,7 @@ def stored_rows(folder):
 
 def read_acts(folder):
     with closing(Decisions(os.path.join(folder, DECISIONS))) as book:
-        return book.history()
+        return book.order
 
 
 def total(ann):

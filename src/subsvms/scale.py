@@ -17,7 +17,7 @@ from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import BatchCorrector
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.part_files import apply_correction
+from subsvms.app.runs.parts import apply_correction
 from subsvms.app.runs.source import Batches, Source, open_source
 from subsvms.app.tables.arrow import use_plain_columns, use_plain_types
 from subsvms.app.tables.files import check_names

@@ -21,8 +21,7 @@ from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.job import describe_run
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
-from subsvms.app.runs.run import correct_table as judge_table
-from subsvms.app.runs.run import recount
+from subsvms.app.runs.run import recount, run_in_memory
 from subsvms.app.tables.table import read_frame, read_table
 from subsvms.audit import Audit, SimulatedAnnotator, run_audit
 from subsvms.correction._html import collect
@@ -76,7 +75,7 @@ def correction():
 def test_a_frame_gets_the_result_of_its_file_to_the_bit(tmp_path, correction, suffix):
     path = tmp_path / f"loans.{suffix}"
     FILES[suffix](FRAME, path)
-    run = judge_table(read_table(path, "default"), Options("default"), n_jobs=1)
+    run = run_in_memory(read_table(path, "default"), Options("default"), n_jobs=1)
     assert_same(replace(correction, origin=None), run.correction)
     assert run.tally == correction.origin.run.tally and correction.flagged.sum() > 10
 
@@ -189,7 +188,7 @@ def test_an_array_of_features_is_what_the_file_of_features_is(tmp_path, kind):
     path = tmp_path / ("e.npy" if kind is np.asarray else "e.npz")
     np.save(path, X) if kind is np.asarray else sparse.save_npz(path, sparse.csr_matrix(X))
     table = read_frame(FRAME, "default")
-    run = judge_table(table, Options("default"), features=path, n_jobs=1)
+    run = run_in_memory(table, Options("default"), features=path, n_jobs=1)
     found = correct_table(FRAME, "default", features=kind(X))
     assert_same(found, run.correction)
     place = found.origin.write_folder(found, tmp_path / "kept.subsvms")
@@ -234,7 +233,7 @@ def test_where_carriers_cannot_be_found_it_is_said(correction, monkeypatch):
     plain = correct_labels(FRAME[["rooms"]], FRAME["default"], random_state=0)
     with pytest.raises(InputError, match=r"^There is no table to look for carriers in: correct_table keeps"):
         plain.to_frame(carriers=True)
-    monkeypatch.setattr("subsvms.app.runs.carriers.MOST_LABELS", 399)
+    monkeypatch.setattr("subsvms.app.runs.causes.MOST_LABELS", 399)
     with pytest.raises(InputError, match=r"^Carriers are looked for in tables of up to 20,000 labels"):
         correction.to_frame(carriers=True)
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 from subsvms import LabelCorrector
-from subsvms.app.runs.draw import draw, take_census
+from subsvms.app.runs.learn import draw, take_census
 from subsvms.ensemble import _sampling as _pool
 from subsvms.ensemble._sampling import (
     BLOCK,

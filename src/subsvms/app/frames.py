@@ -24,15 +24,14 @@ from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
 from subsvms._sentences import Note
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
-from subsvms.app.runs.carriers import MOST_LABELS, Carriers, find_carriers
+from subsvms.app.runs.causes import MOST_LABELS, Carriers, find_carriers
 from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
 from subsvms.app.runs.options import LABEL_OPTIONS, Options, TableOptions, list_options, option, taking
 from subsvms.app.runs.outputs import add_audit, as_storable, render_page
 from subsvms.app.runs.record import read_record
-from subsvms.app.runs.run import Clock, Run, recount
-from subsvms.app.runs.run import correct_table as judge_table
+from subsvms.app.runs.run import Clock, Run, recount, run_in_memory
 from subsvms.app.runs.summary import Handles, format_next_steps
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.files import check_target, write_content
@@ -131,11 +130,11 @@ def correct_table(asked: FrameOptions) -> Correction:
     shared = {one.name: getattr(asked, one.name) for one in list_options(TableOptions)}
     options = Options(str(asked.label), verified=decided, **shared)
     clock.lap("reading")
-    run = judge_table(
+    run = run_in_memory(
         table, options, features=asked.features, n_jobs=asked.n_jobs, device=asked.device,
-        n_witnesses=asked.n_witnesses,
+        n_witnesses=asked.n_witnesses, clock=clock,
     )  # fmt: skip
-    origin = FrameRun(replace(run, seconds=clock.laps | run.seconds), asked.features)
+    origin = FrameRun(run, asked.features)
     correction = replace(run.correction, style=find_style(asked.frame), origin=origin)
     for note in correction._cautions:
         warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())

@@ -15,8 +15,7 @@ from subsvms.app.desk.audit import AuditDesk, EstimateDesk, NotAsked
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.names import DECISIONS
 from subsvms.app.runs.acts import Act
-from subsvms.app.runs.decisions import holds_decisions
-from subsvms.app.runs.scores import make_ranking
+from subsvms.app.runs.acts_file import holds_decisions
 from subsvms.audit import Audit, draw_rows, estimate_error_rate, run_audit
 from subsvms.exceptions import TableError
 
@@ -433,7 +432,7 @@ def test_an_estimate_at_the_desk_is_that_in_memory(made, seed):
     desk = EstimateDesk(made.folder, n_answers=40, seed=seed)
     person = person_of([None if i % 9 == 0 else label for i, label in enumerate(made.clean)])
     assert answer_all(desk, person) == 40
-    ranking = make_ranking(desk.scores)
+    ranking = desk.scores.rank()
     rows = draw_rows(ranking, 40, random_state=seed)
     wanted = estimate_error_rate(ranking, {row: person(row) for row in rows})
     assert desk.progress()["claim"] == str(wanted)

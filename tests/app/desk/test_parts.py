@@ -44,7 +44,7 @@ COMMON = (
 )
 KILL = """
 import os, signal, sys
-from subsvms.app.runs import final
+from subsvms.app.runs import parts
 from subsvms.app.desk.apply import apply_labels
 
 seen = []
@@ -54,7 +54,7 @@ def stop():
     if len(seen) == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
 
-final.release_memory = stop  # which is called after each part
+parts.release_memory = stop  # which is called after each part
 apply_labels(sys.argv[1], undecided="suggestion", force=True)
 """
 

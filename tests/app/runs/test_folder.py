@@ -13,7 +13,7 @@ from filelock import FileLock
 from subsvms._effort import listening
 from subsvms.app.names import PLAN, UNFINISHED
 from subsvms.app.runs import folder as folders
-from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.acts import Act, Decisions
 from subsvms.app.runs.folder import fill_folder, prepare_place, resume_folder
 from subsvms.exceptions import TableError
 
@@ -246,7 +246,7 @@ def test_what_is_added_while_a_folder_is_moved_comes_back_with_it(tmp_path, monk
 
 def decide(folder):
     book = Decisions(folder / "decisions.sqlite", None)
-    book.decide([(1, "keep", "yes")], who="Ann")
+    book.decide_many([Act([(1, "keep", "yes")], "Ann")])
     book.close()
     return "decisions.sqlite"
 
@@ -344,7 +344,7 @@ def test_a_run_that_was_stopped_while_it_emptied_or_tidied_a_folder_leaves_nothi
         fill(folder, "a")
         (folder / "done").mkdir()
         (folder / "done/000000.json").write_text("{}")
-        monkeypatch.setattr(folders, "_tidy", lambda target: None)
+        monkeypatch.setattr(folders, "_remove_files", lambda *args: None)
     assert (place / "done").is_dir()
     monkeypatch.undo()
     with pytest.raises(TableError, match="an earlier run"):

@@ -14,7 +14,7 @@ from web_pages import plain_text
 
 from subsvms._sentences import format_interval
 from subsvms.app.cli.main import app
-from subsvms.app.runs import job
+from subsvms.app.runs import job, outputs
 
 FILES = {"corrected.csv", "issues.csv", "issues.parquet", "scores.parquet", "report.html", "run.json"}
 SAME = (
@@ -318,7 +318,7 @@ def test_ctrl_c_is_a_sentence_and_writes_nothing(loans, monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(job, "learn_from", interrupt)
+    monkeypatch.setattr(job, "run_in_memory", interrupt)
     assert call("correct", loans, *QUICK, code=130).output.endswith("subsvms: stopped.\n")
     assert list_names(loans.parent) == ["loans.csv"]
 
@@ -328,7 +328,7 @@ def test_a_full_disk_is_a_sentence_and_leaves_nothing(loans, monkeypatch, name):
     def fill_up(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(job, name, fill_up)
+    monkeypatch.setattr(outputs, name, fill_up)
     result = call("correct", loans, *QUICK, code=2)
     assert "No space left on device" in " ".join(result.output.split())
     assert list_names(loans.parent) == ["loans.csv"]

@@ -20,7 +20,7 @@ from subsvms._sentences import format_percent
 from subsvms.app.features.make import make_features
 from subsvms.app.runs.model import Model, load_model, predict_file, save_model
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.run import correct_table
+from subsvms.app.runs.run import run_in_memory
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import InputError, TableError
 
@@ -309,7 +309,7 @@ def test_what_was_predicted_is_reported(trained, tmp_path):
 
 def test_the_model_of_a_run_is_the_classifier_that_judged(tmp_path):
     path = write(tmp_path / "t.csv", draw_columns())
-    run = correct_table(read_table(path, "label"), Options("label", n_estimators=40))
+    run = run_in_memory(read_table(path, "label"), Options("label", n_estimators=40))
     model = Model.of(run)
     assert model.classifier is run.model and model.label == "label"
     save_model(model, tmp_path / "model")

@@ -8,8 +8,8 @@ import pytest
 from loans import call, make_rows, read, write
 from pyarrow import feather, parquet
 
-from subsvms.app.runs.issue_file import get_label_type, read_issues
 from subsvms.app.runs.outputs import CELL_CHARACTERS, as_storable, disarm
+from subsvms.app.runs.stored import get_label_type, read_issues
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
 

@@ -10,10 +10,9 @@ from loans import make_rows, write
 
 from subsvms.app.runs import summary as words_of
 from subsvms.app.runs.describe import CHARACTERS_SHOWN, TEXT_SHOWN, bound_wrong
-from subsvms.app.runs.finding import Finding
 from subsvms.app.runs.issues import Issues, find_issues
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.run import correct_table
+from subsvms.app.runs.run import Finding, run_in_memory
 from subsvms.app.runs.summary import Written, format_listing, format_result, list_steps
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
@@ -41,7 +40,7 @@ def table(tmp_path_factory):
 
 
 def test_a_summary_is_plain_and_its_values_are_cut_short(table):
-    run = correct_table(table, Options("default", n_estimators=50))
+    run = run_in_memory(table, Options("default", n_estimators=50))
     run = replace(run, seconds={"reading": 1.2, "voting": 2.3})
     issues = find_issues(run.correction, run.features.X)
     summary = summarise(run, issues.rows, len(issues))
@@ -65,7 +64,7 @@ def test_labels_before_and_after_are_those_of_the_correction(table, action):
     unlabelled = replace(table, labels=labels)
     verified = tuple((row, str(table.labels[row - 1])) for row in (1, 20, 21))
     options = Options("default", n_estimators=50, action=action, verified=verified, fill_missing=True)
-    run = correct_table(unlabelled, options)
+    run = run_in_memory(unlabelled, options)
     correction = run.correction
     lines = {line["name"]: line for line in summarise(run, [], 0).classes}
     for name, line in lines.items():
@@ -83,7 +82,7 @@ def test_labels_before_and_after_are_those_of_the_correction(table, action):
 
 
 def test_the_plain_vote_claims_no_probability(table):
-    run = correct_table(table, Options("default", n_estimators=50, rule="majority"))
+    run = run_in_memory(table, Options("default", n_estimators=50, rule="majority"))
     summary = summarise(run, [], 0)
     assert summary.changed > 0 and summary.expected_precision is None
     assert "gives no probabilities" in " ".join(summary.words)
@@ -91,7 +90,7 @@ def test_the_plain_vote_claims_no_probability(table):
 
 def test_the_labels_listed_are_counted_and_so_are_those_expected_to_be_wrong(table):
     for options in (Options("default"), Options("default", min_confidence=0.9)):
-        run = correct_table(table, replace(options, n_estimators=200))
+        run = run_in_memory(table, replace(options, n_estimators=200))
         issues, correction = find_issues(run.correction, run.features.X), run.correction
         doubt = add_doubt(correction, issues.rows)
         summary = summarise(run, [], len(issues), n_labels=issues.n_labels, doubt=doubt)
@@ -105,7 +104,7 @@ def test_the_labels_listed_are_counted_and_so_are_those_expected_to_be_wrong(tab
 
 def test_two_expected_numbers_about_the_same_labels_are_told_apart(table):
     """One is by the rule's probabilities, the other by `label_quality`."""
-    run = correct_table(table, Options("default", n_estimators=50))
+    run = run_in_memory(table, Options("default", n_estimators=50))
     for n_more, explained in ((0, True), (5, False)):
         summary = summarise(run, [], 99, n_labels=run.tally.n_flagged + run.tally.held_back + n_more)
         assert run.tally.held_back == 0
@@ -114,11 +113,11 @@ def test_two_expected_numbers_about_the_same_labels_are_told_apart(table):
 
 def test_what_kept_a_label_is_said(table):
     """Without a limit or a guard, it is not said that one of them kept a label."""
-    run = correct_table(table, Options("default", n_estimators=200, min_confidence=0.97))
+    run = run_in_memory(table, Options("default", n_estimators=200, min_confidence=0.97))
     words = " ".join(summarise(run, [], 0).words)
     assert run.tally.held_back and "but a probability of at most 0.97 kept the given one." in words
     limited = Options("default", n_estimators=200, min_confidence=0.9, max_error_rate=0.01)
-    run = correct_table(table, limited)
+    run = run_in_memory(table, limited)
     halts = run.correction.judgement.halt[run.correction.held_back].tolist()
     by_confidence, by_limit = halts.count(Halt.NONE), halts.count(Halt.CAPPED)
     assert run.tally.held_back == len(halts) and by_confidence and by_limit
@@ -127,7 +126,7 @@ def test_what_kept_a_label_is_said(table):
 
 
 def test_a_rate_is_not_named_beside_a_wide_interval(table):
-    run = correct_table(table, Options("default", n_estimators=50))
+    run = run_in_memory(table, Options("default", n_estimators=50))
     noise = replace(
         run.correction.noise, error_rate_interval=np.array([0.0, 0.5]),
         rate_interval=np.array([[0.0, 0.02], [0.0, 0.9]]),
@@ -144,7 +143,7 @@ def test_a_rate_is_not_named_beside_a_wide_interval(table):
 
 def test_it_says_how_many_svms_voted_and_of_how_many_rows(table):
     for options in (Options("default"), Options("default", n_estimators=50)):
-        run = correct_table(table, options)
+        run = run_in_memory(table, options)
         model, words = run.model, summarise(run, [], 0).ensemble["words"]
         assert f"{model.n_estimators:,} SVMs voted, each trained on {model.subsets_.shape[1]} rows" in words
 
@@ -153,7 +152,7 @@ def test_it_says_how_many_svms_voted_and_of_how_many_rows(table):
     "expected, flagged, worth", [(18.0, 0, True), (9.9, 0, False), (60.0, 40, False), (60.0, 30, True)]
 )
 def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(table, expected, flagged, worth):
-    run = correct_table(table, Options("default", n_estimators=50))
+    run = run_in_memory(table, Options("default", n_estimators=50))
     written = {"folder": "my loans.subsvms", "files": [["a.csv", ""], ["issues.csv", ""]]}
     summary = replace(summarise(run, [], 1, **written), expected_wrong=expected, flagged=flagged)
     audit = (
@@ -167,7 +166,7 @@ WRITTEN = {"folder": "my loans.subsvms", "files": [["corrected.csv", ""], ["issu
 
 
 def test_a_result_that_a_note_warns_of_is_not_recommended(table):
-    run = correct_table(table, Options("default", n_estimators=50))
+    run = run_in_memory(table, Options("default", n_estimators=50))
     use = "If you agree, use corrected.csv in place of t.csv."
     assert summarise(run, [], 9, **WRITTEN).next[-1] == use
     warned = summarise(run, [], 9, label_notes=[format_contradicted(["'a'"], None)], **WRITTEN)
@@ -178,7 +177,7 @@ def test_a_result_that_a_note_warns_of_is_not_recommended(table):
 
 
 def test_where_nothing_is_changed_it_says_what_is_worth_a_look_and_how(table):
-    run = correct_table(table, Options("default", n_estimators=200, min_confidence=1.0))
+    run = run_in_memory(table, Options("default", n_estimators=200, min_confidence=1.0))
     issues = find_issues(run.correction, run.features.X)
     assert not run.tally.n_flagged
     summary = summarise(run, issues.rows, len(issues), n_labels=issues.n_labels, **WRITTEN)
@@ -192,14 +191,14 @@ def test_where_nothing_is_changed_it_says_what_is_worth_a_look_and_how(table):
 
 def test_of_flagged_labels_that_stay_the_suggestions_are_right_or_wrong(table):
     for action in ("review", "weight", "drop"):
-        run = correct_table(table, Options("default", n_estimators=50, action=action))
+        run = run_in_memory(table, Options("default", n_estimators=50, action=action))
         words = " ".join(summarise(run, [], 0).words)
         right = run.correction.confidence[run.correction.flagged].sum()
         assert f"about {right:.0f} of the suggestions are expected to be right." in words
 
 
 def test_more_wrong_labels_listed_than_estimated_in_all_are_explained(table):
-    run = correct_table(table, Options("default", n_estimators=50))
+    run = run_in_memory(table, Options("default", n_estimators=50))
     summary = replace(summarise(run, [], 9), n_labels=9, flagged=0, held_back=0, expected_wrong=4.0)
     listed = (
         "Of the 9 labels listed (9 most doubtful, none of them flagged), about 4 are expected to be wrong"
@@ -210,7 +209,7 @@ def test_more_wrong_labels_listed_than_estimated_in_all_are_explained(table):
 
 
 def test_one_is_not_spoken_of_as_if_it_were_several(table):
-    run = correct_table(table, Options("default", n_estimators=50))
+    run = run_in_memory(table, Options("default", n_estimators=50))
     summary = replace(summarise(run, [], 1), n_labels=1, expected_wrong=0.93, kept_by=[["a test", 1]])
     one = replace(summary, flagged=0, held_back=1)
     assert format_listing(one) == "The label listed (held back) is wrong with probability 93 %."
@@ -223,7 +222,7 @@ def test_names_with_spaces_that_cannot_be_seen_are_quoted(tmp_path):
     for row in rows:
         row["default"] = {"no": "no ", "yes": "not sure"}[row["default"]]
     table = read_table(write(tmp_path / "t.csv", rows), "default")
-    run = correct_table(table, Options("default", n_estimators=50))
+    run = run_in_memory(table, Options("default", n_estimators=50))
     summary = summarise(run, [1], 9)
     names = {"'no '", "not sure"}
     assert {line["name"] for line in summary.classes} == names

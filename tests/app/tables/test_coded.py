@@ -8,8 +8,8 @@ import pytest
 from nasty_texts import assert_refused
 from pyarrow import feather, parquet
 
+from subsvms.app.runs.inputs import fits_in_memory
 from subsvms.app.runs.job import do_job
-from subsvms.app.runs.opening import fits_in_memory
 from subsvms.app.runs.options import Options
 from subsvms.app.tables.table import keep_rows, place_beside, read_table, write_table
 from subsvms.app.tables.where import list_files

@@ -25,7 +25,7 @@ from subsvms.app.runs.acts import Answer, NotAsked, check_name
 from subsvms.app.runs.describe import cut, describe_audit
 from subsvms.app.runs.options import tell_flags, write_command
 from subsvms.app.runs.record import read_record
-from subsvms.app.runs.scores import Scores, read_score_parts, read_scores
+from subsvms.app.runs.stored import Scores, read_score_parts, read_scores
 from subsvms.app.tables.files import digest_file
 from subsvms.app.words import show
 from subsvms.exceptions import TableError

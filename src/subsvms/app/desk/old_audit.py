@@ -15,8 +15,7 @@ import msgspec
 
 from subsvms._atomic import explaining
 from subsvms.app.names import AUDIT_FILES
-from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate
-from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate, Decisions
 from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 

@@ -13,7 +13,7 @@ from subsvms._labels import Classes
 from subsvms.app import names
 from subsvms.app.desk.old_audit import take_over
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
-from subsvms.app.runs.decisions import Decisions
+from subsvms.app.runs.acts import Decisions
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.addresses import as_place, is_address
 from subsvms.app.tables.arrow import list_values

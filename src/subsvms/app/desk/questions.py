@@ -17,7 +17,7 @@ import numpy as np
 
 from subsvms._sentences import Setting
 from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate
-from subsvms.app.runs.scores import Scores, make_ranking
+from subsvms.app.runs.stored import Scores
 from subsvms.audit import Audit, Claim, ErrorRate, Ranking, draw_rows, estimate_error_rate
 from subsvms.exceptions import InputError, TableError
 
@@ -49,7 +49,7 @@ class Turns:
     def draw(cls, scores: Scores, decided: Iterable[int], options: dict[str, Any]) -> BegunAudit:
         """Return how an audit is begun about rows that nobody decided, as it is stored; rows from 1."""
         left_out = sorted(row for row in decided if 1 <= row <= len(scores))
-        ranking = make_ranking(scores, [row - 1 for row in left_out])
+        ranking = scores.rank([row - 1 for row in left_out])
         check_enough(ranking, options["n_answers"], cls.option)
         how = {"repeat": True} | {name: value for name, value in options.items() if name != "confidence"}
         return BegunAudit(Audit(ranking, level=options["confidence"], **how).state, left_out)
@@ -61,7 +61,7 @@ class Turns:
         left_out = [row - 1 for row in begun.left_out]
         if any(not 0 <= row < len(scores) for row in left_out):
             raise InputError("the table does not have all rows that were left out")
-        return cls(Audit.load(begun.state, make_ranking(scores, left_out)))
+        return cls(Audit.load(begun.state, scores.rank(left_out)))
 
     def describe(self, n_answers: int) -> dict[str, Any]:
         """Return where it stands after so many answers: plain values."""
@@ -213,7 +213,7 @@ class Sample:
     @classmethod
     def draw(cls, scores: Scores, decided: Iterable[int], options: dict[str, Any]) -> BegunEstimate:
         """As in `Turns`, but about any rows with a label."""
-        ranking = make_ranking(scores)
+        ranking = scores.rank()
         check_enough(ranking, options["n_answers"], cls.option)
         rows = draw_rows(ranking, options["n_answers"], random_state=options["random_state"])
         return BegunEstimate([row + 1 for row in rows], options["random_state"], options["confidence"])
@@ -221,7 +221,7 @@ class Sample:
     @classmethod
     def begin(cls, how: Any, scores: Scores) -> "Sample":
         """As in `Turns`."""
-        begun, ranking = _read_begun(how, BegunEstimate), make_ranking(scores)
+        begun, ranking = _read_begun(how, BegunEstimate), scores.rank()
         sample = cls(ranking, begun)
         if sample.rows != list(draw_rows(ranking, len(begun.rows), random_state=begun.random_state)):
             raise InputError("other rows would be drawn from it")

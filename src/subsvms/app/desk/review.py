@@ -21,7 +21,7 @@ from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.progress import OPEN, Progress
 from subsvms.app.desk.rows import as_text
 from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
-from subsvms.app.runs.issue_file import DIGITS, SIDES
+from subsvms.app.runs.stored import DIGITS, SIDES
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.words import show
 from subsvms.exceptions import TableError

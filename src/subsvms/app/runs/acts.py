@@ -1,15 +1,45 @@
-"""What people decide or answer about rows, the acts in which they do, and when two of them do not agree."""
+"""What people did about the labels of a run, decisions and answers in audits: an append-only history.
 
-from dataclasses import dataclass
+An *act* is one thing that a person did: a decision on one row or on all rows of a filter; an undo, which
+names the act that it takes back; a redo, which names the undo that it takes back, and decides again what that
+had undone; or an answer to a question of an audit, which stands. Nothing is ever changed or deleted
+(`acts_file`), so undo works at any depth and the history shows who did what, and when. The decision that
+holds for a row is that of the latest act on it that was not taken back.
+
+Several people, tabs or processes may write at once; each reads what the others added since the last act it
+has seen. An act can say which act its author has seen: if somebody decided otherwise since, it is not stored.
+"""
+
+import json
+import sqlite3
+import threading
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from subsvms._sentences import is_text
+from subsvms.app.runs.acts_file import ActsFile, Entry, seal
 from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 NAME_CHARACTERS = 60  # of a person's name, at most
 NOTE_CHARACTERS = 2000  # of a note, at most
 VERDICTS = ("accept", "keep", "label", "skip", "drop")
+MAY_LACK_LABEL = ("skip", "drop")
+
+
+class Line(NamedTuple):
+    """A decision about one row, as it goes into an act; the attributes are those of `Decision`."""
+
+    row: int
+    verdict: str
+    label: Any
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -27,14 +57,14 @@ class Decision:
     note: str | None = None  # what this person remarked
     n_rows: int = 1  # how many rows were decided together: only of one can be said that somebody looked at it
 
+    @property
+    def line(self) -> Line:
+        """What was decided."""
+        return Line(self.row, self.verdict, self.label, self.note)
 
-class Line(NamedTuple):
-    """A decision about one row, as it goes into an act; the attributes are those of `Decision`."""
-
-    row: int
-    verdict: str
-    label: Any
-    note: str | None = None
+    def says(self, line: Line) -> bool:
+        """Return whether a line decides the same, apart from what was remarked."""
+        return self.line[:3] == line[:3]
 
 
 class Act(NamedTuple):
@@ -91,33 +121,6 @@ class Conflict(Exception):
         self.theirs = theirs
 
 
-def resolve(act: Act, latest: dict[int, Decision | None]) -> tuple[int | Conflict, list[Line]]:
-    """Return what to answer if nothing of an act is to be stored, and what is to be stored."""
-    known = max((one.act for one in latest.values() if one is not None), default=0)
-    if act.seen is None:
-        return known, act.decided
-    news = {row: one for row, one in latest.items() if one is not None and one.act > act.seen}
-    stored = [line for line in act.decided if line.row in news and line == as_line(news[line.row])]
-    if len(stored) == len(act.decided) and {news[line.row].who for line in stored} == {act.who}:
-        return known, []
-    agreed = {line.row for line in act.decided if line.row in news and agree(line, news[line.row])}
-    theirs = [one for row, one in news.items() if row not in agreed and one.verdict != "skip"]
-    if theirs and not act.keep_theirs:
-        return Conflict(theirs), []
-    left_out = {one.row for one in theirs}
-    return known, [line for line in act.decided if line.row not in left_out]
-
-
-def as_line(decision: Decision) -> Line:
-    """Return what a decision says."""
-    return Line(decision.row, decision.verdict, decision.label, decision.note)
-
-
-def agree(line: Line, decision: Decision) -> bool:
-    """Return whether a decision says the same, apart from what was remarked."""
-    return line[:3] == as_line(decision)[:3]
-
-
 def check_name(who: Any) -> str:
     """Return a person's name without spaces around it, or raise an error if it is not a name."""
     name = who.strip() if isinstance(who, str) else ""
@@ -133,3 +136,269 @@ def check_note(note: Any) -> str | None:
     if not isinstance(note, str) or len(note) > NOTE_CHARACTERS or not is_text(note) or "\0" in note:
         raise TableError(f"A note is text of at most {NOTE_CHARACTERS:,} characters; got {show(note)}.")
     return note.strip() or None
+
+
+class Decisions:
+    """What people decided and answered about a run, from a SQLite file; parameters as in `ActsFile`.
+
+    rows, labels: rows that can be decided, and labels that they may get: a file with others is refused.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        run: Path | None = None,
+        *,
+        rows: Container[int] | None = None,
+        labels: Iterable | None = None,
+        create: bool = True,
+    ):
+        self.rows = rows
+        self.labels = None if labels is None else {json.dumps(label): label for label in (*labels, None)}
+        self.lock = threading.RLock()
+        self.stacks: dict[int, list[Decision]] = {}  # by row, what holds, oldest first
+        self.rows_of: dict[int, list[int]] = {}  # by act
+        self.made: dict[int, list[Decision]] = {}  # by act that decides, or decides again
+        self.took: dict[int, int] = {}  # by undo, the act that it took back
+        self.done: dict[str, list[int]] = defaultdict(list)  # by person, acts that hold, oldest first
+        self.undone: dict[str, list[int]] = defaultdict(list)  # by person, undos that can be taken back
+        self.order: list[int] = []  # numbers of the acts, ascending
+        self.begun: dict[str, Any] = {}  # by part, "audit" or "estimate", how it was begun
+        self.answers: dict[str, list[Answer]] = {}  # by part, in the order in which they came
+        self.seals: dict[str, str] = {}  # by part, the last one
+        self.file = ActsFile(Path(path), run, create=create)
+        try:
+            self.refresh()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.connection.close()
+
+    @property
+    def last(self) -> int:
+        """Number of the last act that was read."""
+        return self.file.last
+
+    @contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """Read what others did, and give the connection: all that the block adds is stored, or nothing."""
+        with self.lock:
+            with self.file.transaction() as connection:
+                self._take_in(self.file.read_new())
+                yield connection
+            self._take_in(self.file.read_new())
+
+    def decide_many(self, acts: list[Act]) -> list[int | Conflict]:
+        """Add several acts in one commit, which takes no longer than one act."""
+        now, answers = _now(), []
+        added: dict[int, Decision] = {}  # by row
+        with self.changing() as connection:
+            for act in (one._replace(decided=[Line(*line) for line in one.decided]) for one in acts):
+                latest = {line.row: added.get(line.row) or self.latest(line.row) for line in act.decided}
+                answer, decided = resolve(act, latest)
+                if decided:
+                    answer = _add_act(connection, act.who, now)
+                    lines = [(answer, *one[:2], json.dumps(one.label), one.note) for one in decided]
+                    for line in lines:
+                        self._check(*line[1:])  # what could not be read again must not be stored
+                    connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?, ?)", lines)
+                    added |= {one.row: Decision(answer, *one[:3], act.who, now, one.note) for one in decided}
+                answers.append(answer)
+        return answers
+
+    def undo(self, *, who: str) -> list[Decision]:
+        """Take back the latest act of this person that still holds, and return what it had decided."""
+        with self.changing() as connection:
+            if not self.done[who]:
+                raise NothingToUndo
+            act = self.done[who][-1]
+            _add_act(connection, who, _now(), undoes=act)
+        return self.made[act]
+
+    def redo(self, *, who: str) -> list[Decision]:
+        """Decide again what this person undid last, and return it.
+
+        Nothing is left to redo for who decided anything since. If others decided one of the rows differently
+        since that decision, nothing is stored, and `Conflict` is raised.
+        """
+        with self.changing() as connection:
+            if not self.undone[who]:
+                raise NothingToUndo
+            undo = self.undone[who][-1]
+            again = self.made[self.took[undo]]
+            latest = [(one, self.latest(one.row)) for one in again]
+            news = [(one, new) for one, new in latest if new and new.act > self.took[undo] and new.who != who]
+            theirs = [new for one, new in news if new.verdict != "skip" and not new.says(one.line)]
+            if theirs:
+                raise Conflict(theirs)
+            redo = _add_act(connection, who, _now(), undoes=undo)
+        return self.made[redo]
+
+    def begin(self, connection: sqlite3.Connection, part: str, how: Any) -> None:
+        """Begin an audit or an estimate, within `changing`; there is one of each."""
+        text = json.dumps(how)
+        connection.execute("INSERT INTO audits VALUES (?, ?)", (part, text))
+        self.seals[part] = seal("", part, text)
+
+    def answer(self, connection: sqlite3.Connection, part: str, answers: Iterable[Answer]) -> None:
+        """Add answers, within `changing`."""
+        last = self.seals[part]
+        for answer in answers:
+            label = json.dumps(answer.label)
+            last = seal(last, answer.row, label, answer.who, answer.at)
+            line = (_add_act(connection, answer.who, answer.at), part, answer.row, label, last)
+            connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", line)
+
+    def refresh(self) -> list[int]:
+        """Read what anybody has added since, and return the rows that it is about."""
+        with self.lock:
+            self.file.check_place()
+            return self._take_in(self.file.read_new())
+
+    def _take_in(self, entries: list[Entry]) -> list[int]:
+        decided = [self._interpret(entry) for entry in entries]  # all of them, before anything is changed
+        self._take_audits(entries)
+        touched: list[int] = []
+        for (act, undoes, who, at, _, answer), decisions in zip(entries, decided, strict=True):
+            if undoes in self.made:
+                decisions = self.made[undoes]
+                for row in self.rows_of[undoes]:
+                    self.stacks[row] = [one for one in self.stacks[row] if one.act != undoes]
+                with suppress(IndexError, ValueError):  # it decided nothing, or was taken back before
+                    self.done[decisions[0].who].remove(undoes)
+                self.took[act] = undoes
+                self.undone[who].append(act)
+            elif answer is None:
+                if undoes is None:
+                    self.undone[who].clear()
+                else:  # a redo; an act that is not known took nothing back
+                    again = self.made.get(self.took.get(undoes, 0), [])
+                    decisions = [replace(one, act=act, at=at) for one in again]
+                    with suppress(ValueError):
+                        self.undone[who].remove(undoes)
+                for decision in decisions:
+                    self.stacks.setdefault(decision.row, []).append(decision)
+                self.made[act] = decisions
+                self.done[who] += [act] * bool(decisions)
+            self.rows_of[act] = [decision.row for decision in decisions]
+            touched += self.rows_of[act]
+            self.order.append(act)
+        self.file.accept(entries)
+        return touched
+
+    def _take_audits(self, entries: list[Entry]) -> None:
+        """Take the audits that others began, and the answers among some entries."""
+        with self.file.explaining():
+            begun = self.file.connection.execute("SELECT part, begun FROM audits").fetchall()
+        for part, how in begun:
+            if part not in self.begun:
+                self.begun[part] = self._parse(how)
+                self.answers[part], self.seals[part] = [], seal("", part, how)
+        seals, new = dict(self.seals), []
+        for entry in entries:
+            if entry.answer is None:
+                continue
+            part, row, text, own = entry.answer
+            expected = seal(seals.get(part, ""), row, text, entry.who, entry.at)
+            if part not in seals or own != expected:
+                raise self.file.damaged(f"somebody changed an answer, or the {show(part)} itself")
+            seals[part] = own
+            new.append((part, Answer(row, self._parse(text), entry.who, entry.at)))
+        self.seals = seals
+        for part, answer in new:
+            self.answers[part].append(answer)
+
+    def _parse(self, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self.file.damaged(show(str(error))) from None
+
+    def _interpret(self, entry: Entry) -> list[Decision]:
+        """Return the decisions of an act; every value is checked: anybody may have changed the file."""
+        try:
+            check_name(entry.who)
+            return [
+                Decision(
+                    entry.act, row, *self._check(row, verdict, text, note), entry.who, entry.at, note,
+                    len(entry.lines),
+                )
+                for row, verdict, text, note in entry.lines
+            ]  # fmt: skip
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self.file.damaged(f"act {entry.act}: {error}") from None
+
+    def _check(self, row: int, verdict: str, text: str, note: str | None) -> tuple[str, Any]:
+        """Return the verdict and the label of a line."""
+        if self.rows is not None and row not in self.rows:
+            raise ValueError(f"row {row} is not an issue of this run")
+        if self.labels is not None:
+            if text not in self.labels:
+                raise ValueError(f"row {row} has the label {show(text)}, which is not a class of the table")
+            label = self.labels[text]
+        else:
+            label = json.loads(text)
+            if not isinstance(label, str | int | float | None):
+                raise ValueError(f"row {row} has the label {show(text)}, which is not a label")
+        if label is None and verdict not in MAY_LACK_LABEL:
+            raise ValueError(f"row {row} has no label")
+        if verdict == "drop" and label is not None:
+            raise ValueError(f"row {row} is left out, but has the label {show(text)}")
+        check_note(note)
+        return verdict, label
+
+    @property
+    def current(self) -> dict[int, Decision]:
+        """The decision that holds for each row, skipped ones left out."""
+        with self.lock:
+            latest = {row: stack[-1] for row, stack in self.stacks.items() if stack}
+        return {row: decision for row, decision in latest.items() if decision.verdict != "skip"}
+
+    @property
+    def given_labels(self) -> dict[int, Any]:
+        """The label that people decided for each row, by row; None for rows that they left out."""
+        return {row: decision.label for row, decision in self.current.items()}
+
+    def touched(self, since: int, most: int | None = 1000) -> list[int]:
+        """Return the rows that later acts than `since` decided or took back; only the latest `most`."""
+        with self.lock:
+            rows: dict[int, None] = {}
+            for act in reversed(self.order[bisect_right(self.order, since) :]):
+                rows |= dict.fromkeys(self.rows_of[act])
+                if most is not None and len(rows) >= most:
+                    break
+            return sorted(list(rows)[:most])
+
+    def latest(self, row: int) -> Decision | None:
+        """Return the last decision about a row that was not taken back."""
+        stack = self.stacks.get(row)
+        return stack[-1] if stack else None
+
+
+def _add_act(connection, who, at, undoes=None):
+    """Add an act, and return its number."""
+    add = "INSERT INTO acts (undoes, who, at) VALUES (?, ?, ?)"
+    return int(connection.execute(add, (undoes, who, at)).lastrowid)
+
+
+def _now():
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def resolve(act: Act, latest: dict[int, Decision | None]) -> tuple[int | Conflict, list[Line]]:
+    """Return what to answer if nothing of an act is to be stored, and what is to be stored."""
+    known = max((one.act for one in latest.values() if one is not None), default=0)
+    if act.seen is None:
+        return known, act.decided
+    news = {row: one for row, one in latest.items() if one is not None and one.act > act.seen}
+    stored = [news[line.row] for line in act.decided if line.row in news and line == news[line.row].line]
+    if len(stored) == len(act.decided) and {one.who for one in stored} == {act.who}:
+        return known, []
+    agreed = {line.row for line in act.decided if line.row in news and news[line.row].says(line)}
+    theirs = {row: one for row, one in news.items() if row not in agreed and one.verdict != "skip"}
+    if theirs and not act.keep_theirs:
+        return Conflict(list(theirs.values())), []
+    return known, [line for line in act.decided if line.row not in theirs]

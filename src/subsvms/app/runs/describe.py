@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._sentences import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
-from subsvms.app.runs.carriers import MOST_LABELS, Carriers
+from subsvms.app.runs.causes import MOST_LABELS, Carriers
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
 from subsvms.app.tables.arrow import list_values

@@ -129,7 +129,7 @@ def open_engine(
     gpu: bool = False,
 ) -> Iterator[Engine]:
     """Provide an engine that `check_engine` has let pass, and shut it down at the end."""
-    if name in ("memory", "local"):
+    if name == "local":
         yield LocalEngine(effective_n_jobs(n_jobs), n_items, gpu=gpu)
         return
     assert folder is not None

@@ -17,29 +17,16 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from filelock import FileLock, Timeout
 
 from subsvms._atomic import explaining, write_whole
 from subsvms._effort import announce
-from subsvms.app.names import (
-    AUDIT,
-    AUDIT_FILES,
-    DECISION_FILES,
-    DECISIONS,
-    FINAL,
-    FINAL_PARTS,
-    FOLDERS,
-    PLAN,
-    RECORD,
-    REPORT,
-    SCRAP,
-    TEMPORARY,
-    UNDER_WAY,
-    UNFINISHED,
-)
-from subsvms.app.runs.decisions import holds_decisions
+from subsvms._sentences import Sentence, join_sentences
+from subsvms.app import names
+from subsvms.app.names import PLAN, RECORD, SCRAP, UNDER_WAY
+from subsvms.app.runs.acts_file import holds_decisions
 from subsvms.app.runs.record import Record, read_record
 from subsvms.app.tables.addresses import is_address
 from subsvms.app.tables.files import digest_file
@@ -47,6 +34,12 @@ from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 Known = Callable[[str], Any]
+
+
+def refuse(folder: Path, words: str, **values: Any) -> NoReturn:
+    """Raise the error about a folder that must not be written to; {other} asks for another one."""
+    other = Sentence("choose another folder{output:aside}")
+    raise TableError("{folder!r} " + words, folder=str(folder), other=other, **values)
 
 
 class Check(Protocol):
@@ -58,29 +51,21 @@ class Check(Protocol):
 
 def check_place(target: Path, *, force: bool) -> None:
     """Raise an error if there is something that must not be replaced; parameters as in `prepare_place`."""
-    shown = repr(str(target))
     if not (target.exists() or target.is_symlink()):
         return
     if not target.is_dir() or target.is_symlink():
-        raise TableError(
-            "{shown} is not a folder: choose another name for the result{output:aside}.", shown=shown
-        )
+        refuse(target, "is not a folder: choose another name for the result{output:aside}.")
     if not any(target.iterdir()):
         return
     if not (target / RECORD).is_file():
-        raise TableError(
-            "{shown} holds files that do not belong to a run: choose another folder{output:aside}.",
-            shown=shown,
-        )
+        refuse(target, "holds files that do not belong to a run: {other}.")
     _refuse_decided(target)
     if not force:
-        raise TableError(
-            "{shown} holds the result of an earlier run: choose another folder{output:aside}, or replace it"
-            "{force:aside}.",
-            shown=shown,
-        )
+        refuse(target, "holds the result of an earlier run: {other}, or replace it{force:aside}.")
     record = _check_ours(target)
-    _refuse_holding_input(target, record)
+    paths = [Path(one).resolve() for one in record.input.paths if not is_address(one)]
+    if any(path.is_relative_to(target.resolve()) for path in paths):  # the only copy, of a data frame
+        refuse(target, "holds the table that it is about: {other}, or remove it yourself.")
     _refuse_changed(target, record)
 
 
@@ -89,10 +74,8 @@ def prepare_place(target: Path, *, force: bool, check: Check = check_place) -> P
     if not target.parent.is_dir():
         raise TableError(f"There is no folder {str(target.parent)!r} to write in: make it first.")
     if not os.access(target.parent, os.W_OK):
-        raise TableError(
-            "The folder {folder!r} cannot be written to: choose another{output:aside}.",
-            folder=str(target.parent),
-        )
+        words = "The folder {folder!r} cannot be written to: choose another{output:aside}."
+        raise TableError(words, folder=str(target.parent))
     target = target.parent.resolve() / target.name  # a path through the folder itself breaks when it moves
     with explaining(target):
         _clear_away(target)
@@ -102,66 +85,41 @@ def prepare_place(target: Path, *, force: bool, check: Check = check_place) -> P
 
 def _refuse_decided(folder):
     # an audit with another seed in the place of this one would void its claim
-    if holds_decisions(folder / DECISIONS) or (folder / AUDIT).exists():
-        raise TableError(
-            "{folder!r} holds decisions that people made, or an audit, which must not be overwritten: choose "
-            "another folder{output:aside}.",
-            folder=str(folder),
-        )
-
-
-def _refuse_holding_input(folder, record):
-    """Raise an error if the only copy of a table, which was a data frame, would be lost with the folder."""
-    paths = [Path(one).resolve() for one in record.input.paths if not is_address(one)]
-    if any(path.is_relative_to(folder.resolve()) for path in paths):
-        raise TableError(
-            "{folder!r} holds the table that it is about: choose another folder{output:aside}, or remove it "
-            "yourself.",
-            folder=str(folder),
+    if holds_decisions(folder / names.DECISIONS) or (folder / names.AUDIT).exists():
+        refuse(
+            folder, "holds decisions that people made, or an audit, which must not be overwritten: {other}."
         )
 
 
 def _check_ours(folder: Path) -> Record:
     """Return the record of a run's folder; raise an error if it holds anything that the run did not write."""
-    shown = repr(str(folder))
     try:
         record = read_record(folder)
     except TableError as error:
-        raise TableError(
-            "{shown} cannot be replaced, choose another folder{output:aside}: {error}",
-            shown=shown, error=error,
-        ) from None  # fmt: skip
+        refuse(folder, "cannot be replaced, {other}: {error}", error=error)
     _, foreign = _sort_out(folder, _names_of(record, folder))
     if foreign:
-        name = foreign[0]
-        if name.partition(".")[0] == FINAL:
-            raise TableError(
-                "{shown} holds {name}, which subsvms apply writes, and which may hold what people decided: "
-                "choose another folder{output:aside}, or move or delete this one first.",
-                shown=shown, name=show(name),
-            )  # fmt: skip
-        raise TableError(
-            "{shown} holds {name}, which the run did not write: move it elsewhere, or choose another folder"
-            "{output:aside}.",
-            shown=shown, name=show(name),
-        )  # fmt: skip
+        words = "holds {name}, which the run did not write: move it elsewhere, or {other}."
+        if foreign[0].partition(".")[0] == names.FINAL:
+            words = (
+                "holds {name}, which subsvms apply writes, and which may hold what people decided: {other}, "
+                "or move or delete this one first."
+            )
+        refuse(folder, words, name=show(foreign[0]))
     return record
 
 
 def _refuse_changed(folder, record):
     for name, digest in record.digests.items():
         if (folder / name).is_file() and digest_file(folder / name) != digest:
-            raise TableError(
-                "{folder!r} holds {name}, which was changed after the run wrote it: move it elsewhere, or "
-                "choose another folder{output:aside}.",
-                folder=str(folder), name=show(name),
-            )  # fmt: skip
+            words = "holds {name}, which was changed after the run wrote it: move it elsewhere, or {other}."
+            refuse(folder, words, name=show(name))
 
 
 def _names_of(record, folder):
     """Return which files a finished run wrote; scrap only if it was killed before that was removed."""
     tidy = not (folder / PLAN).is_file()
-    always = {RECORD, REPORT, *DECISION_FILES, *AUDIT_FILES, *record.files}
+    always = {RECORD, names.REPORT, *names.DECISION_FILES, *names.AUDIT_FILES, *record.files}
     return lambda name: name in always or (not tidy and SCRAP.fullmatch(name))
 
 
@@ -171,7 +129,8 @@ def _sort_out(folder: Path, known: Known) -> tuple[list[str], list[str]]:
     foreign: list[str] = []
     for place, folders, files in os.walk(folder):
         inner = Path(place).relative_to(folder)
-        odd = [one for one in folders if one not in FOLDERS or inner.parts or Path(place, one).is_symlink()]
+        known_folders = () if inner.parts else names.FOLDERS
+        odd = [one for one in folders if one not in known_folders or Path(place, one).is_symlink()]
         folders[:] = [one for one in folders if one not in odd]
         for name in ((inner / one).as_posix() for one in (*files, *odd)):
             path = folder / name
@@ -185,11 +144,18 @@ def remove_known(folder: Path, known: Known = UNDER_WAY.fullmatch, last: str = R
     if folder.is_symlink() or not folder.is_dir():
         return
     with suppress(OSError):
-        for name in sorted(_sort_out(folder, known)[0], key=last.__eq__):
-            (folder / name).unlink(missing_ok=True)
-    for place in (*(folder / one for one in FOLDERS), folder):
+        _remove_files(folder, known, last)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _remove_files(folder, known, last):
+    """Remove the known files of a folder, one of them last, and those of our folders that are empty then."""
+    for name in sorted(_sort_out(folder, known)[0], key=last.__eq__):
+        (folder / name).unlink(missing_ok=True)
+    for one in names.FOLDERS:
         with suppress(OSError):  # not there, or not empty
-            place.rmdir()
+            (folder / one).rmdir()
 
 
 @contextmanager
@@ -215,14 +181,21 @@ def _naming(target, folder):
         with explaining(target, folder):
             yield
     except TableError as error:
-        raise TableError(str(error).replace(str(folder), str(target))) from None
+        raise TableError(_rename(error.args[0], str(folder), str(target))) from None
+
+
+def _rename(words, old, new):
+    """Return a sentence, or a part of one, with another name of a folder."""
+    if isinstance(words, Sentence):
+        return join_sentences([_rename(part, old, new) for part in words.parts], "")
+    return words.replace(old, new) if isinstance(words, str) else words
 
 
 @contextmanager
 def resume_folder(target: Path, plan: dict[str, Any], *, force: bool) -> Iterator[Path]:
     """Give a folder to fill that stays if the block fails, so that the next run can continue it."""
     target = prepare_place(target, force=force)
-    folder = target.with_name(target.name + UNFINISHED)
+    folder = target.with_name(target.name + names.UNFINISHED)
     busy = f"{str(folder)!r} is being filled by another run: wait until it ends."
     lock = target.with_name(f"{_hide(target)}unfinished.lock")
     with explaining(target, folder):
@@ -233,22 +206,20 @@ def resume_folder(target: Path, plan: dict[str, Any], *, force: bool) -> Iterato
             yield folder
             _sync(folder)
             _move(folder, target, force=force)
-            _tidy(target)
+            with suppress(OSError):
+                _remove_files(target, SCRAP.fullmatch, PLAN)
 
 
 def _check_unfinished(folder):
     """Raise an error if there is anything but what a run in parts leaves when it is stopped."""
     if not (folder.exists() or folder.is_symlink()):
         return
-    known = UNDER_WAY if (folder / PLAN).is_file() else re.compile(TEMPORARY)  # the plan comes first
+    known = UNDER_WAY if (folder / PLAN).is_file() else re.compile(names.TEMPORARY)  # the plan comes first
     plain = folder.is_dir() and not folder.is_symlink()
     foreign = _sort_out(folder, known.fullmatch)[1] if plain else [folder.name]
     if foreign:
-        raise TableError(
-            "{folder!r}, where this run would work, holds other files ({name}): move them, or choose another "
-            "folder{output:aside}.",
-            folder=str(folder), name=show(foreign[0]),
-        )  # fmt: skip
+        words = "is where this run would work, but holds other files ({name}): move them, or {other}."
+        refuse(folder, words, name=show(foreign[0]))
 
 
 def _adopt_plan(folder, plan):
@@ -263,16 +234,6 @@ def _adopt_plan(folder, plan):
         if name != PLAN:
             (folder / name).unlink(missing_ok=True)
     write_whole(path, plan)
-
-
-def _tidy(target):
-    """Remove what only the work needed; the plan, which shows that there may be such files, comes last."""
-    for name in sorted(_sort_out(target, SCRAP.fullmatch)[0], key=PLAN.__eq__):
-        with suppress(OSError):
-            (target / name).unlink(missing_ok=True)
-    for name in FOLDERS:
-        with suppress(OSError):  # not there, or not empty
-            (target / name).rmdir()
 
 
 def _hide(target):
@@ -322,7 +283,7 @@ def _clear_away(target):
         with suppress(OSError, NotImplementedError):
             lock = target.with_name(f"{_hide(target)}unfinished.lock")
             with FileLock(lock, timeout=0):
-                _tidy(target)
+                _remove_files(target, SCRAP.fullmatch, PLAN)
                 lock.unlink()
 
 
@@ -338,7 +299,7 @@ def _remove_replaced(folder):
         announce(f"keeping {str(folder)!r}, the earlier folder: it holds more than its run wrote")
         return
     # Without a record, which is removed last, it is a final table, or only empty folders are left.
-    remove_known(folder, FINAL_PARTS.fullmatch if record is None else _names_of(record, folder))
+    remove_known(folder, names.FINAL_PARTS.fullmatch if record is None else _names_of(record, folder))
 
 
 def _sync(folder):
@@ -370,10 +331,7 @@ def _move(folder, target, *, force, check=check_place):
         if old is not None and not target.exists():
             os.rename(old, target)
         elif isinstance(error, OSError) and target.exists():
-            raise TableError(
-                "{target!r} was made by another run in the meantime: choose another folder{output:aside}.",
-                target=str(target),
-            ) from None
+            refuse(target, "was made by another run in the meantime: {other}.")
         raise
     if old is not None:
         _remove_replaced(old)

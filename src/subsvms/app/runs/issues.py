@@ -13,9 +13,10 @@ import numpy as np
 from subsvms._columns import Table
 from subsvms._labels import Classes
 from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
-from subsvms.app.runs.carriers import Carriers
-from subsvms.app.runs.issue_file import (
+from subsvms.app.runs.causes import Carriers
+from subsvms.app.runs.stored import (
     DIGITS,
+    SHARES,
     SIDES,
     get_label_type,
     make_carrier_schema,
@@ -28,6 +29,13 @@ from subsvms.correction._neighbours import Witnesses, find_witnesses
 from subsvms.correction._result import Correction, list_suspicious
 
 MOST_LISTED = 100_000  # issues of a table in parts in one file
+FLAGGED, HELD_BACK, UNSUSPICIOUS, FILLED = range(4)  # kinds of rows to look at, in this order
+
+
+def sort_out(correction: Correction) -> np.ndarray:
+    """Return the kind of each row."""
+    kind = np.where(correction.missing & ~correction.decided, FILLED, UNSUSPICIOUS)
+    return np.where(correction.flagged, FLAGGED, np.where(correction.held_back, HELD_BACK, kind))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +61,20 @@ class Issues:
 
     def to_table(self, table: LabelledTable, id_column: str | None = None) -> Any:
         """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table."""
-        label, kind = str(table.label), get_label_type(table)
         return tabulate(
-            self.correction, self.rows, table.columns, label, kind, witnesses=self.witnesses,
-            id_column=id_column, lines=table.text.lines if isinstance(table.text, TableText) else None,
-            carriers=self.carriers,
+            self.correction, self.rows, table.columns, str(table.label), get_label_type(table),
+            more=self.list_comparisons(np.arange(len(self.correction))), id_column=id_column,
+            lines=table.text.lines if isinstance(table.text, TableText) else None,
         )  # fmt: skip
+
+    def list_comparisons(self, numbers: np.ndarray) -> dict[str, list]:
+        """Return columns of rows to compare with, and of labels that carry the suggestions if all are known.
+
+        `numbers` are those of the rows in the whole table.
+        """
+        pairs = ((side, getattr(self.witnesses, side)) for side in SIDES)
+        found = {side: [(numbers[others] + 1).tolist() for others in rows] for side, rows in pairs}
+        return found if self.carriers is None else found | self.carriers.list_columns(DIGITS)
 
 
 def find_issues(correction: Correction, X: Table) -> Issues:
@@ -78,10 +94,9 @@ def tabulate(
     label_type: Any,
     *,
     numbers: np.ndarray | None = None,
-    witnesses: Witnesses | None = None,
+    more: dict[str, list] | None = None,
     id_column: str | None = None,
     lines: np.ndarray | None = None,
-    carriers: Carriers | None = None,
 ) -> Any:
     """Return what is known about some rows, and their values, in typed columns."""
     import pyarrow as pa
@@ -99,12 +114,8 @@ def tabulate(
         "withstands": correction.withstands[rows],
         "action": correction.action[rows].tolist(),
         "reason": correction.explain(rows),
+        **(more or {}),
     }
-    if witnesses is not None:
-        for side in SIDES:
-            found[side] = [[row + 1 for row in others] for others in getattr(witnesses, side)]
-    if carriers is not None:
-        found |= carriers.list_columns(DIGITS)
     types = {field.name: field.type for field in (*make_schema(label_type), *make_carrier_schema())}
     whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
     table = pa.table({name: pa.array(found[name], types[name], from_pandas=whole) for name in found})
@@ -154,7 +165,8 @@ def read_ranks(path: Path, number: int) -> np.ndarray:
     with parquet.ParquetFile(path) as file:
         found = file.read(["row", "given_label", "is_label_issue", "label_quality"])
     missing, flagged = found["given_label"].is_null().to_numpy(), found["is_label_issue"].to_numpy()
-    kind = np.where(missing, 3, np.where(flagged, 0, 2 if path.name == DOUBTFUL else 1))
+    other = UNSUSPICIOUS if path.name == DOUBTFUL else HELD_BACK
+    kind = np.where(missing, FILLED, np.where(flagged, FLAGGED, other))
     quality = np.nan_to_num(found["label_quality"].to_numpy(zero_copy_only=False))
     return np.stack([kind, quality, found["row"].to_numpy(), np.full(len(kind), number)])
 
@@ -169,19 +181,14 @@ def add_comparisons(table: Any, issues: Issues, numbers: np.ndarray) -> Any:
     """Return issues of parts with rows to compare them with, and the labels that carry the suggestions."""
     import pyarrow as pa
 
-    found = {"row": numbers[issues.rows] + 1}
-    for side in SIDES:
-        found[side] = [(numbers[others] + 1).tolist() for others in getattr(issues.witnesses, side)]
-    if issues.carriers is not None:
-        found |= issues.carriers.list_columns(DIGITS)  # only of a table whose rows are all at hand
-    places = {row: place for place, row in enumerate(found.pop("row").tolist())}
+    found = issues.list_comparisons(numbers)
+    places = {row: place for place, row in enumerate((numbers[issues.rows] + 1).tolist())}
     at = [places.get(row) for row in table["row"].to_pylist()]
     own = {field.name: field.type for field in (*make_schema(pa.string()), *make_carrier_schema())}
-    for name in ("label_quality", "confidence", "vote_share"):  # NaN of a row without a label: JSON has none
+    for name in SHARES:  # NaN of a row without a label: JSON has none
         known = pa.array(table[name].to_numpy(), from_pandas=True)
         table = table.set_column(table.column_names.index(name), name, known)
-    names = [find_free(name, found) for name in table.column_names]
-    table = table.rename_columns(names)
+    table = table.rename_columns([find_free(name, found) for name in table.column_names])
     place = table.column_names.index("reason") + 1
     for name in reversed(found):
         empty: Any = None if name == "flips" else []

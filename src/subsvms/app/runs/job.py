@@ -1,7 +1,6 @@
 """Correct a table and leave a folder: the whole job, from bytes to files, in memory or in parts."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
@@ -9,46 +8,19 @@ from typing import Any
 from joblib import effective_n_jobs
 
 from subsvms._effort import Effort, announce
-from subsvms.app.names import (
-    CORRECTED,
-    ISSUE_PARTS,
-    ISSUES,
-    LISTED,
-    RECORD,
-    REPORT,
-    SCORE_PARTS,
-    SCORES,
-)
 from subsvms.app.runs.engines import Engine, check_engine, open_engine
-from subsvms.app.runs.finding import Finding, examine_parts, examine_table
 from subsvms.app.runs.folder import fill_folder
-from subsvms.app.runs.issues import MOST_LISTED, list_worst
-from subsvms.app.runs.judge import BatchCorrector, judge_units, judge_whole, limit_changes
-from subsvms.app.runs.learn import Survey, learn_from
+from subsvms.app.runs.inputs import Opened, Target, discarding, open_in_memory, open_in_parts
+from subsvms.app.runs.judge import BatchCorrector, judge_units, limit_changes
+from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.model import Model, saving_model
-from subsvms.app.runs.opening import Opened, Target, discarding, open_in_memory, open_in_parts
-from subsvms.app.runs.options import Options, write_command
-from subsvms.app.runs.outputs import (
-    get_ending,
-    write_corrected,
-    write_doubtful,
-    write_issues,
-    write_report,
-)
-from subsvms.app.runs.record import Input, check_unchanged, make_record, read_record, write_record
-from subsvms.app.runs.run import Clock, Run, make_run
-from subsvms.app.runs.scores import Scores, write_scores
-from subsvms.app.runs.summary import Summary, Written, summarise
+from subsvms.app.runs.options import Options
+from subsvms.app.runs.outputs import describe_output, write_files
+from subsvms.app.runs.record import Input, check_unchanged, read_record
+from subsvms.app.runs.run import Clock, Finding, Run, examine_parts, examine_table, run_in_memory
+from subsvms.app.runs.summary import Summary, summarise
 from subsvms.app.tables.addresses import Place
-from subsvms.app.tables.files import digest_file
 from subsvms.ensemble._device import check_device, count_gpus
-
-DESCRIPTIONS = {
-    "fix": "the table with corrected labels, the given ones beside them",
-    "drop": "the table without the rows whose label is probably wrong",
-    "weight": "the table with a weight for each row",
-    "review": "the table as it was",
-}
 
 
 def do_job(
@@ -80,20 +52,17 @@ def do_job(
         opening = open_in_parts(where, options, target, base=base, shared=engine == "dask")
     with ExitStack() as finally_save, opening as opened:
         clock.lap("reading")
-        source, folder = opened.source, opened.folder
-        gpu = device != "cpu" and count_gpus() > 0
-        with open_engine(engine, n_jobs, len(source.units), folder, scheduler, gpu=gpu) as workers:
-            with discarding(folder):
-                survey = learn_from(
-                    source, opened.options, workers, features=features, n_jobs=n_jobs, device=device,
-                    folder=folder, batch_rows=batch_rows,
-                )  # fmt: skip
-                if expected is not None:
-                    check_unchanged("The table", survey.at_hand.table.digest, expected.sha256)
-            clock.lap("learning")
-            finding = judge_source(opened, survey, workers, features, batch_rows, clock)
-        with discarding(folder):
-            opened.check()
+        table = opened.source.table
+        if table is not None:
+            how: dict[str, Any] = {"features": features, "n_jobs": n_jobs, "device": device, "clock": clock}
+            finding = examine_table(run_in_memory(table, opened.options, **how))
+        else:
+            gpu, n_units = device != "cpu" and count_gpus() > 0, len(opened.source.units)
+            with open_engine(engine, n_jobs, n_units, opened.folder, scheduler, gpu=gpu) as workers:
+                how = {"n_jobs": n_jobs, "device": device, "batch_rows": batch_rows}
+                finding = find_in_parts(opened, workers, clock, expected, **how)
+            with discarding(opened.folder):
+                opened.check()
         clock.lap("carriers")
         finding = finding.timed(clock.laps)
         stored = [[name, "the answer of the database"] for name in opened.inputs]
@@ -110,23 +79,20 @@ def do_job(
     return summary
 
 
-def judge_source(
-    opened: Opened,
-    survey: Survey,
-    workers: Engine,
-    features: Any,
-    batch_rows: int | None,
-    clock: Clock,
+def find_in_parts(
+    opened: Opened, workers: Engine, clock: Clock, expected: Input | None, batch_rows: int | None, **how: Any
 ) -> Finding:
-    """Judge all rows of a table, write those of a table in parts, and look at the worst of them."""
-    if opened.source.table is not None:
-        correction = judge_whole(survey)
-        clock.lap("judging")
-        return examine_table(make_run(survey, correction, features))
+    """Judge and write all rows of a table in parts, and look at the worst of them."""
+    source, folder = opened.source, opened.folder
+    with discarding(folder):
+        survey = learn_from(source, opened.options, workers, folder=folder, batch_rows=batch_rows, **how)
+        if expected is not None:
+            check_unchanged("The table", survey.at_hand.table.digest, expected.sha256)
+    clock.lap("learning")
     more: dict[str, Any] = {"batch_rows": batch_rows, "token": opened.token}
-    survey = limit_changes(opened.source, survey, workers, folder=opened.folder, **more)
-    written = None if opened.place is None else opened.folder
-    whole = judge_units(opened.source, BatchCorrector.of(survey), workers, folder=written, **more)
+    survey = limit_changes(source, survey, workers, folder=folder, **more)
+    written = None if opened.place is None else folder
+    whole = judge_units(source, BatchCorrector.of(survey), workers, folder=written, **more)
     clock.lap("judging")
     return examine_parts(survey, whole, Effort.of(survey.learned.model))
 
@@ -142,46 +108,6 @@ def describe_run(
     return finding, summarise(finding, describe_output(finding, place, more=more))
 
 
-def describe_output(
-    finding: Finding,
-    place: Path | None,
-    model: Path | None = None,
-    more: Sequence[list[str]] = (),
-) -> Written:
-    """Return what a summary says about the folder that is written, in which there are more files."""
-    if place is None:
-        return Written()
-    worst = "suspicious labels and reasons, worst first; rows count from 1"
-    typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
-    scored = "what is thought of every label, for programs and subsvms audit"
-    if finding.labels is None:
-        corrected = f"{CORRECTED}{get_ending(finding.run.table)}"
-        found = [[LISTED, worst], typed, [SCORES, scored]]
-    else:
-        corrected = f"{CORRECTED}/"
-        found = [
-            [LISTED, worst if finding.n_issues <= MOST_LISTED else f"the worst {MOST_LISTED:,} {worst}"],
-            typed,
-            [f"{ISSUE_PARTS}/", "all suspicious labels, a file for each part of the table"],
-            [f"{SCORE_PARTS}/", scored],
-        ]
-    files = [
-        [corrected, DESCRIPTIONS[finding.run.options.action]],
-        *found,
-        [REPORT, "a page to read and to pass on"],
-        [RECORD, f"the record; to repeat the run: {repeat_command(place)}"],
-        *more,
-    ]
-    return Written(str(place), None if model is None else str(model), files)
-
-
-def repeat_command(place: Path) -> str:
-    """Return the command that repeats the run in a folder, into another one."""
-    stem = place.name.removesuffix(".subsvms")
-    other = place.with_name(f"{stem}.repeated.subsvms")
-    return write_command("correct", from_run=place, output=other)
-
-
 def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, Input]:
     """Return the file, options, features and expected input of an earlier run."""
     record = read_record(path)
@@ -194,35 +120,3 @@ def write_folder(finding: Finding, summary: Summary, place: Path, inputs: Mappin
     """Write the folder of a run in memory, which holds its input as well."""
     with fill_folder(place, force=False) as folder:
         write_files(finding, summary, folder, place, inputs=inputs)
-
-
-def write_files(
-    finding: Finding,
-    summary: Summary,
-    folder: Path,
-    place: Path,
-    *,
-    inputs: Mapping[str, bytes],
-    base: Place | None = None,
-    n_jobs: int | None = 1,
-) -> None:
-    """Write the files of a run to a folder that will be called `place`; those of parts are there."""
-    run = finding.run
-    if finding.labels is None:
-        corrected = summary.files[0][0]
-        write_corrected(run, folder / corrected)
-        write_issues(finding.issues.to_table(run.table, run.options.id_column), folder)
-        write_scores(Scores.of(run.correction), run.table, folder)
-        for name, data in inputs.items():
-            (folder / name).write_bytes(data)
-        names = [corrected, LISTED, ISSUES, SCORES, *inputs]
-    else:
-        write_doubtful(finding.doubtful, folder)
-        write_issues(list_worst(folder, finding.issues, finding.numbers, MOST_LISTED), folder)
-        kinds = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)
-        parts = sorted(path for kind in kinds for path in (folder / kind).glob("*.parquet"))
-        names = [LISTED, ISSUES, *(path.relative_to(folder).as_posix() for path in parts)]
-    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
-        digests = dict(zip(names, pool.map(lambda name: digest_file(folder / name), names), strict=True))
-    report = write_report(summary, run, folder)
-    write_record(make_record(run, summary, place, digests, report, base=base, labels=finding.labels), folder)

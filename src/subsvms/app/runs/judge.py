@@ -20,12 +20,12 @@ import numpy as np
 from subsvms._effort import Effort, announce
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS, VOTES
 from subsvms.app.runs.engines import Engine
-from subsvms.app.runs.issues import tabulate
+from subsvms.app.runs.issues import UNSUSPICIOUS, sort_out, tabulate
 from subsvms.app.runs.learn import Survey, find_verified
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.part_files import apply_correction, name_part, open_new, open_writer
-from subsvms.app.runs.scores import Scores, tabulate_scores
+from subsvms.app.runs.parts import apply_correction, name_part, open_new, open_writer
 from subsvms.app.runs.source import Source, Unit, release_memory
+from subsvms.app.runs.stored import Scores
 from subsvms.app.runs.tally import Grouping, Tally, read_groups
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
@@ -35,15 +35,13 @@ from subsvms.correction._result import FEWEST_LISTED, Correction
 from subsvms.ensemble._votes import Votes
 
 PARTS = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)
-FLAGGED, HELD_BACK, UNSUSPICIOUS = 0, 1, 2  # kinds of rows to look at, in this order
 RANK = ("kind", "quality", "row")  # columns by which these rows are sorted; "row" counts from 0
 
 
 def judge_whole(survey: Survey) -> Correction:
     """Judge all rows of a table in memory."""
-    at_hand = survey.at_hand
-    verified = find_verified(survey.verified, at_hand.rows)
-    return judge_table(survey.learned, survey.X, at_hand.given, verified)
+    verified = find_verified(survey.verified, survey.at_hand.rows)
+    return judge_table(survey.learned, survey.X, survey.at_hand.given, verified)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +115,7 @@ class BatchCorrector:
 
     def judge_votes(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
         """Judge class numbers on which votes have been counted."""
-        return self.learned.judge(given, votes, rows, self.find_verified(rows))
-
-    def find_verified(self, rows: np.ndarray | None) -> np.ndarray | None:
-        """Return the class number that people decided on for each row, -1 where they did not."""
-        return None if rows is None else find_verified(self.verified, rows)
+        return self.learned.judge(given, votes, rows, find_verified(self.verified, rows))
 
     def check_numbers(self, batch: Any, rows: np.ndarray) -> np.ndarray:
         """Return row numbers, with -1 for those that belong to other rows, by their features.
@@ -144,19 +138,18 @@ class BatchCorrector:
 
     def transform(self, batch: Any) -> Any:
         """Return the features of a batch."""
-        return self.features.transform(wrap_columns(batch, self.labels.column, self.decimal_comma))
+        unread = np.full(len(batch), None, dtype=object)
+        return self.features.transform(LabelledTable(
+            columns=batch, label=self.labels.column, labels=unread, matrix=None, name="The table", paths=(),
+            format="parquet", digest="", decimal_comma=self.decimal_comma,
+        ))  # fmt: skip
 
-    def read_groups(self, batch: Any) -> dict[str, np.ndarray]:
-        """Return the group of each row, by column."""
-        return read_groups(self.groupings, batch)
-
-
-def wrap_columns(columns: Any, label: str, decimal_comma: bool) -> LabelledTable:
-    """Return columns in the form that features are made from, without reading their labels."""
-    return LabelledTable(
-        columns=columns, label=label, labels=np.full(len(columns), None, dtype=object), matrix=None,
-        name="The table", paths=(), format="parquet", digest="", decimal_comma=decimal_comma,
-    )  # fmt: skip
+    def tabulate(self, batch: Any, correction: Correction, chosen: np.ndarray, rows: np.ndarray) -> Any:
+        """Return what is known about some places of a batch, and their values; `rows` are its numbers."""
+        return tabulate(
+            correction, chosen, batch, self.labels.column, self.label_type, numbers=rows,
+            id_column=self.options.id_column,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,8 +236,8 @@ def do_part(work: PartWork, unit: Unit) -> Part:
             correction = corrector.judge_votes(given, votes, rows)
             write(CORRECTED, apply_correction(corrector.labels, batch, correction))
             write(ISSUE_PARTS, list_issues(corrector, batch, correction, rows))
-            write(SCORE_PARTS, tabulate_scores(Scores.of(correction), corrector.label_type, rows))
-            tally = Tally.of(correction, corrector.read_groups(batch))
+            write(SCORE_PARTS, Scores.of(correction).to_table(corrector.label_type, rows))
+            tally = Tally.of(correction, read_groups(corrector.groupings, batch))
             parts.append(Part(unit.number, tally, rank_rows(batch, correction, rows)))
     release_memory()
     part = reduce(add, parts)
@@ -260,7 +253,7 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
     """
     all_votes, found = [], []
     for _, rows, given, votes in read_with_votes(work, unit):
-        verified = work.corrector.find_verified(rows)
+        verified = find_verified(work.corrector.verified, rows)
         judgement = work.corrector.learned.apply_rule(given, votes, rows, verified)
         flagged = judgement.flagged
         found.append((judgement.score[flagged], judgement.quality[flagged], rows[flagged]))
@@ -283,31 +276,20 @@ def load_votes(work: PartWork, unit: Unit) -> Votes | None:
 
 
 def list_issues(corrector: BatchCorrector, batch: Any, correction: Correction, rows: np.ndarray) -> Any:
-    """Return the suspicious rows of a batch, worst first: those flagged, those held back, those filled in."""
-    kinds = (correction.flagged, correction.held_back, correction.missing & ~correction.decided)
-    found = [np.flatnonzero(kind) for kind in kinds]
-    found = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in found]
-    return tabulate_rows(corrector, batch, correction, np.concatenate(found), rows)
-
-
-def tabulate_rows(
-    corrector: BatchCorrector, batch: Any, correction: Correction, chosen: np.ndarray, rows: np.ndarray
-) -> Any:
-    """Return what is known about the chosen places of a batch, and their values; `rows` are its numbers."""
-    return tabulate(
-        correction, chosen, batch, corrector.labels.column, corrector.label_type, numbers=rows,
-        id_column=corrector.options.id_column,
-    )  # fmt: skip
+    """Return the suspicious rows of a batch, worst first."""
+    kind = sort_out(correction)
+    chosen = np.flatnonzero(kind != UNSUSPICIOUS)
+    worst = np.lexsort((correction.label_quality[chosen], kind[chosen]))
+    return corrector.tabulate(batch, correction, chosen[worst], rows)
 
 
 def rank_rows(batch: Any, correction: Correction, rows: np.ndarray) -> Any:
     """Return the rows of a batch to look at first, with all their columns."""
     import pyarrow as pa
 
-    kind = np.where(correction.flagged, FLAGGED, np.where(correction.held_back, HELD_BACK, UNSUSPICIOUS))
+    kind, quality = sort_out(correction), correction.label_quality
     judged = ~correction.missing & ~correction.decided & (correction.votes.n_voters > 0)
     chosen = np.flatnonzero(judged | correction.flagged)
-    quality = correction.label_quality
     chosen = chosen[choose_worst(kind[chosen], quality[chosen], rows[chosen])]
     table = batch.take(chosen)
     for name, values in zip(RANK[::-1], (rows, quality, kind), strict=True):

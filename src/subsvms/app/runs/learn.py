@@ -1,8 +1,8 @@
 """Learn how to judge the rows of a table: draw rows, make features of them, and train SVMs that vote on them.
 
 A table in memory is at hand as a whole. Of a table in parts the labels are counted first, and the rows of
-pool and sample fetched (`draw`); they are saved in the run's folder, so that a run that was stopped need not
-draw them again. What was learned from the rows at hand judges every row of the table (`judge`).
+pool and sample (`ensemble._sampling`) fetched; they are saved in the run's folder, so that a run that was
+stopped need not draw them again. What was learned judges every row of the table (`judge`).
 """
 
 import json
@@ -16,11 +16,9 @@ from subsvms._atomic import write_whole
 from subsvms._columns import Table
 from subsvms._effort import announce
 from subsvms._labels import Classes
-from subsvms._sentences import Note
 from subsvms._validation import check_table
 from subsvms.app.features.make import Features, make_features
 from subsvms.app.names import DRAWN, FETCHED
-from subsvms.app.runs.draw import EMPTY, Census, draw, take_census
 from subsvms.app.runs.engines import Engine
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import Source, Unit, check_columns, join_digests, release_memory
@@ -30,11 +28,20 @@ from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import LabelledTable, number_name
 from subsvms.app.words import show, suggest
-from subsvms.correction._judge import Learned
-from subsvms.correction._learn import Sample, learn
+from subsvms.correction._learn import Learned, Sample, learn
 from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
-from subsvms.ensemble._sampling import Drawing, draw_rows
+from subsvms.ensemble._sampling import (
+    EVERY,
+    SAMPLE,
+    Drawing,
+    choose_pool_size,
+    count_kept,
+    draw_rows,
+    hash_rows,
+    keep_smallest,
+    limit_pool,
+)
 from subsvms.exceptions import TableError
 
 
@@ -46,14 +53,20 @@ class AtHand(NamedTuple):
     given: np.ndarray  # (n_rows,): class numbers
     classes: np.ndarray  # (n_classes,)
     drawing: Drawing
-    labels: Labels | None = (
-        None  # what the values of the label column mean, if other rows are still to be read
-    )
+    labels: Labels | None = None  # what the label column's values mean, if other rows are still to be read
 
     @property
     def few(self) -> np.ndarray:
         """Places of the rows in the sample."""
         return np.flatnonzero(self.drawing.in_sample(self.rows))
+
+    @property
+    def sample(self) -> LabelledTable:
+        """The rows in the sample."""
+        few = self.few
+        if len(few) == len(self.table):
+            return self.table
+        return hold_rows(self.table, self.table.columns.take(few), self.table.labels[few])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +85,7 @@ class Survey:
 def learn_from(
     source: Source,
     options: Options,
-    engine: Engine,
+    engine: Engine | None = None,
     *,
     features: Any = None,
     n_jobs: int | None = 1,
@@ -81,31 +94,29 @@ def learn_from(
     batch_rows: int | None = None,
 ) -> Survey:
     """Learn from a table; `features` replace its columns, and `folder` is that of a run in parts."""
-    at_hand = take_table(source.table, options) if source.table is not None else None
-    if at_hand is None:
+    if source.table is not None:
+        at_hand = take_table(source.table, options)
+    else:
+        assert engine is not None
         at_hand = draw_from(source, options, engine, folder, batch_rows)
-    few, table = at_hand.few, at_hand.table
+    table, sample = at_hand.table, at_hand.sample
     # a run in memory groups by what it has, one in parts by the sample
-    sample = table if len(few) == len(table) else take_rows(table, few)
     grouped = sample if source.table is None else table
     groupings = tuple(learn_grouping(grouped, name) for name in options.by)
     announce("making features")
     made, X = learn_features(at_hand, sample, options, features)
     verified = number_verified(options, at_hand.classes, source.n_rows, source.name)
-    drawn = np.flatnonzero(
-        at_hand.drawing.in_sample(at_hand.rows) | at_hand.drawing.in_pool(at_hand.rows, at_hand.given)
-    )
-    decided = find_verified(verified, at_hand.rows[drawn])
-    rows = Sample(
-        X if len(drawn) == len(table) else X[drawn], at_hand.given[drawn], at_hand.rows[drawn],
-        at_hand.drawing, decided,
+    rows, given, drawing = at_hand.rows, at_hand.given, at_hand.drawing
+    drawn = np.flatnonzero(drawing.in_sample(rows) | drawing.in_pool(rows, given))
+    decided = find_verified(verified, rows[drawn])
+    asked = X if len(drawn) == len(table) else X[drawn]
+    names = ("rule", "action", "max_error_rate", "min_confidence", "fill_missing")
+    learned = learn(
+        Sample(asked, given[drawn], rows[drawn], drawing, decided), at_hand.classes,
+        prepare_estimator(options, n_jobs, device),
+        Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False),
     )  # fmt: skip
-    prepared = prepare_estimator(options, n_jobs, device)
-    learned = learn(rows, at_hand.classes, prepared, make_settings(options))
     return Survey(options, at_hand, made, X, learned, groupings, verified)
-
-
-# Features and settings
 
 
 def learn_features(
@@ -113,30 +124,18 @@ def learn_features(
 ) -> tuple[Features, Table]:
     """Return features that are made from the sample, and the matrix of all rows at hand."""
     exclude = options.exclude if features is not None else options.left_out
-    chosen: dict[str, Any] = {"exclude": exclude, "only": options.only, "keep": options.keep}
     if features is not None or at_hand.table.matrix is not None:
         sample = at_hand.table
-    made = make_features(sample, features=features, **chosen)
+    made = make_features(sample, features=features, exclude=exclude, only=options.only, keep=options.keep)
     whole = len(sample) == len(at_hand.table)
     X = made.X if whole else made.transformer.transform(at_hand.table)
     X = check_table(SubSVMClassifier(), X, reset=True)
     return (made if whole or at_hand.labels is not None else made.over(X)), X
 
 
-def take_rows(table: LabelledTable, rows: np.ndarray) -> LabelledTable:
-    """Return some rows of a table, to learn from."""
-    return hold_rows(table, table.columns.take(rows), table.labels[rows])
-
-
 def hold_rows(table: LabelledTable, columns: Any, labels: np.ndarray) -> LabelledTable:
     """Return these rows as a part of a table."""
     return replace(table, columns=columns, labels=labels, matrix=None, text=None, written_labels=None)
-
-
-def make_settings(options: Options) -> Settings:
-    """Return what the rule depends on; missing labels are filled in if the columns explain the labels."""
-    names = ("rule", "action", "max_error_rate", "min_confidence", "fill_missing")
-    return Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False)
 
 
 def prepare_estimator(
@@ -147,9 +146,6 @@ def prepare_estimator(
     names = ("n_estimators", "subsample_size", "kernel")
     asked = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     return SubSVMClassifier(**asked, **common) if asked or options.rule == "majority" else common
-
-
-# Labels that people decided on
 
 
 def number_verified(options: Options, classes: np.ndarray, n_rows: int | None, name: str) -> dict[int, int]:
@@ -168,9 +164,11 @@ def number_verified(options: Options, classes: np.ndarray, n_rows: int | None, n
     return {row - 1: known.find(label) for row, label in options.verified if label is not None}
 
 
-def find_verified(verified: dict[int, int], rows: np.ndarray) -> np.ndarray | None:
+def find_verified(verified: dict[int, int], rows: np.ndarray | None) -> np.ndarray | None:
     """Return the class number that people decided on for each row, -1 elsewhere; None without decisions."""
-    return np.array([verified.get(row, -1) for row in rows.tolist()]) if verified else None
+    if rows is None or not verified:
+        return None
+    return np.array([verified.get(row, -1) for row in rows.tolist()])
 
 
 # The rows at hand
@@ -205,19 +203,18 @@ def draw_from(
     source: Source, options: Options, engine: Engine, folder: Path | None, batch_rows: int | None
 ) -> AtHand:
     """Return the rows of a table in parts that are in the pool or in the sample, drawn or as drawn before."""
-    for option in ("exclude", "only", "keep", "by"):
-        check_columns(source, getattr(options, option), option, options.label)
-    if options.id_column is not None:
-        check_columns(source, [options.id_column], "id_column", options.label)
+    named = [] if options.id_column is None else [options.id_column]
+    chosen = {option: getattr(options, option) for option in ("exclude", "only", "keep", "by")}
+    for option, columns in {**chosen, "id_column": named}.items():
+        check_columns(source, columns, option, options.label)
     check_type(source.schema.field(options.label).type, source.name, options.label)
     drawn = None if folder is None else load_drawn(folder)
-    if drawn is None:
-        labels, drawing, digest = survey_source(source, options, engine, batch_rows)
+    counts, drawing, digest, rows = drawn or (*survey_source(source, options, engine, batch_rows), None)
+    labels = interpret_counts(counts, source, options)
+    if rows is None:
         rows = fetch_rows(source, labels, drawing, engine, batch_rows)
         if folder is not None:
-            save_drawn(labels, drawing, digest, rows, folder)
-    else:
-        labels, drawing, digest, rows = drawn
+            save_drawn(counts, drawing, digest, rows, folder)
     number = name_row_column(source)
     columns = rows.drop_columns([number])
     given = labels.read(columns)
@@ -229,12 +226,32 @@ def draw_from(
     return AtHand(table, rows[number].to_numpy(), given, labels.classes, drawing, labels)
 
 
-def name_row_column(source: Source) -> str:
-    """Return a name for the column of row numbers in fetched rows that no column of the table has."""
-    return number_name("row", source.schema.names)
+def survey_source(
+    source: Source, options: Options, engine: Engine, batch_rows: int | None = None
+) -> tuple[dict[Any, int], Drawing, str]:
+    """Count the labels and draw rows; return the counts, the drawing, and the digest of the files."""
+    census, done = EMPTY, 0
+    for found in engine.map(count_unit, (source, options, batch_rows), source.units):
+        census, done = census.merge(found, options.pool_size), done + 1
+        check_few(list(census.counts), source.name, options.label)
+        announce("counting labels", done, len(source.units))
+    counts = dict(sorted(census.counts.items(), key=lambda item: str(item[0])))
+    numbers = interpret_counts(counts, source, options).numbers
+    digests = dict(engine.map(digest_path, None, source.paths))
+    drawing = draw(census, numbers, seed=options.random_state, pool_size=options.pool_size)
+    return counts, drawing, join_digests([digests[path] for path in source.paths])
 
 
-def count_unit(shared: tuple, unit: Unit) -> Census:
+def interpret_counts(counts: dict[Any, int], source: Source, options: Options) -> Labels:
+    """Return what the values of the label column mean."""
+    return learn_labels(
+        counts, source.name, options.label, is_text=source.separator is not None,
+        missing_label=options.missing_label, merge_labels=options.merge_labels,
+        numeric_classes=options.numeric_classes,
+    )  # fmt: skip
+
+
+def count_unit(shared: tuple, unit: Unit) -> "Census":
     """Return the census of a unit's labels; `shared` is (source, options, batch_rows)."""
     source, options, batch_rows = shared
     census = EMPTY
@@ -252,48 +269,10 @@ def digest_path(_: None, path: Place) -> tuple[Place, str]:
     return path, digest_file(path)
 
 
-def fetch_unit(shared: tuple, unit: Unit) -> Any:
-    """Return the rows of a unit that are in the pool or in the sample, with their numbers.
-
-    `shared` is (source, labels, drawing, batch_rows).
-    """
-    import pyarrow as pa
-
-    source, labels, drawing, batch_rows = shared
-    found, name = [], name_row_column(source)
-    for first, batch in source.read(unit, batch_rows=batch_rows):
-        rows = np.arange(first, first + len(batch))
-        wanted = drawing.in_sample(rows) | drawing.in_pool(rows, labels.read(batch))
-        chosen = np.flatnonzero(wanted)
-        found.append(batch.take(chosen).append_column(name, pa.array(rows[chosen])))
-    joined = pa.concat_tables(found, promote_options="default").combine_chunks()
-    release_memory()
-    return joined
-
-
-def survey_source(
-    source: Source, options: Options, engine: Engine, batch_rows: int | None = None
-) -> tuple[Labels, Drawing, str]:
-    """Count the labels and draw rows; return the meaning of labels, the drawing, and the input's digest."""
-    census, done = EMPTY, 0
-    for found in engine.map(count_unit, (source, options, batch_rows), source.units):
-        census, done = census.merge(found, options.pool_size), done + 1
-        check_few(list(census.counts), source.name, options.label)
-        announce("counting labels", done, len(source.units))
-    labels = learn_labels(
-        dict(sorted(census.counts.items(), key=lambda item: str(item[0]))), source.name, options.label,
-        is_text=source.separator is not None, missing_label=options.missing_label,
-        merge_labels=options.merge_labels, numeric_classes=options.numeric_classes,
-    )  # fmt: skip
-    digests = dict(engine.map(digest_path, None, source.paths))
-    drawing = draw(census, labels.numbers, seed=options.random_state, pool_size=options.pool_size)
-    return labels, drawing, join_digests([digests[path] for path in source.paths])
-
-
 def fetch_rows(
     source: Source, labels: Labels, drawing: Drawing, engine: Engine, batch_rows: int | None
 ) -> Any:
-    """Return the rows of pool and sample, in the order of their numbers."""
+    """Return the rows of pool and sample, with their numbers and in their order."""
     import pyarrow as pa
 
     parts = []
@@ -304,34 +283,102 @@ def fetch_rows(
     return joined.take(np.argsort(joined[name_row_column(source)].to_numpy()))
 
 
-def save_drawn(labels: Labels, drawing: Drawing, digest: str, rows: Any, folder: Path) -> None:
+def fetch_unit(shared: tuple, unit: Unit) -> Any:
+    """Return the rows of a unit to learn from; `shared` is (source, labels, drawing, batch_rows)."""
+    import pyarrow as pa
+
+    source, labels, drawing, batch_rows = shared
+    found, name = [], name_row_column(source)
+    for first, batch in source.read(unit, batch_rows=batch_rows):
+        rows = np.arange(first, first + len(batch))
+        chosen = np.flatnonzero(drawing.in_sample(rows) | drawing.in_pool(rows, labels.read(batch)))
+        found.append(batch.take(chosen).append_column(name, pa.array(rows[chosen])))
+    joined = pa.concat_tables(found, promote_options="default").combine_chunks()
+    release_memory()
+    return joined
+
+
+def name_row_column(source: Source) -> str:
+    """Return a name for the column of row numbers in fetched rows that no column of the table has."""
+    return number_name("row", source.schema.names)
+
+
+def save_drawn(counts: dict[Any, int], drawing: Drawing, digest: str, rows: Any, folder: Path) -> None:
     """Save the result of the first pass; the note comes last."""
     from pyarrow import parquet
 
     parquet.write_table(rows, folder / FETCHED)
-    numbers = list(labels.numbers.items())
-    note = {
-        "labels": vars(labels) | {"classes": labels.classes.tolist(), "numbers": numbers},
-        "drawing": {name: np.asarray(value).tolist() for name, value in vars(drawing).items()},
-        "digest": digest,
-    }
+    drawn = {name: np.asarray(value).tolist() for name, value in vars(drawing).items()}
+    note = {"counts": list(counts.items()), "drawing": drawn, "digest": digest}
     write_whole(folder / DRAWN, json.dumps(note).encode())
 
 
-def load_drawn(folder: Path) -> tuple[Labels, Drawing, str, Any] | None:
+def load_drawn(folder: Path) -> tuple[dict[Any, int], Drawing, str, Any] | None:
     """Return what `save_drawn` saved; None if the first pass did not finish."""
     from pyarrow import parquet
 
     if not (folder / DRAWN).is_file():
         return None
     note = json.loads((folder / DRAWN).read_text(encoding="utf-8"))
-    found, drawn = note["labels"], note["drawing"]
-    meaning = {
-        "numbers": dict(map(tuple, found["numbers"])),
-        "notes": tuple(Note.plain("labels", one) for one in found["notes"]),
-    }
-    labels = Labels(**found | meaning | {"classes": Classes.of(found["classes"]).names})
+    drawn = note["drawing"]
     hashes = {name: np.array(drawn[name], np.uint64)[()] for name in ("last", "last_overall")}
     drawing = Drawing(**drawn | hashes | {"sizes": np.array(drawn["sizes"])})
     with parquet.ParquetFile(folder / FETCHED) as file:
-        return labels, drawing, note["digest"], file.read()
+        return dict(note["counts"]), drawing, note["digest"], file.read()
+
+
+# Labels that are counted in any order, and rows that are drawn by their hashes
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """How often each label occurs in some rows, and the smallest hashes."""
+
+    counts: dict[Any, int]  # rows with each label; None stands for no label
+    smallest: dict[Any, np.ndarray]  # (n_hashes,): the smallest hashes of the rows with each label, sorted
+    overall: np.ndarray  # (n_hashes,): the smallest hashes of all rows, sorted
+
+    def merge(self, other: "Census", pool_size: int | None) -> "Census":
+        """Return the census of the rows of both."""
+        counts, smallest, kept = dict(self.counts), dict(self.smallest), count_kept(pool_size)
+        for value, count in other.counts.items():
+            counts[value] = counts.get(value, 0) + count
+            both = np.concatenate([smallest.get(value, np.array([], np.uint64)), other.smallest[value]])
+            smallest[value] = keep_smallest(both, kept)
+        overall = keep_smallest(np.concatenate([self.overall, other.overall]), kept)
+        return Census(counts, smallest, overall)
+
+
+EMPTY = Census({}, {}, np.array([], np.uint64))
+
+
+def take_census(
+    values: list, codes: np.ndarray, rows: np.ndarray, *, seed: int, pool_size: int | None
+) -> Census:
+    """Return the census of some rows."""
+    hashes, kept = hash_rows(rows, seed), count_kept(pool_size)
+    counts: dict[Any, int] = {}
+    smallest: dict[Any, np.ndarray] = {}
+    for code, value in (*enumerate(values), (-1, None)):
+        own = hashes[codes == code]
+        if len(own):
+            counts[value] = counts.get(value, 0) + len(own)
+            before = smallest.get(value, np.array([], np.uint64))
+            smallest[value] = keep_smallest(np.concatenate([before, own]), kept)
+    return Census(counts, smallest, keep_smallest(hashes, kept))
+
+
+def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int | None) -> Drawing:
+    """Return which rows to fetch."""
+    n_classes = max(numbers.values()) + 1
+    own = [[value for value, number in numbers.items() if number == c] for c in range(n_classes)]
+    sizes = np.array([sum(census.counts[value] for value in values) for values in own])
+    n_rows = sum(census.counts.values())
+    pool_size = pool_size or choose_pool_size(n_rows)
+    quota, capped = limit_pool(sizes, pool_size)
+    last = np.full(n_classes, EVERY)
+    for c in np.flatnonzero(sizes > quota):
+        last[c] = keep_smallest(np.concatenate([census.smallest[value] for value in own[c]]), quota)[-1]
+    n_sample = min(n_rows, SAMPLE * pool_size)
+    last_overall = EVERY if n_sample == n_rows else census.overall[n_sample - 1]
+    return Drawing(seed, last, last_overall, sizes, capped, n_sample)

@@ -13,28 +13,129 @@ The first four depend on options and input alone, so that `run.json` gives the s
 the Parquet files with the same version of pyarrow).
 """
 
+import json
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
-from subsvms.app.names import DOUBTFUL, ISSUE_PARTS, ISSUES, LISTED, REPORT
+from subsvms.app.names import (
+    CORRECTED,
+    DOUBTFUL,
+    ISSUE_PARTS,
+    ISSUES,
+    LISTED,
+    RECORD,
+    REPORT,
+    SCORE_PARTS,
+    SCORES,
+)
 from subsvms.app.report import draw_charts, place_audit, render_report
 from subsvms.app.runs.describe import describe_audit
-from subsvms.app.runs.issue_file import CARRIERS, SIDES
-from subsvms.app.runs.issues import DIGITS
-from subsvms.app.runs.options import tell_flags
-from subsvms.app.runs.run import Run
-from subsvms.app.runs.summary import Summary
+from subsvms.app.runs.issues import MOST_LISTED, list_worst
+from subsvms.app.runs.options import tell_flags, write_command
+from subsvms.app.runs.record import FORMAT
+from subsvms.app.runs.run import Finding, Run
+from subsvms.app.runs.stored import CARRIERS, DIGITS, SIDES, Scores, write_scores
+from subsvms.app.runs.summary import Summary, Written
+from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
 from subsvms.app.tables.files import digest_file, split_suffix
 from subsvms.app.tables.formats import default_ending
 from subsvms.app.tables.table import FRAME, LabelledTable, find_free, keep_rows, number_name, write_table
 
+ELSEWHERE = ("worst", "ensemble", "versions", "seconds")  # parts of a summary that "found" leaves out
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
+
+
+DESCRIPTIONS = {
+    "fix": "the table with corrected labels, the given ones beside them",
+    "drop": "the table without the rows whose label is probably wrong",
+    "weight": "the table with a weight for each row",
+    "review": "the table as it was",
+}
+
+
+def describe_output(
+    finding: Finding,
+    place: Path | None,
+    model: Path | None = None,
+    more: Sequence[list[str]] = (),
+) -> Written:
+    """Return what a summary says about the folder that is written, in which there are more files."""
+    if place is None:
+        return Written()
+    worst = "suspicious labels and reasons, worst first; rows count from 1"
+    typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
+    scored = "what is thought of every label, for programs and subsvms audit"
+    if finding.labels is None:
+        corrected = f"{CORRECTED}{get_ending(finding.run.table)}"
+        found = [[LISTED, worst], typed, [SCORES, scored]]
+    else:
+        corrected = f"{CORRECTED}/"
+        found = [
+            [LISTED, worst if finding.n_issues <= MOST_LISTED else f"the worst {MOST_LISTED:,} {worst}"],
+            typed,
+            [f"{ISSUE_PARTS}/", "all suspicious labels, a file for each part of the table"],
+            [f"{SCORE_PARTS}/", scored],
+        ]
+    files = [
+        [corrected, DESCRIPTIONS[finding.run.options.action]],
+        *found,
+        [REPORT, "a page to read and to pass on"],
+        [RECORD, f"the record; to repeat the run: {repeat_command(place)}"],
+        *more,
+    ]
+    return Written(str(place), None if model is None else str(model), files)
+
+
+def repeat_command(place: Path) -> str:
+    """Return the command that repeats the run in a folder, into another one."""
+    stem = place.name.removesuffix(".subsvms")
+    other = place.with_name(f"{stem}.repeated.subsvms")
+    return write_command("correct", from_run=place, output=other)
+
+
+def write_files(
+    finding: Finding,
+    summary: Summary,
+    folder: Path,
+    place: Path,
+    *,
+    inputs: Mapping[str, bytes],
+    base: Place | None = None,
+    n_jobs: int | None = 1,
+) -> None:
+    """Write the files of a run to a folder that will be called `place`; those of parts are there."""
+    run = finding.run
+    if finding.labels is None:
+        corrected = summary.files[0][0]
+        write_corrected(run, folder / corrected)
+        write_issues(finding.issues.to_table(run.table, run.options.id_column), folder)
+        write_scores(Scores.of(run.correction), run.table, folder)
+        for name, data in inputs.items():
+            (folder / name).write_bytes(data)
+        written = [corrected, LISTED, ISSUES, SCORES, *inputs]
+    else:
+        from pyarrow import parquet
+
+        parquet.write_table(finding.doubtful, folder / ISSUE_PARTS / DOUBTFUL)
+        write_issues(list_worst(folder, finding.issues, finding.numbers, MOST_LISTED), folder)
+        kinds = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)
+        parts = sorted(path for kind in kinds for path in (folder / kind).glob("*.parquet"))
+        written = [LISTED, ISSUES, *(path.relative_to(folder).as_posix() for path in parts)]
+    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+        digests = pool.map(lambda name: digest_file(folder / name), written)
+        files = dict(zip(written, digests, strict=True))
+    (folder / REPORT).write_text(render_page(tell_flags(summary), run), encoding="utf-8")
+    write_record(finding, summary, folder, place, files, base)
 
 
 def get_ending(table: LabelledTable) -> str:
@@ -79,13 +180,6 @@ def write_issues(table: Any, folder: Path) -> None:
         cells[find_free(disarm(name), cells)] = [disarm(as_cell(value)) for value in values]
     (folder / LISTED).write_bytes(render_csv(cells, ","))
     (folder / ISSUES).write_bytes(render_arrow(as_storable(table), "parquet"))
-
-
-def write_doubtful(table: Any, folder: Path) -> None:
-    """Write the unsuspicious labels that a run in parts lists."""
-    from pyarrow import parquet
-
-    parquet.write_table(table, folder / ISSUE_PARTS / DOUBTFUL)
 
 
 def as_cell(value: Any) -> str | None:
@@ -136,7 +230,38 @@ def add_audit(page: str, run: Run) -> str:
     return place_audit(page, {"claims": [str(outcome.claim)], **told}) or page
 
 
-def write_report(summary: Summary, run: Run, folder: Path) -> str:
-    """Write the page for people, and return its SHA-256."""
-    (folder / REPORT).write_text(render_page(tell_flags(summary), run), encoding="utf-8")
-    return digest_file(folder / REPORT)
+def write_record(
+    finding: Finding, summary: Summary, folder: Path, place: Path, files: dict[str, str], base: Place | None
+) -> None:
+    """Write run.json: what repeats a run, and what it found."""
+    run, labels = finding.run, finding.labels
+
+    def relative(path: Place | None) -> str | None:
+        if isinstance(path, Path):
+            return os.path.relpath(path.resolve(), place.resolve())
+        return None if path is None else str(path)
+
+    stored = None
+    if labels is not None:
+        stored = {"classes": labels.classes.tolist(), "values": list(labels.numbers.items())}
+    record = {
+        "subsvms": FORMAT,
+        "version": summary.version,
+        "input": {
+            "paths": [relative(path) for path in run.table.paths],
+            "sha256": run.table.digest,
+            "features": relative(run.features_path),
+            "features_sha256": run.features_digest,
+            "base": relative(base),
+        },
+        "options": asdict(run.options),
+        "files": files,
+        "report": digest_file(folder / REPORT),
+        "labels": stored,
+        "found": {key: value for key, value in asdict(tell_flags(summary)).items() if key not in ELSEWHERE},
+        "ensemble": summary.ensemble,
+        "versions": dict(summary.versions),
+        "seconds": dict(summary.seconds),
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / RECORD).write_text(text + "\n", encoding="utf-8")

@@ -1,26 +1,19 @@
-"""run.json, the record of a run: what it was asked, what it read and found, and how to repeat it."""
+"""run.json, the record of a run: what it was asked, what it read and found. `outputs` writes it."""
 
-import json
 import os
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from subsvms.app.names import RECORD, REPORT
-from subsvms.app.runs.options import Options, tell_flags
-from subsvms.app.tables.addresses import Address, Place, is_address
-from subsvms.app.tables.labels import Labels
+from subsvms.app.runs.options import Options
+from subsvms.app.tables.addresses import is_address
 from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 
-if TYPE_CHECKING:  # they need scikit-learn, and reading a record does not
-    from subsvms.app.runs.run import Run
-    from subsvms.app.runs.summary import Summary
-
 FORMAT = 2  # raised when an older reader could misread it
-ELSEWHERE = ("worst", "ensemble", "versions", "seconds")  # parts of a summary that "found" leaves out
 
 
 @dataclass(frozen=True)
@@ -72,50 +65,6 @@ class Record:
     def digests(self) -> dict[str, str]:
         """SHA-256 of all files of the run but its record, as far as it is known."""
         return self.files if self.report is None else self.files | {REPORT: self.report}
-
-
-def make_record(
-    run: "Run",
-    summary: "Summary",
-    place: Path,
-    files: dict[str, str],
-    report: str,
-    *,
-    base: Place | None = None,
-    labels: Labels | None = None,
-) -> dict[str, Any]:
-    """Return what repeats a run, and what it found."""
-    stored = None if labels is None else StoredLabels(labels.classes.tolist(), list(labels.numbers.items()))
-    found = {key: value for key, value in asdict(tell_flags(summary)).items() if key not in ELSEWHERE}
-    return {
-        "subsvms": FORMAT,
-        "version": summary.version,
-        "input": {
-            "paths": [_relative(path, place) for path in run.table.paths],
-            "sha256": run.table.digest,
-            "features": None if run.features_path is None else _relative(run.features_path, place),
-            "features_sha256": run.features_digest,
-            "base": None if base is None else _relative(base, place),
-        },
-        "options": asdict(run.options),
-        "files": files,
-        "report": report,
-        "labels": None if stored is None else asdict(stored),
-        "found": found,
-        "ensemble": summary.ensemble,
-        "versions": dict(summary.versions),
-        "seconds": dict(summary.seconds),
-    }
-
-
-def _relative(path, place):
-    return str(path) if isinstance(path, Address) else os.path.relpath(path.resolve(), place.resolve())
-
-
-def write_record(record: dict[str, Any], folder: Path) -> None:
-    """Write run.json."""
-    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-    (folder / RECORD).write_text(text + "\n", encoding="utf-8")
 
 
 def read_record(path: Path) -> Record:

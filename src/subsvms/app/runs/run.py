@@ -10,21 +10,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from subsvms._columns import Table
+from subsvms._effort import Effort
 from subsvms._sentences import Note, Setting
-from subsvms.app.features.columns import Meaning, find_meaning, note_unused, read_column
+from subsvms.app.features.columns import find_meaning, note_unused, read_column
 from subsvms.app.features.make import Features
-from subsvms.app.runs.engines import LocalEngine
-from subsvms.app.runs.judge import judge_whole
-from subsvms.app.runs.learn import Survey, learn_from
+from subsvms.app.runs.causes import Origin, find_carriers, find_origins, format_origins
+from subsvms.app.runs.issues import UNSUSPICIOUS, Issues, find_issues, sort_out
+from subsvms.app.runs.judge import RANK, BatchCorrector, Part, judge_whole
+from subsvms.app.runs.learn import Survey, find_verified, hold_rows, learn_from
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.origins import Origin, find_origins, format_origins
-from subsvms.app.runs.source import InMemory
-from subsvms.app.runs.tally import Group, Grouping, Tally, group_noise, read_groups
+from subsvms.app.runs.source import Source
+from subsvms.app.runs.tally import Group, Grouping, Tally, add_doubt, group_noise, read_groups
 from subsvms.app.tables.files import digest_file
+from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.words import show
 from subsvms.correction._judge import add_witnesses
+from subsvms.correction._neighbours import find_witnesses
 from subsvms.correction._result import Correction
+from subsvms.correction._rule import Halt
+from subsvms.correction._words import format_spared
 from subsvms.ensemble import SubSVMClassifier
 
 LABELLERS = re.compile(
@@ -88,7 +96,7 @@ class Run:
         return (*dropped, *used, *named)
 
 
-def correct_table(
+def run_in_memory(
     table: LabelledTable,
     options: Options,
     *,
@@ -96,42 +104,30 @@ def correct_table(
     n_jobs: int | None = -1,
     device: str = "cpu",
     n_witnesses: int = 0,
+    clock: "Clock | None" = None,
 ) -> Run:
-    """Find the wrong labels of a table in memory.
-
-    Shapes: features (n_rows, n_features).
-    """
-    clock = Clock()
-    source = InMemory.of(table)
-    survey = learn_from(source, options, LocalEngine(1, 1), features=features, n_jobs=n_jobs, device=device)
+    """Find the wrong labels of a table in memory; `features` replace its columns."""
+    clock = clock or Clock()
+    survey = learn_from(Source.of(table), options, features=features, n_jobs=n_jobs, device=device)
     clock.lap("learning")
     correction = add_witnesses(judge_whole(survey), survey.X, n_witnesses)
     clock.lap("judging")
-    return make_run(survey, correction, features, clock.laps)
-
-
-def make_run(
-    survey: Survey, correction: Correction, features: Any, seconds: dict[str, float] | None = None
-) -> Run:
-    """Return what was found in a table in memory; `features` are those that replaced its columns."""
-    table, options = survey.at_hand.table, survey.options
     is_file = isinstance(features, str | os.PathLike)
     path = None if features is None else Path(features) if is_file else Path("features")
     digest = digest_file(path) if is_file and path is not None else None
     return Run(
         options, table, survey.features, path, digest, survey.learned.model, correction,
-        Tally.of(correction, read_groups(survey.groupings, table.columns)), seconds or {},
-        look_for_origins(table, options, correction, survey.features.meanings), survey.groupings,
+        Tally.of(correction, read_groups(survey.groupings, table.columns)), clock.laps,
+        look_for_origins(survey, correction), survey.groupings,
     )  # fmt: skip
 
 
-def look_for_origins(
-    table: LabelledTable, options: Options, correction: Correction, meanings: dict[str, Meaning | None]
-) -> tuple[Origin, ...]:
+def look_for_origins(survey: Survey, correction: Correction) -> tuple[Origin, ...]:
     """Return where contradicted labels gather, in columns that may say who labelled a row.
 
     Columns that are grouped by anyway, that name the rows, or that hold dates are not looked at.
     """
+    table, options, meanings = survey.at_hand.table, survey.options, survey.features.meanings
     if table.matrix is not None:
         return ()
     columns = {}
@@ -163,3 +159,84 @@ class Clock:
         now = time.perf_counter()
         self.laps[name] = round(now - self.last, 3)
         self.last = now
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What was found in a table."""
+
+    run: Run  # over the table, or over a sample of it; the tally is that of the whole table
+    shown: Run  # over the rows at hand: the table, or the sample and the rows to look at first
+    numbers: np.ndarray  # (n_rows,): row numbers of `shown`
+    issues: Issues  # the rows to look at first, among those at hand
+    n_issues: int  # rows that are listed in all; those with a label
+    n_labels: int
+    doubt: int  # how many of these labels are expected to be wrong, in billionths
+    notes: tuple[Note, ...]  # on the labels of the whole table
+    labels: Labels | None = None  # what the values of the label column mean, of a table in parts
+    doubtful: Any = None  # in parts: labels that are listed because there are few suspicious ones
+
+    def timed(self, seconds: dict[str, float]) -> "Finding":
+        """Return the same with the seconds that each stage took."""
+        return replace(self, run=replace(self.run, seconds=seconds))
+
+
+def examine_table(run: Run) -> Finding:
+    """Look at the suspicious rows of a table in memory."""
+    issues = find_all(run, run.correction, run.features.X)
+    return Finding(
+        run, run, np.arange(len(run.correction)), issues, len(issues), issues.n_labels,
+        add_doubt(run.correction, issues.rows), run.correction.judgement.notes,
+    )  # fmt: skip
+
+
+def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
+    """Look at the worst rows of all parts, beside those of the sample, which are the table if it is small."""
+    import pyarrow as pa
+
+    corrector, at_hand, tally = BatchCorrector.of(survey), survey.at_hand, whole.tally
+    few, sample = at_hand.few, at_hand.sample
+    sampled = corrector.judge_votes(at_hand.given[few], survey.learned.votes.take(few), at_hand.rows[few])
+    model = survey.learned.model
+    run = Run(survey.options, sample, survey.features, None, None, model, sampled, tally)
+
+    worst = whole.worst
+    if not sampled.noise.explained:
+        worst = worst.filter(pa.array(worst.column(0).to_numpy() != UNSUSPICIOUS))
+    ranked = worst.column(2).to_numpy()
+    others = few[~np.isin(at_hand.rows[few], ranked)]
+    columns = worst.select(range(len(RANK), worst.num_columns))
+    columns = pa.concat_tables([columns, at_hand.table.columns.take(others)])
+    numbers = np.concatenate([ranked, at_hand.rows[others]])
+    order = np.argsort(numbers)
+    columns, numbers = columns.take(order), numbers[order]
+    X, given = corrector.transform(columns), corrector.labels.read(columns)
+    votes = survey.learned.vote(X, numbers, effort)
+    correction = survey.learned.judge(given, votes, numbers, find_verified(survey.verified, numbers))
+    if len(numbers) == tally.rows:
+        issues = find_all(run, correction, X)
+    else:
+        issues = compare_worst(correction, X, np.searchsorted(numbers, ranked))
+    doubtful = issues.rows[sort_out(correction)[issues.rows] == UNSUSPICIOUS]
+    n_labels = tally.n_flagged + tally.held_back + len(doubtful)
+    shown = replace(run, table=hold_rows(sample, columns, corrector.labels.name(given)))
+    spared = (format_spared(n_rows, Halt[name]) for name, n_rows in tally.spared.items() if n_rows)
+    return Finding(
+        run, shown, numbers, issues, n_labels + tally.rows - tally.labelled, n_labels,
+        tally.doubt + add_doubt(correction, doubtful), (*survey.learned.notes, *spared), corrector.labels,
+        corrector.tabulate(columns, correction, doubtful, numbers),
+    )  # fmt: skip
+
+
+def compare_worst(correction: Correction, X: Table, rows: np.ndarray) -> Issues:
+    """Return the worst rows with those to compare them with, none of which is suspicious itself."""
+    suspicious = np.union1d(rows, np.flatnonzero(sort_out(correction) != UNSUSPICIOUS))
+    witnesses = find_witnesses(X, correction.given, rows, correction.compared[rows], suspicious=suspicious)
+    return Issues(correction, witnesses)
+
+
+def find_all(run: Run, correction: Correction, X: Table) -> Issues:
+    """Return the suspicious rows of a whole table, and what carries the suggestions for them."""
+    issues, seed = find_issues(correction, X), run.options.random_state
+    found = find_carriers(correction, X, issues.rows, random_state=seed, n_jobs=run.model.n_jobs)
+    return replace(issues, carriers=found)

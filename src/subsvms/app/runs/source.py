@@ -44,7 +44,7 @@ class Unit:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Source:
-    """A table, split into units that are read one by one."""
+    """A table, split into units that are read one by one; one in memory is a single unit."""
 
     name: str  # what messages call the table
     schema: Any
@@ -53,6 +53,15 @@ class Source:
     format: str = "parquet"  # format of the user's files; units are always read from Parquet
     separator: str | None = None  # of text
     table: LabelledTable | None = None  # all rows, if they are in memory
+
+    @classmethod
+    def of(cls, table: LabelledTable) -> "Source":
+        """Return the source of a table in memory."""
+        unit = Unit(0, table.name, (), 0, len(table))
+        return cls(
+            name=table.name, schema=table.columns.schema, units=(unit,), paths=table.paths,
+            format=table.format, table=table,
+        )  # fmt: skip
 
     @property
     def n_rows(self) -> int | None:
@@ -68,27 +77,7 @@ class Source:
         self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
     ) -> Iterator[tuple[int, Any]]:
         """Yield (number of the first row, pyarrow.Table) for one batch after the other."""
-        raise NotImplementedError
-
-
-class InMemory(Source):
-    """A table in memory: one unit, which is read at once."""
-
-    @classmethod
-    def of(cls, table: LabelledTable) -> "InMemory":
-        """Return the source of a table."""
-        unit = Unit(0, table.name, (), 0, len(table))
-        schema = table.columns.schema
-        return cls(
-            name=table.name, schema=schema, units=(unit,), paths=table.paths, format=table.format, table=table
-        )
-
-    def read(
-        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """As in `Source`."""
-        assert self.table is not None
-        yield 0, self.table.columns if columns is None else self.table.columns.select(list(columns))
+        raise NotImplementedError  # a table in memory is at hand
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

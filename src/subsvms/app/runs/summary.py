@@ -22,9 +22,8 @@ from subsvms.app.runs.describe import (
     list_parameters,
     name_rate,
 )
-from subsvms.app.runs.finding import Finding
 from subsvms.app.runs.options import write_command
-from subsvms.app.runs.run import Run
+from subsvms.app.runs.run import Finding, Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.table import FRAME
 from subsvms.correction._rule import Halt

@@ -12,7 +12,7 @@ from web_pages import PAPER
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk, Result
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.scores import make_ranking, read_scores
+from subsvms.app.runs.stored import read_scores
 from subsvms.audit import Audit, run_audit
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def list_keys(clean):
 def audit_in_memory(folder, clean, n_answers, repeat=True):
     """Return the audit of the library with the same answers, in the order in which it asks."""
     desk = AuditDesk(folder, create=False)
-    ranking = make_ranking(read_scores(desk.folder, desk.table))
+    ranking = read_scores(desk.folder, desk.table).rank()
     audit = Audit(ranking, n_answers, repeat=repeat, random_state=0)
     return run_audit(audit, lambda row: str(clean[row]))
 

@@ -7,7 +7,7 @@ import pytest
 from browsers import Auditor, answer_in_turns, serving, stored_answers
 
 from subsvms.app.desk.audit import AuditDesk
-from subsvms.app.runs.scores import make_ranking, read_scores
+from subsvms.app.runs.stored import read_scores
 from subsvms.audit import Audit, run_audit
 
 pytestmark = pytest.mark.slow
@@ -157,7 +157,7 @@ def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder,
         assert ann.faults == []
         ann.context.close()
     desk = AuditDesk(folder, create=False)
-    audit = Audit(make_ranking(read_scores(folder, desk.table)), 20, repeat=True, random_state=0)
+    audit = Audit(read_scores(folder, desk.table).rank(), 20, repeat=True, random_state=0)
     run_audit(audit, lambda row: str(finished.clean[row]))
     assert claim == str(audit.claim)
     assert [row for row, _, _ in stored_answers(folder)] == [row + 1 for row, _ in audit.state["answers"]]

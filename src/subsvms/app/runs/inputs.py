@@ -15,26 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from subsvms._effort import announce
-from subsvms._sentences import Sentence, Setting
-from subsvms.app.names import (
-    CORRECTED,
-    DONE,
-    DRAWN,
-    ISSUE_PARTS,
-    PLAN,
-    SCORE_PARTS,
-    SEPARATOR,
-    STAGED,
-    TABLE,
-    TOKEN,
-    UNFINISHED,
-    VOTES,
-)
+from subsvms._sentences import Setting
+from subsvms.app import names
+from subsvms.app.names import TABLE, UNFINISHED
 from subsvms.app.runs.folder import fill_folder, prepare_place, remove_known, resume_folder
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import as_storable
 from subsvms.app.runs.record import Input, check_unchanged
-from subsvms.app.runs.source import InMemory, Source
+from subsvms.app.runs.source import Source
 from subsvms.app.runs.staging import find_part_format, prepare_source
 from subsvms.app.runs.summary import get_version
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
@@ -89,7 +77,7 @@ class Opened:
     @property
     def token(self) -> str:
         """What identifies a run in parts."""
-        return "" if self.folder is None else (self.folder / TOKEN).read_text(encoding="utf-8")
+        return "" if self.folder is None else (self.folder / names.TOKEN).read_text(encoding="utf-8")
 
 
 def fits_in_memory(where: str | list[str], format: str | None) -> bool:
@@ -128,15 +116,17 @@ def open_in_memory(
         raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
     place = None
     if not target.dry_run:  # before work that may take minutes
-        ending = "reviewed.subsvms" if options.verified else "subsvms"
-        place = target.output if target.output is not None else place_beside(table, ending, "")
+        place = target.output or place_beside(table, choose_ending(options), "")
         if inputs:
             table = replace(table, name=repr(str(place / TABLE)), paths=(place / TABLE,), format="parquet")
         prepare_place(place, force=target.force)
-        if target.model is not None:
-            read = [*table.paths, *([] if features is None else [Path(features)])]
-            check_model_place(target.model, place, read, force=target.force)
-    return Opened(InMemory.of(table), options, place, target.force, inputs=inputs)
+        check_model_place(target, place, [*table.paths, *([] if features is None else [Path(features)])])
+    return Opened(Source.of(table), options, place, target.force, inputs=inputs)
+
+
+def choose_ending(options: Options) -> str:
+    """Return how the name of the folder ends."""
+    return "reviewed.subsvms" if options.verified else "subsvms"
 
 
 def read_input(where: str | list[str], options: Options) -> tuple[LabelledTable, Options, dict[str, bytes]]:
@@ -163,17 +153,17 @@ def open_in_parts(
 ) -> Iterator[Opened]:
     """Open a table that is read in parts, and the folder of its run, which other machines may have to see."""
     options = replace(options, pool_size=options.pool_size or 0)
-    check_possible(where)
+    if is_database(where):
+        raise TableError("A database cannot be read in parts: save its answer as Parquet, and correct that.")
+    if where == "-":
+        raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
     root, paths = list_files(where)
     base = root if base is None else base
     format = find_part_format(paths, options.format)
-    ending = "reviewed.subsvms" if options.verified else "subsvms"
-    place = target.output
-    if place is None:
-        place = choose_place(where, root, paths, format, ending)
+    place = target.output or choose_place(where, root, paths, format, choose_ending(options))
     check_outside(place, where)
-    if target.model is not None and not target.dry_run:
-        check_model_place(target.model, place, paths, force=target.force)
+    if not target.dry_run:
+        check_model_place(target, place, paths)
     plan = make_plan(options, paths, base)
 
     def check():
@@ -190,14 +180,6 @@ def open_in_parts(
         yield Opened(source, options, goes_to, target.force, check, folder, base)
 
 
-def check_possible(where: str | list[str]) -> None:
-    """Raise an error if this cannot be done in parts."""
-    if is_database(where):
-        raise TableError("A database cannot be read in parts: save its answer as Parquet, and correct that.")
-    if where == "-":
-        raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
-
-
 def check_plain_labels(source: Source, label: str) -> None:
     """Raise an error if the labels are codes with names: in parts they would be other classes."""
     names = list(find_class_names(source.schema, label).values())
@@ -210,37 +192,30 @@ def check_plain_labels(source: Source, label: str) -> None:
 
 def check_outside(place: Path, where: str | list[str]) -> None:
     """Raise an error if the result would be in the folder that is read: it would be read the next time."""
-    read = as_place(where) if isinstance(where, str) else None
-    if isinstance(read, Path) and read.is_dir():
-        inner = place.resolve()
-        if read.resolve() in (inner, *inner.parents):
-            raise TableError(
-                "{place!r} is inside the folder that is read: choose a place outside it{output:aside}.",
-                place=str(place),
-            )
+    read, inner = as_place(where) if isinstance(where, str) else None, place.resolve()
+    if isinstance(read, Path) and read.is_dir() and read.resolve() in (inner, *inner.parents):
+        words = "{place!r} is inside the folder that is read: choose a place outside it{output:aside}."
+        raise TableError(words, place=str(place))
 
 
 def choose_place(
-    where: str | list[str], base: Place, paths: Sequence[Place], format: str, ending: str = "subsvms"
+    where: str | list[str], base: Place, paths: Sequence[Place], format: str, ending: str
 ) -> Path:
     """Return the folder that a run makes: big.subsvms beside big.parquet, or beside the folder big."""
     if len(paths) == 1 and not (isinstance(where, str) and as_place(where).is_dir()):
         return place_result(paths[0], f"{split_suffix(paths[0], format)[0]}.{ending}")
     base = base.resolve()
     if base == Path.cwd():
-        raise TableError(
-            Sentence(
-                "The table consists of several files here: say with {output} where the result should go."
-            )
-        )
+        words = "The table consists of several files here: say with {output} where the result should go."
+        raise TableError(words, output=Setting("output"))
     return place_result(base, f"{base.name}.{ending}")
 
 
 def make_plan(options: Options, paths: Sequence[Place], base: Place) -> dict[str, Any]:
     """Return what the parts of a run depend on: only a run with the same plan continues with them."""
     files = [[str(path.resolve()), *read_version(path)] for path in paths]
-    names = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "pandas")
-    versions = {name: get_version(name) for name in names}
+    made_by = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "pandas")
+    versions = {name: get_version(name) for name in made_by}
     return {"versions": versions, "options": asdict(options), "base": str(base.resolve()), "files": files}
 
 
@@ -255,20 +230,20 @@ def _filling(
         else resume_folder(place, plan, force=force) as name
     ):
         folder = Path(name)
-        for part in (CORRECTED, ISSUE_PARTS, SCORE_PARTS, DONE, VOTES):
+        for part in (name for name in names.FOLDERS if name != names.STAGED):
             (folder / part).mkdir(exist_ok=True)
-        (folder / TOKEN).write_text(secrets.token_hex(16), encoding="utf-8")
+        (folder / names.TOKEN).write_text(secrets.token_hex(16), encoding="utf-8")
         try:
             yield folder
         except BaseException:
             if not any(path.exists() for path in _list_notes(folder)):
-                remove_known(folder, last=PLAN)
+                remove_known(folder, last=names.PLAN)
             raise
 
 
 def _list_notes(folder: Path) -> list[Path]:
     """Return the files that show that there is something to continue with."""
-    return [folder / DRAWN, folder / STAGED / SEPARATOR]
+    return [folder / names.DRAWN, folder / names.STAGED / names.SEPARATOR]
 
 
 @contextmanager
@@ -287,25 +262,27 @@ def discarding(folder: Path | None) -> Iterator[None]:
 @contextmanager
 def _naming_what_is_kept(place: Path) -> Iterator[None]:
     """Let the message after Ctrl-C, or when a GPU is lost, name the folder of the parts that are done."""
+    unfinished = place.with_name(place.name + UNFINISHED)
+    kept = f"is kept in {str(unfinished)!r}, and the same command continues from there"
     try:
         yield
     except (KeyboardInterrupt, DeviceError) as stop:
-        unfinished = place.with_name(place.name + UNFINISHED)
         if not unfinished.exists():
             raise
-        kept = f"what is done is kept in {str(unfinished)!r}, and the same command continues from there"
         if isinstance(stop, DeviceError):
-            kept = f"{str(stop).removesuffix('.')}, and {kept}, on either device."
-        raise type(stop)(kept) from None
+            raise DeviceError("{stop} What is done {kept}, on either device.", stop=stop, kept=kept) from None
+        raise KeyboardInterrupt(f"what is done {kept}") from None
 
 
-def check_model_place(model: Path, place: Path, inputs: Sequence[Place], *, force: bool) -> None:
-    """Raise an error if the classifier cannot be saved there beside the folder of the run."""
-    above = {model.resolve(), *model.resolve().parents}
-    if above & {place.resolve(), place.resolve().with_name(place.name + UNFINISHED)}:
+def check_model_place(target: Target, place: Path, inputs: Sequence[Place]) -> None:
+    """Raise an error if the classifier is to be saved where it cannot be, beside the folder of the run."""
+    if target.model is None:
+        return
+    model, result = target.model.resolve(), place.resolve()
+    if {model, *model.parents} & {result, result.with_name(place.name + UNFINISHED)}:
         raise TableError(
             "{model!r}{save_model:aside} is the folder of the result, or inside it: choose another place for "
             "the model.",
-            model=str(model),
+            model=str(target.model),
         )
-    check_target(model, inputs, force=force)
+    check_target(target.model, inputs, force=target.force)

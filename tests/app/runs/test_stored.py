@@ -8,8 +8,8 @@ from pyarrow import parquet
 
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
-from subsvms.app.runs.run import correct_table
-from subsvms.app.runs.scores import Scores, make_ranking, read_scores, write_scores
+from subsvms.app.runs.run import run_in_memory
+from subsvms.app.runs.stored import Scores, read_scores, write_scores
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import read_table
 from subsvms.audit import Ranking
@@ -28,14 +28,14 @@ def test_the_ranking_of_a_file_is_that_of_the_correction(tmp_path, seed):
     path = write(tmp_path / "t.csv", rows)
     table = read_table(path, "default")
     verified = ((1, "yes"), (4, "no"), (20, "yes"))  # the second had no label
-    run = correct_table(table, Options("default", n_estimators=60, verified=verified, random_state=seed))
+    run = run_in_memory(table, Options("default", n_estimators=60, verified=verified, random_state=seed))
     write_scores(Scores.of(run.correction), table, tmp_path)
     scores, wanted = read_scores(tmp_path, table), Ranking.of(run.correction)
-    assert make_ranking(scores).digest == wanted.digest
+    assert scores.rank().digest == wanted.digest
     np.testing.assert_array_equal(scores.quality, run.correction.label_quality)  # not rounded
     np.testing.assert_array_equal(scores.changed, run.correction.changed)
     assert np.flatnonzero(scores.decided).tolist() == [0, 3, 19]
-    left = make_ranking(scores, left_out=wanted.order[:5].tolist())
+    left = scores.rank(wanted.order[:5].tolist())
     np.testing.assert_array_equal(left.order, wanted.order[5:])
 
 

@@ -12,16 +12,34 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from subsvms.app.runs.acts import Act, Answer, Conflict, NothingToUndo, check_name
-from subsvms.app.runs.decision_file import APPLICATION, BEFORE, FORMAT, SCHEMAS, BrokenFile
-from subsvms.app.runs.decisions import Decisions, holds_decisions
+from subsvms.app.runs.acts import Act, Answer, Conflict, Decisions, NothingToUndo, check_name
+from subsvms.app.runs.acts_file import (
+    APPLICATION,
+    BEFORE,
+    FORMAT,
+    SCHEMAS,
+    BrokenFile,
+    holds_decisions,
+    read_acts,
+    seal,
+)
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 
 
+class Book(Decisions):
+    def decide(self, decided, *, who):
+        (number,) = self.decide_many([Act(decided, who)])
+        return number
+
+    @property
+    def history(self):
+        return read_acts(self.file.connection, 0)
+
+
 @pytest.fixture
 def book(tmp_path):
-    made = Decisions(tmp_path / "decisions.sqlite")
+    made = Book(tmp_path / "decisions.sqlite")
     yield made
     made.close()
 
@@ -64,7 +82,7 @@ STEPS = st.lists(st.one_of(DECIDE, BACK), max_size=20)
 )  # fmt: skip
 def test_any_history_leads_to_what_a_plain_replay_says(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("book") / "d.sqlite"
-    book, acts = Decisions(path), []
+    book, acts = Book(path), []
     for kind, who, rows in steps:
         if kind == "decide":
             decided = [(row, verdict, f"{verdict}{len(acts)}") for row, verdict in rows.items()]
@@ -89,10 +107,9 @@ def test_any_history_leads_to_what_a_plain_replay_says(tmp_path_factory, steps):
     expected = replay(acts)
     assert {row: decision.label for row, decision in book.current.items()} == expected
     book.close()
-    again = Decisions(path)
+    again = Book(path)
     assert {row: decision.label for row, decision in again.current.items()} == expected
-    assert len(again.history()) == len(acts)
-    again.close()
+    assert len(again.history) == len(acts)
 
 
 def test_history_cannot_be_changed(book):
@@ -132,7 +149,7 @@ def test_redo_never_replaces_what_others_decided_before_the_undo(book):
 def test_redo_never_replaces_what_others_decided_since_the_undo(book):
     book.decide([(1, "accept", "yes")], who="Ann")
     book.undo(who="Ann")
-    other = Decisions(book.file.path)
+    other = Book(book.file.path)
     other.decide([(1, "keep", "no")], who="Bob")
     with pytest.raises(Conflict) as caught:
         book.redo(who="Ann")
@@ -143,37 +160,36 @@ def test_redo_never_replaces_what_others_decided_since_the_undo(book):
     assert other.current == book.current and book.current[1].who == "Ann"
     (conflict,) = other.decide_many([Act([(1, "keep", "no")], "Bob", seen=4)])
     assert isinstance(conflict, Conflict)  # who has seen only the undo is asked
-    other.close()
 
 
 @pytest.mark.parametrize("note", ["x" * 2001, "x" * 10**7, 7, ["x"], "\ud800", "a\0b"])
 def test_a_note_is_text_that_is_not_too_long(book, note):
     with pytest.raises(TableError, match="A note is text of at most 2,000 characters") as caught:
         book.decide([(1, "accept", "yes", note)], who="Ann")
-    assert book.history() == [] and len(str(caught.value)) < 300
+    assert book.history == [] and len(str(caught.value)) < 300
 
 
 def test_a_forged_note_or_a_label_of_a_row_that_is_left_out_is_refused(tmp_path):
     for number, line in enumerate(("'accept', '\"a\"', '" + "x" * 3000 + "'", "'drop', '\"a\"', NULL")):
         path = tmp_path / f"{number}.sqlite"
-        Decisions(path).close()
+        Book(path).close()
         with sqlite3.connect(path) as connection:
             connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
             connection.execute(f"INSERT INTO decisions VALUES (1, 2, {line})")
         connection.close()
         with pytest.raises(BrokenFile, match="or it is damaged"):
-            Decisions(path)
+            Book(path)
 
 
 def test_a_note_is_not_a_reason_to_ask_and_not_a_reason_to_forget(book):
     book.decide([(1, "accept", "yes")], who="Bob")
     act = Act([(1, "accept", "yes", "looked twice")], "Ann", seen=0)
     assert book.decide_many([act, act]) == [2, 2]
-    assert book.current[1].note == "looked twice" and len(book.history()) == 2
+    assert book.current[1].note == "looked twice" and len(book.history) == 2
 
 
 def test_two_processes_see_each_other(book):
-    other = Decisions(book.file.path)
+    other = Book(book.file.path)
     book.decide([(1, "accept", "yes")], who="Ann")
     assert other.refresh() == [1] and other.current[1].who == "Ann"
     other.decide([(1, "keep", "no"), (2, "accept", "yes")], who="Bob")
@@ -183,11 +199,10 @@ def test_two_processes_see_each_other(book):
     other.undo(who="Bob")
     book.refresh()
     assert book.current[1].who == "Ann" and 2 not in book.current
-    other.close()
 
 
 def test_many_threads_lose_nothing(book):
-    books = [Decisions(book.file.path) for _ in range(4)]
+    books = [Book(book.file.path) for _ in range(4)]
 
     def work(number):
         for i in range(25):
@@ -199,9 +214,7 @@ def test_many_threads_lose_nothing(book):
     for thread in threads:
         thread.join()
     book.refresh()
-    assert len(book.current) == 100 and len(book.history()) == 100
-    for one in books:
-        one.close()
+    assert len(book.current) == 100 and len(book.history) == 100
 
 
 def test_several_acts_in_one_commit_stay_several(book):
@@ -217,10 +230,10 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(run, is_old):
     if is_old:
         make_old_file(path, *((row, "accept", '"yes"') for row in range(10**7, 10**7 + 5000)), run=run)
     code = (
-        "import sys\nfrom pathlib import Path\nfrom subsvms.app.runs.decisions import Decisions\n"
+        "import sys\nfrom pathlib import Path\nfrom subsvms.app.runs.acts import Act, Decisions\n"
         "book = Decisions(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "for i in range(1, 10**6):\n"
-        "    book.decide([(i, 'accept', 'yes')], who='Ann')\n"
+        "    book.decide_many([Act([(i, 'accept', 'yes')], 'Ann')])\n"
         "    print(i, flush=True)\n"
     )
     for _ in range(3):
@@ -231,7 +244,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(run, is_old):
         acknowledged += [int(line) for line in process.stdout.read().split()]
         process.wait()
         process.stdout.close()
-        book = Decisions(path, run)
+        book = Book(path, run)
         assert set(acknowledged) <= set(book.current)
         assert not is_old or len(book.current.keys() & set(range(10**7, 10**7 + 5000))) == 5000
         book.close()
@@ -240,7 +253,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(run, is_old):
 @pytest.mark.parametrize("damage", ["text", "schema", "trigger", "version", "label", "folder"])
 def test_a_tampered_file_is_refused_in_a_sentence(tmp_path, damage):
     path = tmp_path / "d.sqlite"
-    book = Decisions(path)
+    book = Book(path)
     book.decide([(1, "accept", "yes")], who="Ann")
     book.close()
     if damage == "text":
@@ -260,7 +273,7 @@ def test_a_tampered_file_is_refused_in_a_sentence(tmp_path, damage):
         connection.close()
     words = "cannot be written or read" if damage == "folder" else "or it is damaged"
     with pytest.raises(TableError, match=words):
-        Decisions(path)
+        Book(path)
 
 
 @pytest.mark.parametrize("name", ["", "   ", None, 3, "x" * 61, "a\nb", "a\x00"])
@@ -284,12 +297,12 @@ def run(tmp_path):
 
 
 def open_book(run, **options):
-    return Decisions(run.with_name("decisions.sqlite"), run, **options)
+    return Book(run.with_name("decisions.sqlite"), run, **options)
 
 
 def test_who_only_reads_makes_no_file_and_cannot_decide(run):
     book = open_book(run, create=False)
-    assert not book.current and not book.history()
+    assert not book.current and not book.history
     with pytest.raises(BrokenFile, match="so nothing was stored"):
         book.decide([(7, "accept", "yes")], who="Ann")
     book.close()
@@ -299,7 +312,6 @@ def test_who_only_reads_makes_no_file_and_cannot_decide(run):
     made.close()
     book = open_book(run, create=False)
     assert book.current[7].label == "yes"
-    book.close()
 
 
 def remove(folder):
@@ -313,7 +325,7 @@ def replace_folder(folder):
 
 
 def overwrite(folder):
-    other = Decisions(folder.parent / "other.sqlite")
+    other = Book(folder.parent / "other.sqlite")
     other.decide([(5, "accept", "yes")], who="Eve")
     other.close()
     shutil.copyfile(folder.parent / "other.sqlite", folder / "decisions.sqlite")
@@ -360,7 +372,6 @@ def test_what_cannot_be_found_again_is_not_acknowledged(run, name, moment):
     with pytest.raises(BrokenFile):
         book.refresh()
     assert set(book.current) == {1, 2}
-    book.close()
 
 
 def test_a_folder_that_comes_back_can_be_used_again(run):
@@ -371,7 +382,6 @@ def test_a_folder_that_comes_back_can_be_used_again(run):
     os.rename(run.parent.with_name("elsewhere"), run.parent)
     run.write_text("{}")  # the same once more
     assert book.decide([(1, "accept", "yes")], who="Ann") == 1
-    book.close()
 
 
 def test_the_log_may_move_into_the_file_at_any_time(run):
@@ -381,8 +391,6 @@ def test_the_log_may_move_into_the_file_at_any_time(run):
         (book, other)[row % 3 % 2].file.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     book.refresh()
     assert len(book.current) == 19
-    book.close()
-    other.close()
 
 
 def test_a_full_disk_is_reported_and_what_was_stored_before_stays(run):
@@ -394,7 +402,6 @@ def test_a_full_disk_is_reported_and_what_was_stored_before_stays(run):
     book.file.connection.execute("PRAGMA max_page_count = 100000")
     book.decide([(2, "keep", "no")], who="Ann")
     assert set(book.current) == {1, 2}
-    book.close()
 
 
 def test_a_file_of_another_run_is_refused(run, tmp_path):
@@ -433,8 +440,6 @@ def test_a_file_of_version_0_1_0_gets_audits_when_it_is_opened(run):
     assert books[0].begun == books[1].begun == {"audit": {"seed": 3}}
     assert books[0].given_labels == books[1].given_labels == {1: "yes", 2: None}
     test_history_cannot_be_changed(books[1])
-    for book in books:
-        book.close()
 
 
 def test_a_file_of_version_0_1_0_about_another_run_is_left_alone(run):
@@ -470,12 +475,10 @@ def test_answers_are_kept_in_their_order_beside_decisions(run):
     for one in (other, book):
         with one.changing() as connection:
             one.answer(connection, "audit", answers)
-    assert [act["rows"] for act in book.history()] == [1, 0, 0, 0, 0, 0]
+    assert [len(act.lines) for act in book.history] == [1, 0, 0, 0, 0, 0]
     assert [one.label for one in book.redo(who="Ann")] == ["no"]  # an answer is no reason to forget
     other.refresh()
     assert book.answers == other.answers == {"audit": answers * 2, "estimate": []}
-    book.close()
-    other.close()
 
 
 def test_answers_that_are_not_all_stored_are_not_stored_at_all(run):
@@ -487,8 +490,7 @@ def test_answers_that_are_not_all_stored_are_not_stored_at_all(run):
             book.answer(connection, "audit", [Answer(4, "yes", "Ann", "2026-01-01")])
             1 / 0  # noqa: B018
     book.refresh()
-    assert book.answers == {"audit": []} and book.history() == []
-    book.close()
+    assert book.answers == {"audit": []} and book.history == []
 
 
 @pytest.mark.parametrize(
@@ -514,6 +516,17 @@ def test_an_answer_that_somebody_changed_is_noticed(run, table, change):
         connection.execute(kept)
     connection.close()
     with pytest.raises(BrokenFile, match="damaged .somebody changed an answer.*: restore it"):
+        open_book(run)
+
+
+def test_an_answer_in_an_audit_that_nobody_began_is_noticed(run):
+    open_book(run).close()
+    with sqlite3.connect(run.with_name("decisions.sqlite")) as connection:
+        connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
+        forged = (1, "audit", 4, '"yes"', seal("", 4, '"yes"', "Eve", ""))
+        connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", forged)
+    connection.close()
+    with pytest.raises(BrokenFile, match="somebody changed an answer"):
         open_book(run)
 
 
@@ -556,7 +569,6 @@ def test_what_a_stranger_adds_while_the_file_is_open_is_refused_each_time(run):
     for _ in range(2):
         with pytest.raises(BrokenFile, match="not a class"):
             book.decide([(2, "label", "no")], who="Ann")
-    book.close()
 
 
 def test_nothing_is_stored_that_could_not_be_read_again(run):
@@ -564,8 +576,7 @@ def test_nothing_is_stored_that_could_not_be_read_again(run):
     for line in ((1, "label", "maybe"), (9, "label", "yes"), (1, "accept", None)):
         with pytest.raises(ValueError):
             book.decide([line], who="Ann")
-    assert book.history() == []
-    book.close()
+    assert book.history == []
 
 
 @pytest.mark.parametrize("content", [b",", b"SQLite format 2", b"x" * 1000])
@@ -574,7 +585,7 @@ def test_a_file_that_is_not_a_database_is_refused_and_stays(tmp_path, content):
     path = tmp_path / "decisions.sqlite"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="not a SQLite database"):
-        Decisions(path)
+        Book(path)
     assert path.read_bytes() == content
 
 
@@ -583,7 +594,7 @@ def test_an_empty_file_holds_no_decisions(tmp_path):
     assert not holds_decisions(path)
     path.touch()
     assert not holds_decisions(path)
-    book = Decisions(path)
+    book = Book(path)
     assert not holds_decisions(path)
     book.decide([(1, "skip", None)], who="Ann")
     assert holds_decisions(path)
@@ -612,7 +623,7 @@ def test_decisions_in_the_log_of_an_emptied_file_are_counted_and_left_alone(book
     before = read_all(path.parent)
     assert holds_decisions(path)
     with pytest.raises(BrokenFile, match="'decisions.sqlite-wal' beside it .*: restore the file"):
-        Decisions(path)
+        Book(path)
     assert read_all(path.parent) == before and before["decisions.sqlite-wal"]
 
 
@@ -652,7 +663,7 @@ def test_damage_is_reported_in_one_line(book, damage):
     book.close()
     book.file.path.write_bytes(damage(book.file.path.read_bytes()))
     with pytest.raises(BrokenFile, match="or it is damaged") as caught:
-        Decisions(book.file.path)
+        Book(book.file.path)
     assert "\n" not in str(caught.value) and holds_decisions(book.file.path)
 
 
@@ -666,11 +677,10 @@ def test_of_two_who_decide_differently_the_second_is_asked(book):
 
 
 def test_people_in_other_processes_are_asked_too(book):
-    other = Decisions(book.file.path)
+    other = Book(book.file.path)
     other.decide([(1, "accept", "yes")], who="Ann")
     (answer,) = book.decide_many([Act([(1, "keep", "no"), (2, "keep", "no")], "Bob", seen=0)])
     assert isinstance(answer, Conflict) and 2 not in book.current
-    other.close()
 
 
 def test_nobody_is_asked_about_the_same_decision_a_skipped_row_or_what_was_taken_back(book):
@@ -686,7 +696,7 @@ def test_nobody_is_asked_about_the_same_decision_a_skipped_row_or_what_was_taken
 def test_a_request_that_is_sent_again_is_stored_once(book):
     act = Act([(1, "accept", "yes"), (2, "skip", None)], "Ann", seen=0)
     assert book.decide_many([act, act]) == [1, 1] and book.decide_many([act]) == [1]
-    assert len(book.history()) == 1
+    assert len(book.history) == 1
 
 
 def test_who_keeps_the_decisions_of_others_decides_only_the_other_rows(book):

@@ -111,12 +111,11 @@ class BrokenFile(TableError):
     """The file of decisions is not, or no longer, the one it should be, or it cannot be written or read."""
 
 
-class DecisionFile:
-    """The file, open. Only one thread may use it at a time.
+class ActsFile:
+    """The file, open; one thread may use it at a time.
 
-    run: the run's run.json. A file that belongs to another run is refused; without this, it is not checked.
-    create: whether to create the file if it does not exist; otherwise nothing is read, and nothing can be
-    added.
+    run: the run's run.json: a file that belongs to another run is refused.
+    create: whether to create the file if there is none; otherwise nothing is read, and nothing can be added.
     """
 
     def __init__(self, path: Path, run: Path | None, *, create: bool = True):
@@ -140,9 +139,8 @@ class DecisionFile:
                     if file.read(len(SQLITE)) not in (b"", SQLITE):  # SQLite takes a short file for empty
                         raise self.damaged("not a SQLite database")
             place = path if stored else ":memory:"
-            self.connection = sqlite3.connect(
-                place, timeout=30, check_same_thread=False, isolation_level=None
-            )
+            how: dict[str, Any] = {"check_same_thread": False, "isolation_level": None}
+            self.connection = sqlite3.connect(place, timeout=30, **how)
             on_failure.callback(self.connection.close)
             weakref.finalize(self, self.connection.close)  # for those who do not close it
             self._set_up()
@@ -195,11 +193,8 @@ class DecisionFile:
         (sound,) = execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
             raise self.damaged(show(sound))
-        self._check_owner(connection)
-
-    def _check_owner(self, connection: sqlite3.Connection) -> None:
-        found = connection.execute("SELECT sha256 FROM run").fetchall()
-        if self.run is not None and found != [(self.digest,)]:
+        owner = execute("SELECT sha256 FROM run").fetchall()
+        if self.run is not None and owner != [(self.digest,)]:
             raise BrokenFile(
                 f"{str(self.path)!r} holds decisions about another run than the one in its folder: move it "
                 "back to the folder in which it was made."
@@ -290,11 +285,6 @@ class DecisionFile:
         with self.explaining():
             return read_acts(self.connection, self.last)
 
-    def read_audits(self) -> list[tuple[str, str]]:
-        """Return the parts that were begun, and how, in JSON."""
-        with self.explaining():
-            return self.connection.execute("SELECT part, begun FROM audits").fetchall()
-
     def accept(self, entries: list[Entry]) -> None:
         """Remember that these entries are known."""
         self.sums = self.sums.plus(entries)
@@ -350,3 +340,22 @@ def _stat(path):
         return os.stat(path)
     except OSError:
         return None
+
+
+def holds_decisions(path: Path) -> bool:
+    """Return whether a file holds, or may hold if it cannot be read, acts of people or an audit."""
+    log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
+    if is_emptied(path) or (get_size(log) and not index.exists()):
+        return True
+    if not path.exists():
+        return False
+    mode = "mode=ro" if get_size(log) else "immutable=1"  # otherwise a log and an index would be left behind
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as connection:
+            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+                return False  # a review was killed when it began
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            tables = ("acts", "audits") if version == FORMAT else ("acts",)
+            return any(connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables)
+    except (sqlite3.Error, UnicodeError):
+        return True
