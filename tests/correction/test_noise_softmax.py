@@ -10,6 +10,7 @@ from scipy.stats import dirichlet
 from several_votes import EVENLY, N_CLASSES, NEXT, make_votes
 
 from subsvms.correction._noise_curve import FEW, Answers
+from subsvms.correction._noise_mixture import find_way
 from subsvms.correction._noise_softmax import (
     LIFT,
     Kind,
@@ -20,7 +21,6 @@ from subsvms.correction._noise_softmax import (
     diverge,
     explain,
     find_floor,
-    find_way,
     lift,
     weigh_noise,
 )

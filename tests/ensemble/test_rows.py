@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from subsvms.ensemble._rows import PAD, cut_huge, gather_rows, resolve_gamma
+from subsvms.ensemble._rows import PAD, gather_rows, resolve_gamma
+from subsvms.ensemble._votes import cut_huge
 
 
 def to_matrix(rows):

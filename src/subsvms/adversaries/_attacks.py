@@ -33,26 +33,15 @@ USUAL_RHO = 0.75  # the paper's
 
 
 def directed_flips(
-    y: ArrayLike,
-    *,
-    error_rate: Share = None,
-    rho: Share = None,
-    alpha: Share = 0.5,
+    y: ArrayLike, *, error_rate: Share = None, rho: Share = None, alpha: Share = 0.5,
     random_state: RandomState = None,
-) -> Attack:
+) -> Attack:  # fmt: skip
     """Flip labels at random in a chosen direction: the paper's attack (Section 4, Figure 1).
 
     alpha = 0 takes rows away from the smaller class, and alpha = 1 floods it with rows of the larger one.
     (This is as in the paper's figure, appendix and tables; the text of its Section 4 says the opposite.)
 
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Clean labels of two classes.
-    error_rate, rho : float, default=None
-        Budget, as a share of all rows or of the smaller class; if neither is given, rho is 0.75.
-    alpha : float, default=0.5
-        Direction: the share of the flips that are taken from the larger class.
+    The labels are of two classes; without a budget, rho is 0.75.
 
     Examples
     --------
@@ -66,21 +55,12 @@ def directed_flips(
 
 
 def uniform_flips(
-    y: ArrayLike,
-    *,
-    error_rate: Share = None,
-    rho: Share = None,
-    alpha: Share = None,
+    y: ArrayLike, *, error_rate: Share = None, rho: Share = None, alpha: Share = None,
     random_state: RandomState = None,
-) -> Attack:
+) -> Attack:  # fmt: skip
     """Give rows chosen at random another label chosen at random: errors without a pattern.
 
-    Parameters
-    ----------
-    error_rate, rho : float, default=None
-        Budget, as a share of all rows or of the smallest class; if neither is given, error_rate is 0.1.
-    alpha : float, default=None
-        Direction, for two classes.
+    Without a budget, error_rate is 0.1.
 
     Examples
     --------
@@ -92,13 +72,9 @@ def uniform_flips(
 
 
 def class_conditional_flips(
-    y: ArrayLike,
-    matrix: ArrayLike | None = None,
-    *,
-    error_rate: Share = None,
-    rho: Share = None,
+    y: ArrayLike, matrix: ArrayLike | None = None, *, error_rate: Share = None, rho: Share = None,
     random_state: RandomState = None,
-) -> Attack:
+) -> Attack:  # fmt: skip
     """Confuse each class with the others at given rates: errors that depend on the class and nothing else.
 
     The counts are exact: a class with n rows loses floor(n (1 - T[c, c])) of them, chosen at random, to the
@@ -111,8 +87,7 @@ def class_conditional_flips(
         default each class is confused with the next, and the last with the first, at one rate: the pair
         flips of Han et al., "Co-teaching", NeurIPS 2018.
     error_rate, rho : float, default=None
-        Budget, as a share of all rows or of the smallest class. If neither is given, the matrix is used as it
-        is; if there is no matrix either, error_rate is 0.1.
+        If neither is given, the matrix is used as it is; if there is no matrix either, error_rate is 0.1.
 
     Examples
     --------
@@ -133,14 +108,9 @@ def class_conditional_flips(
 
 
 def boundary_flips(
-    X: Any,
-    y: ArrayLike,
-    *,
-    error_rate: Share = None,
-    rho: Share = None,
-    alpha: Share = None,
+    X: Any, y: ArrayLike, *, error_rate: Share = None, rho: Share = None, alpha: Share = None,
     random_state: RandomState = None,
-) -> Attack:
+) -> Attack:  # fmt: skip
     """Flip the labels of the rows nearest the boundary: errors where they are hardest to see.
 
     An SVM with the rbf kernel learns the clean labels, and the rows whose decision values are nearest zero
@@ -160,14 +130,9 @@ def boundary_flips(
 
 
 def surest_flips(
-    X: Any,
-    y: ArrayLike,
-    *,
-    error_rate: Share = None,
-    rho: Share = None,
-    alpha: Share = None,
+    X: Any, y: ArrayLike, *, error_rate: Share = None, rho: Share = None, alpha: Share = None,
     random_state: RandomState = None,
-) -> Attack:
+) -> Attack:  # fmt: skip
     """Flip the labels of the rows deepest in their own class: errors that are easy to see but weigh most.
 
     The SVM is that of `boundary_flips`; the rows farthest from its boundary on their own side are flipped
@@ -184,25 +149,15 @@ def surest_flips(
 
 
 def region_flips(
-    X: Any,
-    y: ArrayLike,
-    *,
-    label: Any = None,
-    error_rate: Share = None,
-    rho: Share = None,
+    X: Any, y: ArrayLike, *, label: Any = None, error_rate: Share = None, rho: Share = None,
     random_state: RandomState = None,
-) -> Attack:
+) -> Attack:  # fmt: skip
     """Flip one region of one class: errors that lie together and so support each other.
 
     A row of the class is drawn as the centre. The rows of the class nearest to it (in Euclidean distance,
     ties broken by the order of the table) get the label of the nearest row of another class.
 
-    Parameters
-    ----------
-    label : label, default=None
-        The class; by default the largest (the first of several).
-    error_rate, rho : float, default=None
-        Budget, as in `uniform_flips`; at most all rows of the class.
+    `label` is the class; by default the largest (the first of several).
 
     Examples
     --------
@@ -239,16 +194,9 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
 
 
 def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
-    """Call an attack of `ATTACKS` by its name.
+    """Call an attack of `ATTACKS` by its name; X may be None for attacks that do not look at the features.
 
-    Parameters
-    ----------
-    name : str
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features) or None
-        May be None for attacks that do not look at the features.
-    y : array-like of shape (n_samples,)
-    **budget
-        Keyword arguments of the attack; None means its default.
+    The budget are keyword arguments of the attack; None means its default.
 
     Examples
     --------

@@ -58,11 +58,8 @@ class Budget(NamedTuple):
             raise InputError(
                 "The flips of class {name!r} must lie between 0 and its {n_rows} rows; got {n_flips}: lower "
                 "{error_rate} or {rho}, or {remedy}.",
-                name=str(self.classes[number]),
-                n_rows=len(rows),
-                n_flips=n_flips,
-                remedy=remedy,
-            )
+                name=str(self.classes[number]), n_rows=len(rows), n_flips=n_flips, remedy=remedy,
+            )  # fmt: skip
         return rows, n_flips
 
     def flip(self, rows: np.ndarray, numbers: Any) -> Attack:
@@ -92,10 +89,8 @@ def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: 
         of = "the smallest class" if name == "rho" else "all rows"
         raise InputError(
             "{name} must be at least 0 and less than 1; got {share!r}: give the flips as a share of {of}.",
-            name=Setting(name),
-            share=share,
-            of=of,
-        )
+            name=Setting(name), share=share, of=of,
+        )  # fmt: skip
     n_flips = count_flips(share, whole)
     budget = Budget(clean, classes, numbers, n_flips, [(np.arange(len(clean)), n_flips)])
     if alpha is None:
@@ -104,9 +99,8 @@ def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: 
         raise InputError(
             "{attack} with a direction {alpha} needs labels of two classes; got {n}: leave {alpha} out, or "
             "use uniform or class-conditional flips.",
-            attack=attack,
-            n=len(classes),
-        )
+            attack=attack, n=len(classes),
+        )  # fmt: skip
     if not (isinstance(alpha, Real) and 0 <= float(alpha) <= 1):
         raise InputError(
             "{alpha} must lie between 0 and 1; got {got!r}: with 1, all flips come from the larger class.",

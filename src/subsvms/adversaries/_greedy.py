@@ -34,15 +34,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 from sklearn.utils import gen_batches
 
-from subsvms.adversaries._budget import (
-    Attack,
-    Groups,
-    RandomState,
-    Share,
-    check_features,
-    set_budget,
-    take_highest,
-)
+from subsvms.adversaries import _budget as budgets
+from subsvms.adversaries._budget import Attack, Groups, RandomState, Share, take_highest
 from subsvms.exceptions import InputError
 
 BOUNDARY_C = 100.0  # as for the tiny SVMs, so that attack and defence see a similar boundary
@@ -61,34 +54,23 @@ class Verdict(NamedTuple):
 
 
 def greedy_flips(
-    X: Any,
-    y: ArrayLike,
-    *,
-    error_rate: Share = None,
-    rho: Share = None,
-    alpha: Share = None,
-    C: float = BOUNDARY_C,
-    gamma: float | str = "auto",
-    n_rounds: int = 30,
-    random_state: RandomState = None,
-) -> Attack:
+    X: Any, y: ArrayLike, *, error_rate: Share = None, rho: Share = None, alpha: Share = None,
+    C: float = BOUNDARY_C, gamma: float | str = "auto", n_rounds: int = 30, random_state: RandomState = None,
+) -> Attack:  # fmt: skip
     """Flip the labels that make an SVM err most: the attack on SVMs themselves.
 
     A local search for the flips after which an SVM with the rbf kernel gets the most clean labels wrong;
     `adversaries/_greedy.py` states the problem and its sources. With more than two classes, a row can only go
-    to the class that `adversaries.boundary_flips` gives it. The flips found do great harm, but perhaps not
-    the greatest possible.
-
-    Up to 3 n_rounds SVMs are trained: a few seconds for 1000 rows, four times as long for twice as many.
+    to the class that `boundary_flips` gives it. Up to 3 n_rounds SVMs are trained: a few seconds for 1000
+    rows, four times as long for twice as many.
 
     Parameters
     ----------
-    error_rate, rho, alpha, random_state
-        As in `adversaries.boundary_flips`. Without alpha, all flips may come from one class.
+    X, y, error_rate, rho, alpha, random_state
+        As in the other attacks. Without alpha, all flips may come from one class.
     C : float, default=100.0
-        Parameter of the SVM that is attacked.
     gamma : float or "auto", default="auto"
-        Parameter of the SVM that is attacked; "auto" is 1 / n_features.
+        Parameters of the SVM that is attacked; "auto" is 1 / n_features.
     n_rounds : int, default=30
         Largest number of SVMs to train from each of the three starts.
 
@@ -98,8 +80,8 @@ def greedy_flips(
     >>> greedy_flips(X, y, error_rate=0.15, alpha=0.5).flipped.reshape(2, 20).sum(axis=1)
     array([3, 3])
     """
-    budget = set_budget("greedy_flips", y, error_rate, rho, alpha)
-    X = check_features(X, len(budget.clean))
+    budget = budgets.set_budget("greedy_flips", y, error_rate, rho, alpha)
+    X = budgets.check_features(X, len(budget.clean))
     width = 1.0 / X.shape[1] if gamma == "auto" else gamma
     for name, value, kind in (("C", C, Real), ("gamma", width, Real), ("n_rounds", n_rounds, Integral)):
         if not (isinstance(value, kind) and 0 < float(value) < np.inf):
@@ -195,10 +177,7 @@ def _trade(flipped, score, groups, size):
 
 
 def judge(X: Any, given: np.ndarray, clean: np.ndarray, *, C: float, gamma: float | str = "auto") -> Verdict:
-    """Train an SVM on the given labels and ask it about the clean ones.
-
-    Shapes: X (n_samples, n_features); given, clean (n_samples,).
-    """
+    """Train an SVM on the given labels and ask it about the clean ones."""
     present = np.unique(given)
     if len(present) == 1:  # nothing to train: this class wins everywhere
         right = clean == present[0]

@@ -26,20 +26,11 @@ from subsvms._callers import renamed, renamed_attribute
 from subsvms._labels import Classes
 from subsvms._numbers import check_count, check_range, check_seed
 from subsvms._sentences import format_value
+from subsvms.audit import _rings as rings
 from subsvms.audit._claim import Claim, Outcome, PassedRing, Progress, count_found
 from subsvms.audit._locate import Features, count_pilot, draw_pilot, fit_hits
 from subsvms.audit._ranking import Ranking, as_ranking, check_answer, check_state
-from subsvms.audit._rings import (
-    FEWEST_CONFIRMING,
-    Ring,
-    Verdict,
-    bound_wrong,
-    choose_size,
-    draw_positions,
-    judge_ring,
-    list_shares,
-    list_sizes,
-)
+from subsvms.audit._rings import Ring, Verdict
 from subsvms.correction import Correction
 from subsvms.correction._rule import Halt, keep_labels
 from subsvms.exceptions import InputError
@@ -54,8 +45,7 @@ class Audit:
 
     The claim holds for any noise, ranking and suggestions, provided that the questions come from here, in
     this order, and none is skipped: "cannot tell" is an answer, None. Show neither suggestion nor rank nor
-    vote before the answer. Make one audit of a table: a second one with another seed, because the first did
-    not pass, voids the claim.
+    vote before the answer. A second audit with another seed, because the first did not pass, voids the claim.
 
     Parameters
     ----------
@@ -97,8 +87,6 @@ class Audit:
     You checked 50 labels, drawn partly at random; ... of them were wrong. ... others were changed without
     being seen. With 95% confidence fewer labels are wrong now than if only your 50 answers had been
     entered; ...
-    >>> audit
-    Audit(50 of 50 answers, ... overturned, ... others changed unseen, at most ... with 95% confidence)
     """
 
     confidence = renamed_attribute("confidence", "level")
@@ -153,21 +141,16 @@ class Audit:
     def upcoming(self, n: int) -> list[int]:
         """Return up to n rows that come next in this stage, for several people; repeats are not among them.
 
-        Answers must still be entered in this order: keep those that come early until it is their turn. There
-        are none while only repeats are missing to end the stage: then they might never be needed.
+        Answers must still be entered in this order. There are none while only repeats are missing to end the
+        stage: then they might never be needed.
         """
         return [] if self._settling else self._queue[self._asked : self._asked + n]
 
     def answer(self, row: int, label: Any) -> None:
-        """Take the answer about the row that is asked now.
+        """Take the answer about the row that is asked now, `next_row`.
 
-        Parameters
-        ----------
-        row : int
-            Must be `next_row`.
-        label : label or None
-            What it should be, in the words of the given labels; None for "cannot tell", which keeps the given
-            one and counts against a change.
+        The label is what it should be, in the words of the given labels; None for "cannot tell", which keeps
+        the given one and counts against a change.
         """
         expected = self.next_row
         if expected is None:
@@ -196,14 +179,16 @@ class Audit:
         exhausted = self._asked == len(self._queue)
         verdict: Verdict = "open"
         if self._stage == "confirm":
-            verdict = judge_ring(self.rings[-1], self._scores(self._queue[: self._asked]))
+            verdict = rings.judge_ring(self.rings[-1], self._scores(self._queue[: self._asked]))
             exhausted = verdict != "open"
         self._settling = exhausted
         if not exhausted or self._waiting:
             return
         if self._stage == "confirm":
             self._verdicts.append(verdict)
-            self._change(self.rings[-1], verdict)
+            if verdict != "none":
+                self._changed[_passed_rows(self.rings[-1], verdict)] = True
+                self._changed[list(self._answers)] = False
         if self._stage != "rest" and verdict != "none":
             self._choose()
         else:
@@ -215,7 +200,7 @@ class Audit:
     def _choose(self):
         """Begin with the next ring, or with the rest."""
         n2 = self.n_answers - len(self._answers)
-        ring = self._place_ring(n2) if n2 >= FEWEST_CONFIRMING else None
+        ring = self._place_ring(n2) if n2 >= rings.FEWEST_CONFIRMING else None
         self._asked, self._settling = 0, False
         if ring is not None:
             self.rings.append(ring)
@@ -239,21 +224,16 @@ class Audit:
         posterior = fit_hits(self._features.design(asked), hits, self._features.priors)
         p = self._features.predict(rows, posterior.mode)
         rows = rows[np.argsort(-p.round(9), kind="stable")]
-        sizes = list_sizes(len(rows))
+        sizes = rings.list_sizes(len(rows))
         draws = posterior.draw(rng)
         beliefs = np.array([np.cumsum(self._features.predict(rows, one))[sizes - 1] / sizes for one in draws])
         delta = 1.0 - self.level
-        best = choose_size(beliefs, sizes, n2, delta)
+        best = rings.choose_size(beliefs, sizes, n2, delta)
         if best is None:
             return None
         N = int(sizes[best])
-        shares = list_shares(beliefs[:, best])
-        return Ring(rows[:N], draw_positions(N, n2, rng), shares, self.ranking.several, delta)
-
-    def _change(self, ring, verdict):
-        if verdict != "none":
-            self._changed[_passed_rows(ring, verdict)] = True
-            self._changed[list(self._answers)] = False
+        shares = rings.list_shares(beliefs[:, best])
+        return Ring(rows[:N], rings.draw_positions(N, n2, rng), shares, self.ranking.several, delta)
 
     def _scores(self, rows):
         """Return the score of the answer about each of these rows."""
@@ -310,7 +290,7 @@ class Audit:
             rows = _passed_rows(ring, verdict)
             drawn = [row for row in ring.rows[ring.draws].tolist() if row in self._answers]
             scores, inside = self._scores(drawn), np.isin(drawn, rows)
-            most = None if ring.several else bound_wrong(ring, scores, verdict, ring.delta / 2**r)
+            most = None if ring.several else rings.bound_wrong(ring, scores, verdict, ring.delta / 2**r)
             n = int(inside.sum())
             yield PassedRing(len(rows), n, int(np.sum(scores[inside] == 1)), len(rows) - n, most)
 
@@ -332,14 +312,9 @@ class Audit:
     def apply(self, correction: Correction) -> Correction:
         """Return the correction with the changes of the audit in place of those of the rule.
 
-        Answered rows are verified. Rows that changed unseen have the action "audited". Changes of the rule
-        that the audit did not confirm are taken back: the claim compares with the given labels. Missing
-        labels are still filled in.
-
-        Parameters
-        ----------
-        correction : Correction
-            The one that the audit was made from.
+        It must be the one that the audit was made from. Answered rows are verified. Rows that changed unseen
+        have the action "audited". Changes of the rule that the audit did not confirm are taken back: the
+        claim compares with the given labels. Missing labels are still filled in.
         """
         if Ranking.of(correction).digest != self.ranking.digest:
             raise InputError("The audit was made from another correction: apply it to that one.")
@@ -367,25 +342,16 @@ class Audit:
     def state(self) -> dict[str, Any]:
         """Plain values to save, as JSON for example; `load` goes on from them."""
         return {
-            "format": FORMAT,
-            "made_from": self.ranking.digest,
-            "n_answers": self.n_answers,
-            "confidence": self.level,
-            "repeat": self.repeat,
-            "random_state": self.random_state,
+            "format": FORMAT, "made_from": self.ranking.digest, "n_answers": self.n_answers,
+            "confidence": self.level, "repeat": self.repeat, "random_state": self.random_state,
             "answers": [list(pair) for pair in self._log],
-        }
+        }  # fmt: skip
 
     @classmethod
     def load(cls, state: Mapping[str, Any], source: Correction | Ranking) -> "Audit":
-        """Go on with an audit from its state; nothing in it is trusted.
+        """Go on with an audit from its `state`, which is not trusted, and the source it was made from.
 
-        Parameters
-        ----------
-        state : mapping
-            What `state` returned: all answers are given once more, in their order.
-        source : Correction or Ranking
-            What the audit was made from.
+        All answers are given once more, in their order.
         """
         audit = cls(source, **check_state(state, FORMAT))
         if state["made_from"] != audit.ranking.digest:

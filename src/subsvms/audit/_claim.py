@@ -13,12 +13,9 @@ class PassedRing:
 
     Attributes
     ----------
-    n_rows : int
-        Rows of the set; of its first half if only that passed.
-    n_checked, n_hits : int
-        How many were checked, at random, and how many of these had the suggested label.
-    n_changed : int
-        Labels that are changed without being seen.
+    n_rows, n_checked, n_hits, n_changed : int
+        Rows of the set, or of the half that passed; checked at random; of these with the suggested label;
+        changed without being seen.
     at_most_wrong : int or None
         How many of those are wrong at most; None for three classes and more, where this is not known.
 
@@ -44,10 +41,8 @@ class Claim:
 
     Attributes
     ----------
-    n_answers : int
-        Rows that a person decided, "cannot tell" included.
-    n_overturned : int
-        How many of them got another label.
+    n_answers, n_overturned : int
+        Rows that a person decided, "cannot tell" included; how many of them got another label.
     rings : tuple of PassedRing
     changed : ndarray of int
         Rows whose labels are changed to the suggested ones without being seen.
@@ -66,11 +61,6 @@ class Claim:
     being seen. With 95% confidence fewer labels are wrong now than if only your 30 answers had been
     entered; of the 13 checked at random among such labels, 13 were wrong. With 95% confidence at most 11
     of the 37 are wrong.
-    >>> audit.claim
-    Claim(30 answers, 26 overturned, 37 others changed unseen, at most 11 of these wrongly with 95%
-    confidence)
-    >>> len(audit.claim.changed), audit.claim.finished
-    (37, True)
     """
 
     n_answers: int
@@ -114,26 +104,19 @@ class Progress:
     Attributes
     ----------
     stage : {"locate", "confirm", "rest", "done"}
-    asked, of : int
-        Answers in this stage, and how many there may be.
-    n_rows, hits : int
-        Rows of the ring that is checked, and hits so far; 0 in other stages.
-    share : float
-        How much of the evidence that the ring needs is there, log E / log(1 / limit), from 0 to 1.
-    n_repeats : int
-        Answers that wait for a repeat.
+    asked, of, n_repeats : int
+        Answers in this stage, how many there may be, and how many wait for a repeat.
+    n_rows, hits, share : int, int, float
+        Rows of the ring that is checked, hits so far, and the share of the evidence that it needs, log E /
+        log(1 / limit); 0 in other stages.
 
     Examples
     --------
     >>> from subsvms.audit import Audit, Ranking
     >>> audit = Audit(Ranking.make(["ham"] * 200, ["spam"] * 200, range(200)), 30)
     >>> audit.answer(audit.next_row, "ham")
-    >>> audit.progress.stage, audit.progress.asked
-    ('locate', 1)
     >>> print(audit.progress)
     Locating wrong labels: 1 of 12
-    >>> print(Progress("confirm", 0, 30, n_rows=150))
-    Checking a set of 150 labels: nobody has answered about it yet
     """
 
     stage: str

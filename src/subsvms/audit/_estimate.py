@@ -23,13 +23,10 @@ class ErrorRate:
 
     Attributes
     ----------
-    n_answers, n_wrong, n_untold : int
-        Rows that were asked, how many were wrong, and about how many nobody could tell.
-    n_rows : int
-        Rows they were drawn from.
-    low, high : float
-        Limits of the share; rows about which nobody could tell count as right in the one, wrong in the other.
-    level : float
+    n_answers, n_wrong, n_untold, n_rows : int
+        Rows that were asked; wrong ones; those about which nobody could tell; all rows.
+    low, high, level : float
+        Limits of the share, for which rows that nobody could tell about count as right, and as wrong.
 
     Examples
     --------
@@ -92,10 +89,6 @@ def estimate_error_rate(
     answers : mapping of row number to label
         About all rows that were drawn, and no others; None for "cannot tell".
     level : float, default=0.95
-
-    Returns
-    -------
-    ErrorRate
 
     Examples
     --------

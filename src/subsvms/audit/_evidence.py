@@ -73,10 +73,7 @@ def exceeds_half(N, n, h, level):
 
 
 def find_fewest(N, n, h, level, passed=None):
-    """Return L, the fewest hits of the ring that n answers with h hits allow.
-
-    Shapes: passed (n + 1, n + 1).
-    """
+    """Return L, the fewest hits of the ring that n answers with h hits allow; `passed` as from `_rings`."""
     low, high = h, h + N - n  # what is as extreme as h hits becomes more probable with W
     while low < high:
         middle = (low + high) // 2

@@ -136,10 +136,7 @@ class Posterior:
 
 
 def fit_hits(design: np.ndarray, hits: np.ndarray, priors: np.ndarray) -> Posterior:
-    """Return what answers say about the coefficients.
-
-    Shapes: design (n_answers, n_coefficients); hits (n_answers,); priors (2, n_coefficients).
-    """
+    """Return what answers, with a design of (n_answers, n_coefficients), say about the coefficients."""
     mean, precision = priors[0], 1.0 / priors[1] ** 2
 
     def log_density(beta):

@@ -26,7 +26,7 @@ class Ranking:
     given, suggested : ndarray of int of shape (n_rows,)
         Class numbers: -1 for no label, and the best other class.
     order : ndarray of int of shape (n_ranked,)
-        Rows that may be asked about, the most suspicious first: those with a label that nobody verified.
+        Rows with a label that nobody verified, the most suspicious first.
     contradicted : ndarray of bool of shape (n_rows,)
         Whether the vote prefers the suggestion.
 
@@ -58,16 +58,10 @@ class Ranking:
     def make(
         cls, given: ArrayLike, suggested: ArrayLike, quality: ArrayLike, contradicted: ArrayLike | None = None
     ) -> "Ranking":
-        """Return a ranking by any other tool.
+        """Return a ranking by any other tool, from arrays of shape (n_rows,).
 
-        Parameters
-        ----------
-        given, suggested : array-like of shape (n_rows,)
-            The labels, and for each the most probable other one.
-        quality : array-like of shape (n_rows,)
-            How credible each label is: low values are suspected first.
-        contradicted : array-like of bool of shape (n_rows,), default=None
-            Whether the tool thinks that the suggestion is more probable than the label; by default unknown.
+        `suggested` are the most probable other labels, `quality` says how credible each label is (low values
+        are suspected first), and `contradicted` whether the suggestion is more probable than the label.
         """
         quality = np.asarray(quality, dtype=float)
         n = len(quality)

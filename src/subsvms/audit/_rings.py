@@ -29,10 +29,7 @@ EARLY, FINAL, HALF = 0.3, 0.5, 0.2
 EARLY_SEVERAL = 0.8
 SMALLEST, GROWTH = 8, 1.3  # sizes of rings that are compared
 FEWEST_CONFIRMING = 5  # fewer cannot confirm anything
-QUANTILES, FIXED = (
-    (0.1, 0.3, 0.5, 0.7, 0.9),
-    (0.65, 0.85),
-)  # shares of hits to bet on: the model's, and always
+QUANTILES, FIXED = (0.1, 0.3, 0.5, 0.7, 0.9), (0.65, 0.85)  # shares of hits to bet on: by the model, or not
 WEIGHTS = np.array([0.16] * len(QUANTILES) + [0.1] * len(FIXED))
 LEAST_SHARE, MOST_SHARE = 0.52, 0.98
 
@@ -82,16 +79,11 @@ def weigh(N: int, scores: np.ndarray, ring: Ring) -> float:
 
 def judge_ring(ring: Ring, scores: np.ndarray) -> Verdict:
     """Return which unseen rows of a ring may change: none yet, all, those of its first half, or none."""
-    if passes_early(ring, scores):
+    if ring.log_evidence(scores) >= ring.log_limit:
         return "all"
     if len(scores) < len(ring.draws):
         return "open"
     return judge_finally(ring, scores)
-
-
-def passes_early(ring: Ring, scores: np.ndarray) -> bool:
-    """Return whether E reaches its limit."""
-    return ring.log_evidence(scores) >= ring.log_limit
 
 
 def judge_finally(ring: Ring, scores: np.ndarray) -> Verdict:
@@ -147,10 +139,7 @@ def chance_to_pass(N: int, shares: np.ndarray, n2: int, delta: float) -> np.ndar
 
 
 def choose_size(beliefs: np.ndarray, sizes: np.ndarray, n2: int, delta: float) -> int | None:
-    """Return which size to check: the one with the largest expected gain in labels nobody looks at.
-
-    Shapes: beliefs (n_draws, n_sizes); sizes (n_sizes,).
-    """
+    """Return which size to check: that with the largest expected gain, by beliefs (n_draws, n_sizes)."""
     gains = np.zeros(len(sizes))
     for i, N in enumerate(sizes):
         if N > n2:

@@ -55,18 +55,14 @@ class ExactCertificate:
     withstands : ndarray of int of shape (n_rows,)
         Changed labels, any of the table and chosen by anyone, that cannot turn the verdict; 0 where one
         could, where rounding could, and where there is no verdict.
-    margins : ndarray of float of shape (n_rows,)
-        By how much the verdict is ahead of the rival that is most easily reached.
-    rivals : ndarray of int of shape (n_rows,)
-        The class number of that rival.
-    carriers : ndarray of int of shape (n_rows, n_carriers)
-        The training rows whose labels carry the verdict, the strongest first; -1 where there are no more.
-    carried : ndarray of float of shape (n_rows, n_carriers)
-        The share of the margin that is lost if this label alone is changed; 0 where there is none.
+    margins, rivals : ndarray of shape (n_rows,)
+        By how much the verdict is ahead of the rival that is most easily reached, and its class number.
+    carriers, carried : ndarray of shape (n_rows, n_carriers)
+        The training rows whose labels carry the verdict, the strongest first, and the share of the margin
+        that is lost if this label alone is changed; -1 and 0 where there are no more.
 
     Examples
     --------
-    >>> from subsvms.ensemble import LinearCommittee
     >>> X, y = np.linspace(0, 1, 20).reshape(-1, 1), np.repeat(["low", "high"], 10)
     >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
     >>> certificate = certify(committee, rows=[0, 5, 9], n_carriers=2)
@@ -88,16 +84,13 @@ class LabelFlips:
 
     Attributes
     ----------
-    rows : ndarray of int of shape (n_flips,)
-        Training rows, the most influential first.
-    labels : ndarray of shape (n_flips,)
-        What each label would become.
+    rows, labels : ndarray of shape (n_flips,)
+        Training rows, the most influential first, and what each label would become.
 
     Examples
     --------
-    >>> flips = LabelFlips(rows=np.array([6, 4]), labels=np.array(["high", "low"]))
-    >>> print(f"row {flips.rows[0]} would become {flips.labels[0]}")
-    row 6 would become high
+    >>> print(LabelFlips(rows=np.array([6, 4]), labels=np.array(["high", "low"])).labels[0])
+    high
     """
 
     rows: np.ndarray
@@ -105,21 +98,15 @@ class LabelFlips:
 
 
 def certify(
-    committee: LinearCommittee,
-    X: Any = None,
-    *,
-    rows: Any = None,
-    n_carriers: int = 0,
+    committee: LinearCommittee, X: Any = None, *, rows: Any = None, n_carriers: int = 0,
     on_progress: OnProgress | None = None,
-) -> ExactCertificate:
+) -> ExactCertificate:  # fmt: skip
     """Return for each row how many changed labels the committee's verdict on it withstands, exactly.
 
     Covered is every change of up to so many labels to other classes of the table, whoever chooses them and
-    knowing everything, as long as no class vanishes; that class sizes change with the labels is included. Not
-    covered are changed features, rows that are added or removed, and a scaling of the features or a kernel
-    width that was chosen with the help of the labels. There is no confidence level: nothing is estimated.
-
-    The certificate says that a verdict is stable, not that it is right.
+    knowing everything, as long as no class vanishes. Not covered are changed features, rows that are added or
+    removed, and a scaling of the features or a kernel width that was chosen with the help of the labels.
+    Nothing is estimated, so there is no confidence level; a verdict is stable then, which need not be right.
 
     Parameters
     ----------
@@ -135,41 +122,23 @@ def certify(
     on_progress : callable, optional
         Called as on_progress(n_rows_done, n_rows) from time to time.
 
-    Returns
-    -------
-    ExactCertificate
-
-    See Also
-    --------
-    find_turning_flips : The labels that would turn one verdict.
-    count_standing : How many verdicts stand together.
-    count_withstood : What the vote of SVMs withstands, in labels and in rows, with confidence.
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.preprocessing import minmax_scale
-    >>> from subsvms.ensemble import LinearCommittee
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> committee = LinearCommittee(random_state=0).fit(minmax_scale(X), y)
-    >>> certificate = certify(committee, n_carriers=2)
-    >>> certificate.withstands[:5]
+    >>> certify(committee).withstands[:5]
     array([ 77,  62, 129,  26,  58])
-    >>> certificate.carriers[0], certificate.carried[0].round(3)
-    (array([351, 257]), array([0.023, 0.02 ]))
     """
     return certify_rows(committee, X, rows=rows, n_carriers=n_carriers, on_progress=on_progress)
 
 
 def certify_rows(
-    committee: LinearCommittee,
-    X: Any = None,
-    *,
-    rows: Any = None,
-    n_carriers: int = 0,
+    committee: LinearCommittee, X: Any = None, *, rows: Any = None, n_carriers: int = 0,
     on_progress: OnProgress | None = None,
     look: Callable[[int, Weights, np.ndarray, ExactCertificate], None] | None = None,
-) -> ExactCertificate:
+) -> ExactCertificate:  # fmt: skip
     """Return what `certify` returns, and call look(first, weights, scores, certificate) for each block."""
     check_committee(committee)
     check_count("n_carriers", n_carriers, least=0)
@@ -240,30 +209,15 @@ def find_turning_flips(committee: LinearCommittee, row: int) -> LabelFlips | Non
     """Return a smallest set of labels that would turn the verdict on a training row if they were wrong.
 
     This is what a person who doubts a verdict can look at: unless that many labels are wrong, and unless they
-    are as influential as these, the verdict stands.
-
-    Parameters
-    ----------
-    committee : LinearCommittee
-        Fitted.
-    row : int
-        A training row.
-
-    Returns
-    -------
-    LabelFlips or None
-        One label more than the verdict withstands, up to rounding; None if there is no verdict.
+    are as influential as these, the verdict stands. It is one label more than the verdict withstands, up to
+    rounding; None if there is no verdict.
 
     Examples
     --------
-    >>> from subsvms.ensemble import LinearCommittee
     >>> X, y = np.linspace(0, 1, 20).reshape(-1, 1), np.repeat(["low", "high"], 10)
     >>> committee = LinearCommittee(subsample_size=5, gamma=5.0, random_state=0).fit(X, y)
-    >>> certify(committee, rows=[5]).withstands
-    array([5])
-    >>> flips = find_turning_flips(committee, 5)
-    >>> flips.rows, flips.labels[:2]
-    (array([ 6,  4,  7,  3, 14, 13]), array(['high', 'high'], dtype='<U4'))
+    >>> find_turning_flips(committee, 5).rows
+    array([ 6,  4,  7,  3, 14, 13])
     """
     from subsvms.certificates._flips import fill_gains
 

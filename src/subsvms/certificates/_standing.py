@@ -50,20 +50,15 @@ class Standing:
 
     Attributes
     ----------
-    n_rows : int
-        Rows that were asked about.
-    n_flips : int
-        Labels that may be chosen, one set for all rows.
-    n_agreeing : int
-        Rows on which the committee's verdict is the suggested label.
-    n_standing : int
-        At least so many of these keep it.
+    n_rows, n_flips : int
+        Rows that were asked about, and labels that may be chosen, one set for all rows.
+    n_agreeing, n_standing : int
+        Rows on which the committee's verdict is the suggested label; at least so many of these keep it.
 
     Examples
     --------
-    >>> standing = Standing(n_rows=20, n_flips=2, n_agreeing=20, n_standing=17)
-    >>> print(f"{standing.n_standing} of {standing.n_rows} verdicts stand")
-    17 of 20 verdicts stand
+    >>> Standing(n_rows=20, n_flips=2, n_agreeing=20, n_standing=17).n_standing
+    17
     """
 
     n_rows: int
@@ -73,13 +68,9 @@ class Standing:
 
 
 def count_standing(
-    committee: LinearCommittee,
-    n_flips: int,
-    *,
-    rows: Any = None,
-    suggested: Any = None,
+    committee: LinearCommittee, n_flips: int, *, rows: Any = None, suggested: Any = None,
     on_progress: OnProgress | None = None,
-) -> Standing:
+) -> Standing:  # fmt: skip
     """Return how many of the committee's verdicts stand whatever `n_flips` labels had been chosen.
 
     Covered are labels, not features or rows, as in `certify`. The number is a lower bound: that it is reached
@@ -87,26 +78,17 @@ def count_standing(
 
     Parameters
     ----------
-    committee : LinearCommittee
-        Fitted.
+    committee, rows, on_progress
+        As in `certify`.
     n_flips : int
-    rows : array-like of int or bool, optional
-        Training rows, such as those that a run changed; all by default.
     suggested : array-like of shape (n_rows,), optional
-        The labels that the run suggests for these rows: rows for which the committee's own verdict is another
+        The labels that a run suggests for these rows: rows for which the committee's own verdict is another
         one do not count as standing.
-    on_progress : callable, optional
-        Called as on_progress(n_rows_done, n_rows) from time to time.
-
-    Returns
-    -------
-    Standing
 
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.preprocessing import minmax_scale
-    >>> from subsvms.ensemble import LinearCommittee
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> committee = LinearCommittee(random_state=0).fit(minmax_scale(X), y)
     >>> count_standing(committee, 10).n_standing, count_standing(committee, 50).n_standing
@@ -116,20 +98,18 @@ def count_standing(
 
 
 def certify_together(
-    committee: LinearCommittee,
-    n_flips: int,
-    *,
-    rows: Any = None,
-    suggested: Any = None,
-    n_carriers: int = 0,
-    on_progress: OnProgress | None = None,
-) -> tuple[ExactCertificate, Standing]:
+    committee: LinearCommittee, n_flips: int, *, rows: Any = None, suggested: Any = None,
+    n_carriers: int = 0, on_progress: OnProgress | None = None,
+) -> tuple[ExactCertificate, Standing]:  # fmt: skip
     """Return in one pass what `certify` and `count_standing` say about training rows."""
     check_committee(committee)
     check_count("n_flips", n_flips, least=0)
     n_samples = len(committee.labels_)
     asked = np.arange(n_samples) if rows is None else np.atleast_1d(check_rows(rows, n_samples))
-    wanted = None if suggested is None else _number_suggested(suggested, committee.classes_, len(asked))
+    labels = None if suggested is None else as_list(suggested)
+    if labels is not None and len(labels) != len(asked):
+        raise InputError(f"suggested must have a label for each of {len(asked)} rows; got {len(labels)}.")
+    wanted = None if labels is None else Classes(committee.classes_).number(labels)
     shares = _Shares(committee, n_flips)
 
     def agree(found, first):
@@ -174,18 +154,10 @@ class _Shares:
                 self.n_rows[group] += 1
 
 
-def _number_suggested(suggested, classes, n_rows):
-    """Return the class numbers of labels; -1 for those that the table does not have."""
-    labels = as_list(suggested)
-    if len(labels) != n_rows:
-        raise InputError(f"suggested must have a label for each of {n_rows} rows; got {len(labels)}.")
-    return Classes(classes).number(labels)
-
-
 def bound_turned(sums: np.ndarray, n_rows: np.ndarray, n_flips: int) -> int:
     """Return a number of verdicts that no choice of `n_flips` labels exceeds in turning.
 
-    Shapes: sums (n_groups, n_samples); n_rows (n_groups,).
+    `sums` are those of each group of rows, (n_groups, n_samples).
     """
     sums, n_rows = sums[n_rows > 0], n_rows[n_rows > 0]
     theta, best = np.ones(len(sums)), float(n_rows.sum())

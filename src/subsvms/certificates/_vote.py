@@ -69,17 +69,13 @@ class CertifiedCurve:
 
     Attributes
     ----------
-    n_changes : ndarray of int of shape (max_changes + 1,)
-        0, 1, 2, ...
-    share : ndarray of float of shape (max_changes + 1,)
-        Share of the rows whose verdict withstands this many changes; it never increases.
+    n_changes, share : ndarray of shape (max_changes + 1,)
+        0, 1, 2, ..., and the share of the rows whose verdict withstands this many changes.
 
     Examples
     --------
-    >>> from subsvms.certificates import certified_curve
-    >>> curve = certified_curve([0, 0, 1, 3])
-    >>> curve.share[curve.n_changes == 1]
-    array([0.5])
+    >>> certified_curve([0, 0, 1, 3]).share
+    array([1.  , 0.5 , 0.25, 0.25])
     """
 
     n_changes: np.ndarray
@@ -94,8 +90,6 @@ def changed_draw(
     It holds for the worst choice of at most m labels, and of at most m whole rows. It is 1 where nothing can
     be certified: a class could vanish, or the class probabilities could change. In a pool, other rows take
     the place of those that leave it.
-
-    Shapes: n_changed any; sizes (n_classes,); returns the shape of n_changed.
     """
     m, sizes = np.asarray(n_changed), np.asarray(sizes)
     if np.any(m < 0):
@@ -121,15 +115,9 @@ def _most_changes(sizes: np.ndarray, p: float) -> int:
 
 @renamed(confidence="level")
 def count_withstood(
-    votes: Votes,
-    sizes: ArrayLike,
-    given: ArrayLike,
-    size: int,
-    *,
-    p: float = 0.5,
-    level: float | None = CERTIFICATE_LEVEL,
-    pooled: bool = False,
-) -> np.ndarray:
+    votes: Votes, sizes: ArrayLike, given: ArrayLike, size: int, *, p: float = 0.5,
+    level: float | None = CERTIFICATE_LEVEL, pooled: bool = False,
+) -> np.ndarray:  # fmt: skip
     """Return for each row how many changed labels its verdict is certain to withstand.
 
     The verdict is the class with the most votes. Any labels may change, including the row's own, or whole
@@ -163,8 +151,6 @@ def count_withstood(
     Three rows of a table with 395 and 1210 rows: 700 SVMs agree, 600 of 700 agree, and a tie.
 
     >>> votes = Votes(np.array([[0, 700], [600, 100], [350, 350]]), np.zeros((3, 2)), np.full(3, 700))
-    >>> count_withstood(votes, [395, 1210], [1, 0, 0], size=7)
-    array([55, 30,  0])
     >>> count_withstood(votes, [395, 1210], [1, 0, 0], size=54)
     array([7, 4, 0])
     """
@@ -218,23 +204,12 @@ def _lower_limit(k, n, error):
 def certified_curve(withstood: ArrayLike, max_changes: int | None = None) -> CertifiedCurve:
     """Return the share of rows whose verdict withstands at least 0, 1, 2, ... changes.
 
-    Parameters
-    ----------
-    withstood : array-like of int of shape (n_rows,)
-        As `count_withstood` returns it.
-    max_changes : int, optional
-        Where the curve ends; by default at the largest number in `withstood`.
-
-    Returns
-    -------
-    CertifiedCurve
-        The share at 0 is 1.
+    `withstood` is what `count_withstood` returns. The curve ends at `max_changes`, by default at its largest.
 
     Examples
     --------
-    >>> curve = certified_curve([0, 0, 1, 3])
-    >>> curve.n_changes, curve.share
-    (array([0, 1, 2, 3]), array([1.  , 0.5 , 0.25, 0.25]))
+    >>> certified_curve([0, 0, 1, 3]).share
+    array([1.  , 0.5 , 0.25, 0.25])
     """
     withstood = np.asarray(withstood, dtype=np.int64)
     if withstood.size == 0:

@@ -84,10 +84,7 @@ class Choice:
 def choose_ensemble(
     X: Table, labels: np.ndarray, sizes: np.ndarray, n_rows: int, *, n_jobs: int | None = None
 ) -> Choice:
-    """Choose the SVMs that predict the labels of a table best.
-
-    Shapes: X (n_pool, n_features); labels (n_pool,); sizes (n_classes,).
-    """
+    """Choose the SVMs that predict the labels of a pool best; `sizes` are those of the table's classes."""
     rng = np.random.default_rng(SEED)
     rows = pick_rows(labels, rng)
     asked = labels[rows]
@@ -161,11 +158,7 @@ def pick_rows(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def measure_losses(
     values: np.ndarray, labels: np.ndarray, weight: np.ndarray, folds: np.ndarray, shares: np.ndarray
 ) -> np.ndarray:
-    """Return the log loss of each label, with probabilities learned from the other folds.
-
-    Shapes: values (n_rows, n_classes); labels (n_rows,); weight (n_rows,); folds (n_rows,); shares
-    (n_classes,).
-    """
+    """Return the log loss of each label, with probabilities learned from the other folds."""
     n_classes = values.shape[1]
     judged = np.isfinite(values[:, 0])
     p = np.tile(shares, (len(labels), 1))

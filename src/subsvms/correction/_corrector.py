@@ -15,18 +15,11 @@ from subsvms._columns import ColumnScaler, Table
 from subsvms._labels import check_some_labels, check_verified
 from subsvms._validation import FLOATS, check_table
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
+from subsvms.correction import _other_judges as judges
 from subsvms.correction._frames import find_style, like_labels, naming_correct_table
 from subsvms.correction._judge import Learned, add_witnesses, judge_table, judge_votes
 from subsvms.correction._learn import Sample, learn, learn_rule
 from subsvms.correction._neighbours import find_contradictory
-from subsvms.correction._other_judges import (
-    PROBABILITIES,
-    ClassifierLook,
-    check_probabilities,
-    make_votes,
-    name_judge,
-    prepare_estimators,
-)
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Settings
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
@@ -43,14 +36,11 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     each row. On clean labels next to nothing changes: noise must show itself before anything is done about
     it, and rows that the features distinguish from those they would join keep their labels.
 
-    Any other classifier can judge instead, or probabilities that you already have: see `estimator`.
-
     Parameters
     ----------
     estimator : SubSVMClassifier, classifier, list of classifiers or "probabilities", default=None
-        Who judges, not fitted. By default SVMs are chosen that predict the given labels best: how many rows
-        each is trained on, and the width of the kernel; see `correction_.choice`. The paper's are
-        `SubSVMClassifier()`, the default of the rule "majority".
+        Who judges, not fitted. By default SVMs are chosen that predict the given labels best (see
+        `correction_.choice`); the paper's are `SubSVMClassifier()`, the default of the rule "majority".
 
         Any other classifier with `predict_proba`, or a pipeline, judges rows that it was not trained on:
         out of bag if it is a forest or bagging with bootstrap, else in 5-fold cross-validation. The
@@ -58,16 +48,15 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         (cleanlab's pred_probs), one column for each class in the order of the sorted classes. Certificates
         are then left out, and for "probabilities" witnesses and the check by features as well.
     scale : bool, default=True
-        Whether columns are brought to one scale before SVMs are chosen, robustly: their units then do not
-        matter. An `estimator` gets X as it is.
+        Whether columns are brought to one scale before SVMs are chosen. An `estimator` gets X as it is.
     rule : {"posterior", "majority"}, default="posterior"
         "posterior" changes a label if the probability of another class exceeds `min_confidence`. "majority"
         is the paper's rule, the plain vote: for labels that are known to be wrong near the border between
         well-separated classes, together with `max_error_rate`. On clean labels it does harm.
     action : {"fix", "drop", "weight", "review"}, default="fix"
         What happens to a label that is thought wrong: it is replaced; its row is dropped by `fit_resample`;
-        its row gets the probability of its label as weight; or it is only flagged. Weights are in
-        `correction_.sample_weight`, for every row; `fit_resample` cannot pass them on.
+        its row gets the probability of its label as weight (`correction_.sample_weight`, for every row); or
+        it is only flagged.
     max_error_rate : float, default=None
         At most this share of the labels is changed, surest first; the paper's known bound rho * beta.
     min_confidence : float, default=0.5
@@ -79,35 +68,23 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     level : float, default=0.999
         How sure each certificate in `withstands` is.
     n_jobs : int, default=None
-        Threads; if given, it replaces those of estimators. None means 1 (or as many as a joblib context
-        sets), -1 all cores. Votes of SVMs have the same bits for any number.
     device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where SVMs vote, as in `SubSVMClassifier`; if not "cpu", it replaces that of the estimator. It changes
-        no bit either.
     random_state : int, RandomState instance or None, default=None
-        Seed of subsets and folds; if given, it replaces those of estimators.
     verbose : int, default=0
-        1 prints a line per stage, 2 prints more; if not 0, it replaces that of estimators.
+        As in `SubSVMClassifier`; what is not the default replaces those of estimators.
 
     Attributes
     ----------
     correction_ : Correction
         With `labels`, `changed`, `noise`, `notes`, `to_frame()` and more.
     model_ : SubSVMClassifier
-        If SVMs vote: the ensemble, trained on rows that have a label: all, or a pool of them if there are
-        very many.
+        If SVMs vote: the ensemble, trained on all rows that have a label, or on a pool of very many.
     scaler_ : ColumnScaler
         If columns were scaled: `model_` takes `scaler_.transform(X)`.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-        If X has columns.
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
-
-    See Also
-    --------
-    correct_labels : The same as a function.
-    SubSVMClassifier : The classifier that votes.
+        If X has columns, and if they have names.
 
     Notes
     -----
@@ -128,17 +105,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     (106, True)
     >>> int(LabelCorrector(random_state=0).fit(X, y).correction_.changed.sum())  # clean labels
     0
-
-    Another judge:
-
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> corrector = LabelCorrector(RandomForestClassifier(), random_state=0).fit(X, attack.labels)
-    >>> int((corrector.correction_.labels != y).sum()) < 60
-    True
     """
 
     _parameter_constraints: dict = {
-        "estimator": [HasMethods(["fit"]), list, StrOptions({PROBABILITIES}), None],
+        "estimator": [HasMethods(["fit"]), list, StrOptions({judges.PROBABILITIES}), None],
         "scale": ["boolean"],
         "rule": [StrOptions({"posterior", "majority"})],
         "action": [StrOptions({"fix", "drop", "weight", "review"})],
@@ -154,21 +124,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
 
     @renamed(certainty="level")
     def __init__(
-        self,
-        estimator=None,
-        *,
-        scale=True,
-        rule="posterior",
-        action="fix",
-        max_error_rate=None,
-        min_confidence=0.5,
-        n_witnesses=3,
-        level=CERTIFICATE_LEVEL,
-        n_jobs=None,
-        device="cpu",
-        random_state=None,
-        verbose=0,
-    ):
+        self, estimator=None, *, scale=True, rule="posterior", action="fix", max_error_rate=None,
+        min_confidence=0.5, n_witnesses=3, level=CERTIFICATE_LEVEL, n_jobs=None, device="cpu",
+        random_state=None, verbose=0,
+    ):  # fmt: skip
         self.estimator = estimator
         self.scale = scale
         self.rule = rule
@@ -209,8 +168,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             Labels that people verified, None or NaN elsewhere. They stand, whatever y says, and the noise is
             also learned from them: the rule becomes more careful about the other rows where people keep
             labels that it would change, and bolder where they agree. Any choice of rows will do that depends
-            on features and labels alone, such as the lowest `label_quality` first. Of very large tables
-            only those in the sample that the rule is learned from say something about others.
+            on features and labels alone, such as the lowest `label_quality` first.
 
         Returns
         -------
@@ -258,17 +216,17 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         """Judge labels by probabilities: those in X, or those of classifiers that take X as it is."""
         decided = None if verified is None else check_verified(verified, classes, len(given))
         look = None
-        if self.estimator == PROBABILITIES:
-            p = check_probabilities(X, classes, len(given))
+        if self.estimator == judges.PROBABILITIES:
+            p = judges.check_probabilities(X, classes, len(given))
         else:
             seed = self._seed()
             own = self._own_params(None if self.random_state is None else seed)
-            estimators = prepare_estimators(self.estimator, **own)
-            look = ClassifierLook(estimators, indexable(X)[0], classes, seed)
+            estimators = judges.prepare_estimators(self.estimator, **own)
+            look = judges.ClassifierLook(estimators, indexable(X)[0], classes, seed)
             p = look.predict(given)
         validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
-        votes, judge = make_votes(p), name_judge(self.estimator)
-        numbers = None if look is None else read_numbers(X)
+        votes, judge = judges.make_votes(p), judges.name_judge(self.estimator)
+        numbers = None if look is None else _read_numbers(X)
         rows, alone = np.arange(len(given)), np.zeros(len(given), dtype=bool)
         contradictory = alone if numbers is None else find_contradictory(numbers, given)
         rule, notes = learn_rule(
@@ -305,19 +263,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         return model.set_params(**own)
 
     def fit_resample(self, X: Any, y: Any, verified: Any = None) -> tuple[Any, Any]:
-        """Judge the labels and return the corrected table: a step for imbalanced-learn's Pipeline.
+        """Judge the labels and return X and y, corrected: a step for imbalanced-learn's Pipeline.
 
-        Parameters
-        ----------
-        X, y, verified
-            As in `fit`.
-
-        Returns
-        -------
-        X : of the type of the input
-            Without the rows that are dropped, if that is the action.
-        y : Series like the input, or ndarray
-            The corrected labels, if the action is "fix", and labels for rows that had none.
+        Parameters are those of `fit`. X and y are of the type of the input, without the rows that are
+        dropped, if that is the action; rows that had no label get one.
         """
         correction = self.fit(X, y, verified).correction_
         if correction.kept.all():
@@ -328,44 +277,20 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
 
 @renamed(certainty="level")
 def correct_labels(
-    X: Any,
-    y: Any,
-    *,
-    estimator: Any = None,
-    scale: bool = True,
-    rule: str = "posterior",
-    action: str = "fix",
-    max_error_rate: float | None = None,
-    min_confidence: float = 0.5,
-    verified: Any = None,
-    n_witnesses: int = 3,
-    level: float = CERTIFICATE_LEVEL,
-    n_jobs: int | None = None,
-    device: str = "cpu",
-    random_state: Any = None,
-    verbose: int = 0,
-) -> Correction:
+    X: Any, y: Any, *, estimator: Any = None, scale: bool = True, rule: str = "posterior",
+    action: str = "fix", max_error_rate: float | None = None, min_confidence: float = 0.5,
+    verified: Any = None, n_witnesses: int = 3, level: float = CERTIFICATE_LEVEL, n_jobs: int | None = None,
+    device: str = "cpu", random_state: Any = None, verbose: int = 0,
+) -> Correction:  # fmt: skip
     """Find wrong labels, and fix, drop, weight or flag them.
 
     Parameters
     ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Finite numbers, in any units; for other estimators than SVMs whatever they take.
-    y : array-like of shape (n_samples,)
-        Labels: strings, whole numbers or booleans; None or NaN where a label is missing.
+    X, y, verified
+        As in `LabelCorrector.fit`. (`correct_table` takes a data frame with text, dates and missing values.)
     estimator, scale, rule, action, max_error_rate, min_confidence, n_witnesses, level, n_jobs, device, \
 random_state, verbose
         As in `LabelCorrector`.
-    verified : array-like of shape (n_samples,), default=None
-        Labels that people verified, as in `LabelCorrector.fit`.
-
-    Returns
-    -------
-    Correction
-
-    See Also
-    --------
-    correct_table : The same for a data frame as it is, with text, dates and missing values.
 
     Examples
     --------
@@ -379,8 +304,6 @@ random_state, verbose
     >>> correction = correct_labels(X, y, random_state=0)
     >>> bool(correction.changed[:60].mean() > 0.6), bool(correction.changed[60:].any())
     (True, False)
-    >>> print(correction.reason[0])  # doctest: +ELLIPSIS
-    fix: 100 % of 9... SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.9..., above 0.5
     """
     corrector = LabelCorrector(
         estimator, scale=scale, rule=rule, action=action, max_error_rate=max_error_rate,
@@ -390,7 +313,7 @@ random_state, verbose
     return corrector.fit(X, y, verified).correction_
 
 
-def read_numbers(X: Any) -> Table | None:
+def _read_numbers(X: Any) -> Table | None:
     """Return a table that was not checked; None if it does not hold finite numbers."""
     try:
         return check_array(X, accept_sparse="csr", dtype=FLOATS)

@@ -16,21 +16,11 @@ from subsvms._effort import ONE_THREAD, Effort, announce
 from subsvms._sentences import Note
 from subsvms.certificates import count_withstood
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
+from subsvms.correction import _rule as rules
 from subsvms.correction._choice import Choice
 from subsvms.correction._neighbours import find_witnesses
 from subsvms.correction._result import Correction, list_suspicious
-from subsvms.correction._rule import (
-    Cutoff,
-    Halt,
-    Judgement,
-    Rule,
-    Settings,
-    apply_rule,
-    apply_verified,
-    count_allowed,
-    find_cutoff,
-    keep_labels,
-)
+from subsvms.correction._rule import Cutoff, Judgement, Rule, Settings
 from subsvms.correction._words import SPARED, format_spared
 from subsvms.ensemble._votes import Votes, count_votes
 
@@ -81,31 +71,25 @@ class Learned:
             asked = np.ascontiguousarray(asked[:, self.rows[self.in_pool]])
         return mix_votes(known, found, count_votes(self.model.voters_, asked, effort), others)
 
-    def apply_rule(
-        self, given: np.ndarray, votes: Votes, rows: np.ndarray | None, verified: np.ndarray | None = None
-    ) -> Judgement:
+    def apply_rule(self, given: np.ndarray, votes: Votes, rows: Any, verified: Any = None) -> Judgement:
         """Judge labels without the limit on changes; the verdicts of people come last."""
         places, found = self.find(rows)
         contradictory = np.zeros(len(given), dtype=bool)
         contradictory[found] = self.contradictory[places]
-        judgement = keep_labels(apply_rule(self.rule, votes, given), given, contradictory, Halt.DUPLICATE)
-        return judgement if verified is None else apply_verified(judgement, given, verified)
+        judgement = rules.apply_rule(self.rule, votes, given)
+        judgement = rules.keep_labels(judgement, given, contradictory, rules.Halt.DUPLICATE)
+        return judgement if verified is None else rules.apply_verified(judgement, given, verified)
 
     def limit(self, score: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> "Learned":
         """Return the same with a limit on changes, from all rows of the table that the rule flags."""
         limit = self.rule.settings.max_error_rate
         if limit is None:
             return self
-        allowed = count_allowed(limit, int(self.rule.sizes.sum()))
-        return replace(self, cutoff=find_cutoff(score, quality, rows, allowed))
+        allowed = rules.count_allowed(limit, int(self.rule.sizes.sum()))
+        return replace(self, cutoff=rules.find_cutoff(score, quality, rows, allowed))
 
     def judge(
-        self,
-        given: np.ndarray,
-        votes: Votes,
-        rows: np.ndarray | None = None,
-        verified: np.ndarray | None = None,
-        **more: Any,
+        self, given: np.ndarray, votes: Votes, rows: Any = None, verified: Any = None, **more: Any
     ) -> Correction:
         """Return what is thought of labels on which votes have been counted; `more` is for the result."""
         judgement = self.apply_rule(given, votes, rows, verified)

@@ -14,21 +14,13 @@ from subsvms._columns import Table
 from subsvms._effort import Effort, announce, one_stage
 from subsvms._sentences import Note, format_percent
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
+from subsvms.correction import _words as words
 from subsvms.correction._choice import Choice, choose_ensemble
 from subsvms.correction._judge import Learned, mix_votes
 from subsvms.correction._neighbours import find_contradictory
 from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
 from subsvms.correction._overlap import CloserLook, SVMLook, find_overlap, update_overlap
 from subsvms.correction._rule import Halt, Rule, Settings, apply_rule, keep_labels
-from subsvms.correction._words import (
-    HARDLY_TOLD_APART,
-    UNCHECKED,
-    UNEXPLAINED,
-    UNPREDICTED,
-    format_contradicted,
-    format_reversed,
-    format_scarce,
-)
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._sampling import Drawing, subset_size
@@ -52,12 +44,9 @@ class Sample(NamedTuple):
 
 
 def learn(
-    sample: Sample,
-    classes: np.ndarray,
-    prepared: SubSVMClassifier | dict,
-    settings: Settings,
+    sample: Sample, classes: np.ndarray, prepared: SubSVMClassifier | dict, settings: Settings,
     level: float = CERTIFICATE_LEVEL,
-) -> Learned:
+) -> Learned:  # fmt: skip
     """Train SVMs on the pool, and learn from their votes on the sample how to judge every row of the table.
 
     They are not trained on verified labels: the most doubtful rows are verified first, and the noise of the
@@ -112,17 +101,10 @@ def collect_votes(model: SubSVMClassifier, X: Table, in_pool: np.ndarray) -> Vot
 
 
 def learn_rule(
-    classes: np.ndarray,
-    given: np.ndarray,
-    votes: Votes,
-    settings: Settings,
-    sizes: np.ndarray | None = None,
-    *,
-    look: CloserLook | None,
-    judge: str | None = None,
-    contradictory: np.ndarray | None = None,
+    classes: np.ndarray, given: np.ndarray, votes: Votes, settings: Settings, sizes: np.ndarray | None = None,
+    *, look: CloserLook | None, judge: str | None = None, contradictory: np.ndarray | None = None,
     verified: np.ndarray | None = None,
-) -> tuple[Rule, tuple[Note, ...]]:
+) -> tuple[Rule, tuple[Note, ...]]:  # fmt: skip
     """Return what the votes on a table, or on a sample of it, say about any row of it, and notes on them."""
     announce("judging labels")
     useless = np.zeros(len(given), dtype=bool) if contradictory is None else contradictory
@@ -139,7 +121,7 @@ def learn_rule(
         rule = replace(rule, overlap=update_overlap(overlap, by_noise, given, decided))
     notes = gather_notes(rule, votes, given, judge)
     if look is None and settings.rule == "posterior" and by_noise.flagged.any():
-        notes = (*notes, UNCHECKED)
+        notes = (*notes, words.UNCHECKED)
     return rule, notes
 
 
@@ -147,11 +129,11 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None 
     """Return what the user must know before using the result, a sentence or two per note."""
     noise, sizes = rule.noise, rule.sizes
     counted = zip(map(str, noise.classes), rule.seen.tolist(), sizes.tolist(), strict=True)
-    notes = format_scarce([(name, seen, size) for name, seen, size in counted if seen < SMALLEST_CLASS])
+    notes = words.format_scarce([(name, seen, size) for name, seen, size in counted if seen < SMALLEST_CLASS])
     if not noise.explained:
-        return (*notes, UNEXPLAINED if judge is None else UNPREDICTED)
+        return (*notes, words.UNEXPLAINED if judge is None else words.UNPREDICTED)
     if not is_solvable(noise.matrix):
-        notes.append(HARDLY_TOLD_APART)
+        notes.append(words.HARDLY_TOLD_APART)
     judged = (given >= 0) & (votes.n_voters > 0)
     against = judged & (votes.winners(sizes, given) != given)
     contradicted = []
@@ -162,11 +144,11 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None 
             contradicted.append(f"{str(name)!r} ({format_percent(share)})")
     whole = against.sum() / max(judged.sum(), 1)
     if contradicted or whole > OF_TABLE:
-        notes.append(format_contradicted(contradicted, whole if whole > OF_TABLE else None, judge))
+        notes.append(words.format_contradicted(contradicted, whole if whole > OF_TABLE else None, judge))
     if len(sizes) == 2:
         stretch = find_reversal(votes.mean_value[judged, 1], given[judged] == 1)
         if stretch > 0:
-            notes.append(format_reversed(stretch, judge))
+            notes.append(words.format_reversed(stretch, judge))
     return tuple(notes)
 
 

@@ -29,10 +29,7 @@ SEARCHED = 20_000  # rows of a class; of more, evenly spaced ones are looked at
 
 
 def find_contradictory(X: Table, given: np.ndarray) -> np.ndarray:
-    """Return which rows have an equal row with another label, if duplicates were dropped; else none.
-
-    Shapes: X (n_rows, n_features); given (n_rows,); returns (n_rows, ).
-    """
+    """Return which rows have an equal row with another label, if duplicates were dropped; else none."""
     groups: dict[bytes, list[int]] = defaultdict(list)
     for row, content in enumerate(read_contents(X)):
         if given[row] >= 0:
@@ -82,10 +79,7 @@ def find_witnesses(
     n_witnesses: int = 3,
     precomputed: bool = False,
 ) -> Witnesses:
-    """Return the nearest unsuspicious rows of the suggested class, and of the given one (or any other).
-
-    Shapes: X (n_rows, n_features); given (n_rows,); rows (n_suspicious,); suggested (n_suspicious,).
-    """
+    """Return the nearest unsuspicious rows of the suggested class, and of the given one (or any other)."""
     if sparse.issparse(X):
         X, _ = drop_empty(X)
     trusted = given >= 0

@@ -43,10 +43,8 @@ class NoiseEstimate:
         Of the share of all labels that are wrong.
     evidence : ndarray of shape (n_classes,)
         Standard deviations by which the votes predict the labels better than chance.
-    curve : Curve or None
-        With two classes, what is known about each row.
-    mixture : Mixture or None
-        With three or more classes, what is known about each row.
+    curve, mixture : Curve or Mixture or None
+        What is known about each row, with two classes, and with more.
     before : NoiseEstimate or None
         What the given labels alone say, if people verified some.
     heard : ndarray of bool of shape (n_classes,) or None
@@ -60,11 +58,7 @@ class NoiseEstimate:
     >>> clean = np.repeat(["cat", "dog"], 300)
     >>> X = rng.normal(0.3 + 0.4 * (clean == "dog")[:, None], 0.12, (600, 4))
     >>> y = np.where(np.arange(600) < 60, "dog", clean)  # a fifth of the cats
-    >>> correction = correct_labels(X, y, random_state=0)
-    >>> noise = correction.noise
-    >>> noise.classes, noise.rates.round(1)
-    (array(['cat', 'dog'], dtype='<U3'), array([0.2, 0. ]))
-    >>> print(noise)
+    >>> print(correct_labels(X, y, random_state=0).noise)
     Wrong labels, estimated: 9.7 % (7.6 to 12 %)
       of true 'cat': 19 % (15 to 24 %)
       of true 'dog': < 0.1 % (0 to < 0.1 %)
@@ -146,10 +140,7 @@ class NoiseEstimate:
 def estimate_noise(
     mean_value: np.ndarray, given: np.ndarray, classes: np.ndarray, verified: np.ndarray | None = None
 ) -> NoiseEstimate:
-    """Estimate the noise of each class from out-of-bag votes.
-
-    Shapes: mean_value (n_rows, n_classes); given (n_rows,); classes (n_classes,); verified (n_rows,).
-    """
+    """Estimate the noise of each class from out-of-bag votes, mean_value (n_rows, n_classes)."""
     labelled = given >= 0
     rows = mean_value[labelled], given[labelled], classes
     before = _estimate(*rows)
@@ -203,8 +194,6 @@ def moderate(after: np.ndarray, before: np.ndarray, given: np.ndarray, heard: np
     returned: that what was said about the worst rows holds for this one, and, with weight `UNSEEN`, that it
     says nothing about it; if nobody looked at rows with this label, the second alone. (In full, changes that
     only answers allowed did harm on 13 of 37 tables.)
-
-    Shapes: after, before (n_rows, n_classes); given (n_rows,); heard (n_classes,).
     """
     rows, own = np.arange(len(given)), np.maximum(given, 0)
     bolder = (given >= 0) & (after[rows, own] < before[rows, own])

@@ -21,15 +21,7 @@ import numpy as np
 from scipy.special import betainc
 
 from subsvms.correction._noise_curve import LEVEL, Answers, widen
-from subsvms.correction._noise_softmax import (
-    LIFT,
-    Explanation,
-    Kind,
-    Softmax,
-    compute_posterior,
-    explain,
-    find_way,
-)
+from subsvms.correction._noise_softmax import LIFT, Explanation, Kind, Softmax, compute_posterior, explain
 
 SLOPES = (4.0, 8.0, 16.0)  # of the softmax
 SURE_ENOUGH = 0.85  # below, overlapping classes pass for noise: see benchmarks/several.py
@@ -87,10 +79,7 @@ class Mixture:
 
 
 def integrate_kinds(values: np.ndarray, given: np.ndarray, answers: Answers | None = None) -> Mixture:
-    """Return what labels and votes say about the noise of several classes.
-
-    Shapes: values (n_rows, n_classes); given (n_rows,).
-    """
+    """Return what labels and votes, of mean values (n_rows, n_classes), say about the noise."""
     n_classes = values.shape[1]
     kept = thin(values, given)
     whole, fitted = (np.bincount(labels, minlength=n_classes) for labels in (given, given[kept]))
@@ -117,6 +106,30 @@ def integrate_kinds(values: np.ndarray, given: np.ndarray, answers: Answers | No
     factor = (whole / whole.sum()) / (fitted / fitted.sum())
     mixture = tuple(reweigh(found[i], factor) for i in likely)
     return Mixture(mixture, weight[likely] / weight[likely].sum())
+
+
+def find_way(q: np.ndarray, given: np.ndarray) -> Kind | None:
+    """Return the kind in which labels of one class are given as one other, the likeliest such pair, if any.
+
+    For true class c and label d the likelihood gains at least, at the best of some rates e,
+    sum log(1 + e q_c / q_d) over the rows given d, plus n_c log(1 - e).
+    """
+    n_classes = q.shape[1]
+    rates = np.array([0.03, 0.1, 0.2, 0.3, 0.5, 0.7])  # near enough: the pair is what matters
+    n_rows = np.bincount(given, minlength=n_classes)
+    gain = np.tile((n_rows[:, None] * np.log1p(-rates))[:, None], (1, n_classes, 1))
+    for d in range(n_classes):
+        ratio = q[given == d] / q[given == d, d][:, None]
+        for number, rate in enumerate(rates):
+            gain[:, d, number] += np.log1p(rate * ratio).sum(axis=0)
+        gain[d, d] = -np.inf
+    best = gain.max(axis=2)
+    if best.max() <= 0.0:
+        return None
+    c, d = divmod(int(np.argmax(best)), n_classes)
+    group, spread = np.full(n_classes, -1), np.zeros((n_classes, n_classes))
+    group[c], spread[c, d] = 0, 1.0
+    return Kind(group, spread, float(np.log(n_classes * (n_classes - 1))), (c, d))
 
 
 def thin(values: np.ndarray, given: np.ndarray) -> np.ndarray:

@@ -95,10 +95,7 @@ class Explanation(NamedTuple):
 def explain(
     values: np.ndarray, given: np.ndarray, slope: float, kind: Kind, answers: Answers | None = None
 ) -> Explanation:
-    """Fit a kind of noise.
-
-    Shapes: values (n_rows, n_classes); given (n_rows,).
-    """
+    """Fit a kind of noise to mean values (n_rows, n_classes) and given labels."""
     n_classes, floor = values.shape[1], find_floor(values.shape[1])
     behind = values - values.max(axis=1, keepdims=True)
     counts = np.bincount(given, minlength=n_classes).astype(float)
@@ -221,40 +218,13 @@ def diverge(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
 
 
 def compute_posterior(q: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return P(true c | votes, label g) = q_c T[c, g] / sum_d q_d T[d, g].
-
-    Shapes: q (n_rows, n_classes); matrix (n_classes, n_classes); given (n_rows,).
-    """
+    """Return P(true c | votes, label g) = q_c T[c, g] / sum_d q_d T[d, g], of the shape of q."""
     known = given >= 0
     sure = np.eye(len(matrix))[np.maximum(given, 0)]
     joint = np.where(known[:, None], q * matrix[:, np.maximum(given, 0)].T, q)
     total = joint.sum(axis=1, keepdims=True)
     possible = total > IMPOSSIBLE  # elsewhere votes and label exclude each other
     return np.where(possible, joint / np.where(possible, total, 1.0), sure)
-
-
-def find_way(q: np.ndarray, given: np.ndarray) -> Kind | None:
-    """Return the kind in which labels of one class are given as one other, the likeliest such pair, if any.
-
-    For true class c and label d the likelihood gains at least, at the best of some rates e,
-    sum log(1 + e q_c / q_d) over the rows given d, plus n_c log(1 - e).
-    """
-    n_classes = q.shape[1]
-    rates = np.array([0.03, 0.1, 0.2, 0.3, 0.5, 0.7])  # near enough: the pair is what matters
-    n_rows = np.bincount(given, minlength=n_classes)
-    gain = np.tile((n_rows[:, None] * np.log1p(-rates))[:, None], (1, n_classes, 1))
-    for d in range(n_classes):
-        ratio = q[given == d] / q[given == d, d][:, None]
-        for number, rate in enumerate(rates):
-            gain[:, d, number] += np.log1p(rate * ratio).sum(axis=0)
-        gain[d, d] = -np.inf
-    best = gain.max(axis=2)
-    if best.max() <= 0.0:
-        return None
-    c, d = divmod(int(np.argmax(best)), n_classes)
-    group, spread = np.full(n_classes, -1), np.zeros((n_classes, n_classes))
-    group[c], spread[c, d] = 0, 1.0
-    return Kind(group, spread, float(np.log(n_classes * (n_classes - 1))), (c, d))
 
 
 def loosen(noise: Noise, kind: Kind, q: np.ndarray, given: np.ndarray) -> np.ndarray:

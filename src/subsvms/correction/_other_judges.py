@@ -44,9 +44,7 @@ SUM_ERROR, RANGE_ERROR = 1e-3, 1e-6  # by which given probabilities may miss the
 class ClassifierLook(CloserLook):
     """Judges rows with classifiers, and looks with the same ones at the rows that would change.
 
-    estimators: not fitted; their probabilities are averaged.
-    classes: names of the classes.
-    seed: of the folds.
+    They are not fitted, and their probabilities are averaged; `seed` is that of the folds.
     """
 
     def __init__(self, estimators: list, X: Any, classes: np.ndarray, seed: int):
@@ -100,10 +98,7 @@ def name_judge(estimator: Any) -> str:
 
 
 def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray, seed: int) -> np.ndarray:
-    """Return probabilities of each class for each row, by classifiers that were not trained on the row.
-
-    Shapes: given (n_rows,); classes (n_classes,); returns (n_rows, n_classes).
-    """
+    """Return probabilities of each class for each row, by classifiers that were not trained on the row."""
     sizes = np.bincount(given[given >= 0], minlength=len(classes))
     learned = sizes >= (SMALLEST_CLASS if np.sum(sizes >= SMALLEST_CLASS) > 1 else 2)
     if learned.sum() < 2:
@@ -200,10 +195,7 @@ def check_probabilities(X: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
 
 
 def make_votes(p: np.ndarray) -> Votes:
-    """Return probabilities in the form of votes of one voter; rows with NaN have no voter.
-
-    Shapes: p (n_rows, n_classes).
-    """
+    """Return probabilities in the form of votes of one voter; rows with NaN have no voter."""
     known = np.isfinite(p).all(axis=1)
     p = np.where(known[:, None], p, 0.0)
     logs = np.log(np.clip(p, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY))

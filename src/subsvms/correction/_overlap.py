@@ -66,11 +66,7 @@ class CloserLook:
 
 
 class SVMLook(CloserLook):
-    """Looks with SVMs like those that voted, trained on the rows in question alone.
-
-    model: the ensemble that voted.
-    X: the table; the kernel matrix where the kernel is precomputed.
-    """
+    """Looks with SVMs like those that voted, trained on the rows in question alone."""
 
     def __init__(self, model: SubSVMClassifier, X: Table):
         super().__init__(check_random_state(model.random_state).randint(2**31 - 1))
@@ -79,13 +75,9 @@ class SVMLook(CloserLook):
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
         """Return out-of-bag values of SVMs that are trained on these rows."""
         closer = clone(self.model).set_params(
-            n_estimators=N_SVMS,
-            subsample_size=min(len(rows) // 2, ROWS_OF_SUBSET),
-            sampling_bias=0.5,
-            class_weight=None,
-            random_state=self.seed,
-            verbose=0,
-        )
+            n_estimators=N_SVMS, subsample_size=min(len(rows) // 2, ROWS_OF_SUBSET), sampling_bias=0.5,
+            class_weight=None, random_state=self.seed, verbose=0,
+        )  # fmt: skip
         X = take_rows(self.X, rows, self.model.kernel)
         if self.model.kernel == "rbf":  # the paper's kernel is too wide to look closer
             closer.set_params(gamma=2.0 / max(mean_squared_distance(X), 1e-12))
@@ -95,12 +87,7 @@ class SVMLook(CloserLook):
 
 
 def find_overlap(
-    look: CloserLook | None,
-    given: np.ndarray,
-    votes: Votes,
-    judgement: Judgement,
-    *,
-    sampled: bool = False,
+    look: CloserLook | None, given: np.ndarray, votes: Votes, judgement: Judgement, *, sampled: bool = False
 ) -> Overlap:
     """Return how far overlap explains what a judgement would change."""
     n_classes = votes.counts.shape[1]

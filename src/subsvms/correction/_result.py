@@ -31,8 +31,8 @@ class Correction(Verdicts):
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-    given : ndarray of int of shape (n_rows,)
-        Class numbers; -1 where there was no label.
+    given, verified : ndarray of int of shape (n_rows,)
+        Class numbers, as given and as people decided; -1 where there is none. (`verified` may be None.)
     judgement : Judgement
         Probabilities and suggestions, row by row.
     votes : Votes
@@ -48,22 +48,17 @@ class Correction(Verdicts):
     settings : Settings
         What the user asked for.
     witnesses : Witnesses or None
-        Unsuspicious rows to compare the flagged rows with, as in the report; None if X does not hold finite
-        numbers.
-    verified : ndarray of int of shape (n_rows,) or None
-        Class numbers that people decided; -1 elsewhere.
+        Unsuspicious rows to compare the flagged rows with; None if X does not hold finite numbers.
     audited : ndarray of bool of shape (n_rows,) or None
         Labels that an audit changed, whatever the action for other rows is.
     audit : Outcome or None
         Of that audit; `print(correction.audit.claim)` says what may be said after it.
-    style : FrameStyle
-        The data frame library of the user's table.
     choice : Choice or None
         The SVMs that were chosen from the data, and what they were compared with; None if they were given.
     judge : str or None
         Who judged, in words, if not SVMs.
-    origin : object or None
-        The table, if `correct_table` read one.
+    style, origin
+        The data frame library of the user's table, and the table, if `correct_table` read it.
 
     Examples
     --------
@@ -121,10 +116,7 @@ class Correction(Verdicts):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about the result: what may be wrong, changes held back, columns that were not used.
-
-        What may be wrong with the table or the result is a warning, too; the rest is not.
-        """
+        """What to know: what may be wrong (a warning, too), changes held back, columns that were not used."""
         unused = () if self.origin is None else self.origin.remarks
         return (*self._cautions, *self._note_held_back(), *unused)
 
@@ -159,7 +151,7 @@ class Correction(Verdicts):
         return self._explain(np.arange(len(self)))
 
     def explain(self, rows: Any = None, *, index: Any = None) -> Any:
-        """Return the reasons for some rows only, in words.
+        """Return the reason for one row, in words; a list for several.
 
         Parameters
         ----------
@@ -167,20 +159,6 @@ class Correction(Verdicts):
             Row numbers in the user's order, from 0, whatever the index of a data frame says; or which rows.
         index : label or list of labels
             Instead of `rows`: labels of the index of a pandas data frame, as for `loc`.
-
-        Returns
-        -------
-        str or list of str
-            The reason for one row; a list for several, also if they share one label of the index.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from subsvms import correct_labels
-        >>> frame = pd.DataFrame({"age": range(300)}, index=[f"patient {i}" for i in range(300)])
-        >>> correction = correct_labels(frame, ["young"] * 150 + ["old"] * 150, random_state=0)
-        >>> correction.explain(index="patient 7") == correction.explain(7) == correction.reason[7]
-        True
         """
         if (rows is None) == (index is None):
             raise InputError("Give either rows, by number from 0, or index, labels of a data frame's index.")
@@ -225,15 +203,13 @@ class Correction(Verdicts):
             Whether to add the columns `flips`, `carriers` and `carried`, after `correct_table`: for a flagged
             row with whose suggestion a second judge, a linear committee, agrees, how many labels would have
             to be wrong for its verdict to turn; the five rows whose labels weigh most; and the share of the
-            lead that each of them carries. They are those of the report, and computed for each frame.
+            lead that each of them carries.
 
         Returns
         -------
         DataFrame
-            Of the user's library; for arrays and Arrow of pandas, or else polars. In polars the column
-            `index` has the number of the row, from 0. `withstands` is about the winner of the vote, which is
-            not `suggested_label` where the rule keeps a label against the vote; it is left out if other
-            judges than SVMs judged.
+            `withstands` is about the winner of the vote, which is not `suggested_label` where the rule keeps
+            a label against the vote; it is left out if other judges than SVMs judged.
         """
         columns: dict[str, Any] = {
             "is_label_issue": self.flagged,
@@ -271,27 +247,13 @@ class Correction(Verdicts):
         return render_html(self)
 
     def report(self, path: str | os.PathLike) -> Any:
-        """Write a page to read and to pass on: the report.html of `subsvms correct`.
-
-        Parameters
-        ----------
-        path : path-like
-            Such as "report.html". An existing file is replaced.
-
-        Returns
-        -------
-        Path
-        """
+        """Write a page to read and to pass on, such as "report.html", and return its path."""
         return self._need_origin("report on").write_report(self, path)
 
     def review(
-        self,
-        folder: str | os.PathLike | None = None,
-        *,
-        port: int = 8765,
-        browser: bool = True,
+        self, folder: str | os.PathLike | None = None, *, port: int = 8765, browser: bool = True,
         block: bool | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Open a page on this machine on which people decide about the suspicious labels, worst first.
 
         Parameters
@@ -302,7 +264,6 @@ class Correction(Verdicts):
         port : int, default=8765
             The first to try; ports in use are skipped.
         browser : bool, default=True
-            Whether to open the page in a browser.
         block : bool, default=None
             Whether to wait until Ctrl-C. By default only programs wait; notebooks and consoles go on.
 
@@ -327,11 +288,9 @@ def list_suspicious(correction: Correction) -> np.ndarray:
 
     Each kind has its worst first. Rows that people decided are not among them.
     """
-    held_back, decided = correction.held_back, correction.decided
-    plain = (
-        ~correction.missing & ~correction.flagged & ~held_back & ~decided & (correction.votes.n_voters > 0)
-    )
-    kinds = (correction.flagged, held_back, plain, correction.missing & ~decided)
+    flagged, held_back, undecided = correction.flagged, correction.held_back, ~correction.decided
+    plain = undecided & ~correction.missing & ~flagged & ~held_back & (correction.votes.n_voters > 0)
+    kinds = (flagged, held_back, plain, correction.missing & undecided)
     parts = [np.flatnonzero(which) for which in kinds]
     parts = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in parts]
     n_more = max(0, FEWEST_LISTED - len(parts[0]) - len(parts[1])) if correction.noise.explained else 0

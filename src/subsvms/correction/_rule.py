@@ -164,8 +164,6 @@ def rank_quality(
     a label that the votes contradict also ranks low in a class that seems free of noise, where the first
     belief alone calls every label right. The second has the weight `UNSEEN`; the more overlap explains what
     the rule would change, the more.
-
-    Shapes: values (n_rows, n_classes); posterior (n_rows, n_classes); overlap (n_classes,).
     """
     n_classes = q.shape[1]
     evenly = UNKNOWN_RATE / (n_classes - 1)
@@ -192,8 +190,8 @@ def keep_labels(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt:
 def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> Judgement:
     """Return the judgement in which verified rows are as people decided, and certain.
 
-    It comes after the rule: verified rows are not a random sample but the most doubtful ones, and a rule that
-    no longer saw them would think the rest clean. Only the limit on changes comes later.
+    It comes after the rule: verified rows are the most doubtful ones, and a rule that no longer saw them
+    would think the rest clean. Only the limit on changes comes later.
     """
     decided = verified >= 0
     labelled = decided & (given >= 0)

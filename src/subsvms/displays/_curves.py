@@ -26,13 +26,8 @@ class CertifiedCurveDisplay(Display):
 
     Attributes
     ----------
-    line_ : matplotlib Line2D
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
-    See Also
-    --------
-    subsvms.certificates.certified_curve : The numbers.
+    line_, ax_, figure_
+        matplotlib's Line2D, Axes and Figure.
 
     Examples
     --------
@@ -49,9 +44,7 @@ class CertifiedCurveDisplay(Display):
 
     @renamed(confidence="level")
     def __init__(self, n_changes: ArrayLike, share: ArrayLike, *, level: float | None = None):
-        self.n_changes = n_changes
-        self.share = share
-        self.level = level
+        self.n_changes, self.share, self.level = n_changes, share, level
 
     def plot(self, *, ax: Any = None, name: str | None = None, **curve_kw: Any) -> Self:
         """Draw the curve; several curves can share axes.
@@ -78,21 +71,12 @@ class CertifiedCurveDisplay(Display):
             xlabel="changed labels (or whole rows)", ylabel="share of verdicts certified",
         )  # fmt: skip
         self.ax_.xaxis.set_major_locator(MaxNLocator(integer=True))
-        self.ax_.grid(color="0.9")
-        self.ax_.set_axisbelow(True)
-        if label:
-            self.ax_.legend(loc="best")
+        _finish(self.ax_, label)
         return self
 
     @classmethod
     def from_correction(cls, correction: Correction, *, ax: Any = None, **options: Any) -> Self:
-        """Draw the certificates of a correction.
-
-        Returns
-        -------
-        CertifiedCurveDisplay
-            For all rows; a row without votes withstands nothing.
-        """
+        """Draw the certificates of all rows of a correction; a row without votes withstands nothing."""
         if correction.withstands is None:
             raise ValueError("This correction has no certificates: only votes of SVMs, the default, have.")
         return cls.from_predictions(correction.withstands, level=correction.level, ax=ax, **options)
@@ -100,24 +84,12 @@ class CertifiedCurveDisplay(Display):
     @classmethod
     @renamed(confidence="level")
     def from_predictions(
-        cls,
-        withstands: ArrayLike,
-        *,
-        level: float | None = None,
-        max_changes: int | None = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
+        cls, withstands: ArrayLike, *, level: float | None = None, max_changes: int | None = None,
+        ax: Any = None, **options: Any,
+    ) -> Self:  # fmt: skip
         """Draw certificates as `subsvms.certificates.count_withstood` returns them.
 
-        Parameters
-        ----------
-        withstands : array-like of int of shape (n_rows,)
-            Number of changes that each verdict withstands.
-        level : float, optional
-            How sure each certificate is.
-        max_changes : int, optional
-            Where the curve ends; by default where no verdict is certain any more.
+        The curve ends at `max_changes`, by default where no verdict is certain any more.
         """
         withstands = np.asarray(withstands)
         last = int(withstands.max(initial=0)) + 1 if max_changes is None else max_changes
@@ -135,14 +107,9 @@ class RegularityDisplay:
 
     Attributes
     ----------
-    line_ : matplotlib Line2D
-        theta against r.
-    band_ : matplotlib PolyCollection
-        The confidence interval of theta.
-    threshold_ : matplotlib Line2D
-        The error rate that counts as regular.
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    line_, band_, threshold_, ax_, figure_
+        theta against r, its confidence interval, the error rate that counts as regular, and matplotlib's Axes
+        and Figure.
 
     Examples
     --------
@@ -191,10 +158,7 @@ class RegularityDisplay:
         self.ax_.set(
             ylim=(0, None), xlabel="rows in a subset, r", ylabel="error rate on class-balanced draws"
         )
-        self.ax_.grid(color="0.9")
-        self.ax_.set_axisbelow(True)
-        if name:
-            self.ax_.legend(loc="best")
+        _finish(self.ax_, name)
         return self
 
     @classmethod
@@ -204,15 +168,13 @@ class RegularityDisplay:
 
     @classmethod
     def from_table(cls, X: Any, y: Any, *, ax: Any = None, name: str | None = None, **options: Any) -> Self:
-        """Measure regularity and draw it.
-
-        Parameters
-        ----------
-        X, y
-            As in `subsvms.theory.estimate_regularity`.
-        name : str, optional
-            For the legend.
-        **options
-            Those of `subsvms.theory.estimate_regularity`.
-        """
+        """Measure regularity, with the options of `subsvms.theory.estimate_regularity`, and draw it."""
         return cls(estimate_regularity(X, y, **options)).plot(ax=ax, name=name)
+
+
+def _finish(ax, label):
+    """Draw a grid, and a legend if the curve has a name."""
+    ax.grid(color="0.9")
+    ax.set_axisbelow(True)
+    if label:
+        ax.legend(loc="best")

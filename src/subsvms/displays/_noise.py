@@ -30,16 +30,10 @@ class NoiseMatrixDisplay(Display):
 
     Attributes
     ----------
-    im_ : matplotlib AxesImage
+    im_, colorbar_, ax_, figure_
+        matplotlib's AxesImage, Colorbar (or None), Axes and Figure.
     text_ : ndarray of matplotlib Text of shape (n_classes, n_classes), or None
         The percentages; None if they are left out.
-    colorbar_ : matplotlib Colorbar or None
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-
-    See Also
-    --------
-    VotesDisplay : The votes that the matrix is estimated from.
 
     Examples
     --------
@@ -56,20 +50,13 @@ class NoiseMatrixDisplay(Display):
     """
 
     def __init__(self, matrix: ArrayLike, classes: ArrayLike, *, error_rate: float | None = None):
-        self.matrix = matrix
-        self.classes = classes
-        self.error_rate = error_rate
+        self.matrix, self.classes, self.error_rate = matrix, classes, error_rate
 
     def plot(
-        self,
-        *,
-        ax: Any = None,
-        cmap: Any = "Blues",
-        include_values: bool | None = None,
-        colorbar: bool = True,
-        xticks_rotation: float | str | None = None,
+        self, *, ax: Any = None, cmap: Any = "Blues", include_values: bool | None = None,
+        colorbar: bool = True, xticks_rotation: float | str | None = None,
         text_kw: dict[str, Any] | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Draw the matrix.
 
         Parameters
@@ -86,10 +73,8 @@ class NoiseMatrixDisplay(Display):
         matrix, names = np.asarray(self.matrix, dtype=float), short_names(self.classes, str)
         n_classes = len(names)
         if matrix.shape != (n_classes, n_classes):
-            raise ValueError(
-                f"matrix must have a row and a column for each of {n_classes} classes; "
-                f"got shape {matrix.shape}."
-            )
+            expected = f"matrix must have a row and a column for each of {n_classes} classes"
+            raise ValueError(f"{expected}; got shape {matrix.shape}.")
         wide = 3.0 + 0.45 * max(n_classes, 4)
         # "compressed" makes the colour bar as high as the image
         self.figure_, self.ax_ = open_axes(ax, (wide, wide - 0.6), layout="compressed")
@@ -142,15 +127,7 @@ class NoiseMatrixDisplay(Display):
     def from_predictions(cls, clean: ArrayLike, given: ArrayLike, *, ax: Any = None, **options: Any) -> Self:
         """Count the noise of labels whose truth is known, and draw it.
 
-        Parameters
-        ----------
-        clean, given : array-like of shape (n_rows,)
-            The true labels and the given ones. Rows that lack one of them are left out.
-
-        Returns
-        -------
-        NoiseMatrixDisplay
-            A class without true rows has a row of zeros.
+        Rows without a true or a given label are left out; a class without true rows has a row of zeros.
         """
         check_consistent_length(clean, given)
         missing = find_missing(clean) | find_missing(given)

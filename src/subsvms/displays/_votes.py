@@ -44,17 +44,11 @@ class VotesDisplay(Display):
 
     Attributes
     ----------
-    histograms_ : list of matplotlib Polygon
-        For rows labelled another class, and for rows labelled this class.
-    lines_ : list of matplotlib Line2D or None
-        Their thresholds.
-    ticks_ : list of matplotlib Line2D or None
-        Their flagged rows, where there is no threshold.
-    middle_ : matplotlib Line2D
-        The line at zero.
-    legend_ : matplotlib Legend
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
+    histograms_, lines_, ticks_ : list
+        For rows labelled another class, and for rows labelled this class: the histogram, the threshold or
+        None, and, where there is no threshold, their flagged rows or None.
+    middle_, legend_, ax_, figure_
+        The line at zero, and matplotlib's Legend, Axes and Figure.
 
     Examples
     --------
@@ -72,31 +66,16 @@ class VotesDisplay(Display):
     """
 
     def __init__(
-        self,
-        values: ArrayLike,
-        given: ArrayLike,
-        classes: ArrayLike,
-        *,
-        thresholds: ArrayLike | None = None,
-        class_number: int = 1,
-        flagged: ArrayLike | None = None,
-    ):
-        self.values = values
-        self.given = given
-        self.classes = classes
-        self.thresholds = thresholds
-        self.class_number = class_number
-        self.flagged = flagged
+        self, values: ArrayLike, given: ArrayLike, classes: ArrayLike, *, thresholds: ArrayLike | None = None,
+        class_number: int = 1, flagged: ArrayLike | None = None,
+    ):  # fmt: skip
+        self.values, self.given, self.classes = values, given, classes
+        self.thresholds, self.class_number, self.flagged = thresholds, class_number, flagged
 
     def plot(
-        self,
-        *,
-        ax: Any = None,
-        bins: int = 50,
-        density: bool = False,
-        hist_kw: dict[str, Any] | None = None,
+        self, *, ax: Any = None, bins: int = 50, density: bool = False, hist_kw: dict[str, Any] | None = None,
         line_kw: dict[str, Any] | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Draw the histograms and the thresholds.
 
         Parameters
@@ -105,10 +84,8 @@ class VotesDisplay(Display):
             Number of bins from -1 to 1; an even number, so that none crosses zero.
         density : bool, default=False
             Whether each histogram has the area 1, so that a rare class is drawn as large as a common one.
-        hist_kw : dict, optional
-            For `ax.hist`.
-        line_kw : dict, optional
-            For `ax.axvline` of the thresholds.
+        hist_kw, line_kw : dict, optional
+            For `ax.hist`, and for `ax.axvline` of the thresholds.
         """
         values, given = np.asarray(self.values, dtype=float), np.asarray(self.given)
         names = short_names(self.classes)
@@ -138,12 +115,10 @@ class VotesDisplay(Display):
             if marked is not None and len(marked) == 0:
                 columns[-1] += self.ax_.plot([], [], " ", label="none flagged")
         middle = "majority, about 0" if len(names) == 2 else "neither for nor against"
-        self.middle_ = self.ax_.axvline(
-            0.0, ymax=0.8, color=FAINT, linewidth=0.9, linestyle=":", label=middle
-        )
-        self._finish(
-            [*columns[0], self.middle_, *columns[1]], f"out-of-bag mean value of class {this}", density
-        )
+        faint = {"color": FAINT, "linewidth": 0.9, "linestyle": ":"}
+        self.middle_ = self.ax_.axvline(0.0, ymax=0.8, label=middle, **faint)
+        handles = [*columns[0], self.middle_, *columns[1]]
+        self._finish(handles, f"out-of-bag mean value of class {this}", density)
         return self
 
     def _mark(self, side, threshold, marked, into, line_kw):
@@ -181,37 +156,21 @@ class VotesDisplay(Display):
     def from_correction(
         cls, correction: Correction, *, class_number: int = 1, ax: Any = None, **options: Any
     ) -> Self:
-        """Draw the votes that a correction is based on.
+        """Draw the votes on a class that a correction is based on.
 
-        Parameters
-        ----------
-        correction : Correction
-        class_number : int, default=1
-            The class to draw.
-
-        Returns
-        -------
-        VotesDisplay
-            Without the rows that have no label, or that every SVM was trained on.
+        Rows that have no label, or that every SVM was trained on, are left out.
         """
         _check_class_number(class_number, len(correction.classes))
         given, values = correction.given, correction.votes.mean_value[:, class_number]
         proposed = np.where(correction.flagged, correction.judgement.suggested, given)
-        return cls._from_numbers(values, given, proposed, correction.classes, class_number).plot(
-            ax=ax, **options
-        )
+        display = cls._from_numbers(values, given, proposed, correction.classes, class_number)
+        return display.plot(ax=ax, **options)
 
     @classmethod
     def from_predictions(
-        cls,
-        values: ArrayLike,
-        given: ArrayLike,
-        proposed: ArrayLike | None = None,
-        *,
-        class_number: int = 1,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
+        cls, values: ArrayLike, given: ArrayLike, proposed: ArrayLike | None = None, *,
+        class_number: int = 1, ax: Any = None, **options: Any,
+    ) -> Self:  # fmt: skip
         """Draw votes on any rows, such as those of another model.
 
         Parameters
@@ -246,9 +205,8 @@ class VotesDisplay(Display):
             concerned = (given == class_number) | (proposed == class_number)
             flagged = (proposed != given) & (given >= 0) & concerned
             thresholds = find_thresholds(values, given == class_number, flagged, used=given >= 0)
-        return cls(
-            values, given, classes, thresholds=thresholds, class_number=class_number, flagged=flagged
-        )  # fmt: skip
+        more = {"thresholds": thresholds, "class_number": class_number, "flagged": flagged}
+        return cls(values, given, classes, **more)
 
 
 def find_thresholds(

@@ -21,15 +21,12 @@ from subsvms.ensemble._votes import Votes, count_votes
 class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A vote of many tiny SVMs, each trained on a few rows: hard to mislead by wrong labels.
 
-    Each SVM sees a class-balanced random subset of logarithmic size, so most of them see few wrong
-    labels or none, and the majority vote is right where most of them are (Laxman, Mittal and
-    Venkatesan, "Error Correction in Learning using SVMs"). There is nothing to tune, but features must
-    be scaled, for example with MinMaxScaler; a warning is given if they seem not to be.
-
-    More than two classes are handled one against one inside each subset. Every pairwise SVM is then
-    as small and as balanced as the paper's, and all of them together have no more multipliers than
-    one against the rest, whose problems would be unbalanced. An SVM's vote goes to the class with
-    the largest mean of clipped decision values against the others, so there are no cyclic ties.
+    Each SVM sees a class-balanced random subset of logarithmic size, so most of them see few wrong labels or
+    none, and the majority vote is right where most of them are (Laxman, Mittal and Venkatesan, "Error
+    Correction in Learning using SVMs"). There is nothing to tune, but features must be scaled, for example
+    with MinMaxScaler; a warning is given if they seem not to be. More than two classes are handled one
+    against one inside each subset; an SVM's vote goes to the class with the largest mean of clipped decision
+    values against the others, so there are no cyclic ties.
 
     Parameters
     ----------
@@ -57,9 +54,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     class_weight : dict or "balanced", default=None
         Factors of C. Subsets are balanced already, so this is rarely needed.
     tol : float, default=1e-3
-        Largest duality gap of an SVM, as a share of its objective. With the rbf kernel the decision
-        values of the SVMs are then within about `tol` of the exact ones; kernels whose values are far
-        from one need a smaller `tol` for that.
+        Largest duality gap of an SVM, as a share of its objective. With the rbf kernel the decision values of
+        the SVMs are then within about `tol` of the exact ones.
     max_iter : int, default=100_000
         Maximum number of steps for one SVM. A warning says how many SVMs reached it.
     n_jobs : int, default=None
@@ -71,8 +67,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the subsets.
     verbose : int, default=0
-        1 prints a line per stage, 2 prints more. For a progress bar use scikit-learn's callbacks:
-        ``SubSVMClassifier().set_callbacks(ProgressBar())`` (scikit-learn 1.9 and later).
+        1 prints a line per stage, 2 prints more. From scikit-learn 1.9 on there are callbacks as well:
+        ``SubSVMClassifier().set_callbacks(ProgressBar())``.
 
     Attributes
     ----------
@@ -80,26 +76,21 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     subsets_ : ndarray of int of shape (n_estimators, size)
         Row numbers of each subset; a row can be drawn more than once.
     dual_coef_ : ndarray of shape (n_estimators, size) or (n_estimators, n_classes - 1, size)
-        y_i a_i of each drawn row; for more than two classes, one line for each of the other classes in
-        order.
-    intercept_ : ndarray of shape (n_estimators,) or (n_estimators, n_pairs)
-    duality_gap_ : ndarray of the shape of `intercept_`
-        As a share of the objective; 0 for a subset with one class, which votes for that class.
+        y_i a_i of each drawn row; for more than two classes, a line for each of the other classes.
+    intercept_, duality_gap_ : ndarray of shape (n_estimators,) or (n_estimators, n_pairs)
+        The gap is a share of the objective; 0 for a subset with one class, which votes for that class.
     oob_votes_ : Votes
         Out-of-bag votes on each training row: those of the SVMs that did not see it.
-    oob_winners_ : ndarray of int of shape (n_samples,)
-        Number of the class that most of these SVMs vote for; a row with a tie, or that every SVM saw, keeps
-        its own class.
-    oob_labels_ : ndarray of shape (n_samples,)
-        The labels of these classes.
-    oob_vote_share_ : ndarray of shape (n_samples, n_classes)
-        Share of the out-of-bag votes for each class; NaN for a row that every SVM saw.
-    oob_mean_value_ : ndarray of shape (n_samples, n_classes)
-        Mean of the clipped decision values for each class, from -1 to 1.
+    oob_winners_, oob_labels_ : ndarray of shape (n_samples,)
+        Number and label of the class that most of these SVMs vote for; a row with a tie, or that every SVM
+        saw, keeps its own.
+    oob_vote_share_, oob_mean_value_ : ndarray of shape (n_samples, n_classes)
+        Share of these votes for each class, and mean of the clipped decision values, from -1 to 1; NaN for a
+        row that every SVM saw.
     class_sizes_ : ndarray of int of shape (n_classes,)
         Number of training rows with each label.
     voters_ : Voters
-        The SVMs in the form that is used for voting; see `subsvms.ensemble._votes`.
+        The SVMs in the form that is used for voting.
     n_iter_ : int
         Largest number of steps that an SVM took.
     n_features_in_ : int
@@ -128,10 +119,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: dict = {
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "subsample_size": [
-            StrOptions({"log", "log_squared"}),
-            Interval(Integral, 2, None, closed="left"),
-        ],
+        "subsample_size": [StrOptions({"log", "log_squared"}), Interval(Integral, 2, None, closed="left")],
         "sampling_bias": [Interval(Real, 0, 1, closed="neither")],
         "kernel": [StrOptions({"rbf", "linear", "poly", "precomputed"})],
         "gamma": [StrOptions({"auto", "scale"}), Interval(Real, 0, None, closed="neither")],
@@ -153,25 +141,10 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     }
 
     def __init__(
-        self,
-        *,
-        n_estimators=1000,
-        subsample_size="log_squared",
-        sampling_bias=0.5,
-        kernel="rbf",
-        gamma="auto",
-        degree=3,
-        coef0=0.0,
-        C=100.0,
-        loss="squared_hinge",
-        class_weight=None,
-        tol=1e-3,
-        max_iter=100_000,
-        n_jobs=None,
-        device="cpu",
-        random_state=None,
-        verbose=0,
-    ):
+        self, *, n_estimators=1000, subsample_size="log_squared", sampling_bias=0.5, kernel="rbf",
+        gamma="auto", degree=3, coef0=0.0, C=100.0, loss="squared_hinge", class_weight=None, tol=1e-3,
+        max_iter=100_000, n_jobs=None, device="cpu", random_state=None, verbose=0,
+    ):  # fmt: skip
         self.n_estimators = n_estimators
         self.subsample_size = subsample_size
         self.sampling_bias = sampling_bias
@@ -230,17 +203,10 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self.oob_votes_.mean_value
 
     def count_votes(self, X: Any) -> Votes:
-        """Return the votes of the SVMs on each row.
+        """Return the votes of the SVMs on each row; X as in `fit`.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        votes : Votes
-            With `share`, `mean_value`, `counts` and `n_voters`: arrays of NumPy, or of CuPy if X is an array
-            on the GPU that votes.
+        They have `share`, `mean_value`, `counts` and `n_voters`: arrays of NumPy, or of CuPy if X is an array
+        on the GPU that votes.
         """
         check_is_fitted(self)
         on_gpu = find_device(self.device, self.voters_, X) is not None
@@ -248,37 +214,19 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return count_votes(self.voters_, X, Effort.of(self))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the share of the SVMs that vote for each class.
+        """Return the share of the SVMs that vote for each class, (n_samples, n_classes).
 
-        It measures agreement. It is not calibrated: rare and common classes count the same.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        It measures agreement. It is not calibrated: rare and common classes count the same. X as in `fit`.
         """
-        return give_back(self._share(X), X)
-
-    def _share(self, X):
-        return self.count_votes(X).share
+        return give_back(self.count_votes(X).share, X)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the vote margin, from -1 to 1.
+        """Return the vote margin, from -1 to 1; X as in `fit`.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, the share of the second minus that of the first. For more, the share of each
-            class minus the largest of the others.
+        For two classes it is the share of the second minus that of the first, (n_samples,). For more, the
+        share of each class minus the largest of the others, (n_samples, n_classes).
         """
-        share = self._share(X)
+        share = self.count_votes(X).share
         if share.shape[1] == 2:
             return give_back(share[:, 1] - share[:, 0], X)
         ordered = np.sort(share, axis=1)
@@ -288,13 +236,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Return the class that most SVMs vote for; a tie goes to the class with more training rows.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        X as in `fit`.
         """
         winners = self.count_votes(X).winners(self.class_sizes_)
         return give_back(name_classes(self.classes_, winners), X)

@@ -32,9 +32,7 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
     members. The weight of every label in a verdict is then a number that does not depend on any label:
     `subsvms.certificates.certify` turns these weights into the exact number of labels that would have to be
     wrong for the verdict to turn. As a judge of labels it is a little worse than `SubSVMClassifier`: decide
-    with the vote, certify with this.
-
-    A prediction costs about as much as its certificate, since both are read from the same weights.
+    with the vote, certify with this, at about the cost of a prediction.
 
     Parameters
     ----------
@@ -43,20 +41,11 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
     subsample_size : {"log_squared", "log"} or int, default="log_squared"
         Rows that a member sees; as in `SubSVMClassifier`, but without repeats.
     kernel : {"rbf", "linear", "poly"}, default="rbf"
-    gamma : {"auto", "scale"} or float, default="auto"
+    gamma, degree, coef0, n_jobs, random_state
         As in `SubSVMClassifier`.
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant term of "poly".
     ridge : float, default=0.1
         lambda, the penalty on a member's length. Smaller ones follow single labels more closely, so fewer
         wrong labels are needed to turn a verdict.
-    n_jobs : int, default=None
-        Threads: None means 1 (or as many as a joblib context sets), -1 all cores. The result has the same
-        bits for any number.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the subsets.
 
     Attributes
     ----------
@@ -66,15 +55,9 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
     labels_ : ndarray of int of shape (n_samples,)
         Class number of each training row.
     members_ : Members
-        The members; see `subsvms.ensemble._linear`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         If X had column names.
-
-    See Also
-    --------
-    subsvms.certificates.certify : How many labels a verdict withstands, exactly.
-    SubSVMClassifier : The vote of SVMs, which is the better judge.
 
     Notes
     -----
@@ -92,10 +75,6 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
     >>> committee = LinearCommittee(random_state=0).fit(X[:400], y[:400])
     >>> print(f"{committee.score(X[400:], y[400:]):.2f} of its predictions are right")
     0.96 of its predictions are right
-    >>> a = committee.weigh(X[400:401])[0]
-    >>> balanced = a[y[:400] == 1].mean() - a[y[:400] == 0].mean()
-    >>> bool((balanced > 0) == (committee.predict(X[400:401])[0] == 1))
-    True
     """
 
     _parameter_constraints: dict = {
@@ -108,18 +87,9 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
     }
 
     def __init__(
-        self,
-        *,
-        n_estimators=300,
-        subsample_size="log_squared",
-        kernel="rbf",
-        gamma="auto",
-        degree=3,
-        coef0=0.0,
-        ridge=0.1,
-        n_jobs=None,
-        random_state=None,
-    ):
+        self, *, n_estimators=300, subsample_size="log_squared", kernel="rbf", gamma="auto", degree=3,
+        coef0=0.0, ridge=0.1, n_jobs=None, random_state=None,
+    ):  # fmt: skip
         self.n_estimators = n_estimators
         self.subsample_size = subsample_size
         self.kernel = kernel
@@ -137,19 +107,7 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> "LinearCommittee":
-        """Choose the rows that each member sees, and solve their systems.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            Finite numbers, each feature with a range of about one.
-        y : array-like of shape (n_samples,)
-            Labels: strings, whole numbers or booleans.
-
-        Returns
-        -------
-        self : LinearCommittee
-        """
+        """Choose the rows of each member, and solve their systems; X and y as in `SubSVMClassifier`."""
         with restore_on_failure(self):
             table = check_table(self, X, reset=True)
             classes, labels = check_labels(y, table.shape[0])
@@ -181,34 +139,17 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
         return np.concatenate([np.zeros((0, len(self.labels_))), *parts])
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return how far the committee decides for a class.
+        """Return how far the committee decides for a class; X as in `weigh`.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            For two classes, the mean weight of the labels of the second minus that of the first. For more,
-            the sum of the weights of the labels of each class.
+        For two classes, the mean weight of the labels of the second minus that of the first, (n_rows,). For
+        more, the sum of the weights of the labels of each class, (n_rows, n_classes).
         """
         scores = self._score(X)
         return scores if scores.shape[1] > 2 else scores[:, 1] - scores[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the committee's verdict; a tie goes to the class with more training rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        scores = self._score(X)
-        return self.classes_[pick_best(scores, self.class_sizes_)]
+        """Return the committee's verdict; a tie goes to the class with more training rows."""
+        return self.classes_[pick_best(self._score(X), self.class_sizes_)]
 
     def _score(self, X):
         def work(first, last, weights):
@@ -226,19 +167,8 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
     ) -> list:
         """Call work(first, last, weights) for blocks of rows: the same weights as `weigh`, in bounded memory.
 
-        Parameters
-        ----------
-        work : callable
-            Called with numbers among the rows asked for, and their `Weights`; threads call it in any order.
-        X, rows
-            As in `weigh`.
-        on_progress : callable, optional
-            Called as on_progress(n_rows_done, n_rows) from time to time.
-
-        Returns
-        -------
-        list
-            What `work` returned, in the order of the rows.
+        Threads call it in any order, with numbers among the rows asked for and their `Weights`; what it
+        returned is listed in the order of the rows. on_progress(n_rows_done, n_rows) is called now and then.
         """
         check_is_fitted(self)
         if X is None:

@@ -43,16 +43,10 @@ def find_device(device: str, voters: Any, X: Table) -> int | None:
                 "{device} is not possible: {reason}; {device=cpu} gives the same result.",
                 device=Setting("device", device), reason=reason,
             )  # fmt: skip
-    held, named = getattr(getattr(X, "device", None), "id", None), read_number(device)
+    held, named = getattr(getattr(X, "device", None), "id", None), device.partition(":")[2]
     if held is not None:
         return held
-    return find_own_gpu() if named is None else named
-
-
-def read_number(device: str) -> int | None:
-    """Return the number of the GPU that a device names; None if it names none."""
-    number = device.partition(":")[2]
-    return int(number) if number else None
+    return int(named) if named else find_own_gpu()
 
 
 def check_device(device: str) -> None:
@@ -64,7 +58,7 @@ def check_device(device: str) -> None:
         return
     require_extra("Voting on a GPU", "gpu", "cupy")
     n_gpus = count_gpus()
-    if (read_number(device) or 0) >= n_gpus:
+    if int(device.partition(":")[2] or 0) >= n_gpus:
         there = f"the last GPU here is 'cuda:{n_gpus - 1}'" if n_gpus else "there is no GPU with CUDA here"
         words = "{device} is not possible: {there}; {device=cpu} gives the same result."
         raise InputError(words, device=Setting("device", device), there=there)
@@ -122,11 +116,8 @@ class GPUBooth:
         self.gpu, self.is_checked = gpu, False
         self.kernels: dict[np.dtype, Any] = {}  # by the type of the rows
         self.kernel, self.real = voters.kernel, voters.intercept.dtype
-        self.n_svms, self.n_pairs, self.n_classes = (
-            len(voters.intercept),
-            len(voters.pairs),
-            len(voters.order),
-        )
+        sizes = (len(part) for part in (voters.intercept, voters.pairs, voters.order))
+        self.n_svms, self.n_pairs, self.n_classes = sizes
         self.n_lines, self.n_terms = (voters.rows or voters.lists).n_columns, voters.lists.n_columns
         self.tile_rows = LINE_BYTES // self.real.itemsize
         self.n_sets = min(-(-self.n_svms // (SVMS * WARPS)), MAX_SETS)
@@ -156,10 +147,6 @@ class GPUBooth:
                 CLASSES=self.n_classes,
             )  # fmt: skip
         return self.kernels[dtype](name)
-
-    def find_place(self, X: Any) -> Any:
-        """Return a function that makes arrays for the votes on a table: where the table is."""
-        return self.gpu.zeros if self.gpu.holds(X) else np.empty
 
     def count_rows(self, X: np.ndarray) -> int:
         """Return how many rows of X a block may have, so that it fits in the free memory."""
@@ -202,8 +189,9 @@ class GPUBooth:
             values = self.compute_values(rows, lines)
             for ballots, counted, _ in filled:
                 self.tally(values, ballots, counted)
-        for ballots, _, table in filled:
-            self.write(ballots, table, first, last, fetch)
+        for ballots, _, votes in filled:
+            for part, whole in zip(ballots, votes.arrays.values(), strict=True):
+                whole[first:last] = fetch(part).T
 
     def compute_values(self, X: Any, lines: Any) -> Any:
         """Return the decision values of all SVMs on rows on the GPU, (n_svms, n_rows or a few more)."""
@@ -228,8 +216,7 @@ class GPUBooth:
     def check_bits(self, count_votes: Any, X: Any, votes: Any) -> None:
         """Raise an error if these SVMs got other votes than on the CPU: once, and for a few rows.
 
-        The same order of operations gives the same bits, but that tensor cores keep to it is measured and
-        not documented.
+        That tensor cores keep the order of operations is measured and not documented.
         """
         if self.is_checked:
             return
@@ -240,12 +227,11 @@ class GPUBooth:
             raise explain_failure(error) from error
         expected = count_votes(rows).arrays.values()
         if not all(map(np.array_equal, found, expected)):
-            raise DeviceError(
-                Sentence(
-                    "The votes of this GPU differ from those of the CPU: use {device=cpu}, and report the "
-                    "GPU's name, since they should have the same bits."
-                )
+            words = (
+                "The votes of this GPU differ from those of the CPU: use {device=cpu}, and report the GPU's "
+                "name, since they should have the same bits."
             )
+            raise DeviceError(Sentence(words))
         self.is_checked = True
 
     def make_ballots(self, n_rows: int) -> Ballots:
@@ -270,11 +256,6 @@ class GPUBooth:
         row = np.repeat(np.arange(last - first), np.diff(pointer[first : last + 1]))
         counted[self.gpu.send(subset[pointer[first] : pointer[last]]), self.gpu.send(row)] = 0
         return counted
-
-    def write(self, ballots: Ballots, votes: Any, first: int, last: int, fetch: Any) -> None:
-        """Copy a block's ballots to their place in the table of votes."""
-        for part, whole in zip(ballots, votes.arrays.values(), strict=True):
-            whole[first:last] = fetch(part).T
 
 
 _booths: dict[tuple[int, int], GPUBooth] = {}  # by the identity of the weights, as long as they exist

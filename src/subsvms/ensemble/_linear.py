@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subsvms._columns import Table
-from subsvms._effort import ONE_THREAD, Effort, run_pieces
+from subsvms._effort import Effort, run_pieces
 from subsvms.ensemble._rows import PAD, Kernel, Rows, find_lines, gather_rows, take_lists
 from subsvms.ensemble._sampling import hash_rows
 from subsvms.ensemble._votes import Block, find_bags
@@ -66,10 +66,7 @@ class Weights(NamedTuple):
 
 
 def draw_blind(n_samples: int, n_subsets: int, size: int, *, seed: int) -> np.ndarray:
-    """Return subsets that depend on row numbers only: the rows of smallest hash, without repeats.
-
-    Shapes: returns (n_subsets, size).
-    """
+    """Return subsets (n_subsets, size) that depend on row numbers only: the rows of smallest hash."""
     rows = np.arange(n_samples)
     seeds = hash_rows(np.arange(n_subsets), seed)
     subsets = np.empty((n_subsets, size), dtype=np.int64)
@@ -79,10 +76,7 @@ def draw_blind(n_samples: int, n_subsets: int, size: int, *, seed: int) -> np.nd
 
 
 def solve_members(X: Table, subsets: np.ndarray, kernel: Kernel, ridge: float) -> Members:
-    """Return the members that saw these subsets.
-
-    Shapes: X (n_samples, n_features); subsets (n_members, size).
-    """
+    """Return the members that saw these subsets, (n_members, size)."""
     used, places = np.unique(subsets, return_inverse=True)
     places = places.reshape(subsets.shape)
     rows = gather_rows(X, used)
@@ -122,13 +116,12 @@ def visit_weights(
     X: Table,
     seen: np.ndarray | None,
     work: Callable[[int, int, Weights], Any],
-    effort: Effort = ONE_THREAD,
+    effort: Effort,
 ) -> list:
     """Call work(first, last, weights) for consecutive blocks of rows of X; return what it returns.
 
-    Threads call it in any order; each holds three tables of at most `BLOCK_BYTES`, or of 8 rows.
-
-    Shapes: X (n_rows, n_features); seen (n_rows,).
+    `seen` are the numbers of these rows if they are training rows. Threads call it in any order; each holds
+    three tables of at most `BLOCK_BYTES`, or of 8 rows.
     """
     from subsvms.ensemble._compiled import ballots, linear  # here: importing numba takes a while
 

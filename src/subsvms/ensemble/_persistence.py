@@ -30,7 +30,6 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
     model : SubSVMClassifier
         A random_state that is a generator is not saved: a fitted model no longer needs it.
     path : path-like
-        An existing file is replaced.
 
     Examples
     --------
@@ -70,40 +69,23 @@ def classifier_to_state(model: SubSVMClassifier) -> State:
     for part in ("lists", "rows"):
         rows = getattr(voters, part)
         header[part] = None if rows is None else {"full": rows.full, "n_columns": rows.n_columns}
-        if rows is not None:
-            arrays |= {
-                f"{part}.{key}": value
-                for key, value in rows._asdict().items()
-                if isinstance(value, np.ndarray)
-            }
+        columns = {} if rows is None else rows._asdict()
+        arrays |= {f"{part}.{key}": one for key, one in columns.items() if isinstance(one, np.ndarray)}
     return State(header, arrays)
 
 
 def load(path: str | os.PathLike) -> SubSVMClassifier:
-    """Read a model that `save` wrote.
+    """Read a model that `save` wrote: its votes have the same bits as those of the saved one.
 
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    SubSVMClassifier
-        Fitted; its votes have the same bits as those of the saved model.
-
-    Raises
-    ------
-    InputError
-        If the file is not such a model, is damaged, or was changed.
+    A file that is not such a model, is damaged or was changed is an InputError.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from subsvms import SubSVMClassifier, load, save
-    >>> model = SubSVMClassifier(n_estimators=20, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> import tempfile, subsvms
+    >>> model = subsvms.SubSVMClassifier(n_estimators=20, random_state=0).fit([[0.0], [1.0]], ["no", "yes"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(model, folder + "/model.safetensors")
-    ...     again = load(folder + "/model.safetensors")
+    ...     subsvms.save(model, folder + "/model.safetensors")
+    ...     again = subsvms.load(folder + "/model.safetensors")
     >>> again.predict([[0.2], [0.8]])
     array(['no', 'yes'], dtype='<U3')
     """
@@ -159,22 +141,20 @@ def build_classifier(state: State) -> SubSVMClassifier:
         model.feature_names_in_ = np.array(names, dtype=object)
     for key in ARRAYS:
         setattr(model, key, arrays[key])
+    winners = model.oob_winners_
     require(is_array(model.class_sizes_, "i", (n_classes,)), "class sizes")
-    require(
-        is_array(model.oob_winners_, "i", (None,)) and is_within(model.oob_winners_, 0, n_classes), "winners"
-    )
+    require(is_array(winners, "i", (None,)) and is_within(winners, 0, n_classes), "winners")
     model.oob_votes_ = Votes(*(arrays[f"oob.{key}"] for key in OOB))
 
     kernel = header["kernel"]
     require(all(isinstance(kernel[key], int | float) for key in Kernel._fields), "kernel")
-    rows = None if header["rows"] is None else _build_rows("rows", header["rows"], arrays)
     model.voters_ = Voters(
-        lists=_build_rows("lists", header["lists"], arrays),
-        intercept=arrays["voters.intercept"],
-        pairs=arrays["voters.pairs"],
-        order=arrays["voters.order"],
-        kernel=Kernel(kernel["kind"], float(kernel["gamma"]), float(kernel["coef0"]), int(kernel["degree"])),
-        rows=rows,
+        _build_rows("lists", header["lists"], arrays),
+        arrays["voters.intercept"],
+        arrays["voters.pairs"],
+        arrays["voters.order"],
+        Kernel(kernel["kind"], float(kernel["gamma"]), float(kernel["coef0"]), int(kernel["degree"])),
+        None if header["rows"] is None else _build_rows("rows", header["rows"], arrays),
     )
     require(model.voters_.kernel.kind == KINDS[model.kernel], "kernel")
     _check_voters(model.voters_, n_classes, model.n_features_in_)

@@ -73,10 +73,7 @@ class Rows(NamedTuple):
 
 
 def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
-    """Return the rows of X with these numbers as `Rows`, in double precision.
-
-    Shapes: X (n_samples, n_features); numbers (n_rows,).
-    """
+    """Return the rows of X with these numbers as `Rows`, in double precision."""
     picked = sparse.csr_array(X[numbers], dtype=np.float64)
     picked.sum_duplicates()
     picked.eliminate_zeros()
@@ -105,7 +102,7 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
 def find_lines(X: Table, rows: Rows) -> np.ndarray:
     """Return the line of a block's table for each column of X, or for each stored value of a CSR matrix.
 
-    It is -1 for features that are zero in all of these rows: they count in the length of a row only.
+    It is -1 for features that are zero in all of these rows.
     """
     indices = X.indices if sparse.issparse(X) else np.arange(X.shape[1])
     return find_places(rows.features, indices, X.shape[1])
@@ -132,15 +129,3 @@ def is_full(X: Table) -> bool:
     n_values = X.shape[0] * X.shape[1]
     n_nonzero = np.count_nonzero(X.data) if sparse.issparse(X) else np.count_nonzero(X)
     return bool(0 < FULL * n_values <= n_nonzero)
-
-
-def cut_huge(X: Table) -> Table:
-    """Return X with its values clipped to `HUGE`, as in the lists; X itself if none is larger."""
-    values = X.data if sparse.issparse(X) else X
-    if values.size == 0 or max(values.max(), -values.min()) <= HUGE:
-        return X
-    if not sparse.issparse(X):
-        return np.clip(X, -HUGE, HUGE)
-    X = X.copy()
-    np.clip(X.data, -HUGE, HUGE, out=X.data)
-    return X

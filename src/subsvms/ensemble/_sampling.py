@@ -172,10 +172,7 @@ def class_probabilities(sizes: ArrayLike, p: float) -> np.ndarray:
 
 
 def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int) -> np.ndarray:
-    """Return one block of the endless list of subsets that `seed` stands for.
-
-    Shapes: returns (BLOCK, size).
-    """
+    """Return one block, (BLOCK, size), of the endless list of subsets that `seed` stands for."""
     sizes = np.bincount(labels)
     by_class = np.argsort(labels, kind="stable")  # row numbers, class after class
     first = np.cumsum(sizes) - sizes
@@ -189,7 +186,7 @@ def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int
 def draw_subsets(labels: np.ndarray, n_subsets: int, size: int, p: float = 0.5, *, seed: int) -> np.ndarray:
     """Return the first `n_subsets` of the subsets that `seed` stands for: row numbers, repeats included.
 
-    Shapes: labels (n_samples,), each class used at least once; returns (n_subsets, size).
+    Each class must be used in the labels at least once.
     """
     blocks = range(-(-n_subsets // BLOCK))
     return np.concatenate([draw_block(labels, size, p, b, seed=seed) for b in blocks])[:n_subsets]

@@ -39,10 +39,7 @@ class Problem(NamedTuple):
 
 
 def pose_problem(estimator: Any, table: Table, classes: np.ndarray, labels: np.ndarray) -> Problem:
-    """Settle what the estimator's parameters leave to the data.
-
-    Shapes: table (n_samples, n_features).
-    """
+    """Settle what the estimator's parameters leave to the data."""
     weight = check_class_weight(estimator.class_weight, classes, labels)
     if estimator.kernel == "precomputed":
         check_square(table)
@@ -61,8 +58,7 @@ def train_svms(estimator: Any, problem: Problem, subsets: np.ndarray, effort: Ef
     """Train one SVM per subset and pair of classes, with the estimator's parameters."""
     return solve_subsets(
         problem.X, problem.labels, subsets, problem.kernel, C=estimator.C, loss=estimator.loss,
-        class_weight=problem.weight, tol=estimator.tol, max_iter=estimator.max_iter,
-        effort=effort,
+        class_weight=problem.weight, tol=estimator.tol, max_iter=estimator.max_iter, effort=effort,
     )  # fmt: skip
 
 
@@ -73,8 +69,6 @@ def fit_numbered(
     """Fit a SubSVMClassifier to what `check_table` and `check_labels` returned, and return it.
 
     The SVMs vote on all rows, or on those whose numbers are asked for.
-
-    Shapes: table (n_samples, n_features); classes (n_classes,); labels (n_samples,); asked (n_asked,).
     """
     model.n_features_in_ = table.shape[1]
     problem = pose_problem(model, table, classes, labels)
@@ -91,26 +85,19 @@ def fit_numbered(
     _, oob_votes = count_training_votes(voters, table, subsets, asked, effort)
 
     binary = len(classes) == 2
-    model.classes_ = classes
-    model.subsets_ = subsets
+    model.classes_, model.class_sizes_, model.subsets_, model.voters_ = classes, sizes, subsets, voters
     model.dual_coef_ = solution.dual_coef(subsets, labels)
     model.intercept_ = solution.intercept[:, 0] if binary else solution.intercept
     model.duality_gap_ = solution.duality_gap[:, 0] if binary else solution.duality_gap
     model.n_iter_ = max(int(solution.n_iter.max()), 1)
     model.oob_votes_ = oob_votes
     model.oob_winners_ = oob_votes.winners(sizes, given=labels if asked is None else labels[asked])
-    model.class_sizes_ = sizes
-    model.voters_ = voters
     progress.end()
     return model
 
 
 class Progress:
-    """The progress of one fit, stage after stage.
-
-    estimator: its callbacks are called; its `verbose` is 0 for silence, 1 for a line per stage, 2 for more.
-    X, y: passed on to the callbacks.
-    """
+    """The progress of one fit, stage after stage, for listeners, callbacks, and people if it is `verbose`."""
 
     def __init__(self, estimator: Any, n_stages: int, X: Any = None, y: Any = None):
         self.estimator, self.data = estimator, {"X": X, "y": y}
@@ -153,6 +140,5 @@ class Progress:
     def end(self) -> None:
         """Report that the fit is complete."""
         if self.context:
-            self.context.call_on_fit_task_end(
-                estimator=self.estimator, reconstruction_attributes={}, **self.data
-            )
+            more = {"reconstruction_attributes": {}} | self.data
+            self.context.call_on_fit_task_end(estimator=self.estimator, **more)

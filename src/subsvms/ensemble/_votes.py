@@ -23,17 +23,7 @@ from sklearn.utils.extmath import row_norms
 from subsvms._columns import Table, drop_empty
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
 from subsvms.ensemble._device import find_booth, find_device
-from subsvms.ensemble._rows import (
-    PAD,
-    POLY,
-    PRECOMPUTED,
-    RBF,
-    Kernel,
-    Rows,
-    cut_huge,
-    find_lines,
-    gather_rows,
-)
+from subsvms.ensemble._rows import HUGE, PAD, POLY, PRECOMPUTED, RBF, Kernel, Rows, find_lines, gather_rows
 from subsvms.ensemble._solver import Solution
 
 LANES = 128  # rows in a block; 32 are half as fast, 64 and 256 differ less than repeated timings do
@@ -80,18 +70,14 @@ class Votes:
     def winners(self, sizes: ArrayLike, given: np.ndarray | None = None) -> np.ndarray:
         """Return the number of the class with the most votes, for each row.
 
-        A tie goes to the given label if it is among the best, else to the larger class, else to the first.
-
-        Shapes: sizes (n_classes,), rows of each class in the training table; given (n_rows,), class numbers.
+        A tie goes to the given label (a class number, -1 without one) if it is among the best, else to the
+        class that is larger in the training table, else to the first.
         """
         return pick_best(self.counts, np.asarray(sizes, like=self.counts), given)
 
 
 def pick_best(amounts: np.ndarray, sizes: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
-    """Return the class with the largest amount, for each row; ties as in `Votes.winners`.
-
-    `amounts` has the shape (n_rows, n_classes), and `given` is -1 for a row without a label.
-    """
+    """Return the class with the largest of amounts (n_rows, n_classes); ties as in `Votes.winners`."""
     best = amounts == amounts.max(axis=1, keepdims=True)
     winner = np.argmax(np.where(best, sizes, -1), axis=1)
     if given is not None:
@@ -116,10 +102,7 @@ class Voters(NamedTuple):
 
 
 def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kernel) -> Voters:
-    """Reduce a solution to what voting needs.
-
-    Shapes: X (n_samples, n_features); sizes (n_classes,).
-    """
+    """Reduce a solution to what voting needs; `sizes` are the rows of each class."""
     weights = solution.as_matrix(X.shape[0])
     every = np.arange(weights.shape[0])
     if kernel.needs_rows:
@@ -146,6 +129,18 @@ def _fold(weights: sparse.csr_array, X: Table) -> sparse.csr_array:
     return sparse.csr_array(parts, shape=(weights.shape[0], X.shape[1]))
 
 
+def cut_huge(X: Table) -> Table:
+    """Return X with its values clipped to `HUGE`, as in the lists; X itself if none is larger."""
+    values = X.data if sparse.issparse(X) else X
+    if values.size == 0 or max(values.max(), -values.min()) <= HUGE:
+        return X
+    X = X.copy()
+    values = X.data if sparse.issparse(X) else X
+    np.clip(values, -HUGE, HUGE, out=values)
+    return X
+
+
+@np.errstate(over="ignore")
 def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
     """Return float32 if it changes no decision value of a row like these by more than `ERROR`, else float64.
 
@@ -153,22 +148,16 @@ def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
     it moves their sum by about eps |w| max k, and in measurements by at most twice that. An RBF kernel value
     has an additional error of eps gamma |x|^2, since |x - z|^2 is computed as |x|^2 + |z|^2 - 2 x'z.
     """
-    with np.errstate(over="ignore"):
-        return np.float32 if _rounding(X, weights, kernel) < ERROR else np.float64
-
-
-def _rounding(X: Table, weights: sparse.csr_array, kernel: Kernel) -> float:
     total = 2.0 * np.sqrt(weights.multiply(weights).sum(axis=1).max(initial=0.0))
-    used = np.unique(weights.indices)
     if kernel.kind == PRECOMPUTED:
         size = max(X.max(initial=0.0), -X.min(initial=0.0))
     else:
-        size = norm = row_norms(X[used], squared=True).max(initial=0.0)
+        size = norm = row_norms(X[np.unique(weights.indices)], squared=True).max(initial=0.0)
         if kernel.kind == RBF:
             size = 2.0 + 2.0 * kernel.gamma * norm
         elif kernel.kind == POLY:
             size = kernel.degree * (abs(kernel.gamma) * norm + abs(kernel.coef0)) ** kernel.degree
-    return total * size * np.finfo(np.float32).eps
+    return np.float32 if total * size * np.finfo(np.float32).eps < ERROR else np.float64
 
 
 class Poll(NamedTuple):
@@ -182,10 +171,7 @@ class Poll(NamedTuple):
 
 
 def count_votes(voters: Voters, X: Table, effort: Effort = ONE_THREAD, *, lanes: int | None = None) -> Votes:
-    """Let every SVM vote on every row of X.
-
-    Shapes: X (n_rows, n_features).
-    """
+    """Let every SVM vote on every row of X, of shape (n_rows, n_features)."""
     return _hold_poll(voters, X, None, 0, effort, lanes).votes
 
 
@@ -196,10 +182,7 @@ def count_training_votes(
     asked: np.ndarray | None = None,
     effort: Effort = ONE_THREAD,
 ) -> tuple[Votes, Votes]:
-    """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well.
-
-    Shapes: X (n_samples, n_features); subsets (n_subsets, size).
-    """
+    """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well."""
     bags = find_bags(subsets, X.shape[0], asked)
     poll = _hold_poll(voters, X if asked is None else X[asked], bags, len(subsets), effort)
     return poll.votes, poll.oob_votes
@@ -209,7 +192,7 @@ def _hold_poll(voters, X, bags, n_subsets, effort, lanes=None):
     """Return a poll of all SVMs about all rows, on the device that the effort names."""
     gpu = find_device(effort.device, voters, X)
     shared = None if gpu is None else find_booth(voters, gpu)
-    empty = np.empty if shared is None else shared.find_place(X)
+    empty = shared.gpu.zeros if shared and shared.gpu.holds(X) else np.empty
     shape = X.shape[0], len(voters.order)
     votes, oob_votes = (
         Votes(empty(shape, np.int32), empty(shape, np.float64), empty(shape[0], np.int32)) for _ in range(2)
@@ -259,10 +242,7 @@ class Block:
         self.kernels = np.empty((n_kernels, lanes), dtype)
 
     def load(self, X: Table, lines: np.ndarray, first: int, last: int) -> np.ndarray:
-        """Return the kernel with rows first to last - 1 of X, or their features if there is no kernel.
-
-        The lanes after these rows mean nothing.
-        """
+        """Return the kernel with rows first to last - 1 of X, or their features; later lanes mean nothing."""
         from subsvms.ensemble._compiled import ballots  # here: importing numba takes a while
 
         if sparse.issparse(X):
@@ -293,8 +273,7 @@ class Booth:
         """Fill in the votes on rows first to last - 1."""
         from subsvms.ensemble._compiled import ballots as _ballots
 
-        voters, X = self.voters, poll.X
-        table = self.block.load(X, poll.lines, first, last)
+        voters, table = self.voters, self.block.load(poll.X, poll.lines, first, last)
         if poll.bags is not None:
             _ballots.mark_out_of_bag(*poll.bags, first, last, self.counted)
         for part in (*self.ballots, *self.oob_ballots):
@@ -303,17 +282,12 @@ class Booth:
             voters.lists, voters.intercept, voters.pairs, voters.order, table,
             self.everyone, self.counted, self.ballots, self.oob_ballots,
         )  # fmt: skip
-        if sparse.issparse(X):
-            _ballots.clear_sparse(X.indptr, poll.lines, first, last, self.block.table)
-        self.write(self.ballots, poll.votes, first, last)
-        if poll.bags is not None:
-            self.write(self.oob_ballots, poll.oob_votes, first, last)
-
-    def write(self, ballots, votes, first, last):
-        """Copy a block's ballots to their place in the table of votes."""
-        wins, sums, voters = (part[..., : last - first] for part in ballots)
-        if len(wins) == 2:  # of two classes only the second was counted
-            wins[0], sums[0] = voters - wins[1], -sums[1]
-        votes.counts[first:last] = wins.T
-        votes.sums[first:last] = sums.T
-        votes.n_voters[first:last] = voters
+        if sparse.issparse(poll.X):
+            _ballots.clear_sparse(poll.X.indptr, poll.lines, first, last, self.block.table)
+        filled = [(self.ballots, poll.votes), (self.oob_ballots, poll.oob_votes)]
+        for ballots, votes in filled if poll.bags is not None else filled[:1]:
+            wins, sums, n_voters = (part[..., : last - first] for part in ballots)
+            if len(wins) == 2:  # of two classes only the second was counted
+                wins[0], sums[0] = n_voters - wins[1], -sums[1]
+            votes.counts[first:last], votes.sums[first:last] = wins.T, sums.T
+            votes.n_voters[first:last] = n_voters

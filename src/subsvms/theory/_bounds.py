@@ -17,13 +17,10 @@ paper: the first term of its Hoeffding bound has 1 - rho where 1 + rho is meant;
 bound false, as P[Bin(10, 1/2) <= 5] = 0.62 shows; and its third derivative is with respect to beta. None of
 them moves the minimiser, so Lemma 7 stands: its size is where the corrected bound at p = 1/2 falls below one.
 
-The letters:
-
     rho     flips as a share of class A, at least 0 and less than 1
     alpha   share of the flips that are taken from the larger class B, from 0 to 1
     beta    share of class A among the clean labels, more than 0 and at most 1/2
-    p       probability that a draw is from the rows given A, between 0 and 1. Definition 5 says "from the
-            smaller class", so for p other than 1/2 this assumes that A stays the smaller class
+    p       probability that a draw is from the rows given A, between 0 and 1; A is to stay the smaller class
     s, r    draws in a subset; clean rows wanted, half of each class, at most s
 
 **How often an SVM trained on a corrupted subset errs, and how often a vote of J does: Theorems 3 and 6.**
@@ -46,8 +43,6 @@ the error rate averaged over rows, as if it held for each row; a row that most S
 whatever J is. Equation (3) of the paper has only half of the second term that phi < 1/2 requires (p* is 1/2,
 so it counts twice); here everything is computed from phi itself. Finally, where the paper substitutes theta
 for a part of epsilon (`epsilon_if_regular`), it uses a limit of an error rate as a term of a bound on it.
-
-The letters:
 
     n, s, r      training rows; rows in a subset; how many of them are clean, at most s
     R            radius of a ball around the origin that holds the data, in the kernel's space; 1 for rbf
@@ -77,21 +72,12 @@ FARTHEST = 10**15  # rows; a larger number would be of no use
 
 
 class DrawProbabilities(NamedTuple):
-    """Probabilities of what one draw yields; the four sum to one.
-
-    Attributes
-    ----------
-    a_good, a_bad : float
-        A row labelled A that belongs to A, and one that belongs to B.
-    b_good, b_bad : float
-        A row labelled B that belongs to B, and one that belongs to A.
+    """Probabilities of what a draw yields: rows labelled A that belong to A, and to B; then those labelled B.
 
     Examples
     --------
-    >>> from subsvms.theory import draw_probabilities
-    >>> draw = draw_probabilities(rho=0.75, alpha=1.0, beta=0.25)
-    >>> round(draw.a_good, 3), round(draw.a_bad, 3)
-    (0.286, 0.214)
+    >>> round(draw_probabilities(rho=0.75, alpha=1.0, beta=0.25).a_bad, 3)
+    0.214
     """
 
     a_good: float
@@ -122,8 +108,7 @@ def draw_probabilities(rho: float, alpha: float, beta: float, p: float = 0.5) ->
 def worst_draw_probabilities(rho: float, p: float = 0.5) -> tuple[float, float]:
     """Return the least P(a_g) and P(b_g) that an adversary can reach (Appendix B).
 
-    The first is reached by alpha = 1 with any beta, the second by alpha = 0 with beta = 1/2; never both at
-    once, so what is computed from both is a bound, not an exact value.
+    The first is reached by alpha = 1, the second by alpha = 0 with beta = 1/2; never both at once.
 
     Examples
     --------
@@ -136,9 +121,7 @@ def worst_draw_probabilities(rho: float, p: float = 0.5) -> tuple[float, float]:
 
 
 def eta_exact(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float = 0.5) -> float:
-    """Return the exact probability that a subset has fewer than r/2 clean rows of A, or of B.
-
-    The numbers of clean rows of A, clean rows of B and wrong rows are trinomial.
+    """Return the exact probability, trinomial, that a subset has fewer than r/2 clean rows of A, or of B.
 
     Examples
     --------
@@ -171,7 +154,7 @@ def eta_sum(s: int, r: int, *, rho: float, alpha: float, beta: float, p: float =
 def eta_worst(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
     """Return the two binomial sums for the worst adversary (Appendix B, second inequality).
 
-    It bounds `eta_sum` for every alpha and beta. Assumes that class A is drawn with probability p.
+    It bounds `eta_sum` for every alpha and beta.
 
     Examples
     --------
@@ -186,8 +169,6 @@ def eta_hoeffding(s: int, r: int, *, rho: float, p: float = 0.5) -> float:
     """Return Hoeffding's bound on `eta_worst`, corrected (Appendix B, third inequality).
 
     Each tail P[Bin(s, q) <= k] is at most exp(-2 (s q - k)^2 / s) where s q > k, and at most 1 elsewhere.
-
-    A bound of one or more says nothing.
 
     Examples
     --------
@@ -218,8 +199,7 @@ def smallest_size(r: int, rho: float) -> int:
     """Return the smallest s for which p = 1/2 minimises `eta_hoeffding` at this rho (Appendix B, last line).
 
     There the bound at p = 1/2 falls to one, its value for p near 0 or 1, where one of the two tails is one
-    and the other vanishes. (For very small s it only nearly vanishes: the condition is always sufficient, and
-    necessary except there.) For a smaller s no p gives a bound below one.
+    and the other vanishes (for very small s only nearly). For a smaller s no p gives a bound below one.
 
     Examples
     --------
@@ -274,8 +254,8 @@ def generalisation_bound(
 def regular_size(theta: float, *, R: float, margin: float, delta: float, c: float) -> int:
     """Return an r at which separable data are regular, from Theorem 3 (Lemma 2).
 
-    It is the smallest r such that the bound without slack is at most theta for r and every larger size. For
-    real tables it is huge; `estimate_regularity` measures a useful one.
+    The bound without slack is at most theta for r and every larger size. For real tables it is huge;
+    `estimate_regularity` measures a useful one.
 
     Examples
     --------
@@ -335,8 +315,7 @@ def uniform_error_rate(error_rate: float, p: float = 0.5) -> float:
     """Bound the error rate on rows drawn uniformly by that on p-biased draws (Appendix A).
 
     The p-biased rate is a mean of the two classes' rates with weights p and 1 - p, so neither class's rate,
-    nor any other mean of the two, exceeds it divided by p* = min(p, 1-p). The bound is reached where all
-    errors are in the class with the smaller weight and all rows belong to that class.
+    nor any other mean of the two, exceeds it divided by p* = min(p, 1-p).
 
     Examples
     --------

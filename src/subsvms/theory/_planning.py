@@ -2,16 +2,15 @@
 
 With at most a share e of wrong labels, an SVM that disagrees with a share d of the given labels disagrees
 with at most phi = d + e of the clean ones. d is measured, for several sizes s, on rows that an SVM was not
-trained on, because a correction judges each row by such SVMs; so neither eta, delta nor the unknown constant
-c of Theorem 6 is needed. If phi < 1/2, the vote of
+trained on, as in a correction; so neither eta, delta nor the unknown constant c of Theorem 6 is needed. If
+phi < 1/2, the vote of
 
     J(s) = log(1 / failure) / (2 (1/2 - phi(s))^2)
 
-SVMs fails with at most that probability on a row that is no harder than the average one (Theorem 6). The
-smaller a subset, the fewer wrong labels an adversary can put into it, and the stronger its certificates; so
-the recommended size is the smallest that keeps nine tenths of the best size's distance 1/2 - phi. For two
-classes it is at least Lemma 7's size for the smallest r at which the table is regular, if there is one.
-Only SVMs that have not seen a row vote on it, so J(s) is divided by their share.
+SVMs fails with at most that probability on a row that is no harder than the average one (Theorem 6); it is
+divided by the share of SVMs that have not seen a row. Smaller subsets have stronger certificates, so the
+recommended size is the smallest that keeps nine tenths of the best size's distance 1/2 - phi; for two classes
+it is at least Lemma 7's size for the smallest r at which the table is regular, if there is one.
 """
 
 import time
@@ -58,12 +57,11 @@ class Plan:
     seconds : float
         Expected time to fit, on this machine.
     phi : float
-        Upper limit of how often an SVM of that size errs against the clean labels. If it is 1/2 or more,
-        nothing is promised about the vote.
+        Upper limit of how often an SVM errs against the clean labels; 1/2 or more promises nothing.
     votes_needed : int or None
         SVMs needed to reach `failure`; None if phi is 1/2 or more.
     regularity : Regularity
-        The measurement that the plan is based on.
+        The measurement.
     error_rate, failure : float
         As given to `plan`.
     guaranteed, estimated, assumed : tuple of str
@@ -119,25 +117,18 @@ def plan(
     random_state: int | np.random.RandomState | None = None,
     **parameters: Any,
 ) -> Plan:
-    """Recommend the size of the subsets and the number of SVMs for a table.
+    """Recommend the size of the subsets and the number of SVMs: `SubSVMClassifier(**plan.parameters)`.
 
     Parameters
     ----------
-    X, y
-        As in `estimate_regularity`; some of the labels may be wrong.
+    X, y, random_state
+        As in `estimate_regularity`; where phi is near 1/2, the recommendation strongly depends on the seed.
     error_rate : float, default=0.1
         Largest share of wrong labels, the paper's rho beta; at least 0 and less than 1/2.
     failure : float, default=0.01
         Accepted probability, between 0 and 1, that the vote is wrong on a row no harder than the average.
-    random_state : int, RandomState instance or None, default=None
-        The recommendation depends on it, strongly where phi is near 1/2; the seconds depend on the machine.
     **parameters
-        Other parameters of the `SubSVMClassifier` that will be trained, such as kernel, gamma, C or n_jobs.
-
-    Returns
-    -------
-    Plan
-        Print it for an explanation; `SubSVMClassifier(**plan.parameters)` is the recommended ensemble.
+        Other parameters of the `SubSVMClassifier` that will be trained.
 
     Examples
     --------
@@ -175,25 +166,15 @@ def plan(
     model = SubSVMClassifier(**(parameters | {"n_estimators": n_svms, "subsample_size": size}))
     seconds = expect_seconds(model, X, labels, rng.randint(2**31 - 1))
     return Plan(
-        subsample_size=size,
-        n_estimators=n_svms,
-        seconds=seconds,
-        phi=phi,
-        votes_needed=needed,
-        regularity=measured,
-        error_rate=error_rate,
-        failure=failure,
+        size, n_svms, seconds, phi, needed, measured, error_rate, failure,
         guaranteed=tuple(format_guaranteed(model, needed, phi, failure, rho, measured, counts)),
         estimated=tuple(format_estimated(size, phi, seconds, measured, error_rate)),
         assumed=tuple(format_assumed(needed, rho, error_rate, counts)),
-    )
+    )  # fmt: skip
 
 
 def largest_rho(error_rate: float, shares: np.ndarray) -> float:
-    """Return the largest rho that this share of wrong labels can mean; 1 if it could be a whole class.
-
-    All wrong labels may have been added to the class that is smallest among the given labels.
-    """
+    """Return the largest rho that this share of wrong labels can mean: all added to the smallest class."""
     left = shares.min() - error_rate
     return float(min(error_rate / left, 1.0)) if left > 0 else 1.0
 
@@ -252,8 +233,7 @@ def expect_seconds(model: SubSVMClassifier, X: Any, labels: np.ndarray, seed: in
 
 def format_guaranteed(model, needed, phi, failure, rho, measured, counts) -> list[str]:
     """Return sentences on what holds whatever the data."""
-    sentences = []
-    n_svms, size = model.n_estimators, model.subsample_size
+    sentences, n_svms, size = [], model.n_estimators, model.subsample_size
     if needed is not None:
         reached = f"{failure:g}; {needed} SVMs would be enough"
         if needed > n_svms:
@@ -269,7 +249,8 @@ def format_guaranteed(model, needed, phi, failure, rho, measured, counts) -> lis
         kept = 1.0 - min(eta_worst(size, r, rho=rho, p=model.sampling_bias), 1.0)
         sentences.append(
             f"If the wrong labels, however chosen, are at most {round_up(rho)} of the smaller class, a "
-            f"subset has {-(-r // 2)} clean rows of each class with probability at least {round_down(kept)}."
+            f"subset has {-(-r // 2)} clean rows of each class with probability at least "
+            f"{np.floor(kept * 1000 + 1e-9) / 1000:.3f}."
         )
     m = unanimous_withstands(model, counts)
     if m > 0:
@@ -294,11 +275,6 @@ def unanimous_withstands(model: SubSVMClassifier, counts: np.ndarray) -> int:
 def round_up(share: float) -> str:
     """Format a share with three digits, rounded up."""
     return f"{np.ceil(share * 1000 - 1e-9) / 1000:.3f}"
-
-
-def round_down(share: float) -> str:
-    """Format a share with three digits, rounded down."""
-    return f"{np.floor(share * 1000 + 1e-9) / 1000:.3f}"
 
 
 def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:

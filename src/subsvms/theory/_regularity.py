@@ -3,14 +3,13 @@
 A table is r-regular at (delta, theta) if, with probability at least 1 - delta over r rows drawn from it, an
 SVM trained on them errs with probability at most theta on further draws. Draws are p-biased, as everywhere
 here. The table is the whole distribution, so an SVM's error rate can be counted: with e_c the share of class
-c that it gets wrong, and pi_c the probability of class c in a draw, it is sum_c pi_c e_c. (It is estimated
-on a sample of `MOST_ROWS` rows of any class that has more.) Otherwise only the choice of the subset is
-random. The (1 - delta) quantile of the error rates of `n_trials` subsets estimates the smallest theta, and
-order statistics give its confidence interval: the number of trials below the true quantile is binomial.
+c that it gets wrong, and pi_c the probability of class c in a draw, it is sum_c pi_c e_c. (Of any class, at
+most `MOST_ROWS` rows are counted.) The (1 - delta) quantile of the error rates of `n_trials` subsets
+estimates the smallest theta, and order statistics give its confidence interval: the number of trials below
+the true quantile is binomial.
 
-On corrupted labels the same numbers mean something else, and `Regularity` says so: SVMs are trained on
-wrong labels and judged by them. That is an estimate of epsilon in Theorem 6, and no longer regularity of the
-clean table.
+On corrupted labels SVMs are trained on wrong labels and judged by them. That is an estimate of epsilon in
+Theorem 6, and no longer regularity of the clean table; `Regularity` says so.
 """
 
 from collections.abc import Sequence
@@ -60,7 +59,7 @@ class Regularity:
     shares, chances : ndarray of shape (n_classes,)
         Share of each class among the given labels, and its probability in a draw.
     delta, threshold, level : float
-        As given: share of subsets that may do worse, theta that counts as regular, level of the interval.
+        As given to `estimate_regularity`; the threshold is its theta.
 
     Examples
     --------
@@ -145,10 +144,8 @@ def estimate_regularity(
 
     Parameters
     ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-        Finite numbers, each feature with a range of about one.
-    y : array-like of shape (n_samples,)
-        Labels, clean or not: see `Regularity`.
+    X, y
+        As in `SubSVMClassifier`; the labels may be clean or not.
     sizes : sequence of int, optional
         Rows in a subset, from 2 to n_samples; by default 4, 6, 9, ... up to about twice log^2 n_samples.
     n_trials : int, default=200
@@ -161,8 +158,7 @@ def estimate_regularity(
         Confidence of the interval of each theta.
     random_state : int, RandomState instance or None, default=None
     **parameters
-        Parameters of `SubSVMClassifier` for a single SVM: kernel, gamma, degree, coef0, C, loss,
-        class_weight, sampling_bias, tol, max_iter, n_jobs.
+        Other parameters of `SubSVMClassifier`, for a single SVM.
 
     Examples
     --------
@@ -198,21 +194,13 @@ def estimate_regularity(
     theta_hat = errors[:, min(int(np.ceil((1.0 - delta) * n_trials)), n_trials) - 1]
     ends = [errors[:, k] if 0 <= k < n_trials else np.full(len(errors), np.nan) for k in ranks]
     return Regularity(
-        sizes=tried,
-        theta=theta_hat,
-        interval=np.stack(ends, axis=1),
-        errors=errors,
+        tried, theta_hat, np.stack(ends, axis=1), errors,
         class_errors=by_class.mean(axis=1),
         unseen_errors=(unseen @ shares).mean(axis=1),
         unseen_sd=(unseen @ shares).std(axis=1, ddof=min(1, n_trials - 1)),
-        n_judged=len(judged),
-        n_rows=n_samples,
-        shares=shares,
-        chances=chances,
-        delta=delta,
-        threshold=theta,
-        level=level,
-    )
+        n_judged=len(judged), n_rows=n_samples, shares=shares, chances=chances,
+        delta=delta, threshold=theta, level=level,
+    )  # fmt: skip
 
 
 def default_sizes(n_samples: int, n_classes: int = 2) -> np.ndarray:
@@ -245,10 +233,7 @@ def pick_rows(labels: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
 def count_errors(
     model: SubSVMClassifier, problem: Problem, judged: np.ndarray, size: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the share of each class that each SVM gets wrong, among all rows and among unseen ones.
-
-    Shapes: returns errors (n_trials, n_classes).
-    """
+    """Return which share of each class each SVM gets wrong, (n_trials, n_classes): of all rows, of unseen."""
     n_classes, n_trials, effort = len(problem.classes), model.n_estimators, Effort.of(model)
     subsets = draw_subsets(problem.labels, n_trials, size, model.sampling_bias, seed=seed)
     solution = train_svms(model, problem, subsets, effort)
@@ -277,6 +262,4 @@ def quantile_ranks(n: int, quantile: float, level: float) -> tuple[int, int]:
     probability P[K < k], and below it with P[K >= k].
     """
     tail = (1.0 - level) / 2.0
-    low = int(binom.ppf(tail, n, quantile)) - 1
-    high = int(binom.ppf(1.0 - tail, n, quantile))
-    return low, high
+    return int(binom.ppf(tail, n, quantile)) - 1, int(binom.ppf(1.0 - tail, n, quantile))
