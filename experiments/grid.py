@@ -16,8 +16,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from experiments.judge import score
 from experiments.protocol import seed_of
-from subsvms._effort import Effort  # private, as the next
-from subsvms.ensemble._solver import solve_shared  # private: one kernel matrix for a whole grid
+from experiments.shared import solve_shared
+from subsvms._effort import Effort  # private
 
 MOST_BYTES = 2_000_000_000  # of a kernel matrix that is kept in memory; all of the paper's fit
 BLOCK = 4096  # test rows whose kernel values are in memory at once, if the matrix does not fit

@@ -65,8 +65,8 @@ def test_the_last_line_is_named_where_nobody_called():
 
 MOVED = [
     ("subsvms.ensemble", "Votes", "_votes"), ("subsvms.ensemble", "class_probabilities", "_sampling"),
-    ("subsvms.ensemble", "draw_subsets", "_sampling"), ("subsvms.ensemble", "solve_shared", "_solver"),
-    ("subsvms.ensemble", "solve_subsets", "_solver"), ("subsvms.ensemble", "subset_size", "_sampling"),
+    ("subsvms.ensemble", "draw_subsets", "_sampling"), ("subsvms.ensemble", "subset_size", "_sampling"),
+    ("subsvms.ensemble", "solve_subsets", "_solver"),
     ("subsvms.certificates", "changed_draw", "_vote"), ("subsvms.displays", "find_thresholds", "_votes"),
 ]  # fmt: skip
 
@@ -84,6 +84,8 @@ def test_names_that_are_private_now_are_found_with_a_warning_that_says_where(pac
 def test_a_name_that_never_was_is_an_error_as_ever():
     with pytest.raises(ImportError, match="cannot import name 'draw_nothing'"):
         exec("from subsvms.ensemble import draw_nothing")
+    with pytest.raises(AttributeError, match="solve_shared is no longer .* see experiments/shared.py"):
+        importlib.import_module("subsvms.ensemble").solve_shared  # noqa: B018
 
 
 class Level:

@@ -19,10 +19,17 @@ def find_stacklevel() -> int:
     return level
 
 
-def find_moved(package: str, homes: dict[str, str]) -> Callable[[str], Any]:
-    """Return a `__getattr__` for a package, which warns of names that are private now: {name: module}."""
+def find_moved(package: str, homes: dict[str, str], **gone: str) -> Callable[[str], Any]:
+    """Return a `__getattr__` for a package: it warns of names that are private now, {name: module}.
+
+    `gone` says where names are that the package no longer has.
+    """
 
     def find(name):
+        if name in gone:
+            raise AttributeError(
+                f"{package}.{name} is no longer a part of the package: it is in {gone[name]}."
+            )
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = f"{package}.{homes[name]}"

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from experiments.shared import solve_shared
 from subsvms._effort import Effort
-from subsvms.ensemble._solver import solve_shared
 
 pytestmark = pytest.mark.slow
 

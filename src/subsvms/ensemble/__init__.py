@@ -10,6 +10,6 @@ __all__ = ["LinearCommittee", "SubSVMClassifier", "load", "save"]
 __getattr__ = find_moved(
     __name__,
     dict.fromkeys(("class_probabilities", "draw_subsets", "subset_size"), "_sampling")
-    | dict.fromkeys(("solve_shared", "solve_subsets"), "_solver")
-    | {"Votes": "_votes"},
+    | {"solve_subsets": "_solver", "Votes": "_votes"},
+    solve_shared="experiments/shared.py of the source",
 )

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -200,89 +199,6 @@ def prepare_matrices(
         return matrices
 
     return compute
-
-
-@dataclass(frozen=True)
-class SharedSolution:
-    """Solved SVMs that share one kernel matrix."""
-
-    coef: np.ndarray  # (n_problems, n_samples): y_i a_i of each row
-    # (n_problems, n_samples): decision values, including those of rows that were left out
-    decision: np.ndarray
-    intercept: np.ndarray  # (n_problems,)
-    duality_gap: np.ndarray  # (n_problems,): as a share of the primal value
-    n_iter: np.ndarray  # (n_problems,): steps of SMO, each of which moves two multipliers
-    C: np.ndarray  # (n_problems, 2): of the rows with target -1 and of those with +1
-
-
-def solve_shared(
-    K: np.ndarray,
-    targets: ArrayLike,
-    *,
-    C: ArrayLike = 100.0,
-    loss: str = "squared_hinge",
-    class_weight: ArrayLike | None = None,
-    start: SharedSolution | None = None,
-    tol: float = 1e-3,
-    max_iter: int = 10_000_000,
-    effort: Effort = ONE_THREAD,
-) -> SharedSolution:
-    """Train SVMs of any size that share one kernel matrix, without copying it.
-
-    One call can take many labelings, many values of C, or the folds of a cross-validation. Rows left out of
-    a problem get their decision values, too, at no extra cost. `start` is where to start from, for example
-    the solution for the previous C of a grid.
-
-    Shapes: K (n_samples, n_samples), symmetric; targets (n_problems, n_samples), -1 or +1, and 0 for a row
-    that is not in the problem; C a number or (n_problems,); class_weight (2,) or (n_problems, 2), factors
-    of C for -1 and for +1.
-    """
-    from subsvms.ensemble._compiled.smo import solve_shared_range  # here: importing numba takes a while
-
-    if loss not in ("squared_hinge", "hinge"):
-        raise ValueError(f"loss must be 'squared_hinge' or 'hinge'; got {loss!r}.")
-    K = np.ascontiguousarray(K)
-    targets = np.atleast_2d(np.asarray(targets, dtype=float))
-    n_problems, n_samples = targets.shape
-    if K.shape != (n_samples, n_samples) or not np.isfinite(K.sum()):
-        raise ValueError(
-            f"K must be finite and square, with a row for each of the {n_samples} targets; "
-            f"got shape {K.shape}, sum {K.sum()}."
-        )
-    if not np.isin(targets, (-1.0, 0.0, 1.0)).all():
-        raise ValueError("targets must be -1, +1, or 0 for a row that is not in the problem.")
-    weight = np.ones(2) if class_weight is None else np.asarray(class_weight, dtype=float)
-    limits = np.broadcast_to(np.asarray(C, dtype=float), n_problems)[:, None] * np.atleast_2d(weight)
-    if not np.all((limits > 0) & np.isfinite(limits)):
-        raise ValueError(f"C and class_weight must be positive and finite; got {C!r}, {class_weight!r}.")
-    C_negative, C_positive = limits.T.copy()
-    coef = np.zeros(targets.shape) if start is None else feasible_start(start, targets, limits)
-    decision = np.empty(targets.shape)
-    intercept, gap = np.empty(n_problems), np.empty(n_problems)
-    n_iter, ending = np.empty(n_problems, np.int64), np.empty(n_problems, np.int64)
-
-    def work(first, last):
-        solve_shared_range(
-            first, last, K, targets, C_negative, C_positive,
-            loss == "squared_hinge", float(tol), int(max_iter),
-            coef, decision, intercept, gap, n_iter, ending,
-        )  # fmt: skip
-
-    run_pieces(work, n_problems, 1, effort)
-    check_endings(ending, intercept, tol, max_iter)
-    return SharedSolution(coef, decision, intercept, gap, n_iter, limits)
-
-
-def feasible_start(start: SharedSolution, targets: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """Return coefficients to start from: the old ones, scaled by one factor to suit the new C.
-
-    A common factor keeps sum_i b_i = 0, and the smaller of the two classes' factors keeps each b_i within
-    its new limit. A problem with other targets, or with one class, starts from zero.
-    """
-    factor = (limits / start.C).min(axis=1, keepdims=True)
-    same = np.all((start.coef == 0) | (np.sign(start.coef) == targets), axis=1)
-    two_classes = (targets.max(axis=1) > 0) & (targets.min(axis=1) < 0)
-    return np.where((same & two_classes)[:, None], start.coef * factor, 0.0)
 
 
 def check_endings(ending: np.ndarray, intercept: np.ndarray, tol: float, max_iter: int) -> None:

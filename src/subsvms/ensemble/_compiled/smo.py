@@ -273,31 +273,3 @@ def solve_range(
             K, target[a:z], C_negative[q], C_positive[q], squared, tol, max_iter,
             coef[a:z], gradient, work[n : 5 * n].reshape(4, n),
         )  # fmt: skip
-
-
-@compiled
-def solve_shared_range(
-    first, last, K, target, C_negative, C_positive, squared, tol, max_iter,
-    coef, decision, intercept, gap, n_iter, ending,
-):  # fmt: skip
-    """Solve problems first to last - 1 that share the kernel matrix K, each from its own coef.
-
-    A row with target 0 is not in the problem, but the gradient gives its decision value.
-    """
-    n = K.shape[0]
-    work = np.empty((4, n))
-    for q in range(first, last):
-        y, gradient = target[q], decision[q]
-        for k in range(n):
-            C = C_positive[q] if y[k] > 0 else C_negative[q]
-            gradient[k] = (coef[q, k] / C if squared else 0.0) - y[k]
-        for i in range(n):
-            if coef[q, i] != 0.0:
-                for k in range(n):
-                    gradient[k] += coef[q, i] * K[i, k]
-        intercept[q], gap[q], n_iter[q], ending[q] = solve_problem(
-            K, y, C_negative[q], C_positive[q], squared, tol, max_iter, coef[q], gradient, work
-        )
-        for k in range(n):
-            C = C_positive[q] if y[k] > 0 else C_negative[q]
-            gradient[k] += y[k] + intercept[q] - (coef[q, k] / C if squared else 0.0)
