@@ -78,12 +78,6 @@ def test_corrections_of_narrow_and_wide_tables_are_the_same():
     assert one.witnesses.opposing == other.witnesses.opposing
 
 
-def test_gamma_counts_the_columns_that_hold_nothing():
-    X, _, given = make_rows()
-    wide = SubSVMClassifier(n_estimators=5, random_state=0).fit(spread(X, 10**6), given)
-    assert wide.voters_.kernel.gamma == 1e-6
-
-
 LIMITED = """
 import resource, sys
 import numpy as np

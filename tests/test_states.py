@@ -38,19 +38,6 @@ def test_the_same_state_gives_the_same_bytes(saved, tmp_path):
     assert (tmp_path / "again").read_bytes() == saved.read_bytes()
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(saved, monkeypatch):
-    before = saved.read_bytes()
-
-    def full_disk(_):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        write_state(State({}, {}), saved)
-    assert saved.read_bytes() == before
-    assert list(saved.parent.iterdir()) == [saved]
-
-
 @pytest.mark.parametrize("length", [0, 5, 8, 100, -1])
 def test_a_truncated_file_is_refused(saved, length):
     saved.write_bytes(saved.read_bytes()[:length])

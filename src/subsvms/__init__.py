@@ -26,36 +26,25 @@ if TYPE_CHECKING:  # what type checkers and editors see
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Correction": "correction",
-    "LabelCorrector": "correction",
-    "SubSVMClassifier": "ensemble",
-    "correct_labels": "correction",
-    "correct_table": "app.frames",
-    "load": "ensemble",
-    "save": "ensemble",
-}
-_MODULES = (
-    "adversaries", "audit", "certificates", "datasets", "displays", "exceptions", "metrics", "scale", "theory"
-)  # fmt: skip
+_HOMES = dict.fromkeys(("Correction", "LabelCorrector", "correct_labels"), "correction")
+_HOMES |= dict.fromkeys(("SubSVMClassifier", "load", "save"), "ensemble") | {"correct_table": "app.frames"}
 
 __all__ = [
     "Correction", "LabelCorrector", "SubSVMClassifier", "adversaries", "audit", "certificates",
     "correct_labels", "correct_table", "datasets", "displays", "exceptions", "load", "metrics",
     "save", "scale", "theory",
 ]  # fmt: skip
+_MODULES = tuple(name for name in __all__ if name not in _HOMES)
 if find_spec("pyarrow") is None:  # no subsvms[app]; help(subsvms) and import * would load these and fail
     __all__.remove("scale")
     __all__.remove("correct_table")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(f"subsvms.{_HOMES[name]}"), name)
-    elif name in _MODULES:
-        value = import_module(f"subsvms.{name}")
-    else:
+    if name not in (*_HOMES, *_MODULES):
         raise AttributeError(f"module 'subsvms' has no attribute {name!r}")
+    value: Any = import_module(f"subsvms.{_HOMES.get(name, name)}")
+    value = getattr(value, name) if name in _HOMES else value
     globals()[name] = value
     return value
 

@@ -94,7 +94,6 @@ def _prefix(path: Path) -> str:
 
 
 def _open_locked(path: Path) -> tuple[str, BinaryIO]:
-    """Create a temporary file and lock it."""
     while True:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX)
         file = os.fdopen(handle, "wb")
@@ -128,11 +127,7 @@ def _clear_away(path: Path) -> None:
 
 
 def _move(name: str, path: Path) -> None:
-    os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-    os.replace(name, path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
+    mask = os.umask(0)  # there is no other way to read it
     os.umask(mask)
-    return mask
+    os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~mask)
+    os.replace(name, path)

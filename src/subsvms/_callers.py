@@ -20,16 +20,11 @@ def find_stacklevel() -> int:
 
 
 def find_moved(package: str, homes: dict[str, str], **gone: str) -> Callable[[str], Any]:
-    """Return a `__getattr__` for a package: it warns of names that are private now, {name: module}.
-
-    `gone` says where names are that the package no longer has.
-    """
+    """Return a package's `__getattr__` for names that are private now, {name: module}, or elsewhere."""
 
     def find(name):
         if name in gone:
-            raise AttributeError(
-                f"{package}.{name} is no longer a part of the package: it is in {gone[name]}."
-            )
+            raise AttributeError(f"{package}.{name} is no longer part of the package: see {gone[name]}.")
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home = f"{package}.{homes[name]}"
@@ -41,7 +36,7 @@ def find_moved(package: str, homes: dict[str, str], **gone: str) -> Callable[[st
 
 
 def renamed(**new_names: str) -> Callable[[Function], Function]:
-    """Let a function take parameters by their old names for one release, with a warning: {old: new}."""
+    """Let a function take parameters by their old names for one release, with a warning."""
 
     def decorate(function):
         @wraps(function)

@@ -135,7 +135,8 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         with np.errstate(invalid="ignore"):  # 1e308 as a whole number
             check_classification_targets(y)
     except (TypeError, ValueError) as error:
-        odd = next((label for label in y.tolist() if isinstance(label, float) and not _is_whole(label)), y[0])
+        floats = (label for label in y.tolist() if isinstance(label, float))
+        odd = next((label for label in floats if not label.is_integer() or abs(label) > INT64), y[0])
         raise InputError(
             f"{str(error).partition('. ')[0]}: y must hold text, whole numbers or booleans, but holds "
             f"{format_value(odd)}: convert the labels, for example with [str(label) for label in y]."
@@ -143,10 +144,8 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     classes, numbers = np.unique(y, return_inverse=True)
     broken = [name for name in classes.tolist() if isinstance(name, str) and not is_text(name)]
     if broken:
-        raise InputError(
-            f"y must hold valid text, but {format_value(broken[0])} contains an unpaired surrogate: fix the "
-            "label."
-        )
+        found = f"{format_value(broken[0])} contains an unpaired surrogate"
+        raise InputError(f"y must hold valid text, but {found}: fix the label.")
     if len(classes) < 2:
         raise InputError(
             "{y} must hold at least two classes, but holds only one class, {name!r}: check that {y} is the "
@@ -253,11 +252,6 @@ def is_missing(label: Any) -> bool:
         return label is None or bool(label != label)
     except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal to anything
         return type(label).__name__ == "NAType"
-
-
-def _is_whole(number):
-    """Return whether a float is a whole number that NumPy's integers can hold."""
-    return number.is_integer() and abs(number) < 2**63
 
 
 def _is_infinite(label):

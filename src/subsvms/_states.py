@@ -38,11 +38,8 @@ class State(NamedTuple):
 
     def part(self, name: str) -> "State":
         """Return one of the states that `join_states` joined."""
-        start = f"{name}."
-        arrays = {
-            key.removeprefix(start): array for key, array in self.arrays.items() if key.startswith(start)
-        }
-        return State(self.header[name], arrays)
+        parts = ((key.partition("."), array) for key, array in self.arrays.items())
+        return State(self.header[name], {key: array for (of, _, key), array in parts if of == name})
 
 
 def join_states(header: dict[str, Any], **parts: State) -> State:

@@ -30,10 +30,7 @@ MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool, on_gpu: bool = False) -> Table:
-    """Return X as a finite C-ordered float array or CSR matrix; the estimator keeps its column names.
-
-    Shapes: X (n_samples, n_features).
-    """
+    """Return X as a finite C-ordered float array or CSR matrix; the estimator keeps its column names."""
     X = take_in(X, on_gpu=on_gpu)
     check_kind(X)
     try:
@@ -61,13 +58,11 @@ def check_kind(X: Any) -> None:
     if sparse.issparse(X):
         check_format(X)
     elif np.ma.is_masked(X):
-        raise InputError(
-            Sentence("{X} must hold a number in each cell, but some are masked: fill or drop them first.")
-        )
+        words = "{X} must hold a number in each cell, but some are masked: fill or drop them first."
+        raise InputError(Sentence(words))
     elif getattr(getattr(X, "dtype", None), "kind", "") in tuple("mM"):
-        raise TypeError(
-            Note(NOT_NUMBERS, "{X} must hold numbers, but holds dates or times: convert them to numbers.")
-        )
+        words = "{X} must hold numbers, but holds dates or times: convert them to numbers."
+        raise TypeError(Note(NOT_NUMBERS, words))
 
 
 def check_format(X: Table) -> None:
@@ -78,10 +73,8 @@ def check_format(X: Table) -> None:
         elif X.format == "coo" and X.ndim == 2:
             sparse.coo_array((X.data, (X.row, X.col)), shape=X.shape)  # which checks them
     except ValueError as error:
-        raise InputError(
-            "{X} must be a valid {format} matrix, but {error}: build it again.",
-            format=X.format.upper(), error=error,
-        ) from None  # fmt: skip
+        words = "{X} must be a valid {format} matrix, but {error}: build it again."
+        raise InputError(words, format=X.format.upper(), error=error) from None
 
 
 def _one_sentence(X, message):
@@ -97,10 +90,8 @@ def _one_sentence(X, message):
         words = "{X} must hold {what}, but {message}: convert or drop such values first."
         return Note(NOT_NUMBERS, words, what=what, message=message)
     if "with a sequence" in message:
-        words = (
-            "{X} must have two dimensions, rows and features, with a number in each cell: some hold lists."
-        )
-        return Sentence(words)
+        rows = "rows and features, with a number in each cell"
+        return Sentence("{X} must have two dimensions, {rows}: some hold lists.", rows=rows)
     if "at least one array or dtype" in message:
         return Sentence("{X} must have at least one column, but has 0 feature(s): check which were chosen.")
     if "could not convert" in message:
@@ -164,20 +155,17 @@ def warn_unscaled(X: Table, gamma: float) -> None:
             variances = sample.var(axis=0, dtype=np.float64)
         exponent = 2.0 * gamma * np.sum(variances)
     if not exponent < FAR_APART:
-        warnings.warn(
+        words = (
             f"The rbf kernel between two rows is about exp(-{exponent:.3g}), so the SVMs cannot distinguish "
-            "near from far: scale the features, for example with MinMaxScaler, or use gamma='scale'.",
-            UserWarning,
-            stacklevel=find_stacklevel(),
+            "near from far: scale the features, for example with MinMaxScaler, or use gamma='scale'."
         )
+        warnings.warn(words, UserWarning, stacklevel=find_stacklevel())
 
 
 def check_square(K: Table) -> None:
     """Raise an error unless a precomputed kernel has a column for each row."""
     if sparse.issparse(K):
-        raise TypeError(
-            "A precomputed kernel must be a dense array, but is a sparse matrix: use K.toarray()."
-        )
+        raise TypeError("A precomputed kernel must be dense, but is a sparse matrix: use K.toarray().")
     if K.shape[0] != K.shape[1]:
         raise InputError(
             f"A precomputed kernel must be square, as in K(X, X); got shape {K.shape}: "

@@ -11,13 +11,9 @@ VARIANCE, DISTANCE = 0.1, 2.0  # of each Gaussian, in every direction; between t
 
 
 def make_separable_gaussians(
-    n_samples: int = 1000,
-    n_features: int = 2,
-    *,
-    beta: float = 0.5,
-    margin: float = 0.2,
+    n_samples: int = 1000, n_features: int = 2, *, beta: float = 0.5, margin: float = 0.2,
     random_state: int | np.random.RandomState | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Make two Gaussian classes with a gap between them (Section 4.1 of the paper).
 
     Their covariances are 0.1 I, and their means are 2 apart, at -1 and +1 along the first feature. The plane
@@ -36,13 +32,11 @@ def make_separable_gaussians(
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of int of shape (n_samples,)
-        1 for the smaller class, else 0.
+    X, y : ndarray
+        Rows of shape (n_samples, n_features), and 1 for those of the smaller class, else 0.
 
     Examples
     --------
-    >>> from subsvms.datasets import make_separable_gaussians
     >>> X, y = make_separable_gaussians(200, 16, beta=0.1, random_state=0)
     >>> X.shape, int(y.sum()), bool(X[y == 1, 0].min() >= 0.2)
     ((200, 16), 20, True)
@@ -56,11 +50,7 @@ def make_separable_gaussians(
     y = rng.permutation(np.arange(n_samples) < n_smaller).astype(int)
     X = rng.normal(0.0, np.sqrt(VARIANCE), (n_samples, n_features))
     side = 2 * y - 1
-    while True:
-        place = side * X[:, 0] + DISTANCE / 2  # signed distance from the plane
-        near = np.flatnonzero(place < margin)
-        if len(near) == 0:
-            break
+    while len(near := np.flatnonzero(side * X[:, 0] + DISTANCE / 2 < margin)):  # too close to the plane
         X[near, 0] = rng.normal(0.0, np.sqrt(VARIANCE), len(near))  # the features are independent
     X[:, 0] += side * DISTANCE / 2
     return X, y

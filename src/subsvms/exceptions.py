@@ -26,14 +26,7 @@ class _Told(Exception):
 
 
 class InputError(_Told, ValueError):
-    """A value or a file that cannot be used.
-
-    Attributes
-    ----------
-    kind : str
-        What kind of error it is, where programs may want to know; else empty.
-    parameter : str or None
-        The first parameter that the sentence names.
+    """A value or a file that cannot be used; programs may ask for its `kind` and its `parameter`.
 
     Examples
     --------
@@ -41,8 +34,8 @@ class InputError(_Told, ValueError):
     >>> try:
     ...     subsvms.correct_labels([[0.0], [1.0]], ["no", "no"])
     ... except subsvms.exceptions.InputError as error:
-    ...     print(error)
-    y must hold at least two classes, but holds only one class, 'no': check that y is the label column.
+    ...     print(error.parameter, "-", error)
+    y - y must hold at least two classes, but holds only one class, 'no': check that y is the label column.
     """
 
 
@@ -51,8 +44,7 @@ class TableError(InputError):
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> import subsvms
+    >>> import pandas as pd, subsvms
     >>> try:
     ...     subsvms.correct_table(pd.DataFrame({"x": [1, 2], "y": ["no", "yes"]}), label="z")
     ... except subsvms.exceptions.TableError as error:
@@ -67,14 +59,11 @@ class DeviceError(_Told, RuntimeError):
     Examples
     --------
     >>> import subsvms
-    >>> X, y = [[0.0], [0.1], [0.9], [1.0]], ["no", "no", "yes", "yes"]
     >>> model = subsvms.SubSVMClassifier(n_estimators=20, device="auto", random_state=0)
     >>> try:
-    ...     model = model.fit(X, y)
+    ...     model = model.fit([[0.0], [1.0]], ["no", "yes"])
     ... except subsvms.exceptions.DeviceError:  # the result has the same bits
-    ...     model = model.set_params(device="cpu").fit(X, y)
-    >>> model.predict([[0.2], [0.8]])
-    array(['no', 'yes'], dtype='<U3')
+    ...     model = model.set_params(device="cpu").fit([[0.0], [1.0]], ["no", "yes"])
     """
 
 
@@ -83,8 +72,7 @@ class LabelNoiseWarning(UserWarning):
 
     Examples
     --------
-    >>> import warnings
-    >>> import subsvms
+    >>> import warnings, subsvms
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("error", subsvms.exceptions.LabelNoiseWarning)  # stop, and review
     ...     correction = subsvms.correct_labels([[0.0], [0.1], [0.9], [1.0]] * 10, [0, 0, 1, 1] * 10)

@@ -26,14 +26,8 @@ def skew_insensitive_f_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label:
     pos_label : label, default=1
         The positive class; every other label is negative.
 
-    Returns
-    -------
-    float
-        From 0 to 1.
-
     Examples
     --------
-    >>> from subsvms.metrics import skew_insensitive_f_score
     >>> skew_insensitive_f_score([1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0])  # tpr 1/2, fpr 1/4
     0.5714285714285714
     """

@@ -127,12 +127,3 @@ def test_a_given_estimator_is_not_replaced():
     corrector = LabelCorrector(SubSVMClassifier(n_estimators=50), random_state=0).fit(X, y)
     assert corrector.correction_.choice is None and corrector.model_.n_estimators == 50
     assert not hasattr(corrector, "scaler_")
-
-
-def test_several_classes_are_chosen_for_too():
-    X, y = make_classification(
-        900, 8, n_informative=6, n_classes=4, n_clusters_per_class=2, flip_y=0, random_state=0
-    )
-    given = adversaries.uniform_flips(y, error_rate=0.15, random_state=0).labels
-    correction = correct_labels(X, given, random_state=0)
-    assert (correction.labels != y).mean() < (given != y).mean()

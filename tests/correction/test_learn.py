@@ -13,19 +13,6 @@ def find_notes(votes, labels, matrix, **more):
     return gather_notes(make_rule(votes, labels, matrix, **more), votes, labels)
 
 
-def test_a_class_with_too_few_rows_is_named():
-    votes, labels, _, _ = make_table(0)
-    labels[:] = 0
-    labels[:4] = 1
-    assert "(4): with fewer than 5 labelled rows" in find_notes(votes, labels, np.eye(2))[0]
-
-
-def test_labels_that_the_votes_do_not_predict_are_noted():
-    votes, labels, _, _ = make_table(0)
-    notes = find_notes(votes, labels, [[0.9, 0.1], [0.3, 0.7]], evidence=1.0)
-    assert any("do not predict the labels" in note for note in notes)
-
-
 def test_a_class_whose_majority_is_contradicted_is_named():
     votes, labels, _, u = make_table(0, rates=(0.0, 0.0))
     labels[u > -0.5] = 1

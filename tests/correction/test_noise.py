@@ -80,19 +80,6 @@ def test_the_order_of_rows_does_not_matter(seed):
     assert_allclose(estimate(u, given).matrix, estimate(u[order], given[order]).matrix, atol=1e-6)
 
 
-def test_where_the_labels_of_several_classes_went_is_estimated(seed):
-    rng = np.random.default_rng(seed)
-    n, n_classes = 6000, 4
-    true = rng.integers(n_classes, size=n)
-    values = np.clip(rng.normal(1.2 * np.eye(n_classes)[true] - 0.6, 0.2), -1, 1)
-    matrix = np.stack([np.roll([0.7, 0.2, 0.1, 0.0], c) for c in range(n_classes)])
-    labels = np.array([rng.choice(n_classes, p=matrix[t]) for t in true])
-    noise = estimate_noise(values, labels, np.arange(n_classes))
-    assert_allclose(noise.matrix, matrix, atol=0.05)
-    assert_allclose(noise.matrix.sum(axis=1), 1.0)
-    assert_allclose(noise.shares, np.bincount(true) / n, atol=0.06)
-
-
 def test_evidence_is_the_statistic_of_mann_and_whitney(seed):
     rng = np.random.default_rng(seed)
     u, is_given = rng.integers(20, size=300) / 20, rng.random(300) < 0.3
@@ -106,14 +93,6 @@ def test_a_matrix_that_does_not_tell_classes_apart_is_not_solved():
     assert is_solvable(np.eye(3))
     assert not is_solvable(np.full((2, 2), 0.5))
     assert not is_solvable(np.array([[0.4, 0.6], [0.6, 0.4]]))
-
-
-def test_the_error_rate_lies_in_its_interval_also_without_noise(seed):
-    for rates in ((0.0, 0.0), (0.1, 0.0)):
-        u, given, _ = make_votes(seed, n=8000, gap=1.6, rates=rates)
-        noise = estimate(u, given)
-        low, high = noise.error_rate_interval
-        assert low - 1e-3 <= noise.error_rate <= high + 1e-3
 
 
 def test_rows_without_a_label_are_judged_by_their_votes_if_a_class_has_few_rows():

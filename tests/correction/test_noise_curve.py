@@ -99,16 +99,6 @@ def test_rates_are_found(seed, rates):
     assert np.all((curve.rate_interval[:, 0] <= curve.rates) & (curve.rates <= curve.rate_interval[:, 1]))
 
 
-def test_a_finer_grid_changes_little(seed, monkeypatch):
-    u, is_given, _ = draw(seed, n=5000)
-    coarse = integrate_curve(u, is_given)
-    monkeypatch.setattr(_noise_curve, "N_POINTS", 15)
-    fine = integrate_curve(u, is_given)
-    assert_allclose(coarse.rates, fine.rates, atol=0.005)
-    assert_allclose(coarse.p_wrong, fine.p_wrong, atol=0.03)
-    assert_allclose(coarse.rate_interval, fine.rate_interval, atol=0.01)
-
-
 def test_probabilities_hold_what_they_promise():
     """Of the labels that are thought wrong with some probability, that share is wrong."""
     stated, wrong = [], []

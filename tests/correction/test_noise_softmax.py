@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln, softmax
 from scipy.stats import dirichlet
@@ -114,18 +112,6 @@ def test_with_an_answer_about_every_row_rates_are_counted(seed, monkeypatch):
     matrix = explain(values, given, 8.0, kind, Answers(values, given, true)).matrix
     wrong, n_rows = (np.bincount(true[part], minlength=N_CLASSES) for part in (given != true, slice(None)))
     assert_allclose(1.0 - np.diag(matrix), (1.0 + wrong) / (1.0 + FEW + n_rows), atol=1e-6)
-
-
-@given(q=st.floats(0, 1), e_plus=st.floats(0, 0.35), e_minus=st.floats(0, 0.35), label=st.integers(0, 1))
-def test_two_classes_follow_the_formula(q, e_plus, e_minus, label):
-    matrix = np.array([[1 - e_minus, e_minus], [e_plus, 1 - e_plus]])
-    if label == 1:
-        top, total = (1 - e_plus) * q, (1 - e_plus) * q + e_minus * (1 - q)
-    else:
-        top, total = e_plus * q, e_plus * q + (1 - e_minus) * (1 - q)
-    found = compute_posterior(np.array([[1 - q, q]]), matrix, np.array([label]))
-    expected = top / total if total > 1e-12 else float(label)
-    assert found[0, 1] == pytest.approx(expected, abs=1e-6)
 
 
 def test_several_classes_follow_bayes(seed):

@@ -68,12 +68,6 @@ def test_a_failed_fit_leaves_the_committee_as_it_was():
     assert len(committee.predict(X)) == 40
 
 
-def test_unscaled_features_are_warned_about():
-    X, labels = make_table(0, 40)
-    with pytest.warns(UserWarning, match="scale the features"):
-        LinearCommittee().fit(1000 * X, labels)
-
-
 def test_a_ridge_that_is_too_small_is_refused():
     X, labels = make_table(0, 40)
     with pytest.raises(InputError, match="ridge must be large enough.*got 1e-300"):

@@ -144,13 +144,13 @@ def test_a_gpu_that_stops_answering_is_one_sentence(gpu, monkeypatch):
 @pytest.mark.slow
 def test_a_gpu_whose_votes_have_another_bit_is_refused(gpu, monkeypatch):
     X, voters = make_voters()
-    write = GPUBooth.write
+    vote = GPUBooth._vote
 
-    def write_other_bits(booth, ballots, votes, first, *more):
-        write(booth, ballots, votes, first, *more)
-        votes.sums[first] = np.nextafter(votes.sums[first], 9.0)
+    def vote_with_other_bits(booth, poll, first, last):
+        vote(booth, poll, first, last)
+        poll.votes.sums[first] = np.nextafter(poll.votes.sums[first], 9.0)
 
-    monkeypatch.setattr(GPUBooth, "write", write_other_bits)
+    monkeypatch.setattr(GPUBooth, "_vote", vote_with_other_bits)
     for _ in range(2):
         with pytest.raises(DeviceError, match="differ from those of the CPU: use device='cpu'"):
             count_votes(voters, X, Effort(device="cuda"))

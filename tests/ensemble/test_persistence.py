@@ -156,14 +156,6 @@ def test_a_forged_text_is_neither_printed_at_length_nor_sent_to_the_terminal(sta
         assert len(str(error.value)) < 500 and str(error.value).isprintable()
 
 
-def test_half_a_character_is_refused(state, tmp_path):
-    header, arrays = copy_state(state)
-    header["feature_names_in_"] = ["\ud800", "b", "c", "d"]
-    write_state(state._replace(header=header, arrays=arrays), tmp_path / "m")
-    with pytest.raises(ValueError, match="does not describe a model"):
-        subsvms.load(tmp_path / "m")
-
-
 LIMITED = """
 import resource, sys
 import subsvms

@@ -253,12 +253,6 @@ def test_a_kernel_that_overflows_is_refused():
         solve_subsets(X, labels, np.arange(30)[None], Kernel.named("poly", 1e100, degree=9))
 
 
-def test_a_precomputed_kernel_must_be_square():
-    X, labels = make_problem(0)
-    with pytest.raises(ValueError, match=r"must be square.*\(30, 4\)"):
-        solve_subsets(X, labels, np.arange(30)[None], kernel=Kernel.named("precomputed"))
-
-
 def test_a_gap_above_tol_always_gives_a_warning():
     """Near a hard margin the loss is a rounding error times C, a large share of a tiny objective."""
     rng = np.random.default_rng(0)

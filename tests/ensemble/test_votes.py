@@ -84,15 +84,6 @@ def test_batches_get_the_same_votes_as_the_whole_table(cuts):
         assert_array_equal(part.counts, whole.counts[first:last])
 
 
-@given(seed=st.integers(0, 10**6))
-def test_the_order_of_rows_does_not_matter(seed):
-    _, _, _, _, voters = make_ensemble(n_classes=3)
-    rng = np.random.default_rng(seed)
-    X, order = rng.normal(size=(150, 6)), rng.permutation(150)
-    votes, shuffled = count_votes(voters, X), count_votes(voters, X[order])
-    assert_array_equal(votes.sums[order], shuffled.sums)
-
-
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("density", [0.1, 1.0])
 def test_dense_and_csr_rows_get_the_same_votes(name, density):
@@ -102,16 +93,6 @@ def test_dense_and_csr_rows_get_the_same_votes(name, density):
         csr = count_training_votes(voters, kind(X), subsets)
         for one, other in zip(dense, csr, strict=True):
             assert_same_votes(one, other)
-
-
-def test_a_precomputed_kernel_gets_the_same_votes():
-    X, labels, subsets, _, voters = make_ensemble()
-    K = kernel_matrix("rbf", X, X, 0.3)
-    kernel = Kernel.named("precomputed")
-    solution = solve_subsets(K, labels, subsets, kernel=kernel, C=10.0)
-    from_gram = count_training_votes(gather_voters(K, solution, np.bincount(labels), kernel), K, subsets)
-    for one, other in zip(count_training_votes(voters, X, subsets), from_gram, strict=True):
-        assert_allclose(one.mean_value, other.mean_value, atol=1e-4)
 
 
 def test_features_that_are_zero_in_all_training_rows_change_only_the_distance():

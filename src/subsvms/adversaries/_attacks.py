@@ -17,15 +17,8 @@ from sklearn.utils import check_random_state
 
 from subsvms._labels import Classes
 from subsvms._sentences import Setting, join_sentences
-from subsvms.adversaries._budget import (
-    Attack,
-    RandomState,
-    Share,
-    check_features,
-    count_flips,
-    set_budget,
-    take_highest,
-)
+from subsvms.adversaries import _budget as budgets
+from subsvms.adversaries._budget import Attack, RandomState, Share, set_budget
 from subsvms.adversaries._greedy import BOUNDARY_C, greedy_flips, judge
 from subsvms.exceptions import InputError
 
@@ -167,7 +160,7 @@ def region_flips(
     array([14, 15, 16, 17])
     """
     budget = set_budget("region_flips", y, error_rate, rho)
-    X = check_features(X, len(budget.clean))
+    X = budgets.check_features(X, len(budget.clean))
     largest = int(np.argmax(np.bincount(budget.numbers)))
     own = largest if label is None else Classes(budget.classes).find(label, "label")
     group = budget.group(own, budget.n_flips, "choose a larger class")
@@ -177,7 +170,7 @@ def region_flips(
     else:  # by differences, so that equal rows are equally near
         distance = cdist(X[[centre]], X)[0]
     distance[centre] = 0.0
-    rows = take_highest(-distance, [group])
+    rows = budgets.take_highest(-distance, [group])
     nearest = np.argmin(np.where(budget.numbers == own, np.inf, distance))
     return budget.flip(rows, budget.numbers[nearest])
 
@@ -232,9 +225,9 @@ def _flip_at_random(budget, random_state):
 
 def _flip_highest(X, budget, score):
     """Flip the rows whose margins, under an SVM of the clean labels, have the highest scores."""
-    X = check_features(X, len(budget.clean))
+    X = budgets.check_features(X, len(budget.clean))
     verdict = judge(X, budget.numbers, budget.numbers, C=BOUNDARY_C)
-    rows = take_highest(score(verdict.margin), budget.groups)
+    rows = budgets.take_highest(score(verdict.margin), budget.groups)
     return budget.flip(rows, verdict.rival[rows])
 
 
@@ -248,7 +241,7 @@ def _count_moves(budget, matrix, n_flips):
         stay = np.diag(leaving).copy()
         np.fill_diagonal(leaving, 0.0)
     if n_flips is None:
-        totals = [count_flips(1.0 - share, n) for n, share in zip(sizes, stay, strict=True)]
+        totals = [budgets.count_flips(1.0 - share, n) for n, share in zip(sizes, stay, strict=True)]
     else:
         expected = sizes * leaving.sum(axis=1)
         totals = _share_out(n_flips, expected)

@@ -93,14 +93,9 @@ class Audit:
 
     @renamed(confidence="level")
     def __init__(
-        self,
-        source: Correction | Ranking,
-        n_answers: int = 50,
-        *,
-        level: float = 0.95,
-        repeat: bool = False,
+        self, source: Correction | Ranking, n_answers: int = 50, *, level: float = 0.95, repeat: bool = False,
         random_state: int | None = None,
-    ):
+    ):  # fmt: skip
         self.ranking = as_ranking(source)
         check_count("n_answers", n_answers, least=FEWEST_ANSWERS)
         check_range("level", level, 0.5, 1, "[)")
@@ -268,14 +263,11 @@ class Audit:
     def claim(self) -> Claim:
         """What may be said now; `str(audit.claim)` says it in plain words."""
         decided = self.decided
+        overturned = sum(int(number != self.ranking.given[row]) for row, number in decided.items())
         return Claim(
-            n_answers=len(self._answers) - len(self._waiting),
-            n_overturned=sum(int(number != self.ranking.given[row]) for row, number in decided.items()),
-            rings=tuple(self._passed()),
-            changed=np.flatnonzero(self._changed),
-            level=self.level,
-            finished=self._stage == "done",
-        )
+            len(self._answers) - len(self._waiting), overturned, tuple(self._passed()),
+            np.flatnonzero(self._changed), self.level, finished=self._stage == "done",
+        )  # fmt: skip
 
     @property
     def outcome(self) -> Outcome:

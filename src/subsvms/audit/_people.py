@@ -50,13 +50,9 @@ class SimulatedAnnotator:
     """
 
     def __init__(
-        self,
-        truth: ArrayLike,
-        *,
-        error_rate: float = 0.0,
-        suggested: ArrayLike | None = None,
+        self, truth: ArrayLike, *, error_rate: float = 0.0, suggested: ArrayLike | None = None,
         random_state: int | None = None,
-    ):
+    ):  # fmt: skip
         check_range("error_rate", error_rate, 0, 1)
         self.truth = np.asarray(truth).tolist()
         self.error_rate = error_rate

@@ -29,13 +29,8 @@ from subsvms._effort import OnProgress
 from subsvms._labels import Classes, as_list
 from subsvms._numbers import check_count
 from subsvms._validation import check_rows
-from subsvms.certificates._exact import (
-    ExactCertificate,
-    bound_rounding,
-    certify_rows,
-    check_committee,
-    take_largest,
-)
+from subsvms.certificates import _exact
+from subsvms.certificates._exact import ExactCertificate
 from subsvms.ensemble import LinearCommittee
 from subsvms.exceptions import InputError
 
@@ -102,7 +97,7 @@ def certify_together(
     n_carriers: int = 0, on_progress: OnProgress | None = None,
 ) -> tuple[ExactCertificate, Standing]:  # fmt: skip
     """Return in one pass what `certify` and `count_standing` say about training rows."""
-    check_committee(committee)
+    _exact.check_committee(committee)
     check_count("n_flips", n_flips, least=0)
     n_samples = len(committee.labels_)
     asked = np.arange(n_samples) if rows is None else np.atleast_1d(check_rows(rows, n_samples))
@@ -120,7 +115,7 @@ def certify_together(
         doubtful = agree(found, first) & (found.withstands > 0) & (found.withstands < n_flips)
         shares.add(weights, scores, found, np.flatnonzero(doubtful))
 
-    certificate = certify_rows(
+    certificate = _exact.certify_rows(
         committee, rows=asked, n_carriers=n_carriers, on_progress=on_progress, look=look
     )
     agreeing = agree(certificate, 0)
@@ -144,7 +139,7 @@ class _Shares:
         from subsvms.certificates._flips import fill_shares
 
         labels, sizes = self.committee.labels_, self.committee.class_sizes_
-        slack, units = bound_rounding(self.committee, weights), np.empty(len(labels), dtype=np.int64)
+        slack, units = _exact.bound_rounding(self.committee, weights), np.empty(len(labels), dtype=np.int64)
         for x in doubtful:
             verdict = int(found.verdicts[x])
             fill_shares(weights.a[x], labels, sizes, scores[x], verdict, slack[x], UNIT, units)
@@ -163,7 +158,7 @@ def bound_turned(sums: np.ndarray, n_rows: np.ndarray, n_flips: int) -> int:
     theta, best = np.ones(len(sums)), float(n_rows.sum())
     for step in range(N_STEPS if len(sums) else 0):
         together = theta @ sums
-        chosen = take_largest(together, min(n_flips, len(together)))
+        chosen = _exact.take_largest(together, min(n_flips, len(together)))
         chosen = chosen[together[chosen] > 0]
         best = min(best, float(np.sum(n_rows * (1.0 - theta)) + together[chosen].sum()))
         slope = sums[:, chosen].sum(axis=1) / n_rows - 1.0

@@ -70,15 +70,9 @@ class Witnesses:
 
 
 def find_witnesses(
-    X: Table,
-    given: np.ndarray,
-    rows: np.ndarray,
-    suggested: np.ndarray,
-    *,
-    suspicious: np.ndarray | None = None,
-    n_witnesses: int = 3,
-    precomputed: bool = False,
-) -> Witnesses:
+    X: Table, given: np.ndarray, rows: np.ndarray, suggested: np.ndarray, *,
+    suspicious: np.ndarray | None = None, n_witnesses: int = 3, precomputed: bool = False,
+) -> Witnesses:  # fmt: skip
     """Return the nearest unsuspicious rows of the suggested class, and of the given one (or any other)."""
     if sparse.issparse(X):
         X, _ = drop_empty(X)

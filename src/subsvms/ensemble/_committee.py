@@ -158,13 +158,9 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
         return np.concatenate(self.visit(work, X))
 
     def visit(
-        self,
-        work: Callable[[int, int, Weights], Any],
-        X: Any = None,
-        *,
-        rows: Any = None,
+        self, work: Callable[[int, int, Weights], Any], X: Any = None, *, rows: Any = None,
         on_progress: OnProgress | None = None,
-    ) -> list:
+    ) -> list:  # fmt: skip
         """Call work(first, last, weights) for blocks of rows: the same weights as `weigh`, in bounded memory.
 
         Threads call it in any order, with numbers among the rows asked for and their `Weights`; what it

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subsvms._columns import Table
-from subsvms._effort import Effort, run_pieces
+from subsvms._effort import ONE_THREAD, Effort, run_pieces
 from subsvms.ensemble._rows import PAD, Kernel, Rows, find_lines, gather_rows, take_lists
 from subsvms.ensemble._sampling import hash_rows
 from subsvms.ensemble._votes import Block, find_bags
@@ -112,12 +112,9 @@ def _bound_rounding(matrices, inverses):
 
 
 def visit_weights(
-    members: Members,
-    X: Table,
-    seen: np.ndarray | None,
-    work: Callable[[int, int, Weights], Any],
-    effort: Effort,
-) -> list:
+    members: Members, X: Table, seen: np.ndarray | None, work: Callable[[int, int, Weights], Any],
+    effort: Effort = ONE_THREAD,
+) -> list:  # fmt: skip
     """Call work(first, last, weights) for consecutive blocks of rows of X; return what it returns.
 
     `seen` are the numbers of these rows if they are training rows. Threads call it in any order; each holds

@@ -118,18 +118,10 @@ def lay_out(drawn: np.ndarray, n_classes: int) -> Layout:
 
 
 def solve_subsets(
-    X: Table,
-    labels: np.ndarray,
-    subsets: np.ndarray,
-    kernel: Kernel,
-    *,
-    C: float = 100.0,
-    loss: str = "squared_hinge",
-    class_weight: np.ndarray | None = None,
-    tol: float = 1e-3,
-    max_iter: int = 100_000,
-    effort: Effort = ONE_THREAD,
-) -> Solution:
+    X: Table, labels: np.ndarray, subsets: np.ndarray, kernel: Kernel, *, C: float = 100.0,
+    loss: str = "squared_hinge", class_weight: np.ndarray | None = None, tol: float = 1e-3,
+    max_iter: int = 100_000, effort: Effort = ONE_THREAD,
+) -> Solution:  # fmt: skip
     """Train one SVM per subset and pair of classes, in compiled code; parameters as in `SubSVMClassifier`.
 
     Shapes: X (n_samples, n_features); labels (n_samples,); subsets (n_subsets, size), row numbers, repeats

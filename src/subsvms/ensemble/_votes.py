@@ -176,12 +176,9 @@ def count_votes(voters: Voters, X: Table, effort: Effort = ONE_THREAD, *, lanes:
 
 
 def count_training_votes(
-    voters: Voters,
-    X: Table,
-    subsets: np.ndarray,
-    asked: np.ndarray | None = None,
+    voters: Voters, X: Table, subsets: np.ndarray, asked: np.ndarray | None = None,
     effort: Effort = ONE_THREAD,
-) -> tuple[Votes, Votes]:
+) -> tuple[Votes, Votes]:  # fmt: skip
     """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well."""
     bags = find_bags(subsets, X.shape[0], asked)
     poll = _hold_poll(voters, X if asked is None else X[asked], bags, len(subsets), effort)

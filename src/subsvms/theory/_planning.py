@@ -109,14 +109,9 @@ class Plan:
 
 @renamed(max_error_rate="error_rate")
 def plan(
-    X: Any,
-    y: Any,
-    *,
-    error_rate: float = 0.1,
-    failure: float = 0.01,
-    random_state: int | np.random.RandomState | None = None,
-    **parameters: Any,
-) -> Plan:
+    X: Any, y: Any, *, error_rate: float = 0.1, failure: float = 0.01,
+    random_state: int | np.random.RandomState | None = None, **parameters: Any,
+) -> Plan:  # fmt: skip
     """Recommend the size of the subsets and the number of SVMs: `SubSVMClassifier(**plan.parameters)`.
 
     Parameters

@@ -129,17 +129,10 @@ class Regularity:
 
 @renamed(confidence="level")
 def estimate_regularity(
-    X: Any,
-    y: Any,
-    *,
-    sizes: Sequence[int] | None = None,
-    n_trials: int = 200,
-    delta: float = 0.1,
-    theta: float = 0.25,
-    level: float = 0.9,
-    random_state: int | np.random.RandomState | None = None,
+    X: Any, y: Any, *, sizes: Sequence[int] | None = None, n_trials: int = 200, delta: float = 0.1,
+    theta: float = 0.25, level: float = 0.9, random_state: int | np.random.RandomState | None = None,
     **parameters: Any,
-) -> Regularity:
+) -> Regularity:  # fmt: skip
     """Measure theta for subsets of several sizes, and the smallest r at which the table is regular.
 
     Parameters
