@@ -132,16 +132,12 @@ def test_of_many_classes_the_largest_cells_are_shown(n_classes):
 
 
 def test_the_heat_map_can_count_the_rows_of_a_larger_table(correction):
-    k = 3
-    three = replace(
-        correction,
-        classes=np.array(["a", "b", "c"], dtype=object),
-        noise=replace(correction.noise, classes=np.array(["a", "b", "c"], dtype=object)),
-    )
-    moves = np.zeros((k, k), dtype=int)
+    names = np.array(["a", "b", "c"], dtype=object)
+    three = replace(correction, classes=names, noise=replace(correction.noise, classes=names))
+    moves = np.zeros((3, 3), dtype=int)
+    assert module.draw_moves(three, list(names), moves) is None
     moves[2, 0] = 77_777
-    assert "77,777" in module.draw_moves(three, ["a", "b", "c"], moves)
-    assert module.draw_moves(three, ["a", "b", "c"], np.zeros((k, k), dtype=int)) is None
+    assert "77,777" in module.draw_moves(three, list(names), moves)
     counts = module.count_moves(three)
     assert counts.sum() == correction.flagged.sum() and np.trace(counts) == 0
 

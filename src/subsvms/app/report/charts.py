@@ -83,7 +83,7 @@ def lay_out_noise(matrix: np.ndarray, names: list[Any], known: list[bool] | None
         for j, share in enumerate(np.clip(matrix[i], 0.0, 1.0).tolist()):
             text = format_percent(share) if is_known else "?"
             depth = DEEPEST * share**0.5 if is_known else 0.0
-            cells.append(make_cell(i, j, text, depth, colour=int(i != j), bold=i == j))
+            cells.append(dict(line=i, column=j, text=text, depth=depth, colour=int(i != j), bold=i == j))
     return finish_matrix(names, names, cells, about, ylabel="true class", xlabel="label given")
 
 
@@ -110,8 +110,8 @@ def lay_out_moves(counts: np.ndarray, names: list[Any]) -> dict[str, Any]:
         if shown[i, j]:
             about.append(f"From {names[lines[i]]!r} to {names[columns[j]]!r}: {shown[i, j]:,}.")
     cells = [
-        make_cell(i, j, f"{shown[i, j]:,}" if shown[i, j] else "·" if line == column else "",
-                  DEEPEST * (shown[i, j] / counts.max()) ** 0.5, colour=1, bold=False)
+        dict(line=i, column=j, text=f"{shown[i, j]:,}" if shown[i, j] else "·" if line == column else "",
+             depth=DEEPEST * (shown[i, j] / counts.max()) ** 0.5, colour=1, bold=False)
         for i, line in enumerate(lines) for j, column in enumerate(columns)
     ]  # fmt: skip
     sides = [names[line] for line in lines], [names[column] for column in columns]
@@ -132,11 +132,6 @@ def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int]
             lines.add(line)
             columns.add(column)
     return sorted(lines), sorted(columns)
-
-
-def make_cell(line: int, column: int, text: str, depth: float, *, colour: int, bold: bool) -> dict[str, Any]:
-    """Return a cell of a matrix: its place, its text, and how deep its colour is."""
-    return {"line": line, "column": column, "text": text, "depth": depth, "colour": colour, "bold": bold}
 
 
 def finish_matrix(lines, columns, cells, about, **labels: str) -> dict[str, Any]:

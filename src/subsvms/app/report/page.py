@@ -37,16 +37,15 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
     """Turn the summary of a run into one self-contained page."""
     classes = summary.get("classes") or []
     known = [line for line in classes if read_number(line.get("rate")) is not None]
-    script, style = read_part("report.js"), read_part("report.css")
+    (script, script_hash), (style, style_hash) = read_part("report.js"), read_part("report.css")
     return (
         open_templates()
         .get_template("report.html")
         .render(
-            dict(summary),
-            script=Markup(script), script_hash=hash_part(script), style=Markup(style),
-            style_hash=hash_part(style), limits=LIMITS, verdict=say_verdict(summary),
+            dict(summary), script=script, script_hash=script_hash, style=style, style_hash=style_hash,
+            limits=LIMITS, verdict=say_verdict(summary),
             ordered_classes=order_classes(classes), n_known=len(known), same_rate=find_same_rate(classes),
-            after_shown=[name for name in AFTER if add_up(classes, name)],
+            after_shown=[name for name in AFTER if sum(read_number(line.get(name)) or 0 for line in classes)],
             scattered=len(classes) > MAX_CLASSES and largest(summary.get("moves") or [], "rows") == 1,
             shown_changes=choose_changes(summary.get("certified")),
             pieces=render_rows(summary.get("worst") or [], rule=summary.get("rule")),
@@ -95,22 +94,13 @@ def mark_place(name: str) -> tuple[str, str]:
 
 
 @cache
-def read_part(name: str) -> str:
-    """Return the script or the style of the page, word for word."""
+def read_part(name: str) -> tuple[Markup, Markup]:
+    """Return the script or the style of the page, word for word, and what names it in a security policy."""
     environment = open_templates()
     assert environment.loader is not None
     text, *_ = environment.loader.get_source(environment, name)
-    return text
-
-
-def hash_part(text: str) -> Markup:
-    """Return what names a script or a style in a content security policy."""
-    return Markup(f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}")
-
-
-def add_up(lines: Sequence[Mapping[str, Any]], name: str) -> float:
-    """Return the sum of what all lines have under this name."""
-    return sum(read_number(line.get(name)) or 0.0 for line in lines)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return Markup(text), Markup(f"sha256-{digest}")
 
 
 def find_same_rate(classes: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -35,7 +35,9 @@ def lay_out_map(correction: Correction, features: Table, names: list[Any]) -> di
     known = np.flatnonzero(~correction.missing & (correction.votes.n_voters > 0))
     if features.shape[1] < 2 or len(known) < 3:
         return None
-    flagged, others = choose_rows(correction, known)
+    flagged = known[correction.flagged[known]]
+    flagged = flagged[np.argsort(correction.label_quality[flagged], kind="stable")][:MAX_FLAGGED]
+    others = spread_out(known[~correction.flagged[known]], MAX_OTHERS)
     shown = np.concatenate([flagged, others])
     learned = spread_out(known, MAX_LEARNED)
     directions = find_directions(features[learned], correction.votes.share[learned])
@@ -53,13 +55,6 @@ def lay_out_map(correction: Correction, features: Table, names: list[Any]) -> di
         "about": about, "groups": groups, "width": WIDTH, "height": HEIGHT,
         "names": [] if len(names) == 2 else name_places(places, own, is_flagged, names),
     }  # fmt: skip
-
-
-def choose_rows(correction: Correction, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the flagged rows to show, worst first, and the others."""
-    flagged = known[correction.flagged[known]]
-    order = np.argsort(correction.label_quality[flagged], kind="stable")
-    return flagged[order][:MAX_FLAGGED], spread_out(known[~correction.flagged[known]], MAX_OTHERS)
 
 
 def spread_out(rows: np.ndarray, most: int) -> np.ndarray:
@@ -117,40 +112,35 @@ def group_two(places, own, flagged, names) -> list[dict[str, Any]]:
     """Return the marks on a map of two classes: each has its colour and shape, flagged or not."""
     groups = []
     for number, name in enumerate(names):
-        group = {"round": number == 0, "colour": COLOURS[number], "opacity": 0.55}
-        rows = (own == number) & ~flagged
-        groups.append(
-            group | {"kind": "dots", "label": f"labelled {name!r}", "places": list_places(places[rows])}
-        )
+        look = {"round": number == 0, "colour": COLOURS[number], "opacity": 0.55, "kind": "dots"}
+        groups.append(make_group(places[(own == number) & ~flagged], f"labelled {name!r}", look))
     for number, name in enumerate(names):
-        rows = (own == number) & flagged
+        rows, look = (own == number) & flagged, {"round": number == 0, "colour": "currentColor"}
         if rows.any():
-            label = f"flagged, labelled {name!r}: {count_rows(rows)}"
-            group = {"round": number == 0, "colour": "currentColor", "kind": "crosses", "label": label}
-            groups.append(group | {"places": list_places(places[rows])})
+            label = f"flagged, labelled {name!r}: {count(rows)}"
+            groups.append(make_group(places[rows], label, look | {"kind": "crosses"}))
     return groups
 
 
 def group_many(places, own, flagged, names) -> list[dict[str, Any]]:
     """Return the marks on a map of several classes: too many colours could not be told apart."""
-    dots = {"round": True, "colour": "currentColor", "opacity": 0.25, "kind": "dots", "label": "not flagged"}
-    groups = [dots | {"places": list_places(places[~flagged])}]
+    look = {"round": True, "colour": "currentColor", "opacity": 0.25, "kind": "dots"}
+    groups = [make_group(places[~flagged], "not flagged", look)]
     if flagged.any():
-        group = {"round": True, "colour": COLOURS[1], "kind": "crosses"}
-        label = f"flagged: {count_rows(flagged)}"
-        groups.append(group | {"label": label, "places": list_places(places[flagged])})
+        look = {"round": True, "colour": COLOURS[1], "kind": "crosses"}
+        groups.append(make_group(places[flagged], f"flagged: {count(flagged)}", look))
     return groups
 
 
-def count_rows(rows: np.ndarray) -> str:
+def make_group(places: np.ndarray, label: str, look: dict[str, Any]) -> dict[str, Any]:
+    """Return marks, without those on top of each other, which cannot be seen."""
+    return look | {"label": label, "places": np.unique(places, axis=0).tolist()}
+
+
+def count(rows: np.ndarray) -> str:
     """Return how many rows these are, in words."""
     n = int(rows.sum())
     return f"{n:,} row{'s' * (n != 1)}"
-
-
-def list_places(places: np.ndarray) -> list[list[int]]:
-    """Return places without repetition: marks on top of each other cannot be seen."""
-    return np.unique(places, axis=0).tolist()
 
 
 def name_places(places, own, flagged, names) -> list[tuple[int, int, str]]:

@@ -10,19 +10,15 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from subsvms.app.report.text import MAX_TEXT, MAX_WHOLE, cut, open_templates, read_number
+from subsvms.app.report.text import MAX_WHOLE, cut, open_templates, read_number
 
 MAX_ROWS, MAX_COLUMNS, MAX_WITNESSES = 50, 40, 3  # rows, columns of a row, witnesses on either side of it
 MAX_BYTES = 600_000  # of all rows, in UTF-8
 N_OPEN = 1  # rows that are shown opened
 LONG = 60  # characters of a value that is too long for a cell of the comparison
 SURE = {
-    0.99: "almost certain",
-    0.9: "very likely",
-    0.75: "likely",
-    0.5: "more likely than not",
-    0.0: "possible",
-}
+    0.99: "almost certain", 0.9: "very likely", 0.75: "likely", 0.5: "more likely than not", 0.0: "possible",
+}  # fmt: skip
 TAGS = {"fix": "fixed", "drop": "left out", "weight": "weighted", "review": "to review", "keep": "kept"}
 
 
@@ -50,35 +46,22 @@ def lay_out_row(row: Mapping[str, Any]) -> dict[str, Any]:
     witnesses = [witness for side in sides for witness in side]
     lines, texts = [], []
     for number, (column, value) in enumerate(own[:MAX_COLUMNS]):
-        others = [get_value(witness, number) for witness in witnesses]
+        others = [dict(enumerate(witness.get("values") or [])).get(number) for witness in witnesses]
         if any(len(str(text)) > LONG for text in (value, *others)):
-            texts.append({"column": column, "value": show_whole(value), "cut": len(str(value)) > MAX_WHOLE,
-                          "others": list(zip(witnesses, others, strict=True))})  # fmt: skip
+            whole = Markup(escape(cut(value, MAX_WHOLE + 1)))
+            pairs = list(zip(witnesses, others, strict=True))
+            is_cut = len(str(value)) > MAX_WHOLE
+            texts.append({"column": column, "value": whole, "cut": is_cut, "others": pairs})
         else:
             cells = [{"mark": compare(value, other), "value": other} for other in others]
             lines.append({"column": column, "value": value, "cells": cells})
     confidence = read_number(row.get("confidence"))
     words = [word for least, word in SURE.items() if confidence is not None and confidence >= least]
     return dict(row) | {
-        "supporting": sides[0],
-        "opposing": sides[1],
-        "lines": lines,
-        "texts": texts,
-        "n_more": max(len(own) - MAX_COLUMNS, 0),
+        "supporting": sides[0], "opposing": sides[1], "lines": lines, "texts": texts,
+        "n_more": max(len(own) - MAX_COLUMNS, 0), "sure": words[0] if words else "",
         "done": TAGS.get(str(row.get("action")), row.get("action")),
-        "sure": words[0] if words else "",
-    }
-
-
-def get_value(witness: Mapping[str, Any], number: int) -> Any:
-    """Return a value of a witness; None if it has none."""
-    values = list(witness.get("values") or [])
-    return values[number] if number < len(values) else None
-
-
-def show_whole(value: Any) -> Markup:
-    """Return a long text as the page prints it: whole, if that is possible."""
-    return Markup(escape(cut(value, max(MAX_WHOLE + 1, MAX_TEXT))))
+    }  # fmt: skip
 
 
 def compare(value: Any, other: Any) -> str:
