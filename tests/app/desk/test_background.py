@@ -55,11 +55,11 @@ def test_programs_wait_for_ctrl_c_and_consoles_do_not(folder, monkeypatch, capsy
     monkeypatch.setattr(server, "is_interactive", lambda: not waits)
     monkeypatch.setattr(server.webbrowser, "open", opened.append)
 
-    def press_ctrl_c(thread, timeout):
+    def press_ctrl_c(timeout):
         slept.append(timeout)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Review, "_pause", press_ctrl_c, raising=True)
+    monkeypatch.setattr(server.time, "sleep", press_ctrl_c)
     review = Review.open(folder, port=9520, block=block)
     assert opened == [review.address] and bool(slept) == waits
     assert ("Press Ctrl-C to stop" in capsys.readouterr().out) == waits

@@ -52,15 +52,12 @@ class Refusal(Exception):
 
 
 class Guard:
-    """Lets only requests through that are made to this machine, from its own page, with the token.
-
-    token: first part of the path of every request that is answered.
-    hosts: host names and ports under which it answers, such as "127.0.0.1:8765".
-    room: what the page is called.
-    """
+    """Lets only requests through that are made to this machine, from its own page, with the token."""
 
     def __init__(self, app: ASGIApp, token: str, hosts: set[str], room: str):
-        self.app, self.token, self.hosts, self.room = app, token, hosts, room
+        self.app, self.room = app, room  # what the page is called
+        self.token = token  # first part of the path of every request that is answered
+        self.hosts = hosts  # names and ports under which it answers, such as "127.0.0.1:8765"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, with strict headers in any case."""
@@ -74,9 +71,8 @@ class Guard:
             await send(message)
 
         refusal = self.check(scope)
-        if refusal is not None:
-            return await answer(refusal, Request(scope))(scope, receive, send_strictly)
-        return await self.app(scope, receive, send_strictly)
+        app = self.app if refusal is None else answer(refusal, Request(scope))
+        return await app(scope, receive, send_strictly)
 
     def check(self, scope: Scope) -> Refusal | None:
         """Return why a request is refused; None if it is not."""

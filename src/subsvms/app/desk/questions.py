@@ -248,8 +248,8 @@ class Sample:
         return [row for row in self.rows if row not in self.answers]
 
     def may_take(self, row: int) -> bool:
-        """Return whether an answer about a row is taken."""
-        return row in self.rows and row not in self.answers
+        """As in `Turns`."""
+        return row in self.list_open()
 
     def is_repeat(self, row: int) -> bool:
         """As in `Turns`: nothing is asked twice."""

@@ -49,12 +49,9 @@ Work = Callable[[Asked], Awaitable[Any]]
 
 
 def serve(
-    desk: "ReviewDesk | QuestionDesk",
-    *,
-    port: int,
-    ready: Callable[[str], None],
+    desk: "ReviewDesk | QuestionDesk", *, port: int, ready: Callable[[str], None],
     started: Callable[[Any], None] | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Serve the page of a desk until Ctrl-C, and tell its address when it can be opened."""
     import uvicorn
 
@@ -67,9 +64,8 @@ def serve(
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(24)
     app = make_app(desk, token, {f"{HOST}:{port}", f"localhost:{port}"})
-    server = Server(
-        uvicorn.Config(app, log_level="critical", access_log=False, server_header=False, lifespan="off")
-    )
+    how: Any = {"log_level": "critical", "access_log": False, "server_header": False, "lifespan": "off"}
+    server = Server(uvicorn.Config(app, **how))
     if started is not None:
         started(server)
     # uvicorn finishes the open requests, and raises the signal it caught
@@ -85,14 +81,11 @@ def open_socket(first: int) -> socket.socket:
         try:
             listener.bind((HOST, port))
             listener.listen(128)  # until then another socket could be bound to the same port
+            return listener
         except (OSError, OverflowError):
             listener.close()
-            continue
-        return listener
-    last = first + N_PORTS - 1
-    raise TableError(
-        "No port from {first} to {last} is free: choose another with {port}.", first=first, last=last
-    )
+    words = "No port from {first} to {last} is free: choose another with {port}."
+    raise TableError(words, first=first, last=first + N_PORTS - 1)
 
 
 def make_app(desk: "ReviewDesk | QuestionDesk", token: str, hosts: set[str]) -> ASGIApp:
@@ -160,9 +153,12 @@ class ReviewPages:
         return {"total": len(found), "offset": offset, "last": last, "issues": issues}
 
     async def _describe_issue(self, asked):
-        if asked["row"] not in self.desk.place:
-            raise Refusal(404, f"Row {asked['row']} is not an issue.")
-        return await asyncio.to_thread(self.desk.describe, asked["row"])
+        return await asyncio.to_thread(self.desk.describe, self._check_row(asked["row"]))
+
+    def _check_row(self, row):
+        if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
+            raise Refusal(404, "This row is not an issue.")
+        return row
 
     async def _list_values(self, asked):
         return await asyncio.to_thread(self.desk.common_values, asked.get("column", ""))
@@ -175,9 +171,7 @@ class ReviewPages:
 
     async def _decide(self, asked):
         """Store a decision about one row, unless others decided differently since the act that was seen."""
-        row, who, seen = asked.get("row"), check_name(asked.get("who")), read_seen(asked)
-        if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
-            raise Refusal(404, "This row is not an issue.")
+        who, seen, row = check_name(asked.get("who")), read_seen(asked), self._check_row(asked.get("row"))
         note, place = check_note(asked.get("note")), self.desk.place[row]
         decided = self.desk.settle(row, str(asked.get("verdict")), asked.get("label"), note)
         try:
@@ -301,12 +295,11 @@ def parse_filter(words: dict[str, str]) -> Filter:
     if unknown:
         raise Refusal(400, f"There is no filter {min(unknown)[:40]!r}.")
     kept: dict[str, Any] = {name: value for name, value in words.items() if value != ""}
-    for name in ("low", "high"):
-        if name in kept:
-            try:
-                kept[name] = float(kept[name])
-            except ValueError:
-                raise Refusal(400, f"{name} must be a number; got {kept[name][:20]!r}.") from None
+    for name in {"low", "high"} & kept.keys():
+        try:
+            kept[name] = float(kept[name])
+        except ValueError:
+            raise Refusal(400, f"{name} must be a number; got {kept[name][:20]!r}.") from None
     return Filter(**kept)
 
 
@@ -322,15 +315,13 @@ class Review:
     """
 
     def __init__(self, folder: Path, port: int = FIRST_PORT):
-        self.folder = folder
+        self.folder, self._desk = folder, ReviewDesk(folder)
         self._decided: np.ndarray | None = None
         self._server: Any = None
-        self._desk = ReviewDesk(folder)
         opened: queue.Queue[Any] = queue.Queue()
         # A thread has an event loop of its own: that of a notebook is already running.
-        self._thread = threading.Thread(
-            target=self._serve, args=(port, opened), name="subsvms review", daemon=True
-        )
+        how: Any = {"args": (port, opened), "name": "subsvms review", "daemon": True}
+        self._thread = threading.Thread(target=self._serve, **how)
         self._thread.start()
         first = opened.get()
         if isinstance(first, BaseException):
@@ -339,10 +330,7 @@ class Review:
 
     def _serve(self, port, opened):
         """Serve the page in a thread, which first hands over its address, or why there is none."""
-
-        def keep(server):
-            self._server = server
-
+        keep = partial(setattr, self, "_server")
         try:
             serve(self._desk, port=port, ready=opened.put, started=keep)
         except BaseException as error:
@@ -384,15 +372,10 @@ class Review:
 
     def wait(self) -> None:
         """Serve the page until Ctrl-C."""
-        try:
+        with suppress(KeyboardInterrupt):
             while self._thread.is_alive():
-                self._pause(PATIENCE)
-        except KeyboardInterrupt:
-            pass
+                time.sleep(PATIENCE)
         self.close()
-
-    def _pause(self, seconds):
-        self._thread.join(seconds)
 
     def close(self) -> None:
         """Stop the page; what was decided is kept."""
