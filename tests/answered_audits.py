@@ -10,6 +10,8 @@ import numpy as np
 from loans import call, make_rows, write
 
 from subsvms.app.desk.opened import open_acts
+from subsvms.app.desk.review import ReviewDesk
+from subsvms.app.runs.acts import Act
 from subsvms.audit import SimulatedAnnotator
 
 
@@ -33,6 +35,14 @@ def answer_all(desk, person, who="Ann", most=10**6):
         label = person(question["row"] - 1)
         desk.answer(who, question["row"], None if label is None else str(label), question["id"])
     return most
+
+
+def decide(folder, verdict, *rows, n=1, who="Ann"):
+    """Decide about some rows, or the first issues, at a desk of its own; return the rows."""
+    with closing(ReviewDesk(folder)) as desk:
+        rows = rows or tuple(desk.rows[:n].tolist())
+        desk.decide_many([Act([desk.settle(row, verdict, None) for row in rows], who)])
+    return list(rows)
 
 
 def read_answers(folder, part="audit"):

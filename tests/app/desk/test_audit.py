@@ -7,14 +7,12 @@ import threading
 
 import numpy as np
 import pytest
-from answered_audits import answer_all, person_of, read_answers, start_person
+from answered_audits import answer_all, decide, person_of, read_answers, start_person
 from loans import call, make_rows, write
 
 from subsvms.app.desk import audit as desks
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk, NotAsked
-from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.names import DECISIONS
-from subsvms.app.runs.acts import Act
 from subsvms.app.runs.acts_file import holds_decisions
 from subsvms.audit import Audit, draw_rows, estimate_error_rate, run_audit
 from subsvms.exceptions import TableError
@@ -48,23 +46,6 @@ def test_an_audit_changes_labels_for_the_better(made):
     assert str(len(desk.work.audit.claim.changed)) in desk.progress()["claim"]
 
 
-def test_a_question_gives_nothing_away(made):
-    desk = AuditDesk(made.folder)
-    question = desk.question("Ann")
-    assert set(question) == {"id", "row", "columns", "values", "classes"}
-    assert "default" not in question["columns"]
-    assert question["classes"] == ["no", "yes"]
-    again = desk.question("Ann")
-    assert again == question  # a reload shows the same
-
-
-def test_with_repeats_nothing_is_told_about_an_answer(made):
-    desk = AuditDesk(made.folder)
-    question = desk.question("Ann")
-    told = desk.answer("Ann", question["row"], "yes", question["id"])
-    assert (told["given"], told["suggested"], told["overturned"], told["label"]) == (None, None, None, "yes")
-
-
 @pytest.mark.parametrize("repeat", [True, False])
 def test_only_without_repeats_progress_tells_how_many_were_wrong(made, repeat):
     desk = AuditDesk(made.folder, repeat=repeat)
@@ -96,18 +77,13 @@ def test_without_repeats_an_answer_is_compared_with_the_label(made):
 
 
 def test_rows_without_a_label_and_decided_rows_are_not_asked(made):
-    review = ReviewDesk(made.folder)
-    rows = review.rows[:20].tolist()
-    review.decide_many([Act([review.settle(row, "accept", None) for row in rows], "Ann")])
-    review.decisions.close()
+    rows = decide(made.folder, "accept", n=20)
     desk = AuditDesk(made.folder)
     order = set((desk.work.audit.ranking.order + 1).tolist())
     assert not order & {4, 9, *rows}
     assert len(order) == 600 - len({4, 9, *rows})
     assert desk.decisions.begun["audit"]["left_out"] == sorted(rows)
-    review = ReviewDesk(made.folder)  # what is decided later changes no question
-    review.decide_many([Act([review.settle(int(review.rows[30]), "accept", None)], "Ann")])
-    review.decisions.close()
+    decide(made.folder, "accept", n=30)  # what is decided later changes no question
     assert AuditDesk(made.folder).work.audit.next_row == desk.work.audit.next_row
 
 
@@ -460,16 +436,6 @@ def test_audit_and_estimate_share_a_folder_and_rows_that_were_answered_are_not_a
 # The folder
 
 
-def test_a_folder_of_an_earlier_version_is_refused(made):
-    (made.folder / "scores.parquet").unlink()
-    with pytest.raises(TableError) as refused:
-        AuditDesk(made.folder)
-    assert str(refused.value) == (
-        f"There is no file {str(made.folder / 'scores.parquet')!r}, which earlier versions did not write: "
-        f"run subsvms correct again (decisions={str(made.folder)!r} keeps what was decided)."
-    )
-
-
 def test_scores_of_another_run_are_refused(made, tmp_path):
     other = tmp_path / "other.subsvms"
     call("correct", made.table, "--label", "default", "--svms", 50, "--seed", 1, "--quiet", "--output", other)
@@ -496,15 +462,6 @@ def test_an_audit_is_never_replaced(made):
     call(*words, "--force")
 
 
-def test_an_audit_of_another_run_is_refused(made, tmp_path):
-    AuditDesk(made.folder).close()
-    other = tmp_path / "other.subsvms"
-    call("correct", made.table, "--label", "default", "--svms", 50, "--quiet", "--output", other)
-    shutil.copy(made.folder / DECISIONS, other)
-    with pytest.raises(TableError, match="about another run than the one in its folder: move it back"):
-        AuditDesk(other)
-
-
 def test_a_run_that_is_made_again_while_the_desk_is_open_is_noticed(made, tmp_path):
     desk = AuditDesk(made.folder)
     question = desk.question("Ann")
@@ -516,10 +473,7 @@ def test_a_run_that_is_made_again_while_the_desk_is_open_is_noticed(made, tmp_pa
 
 
 def test_verified_rows_are_not_asked(made, tmp_path):
-    review = ReviewDesk(made.folder)
-    rows = review.rows[:10].tolist()
-    review.decide_many([Act([review.settle(row, "keep", None) for row in rows], "Ann")])
-    review.decisions.close()
+    rows = decide(made.folder, "keep", n=10)
     call(
         "correct", made.table, "--label", "default", "--svms", 50, "--quiet", "--decisions", made.folder,
         "--output", tmp_path / "second.subsvms",

@@ -5,14 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from answered_audits import answer_all, make_folder, person_of
+from answered_audits import answer_all, decide, make_folder, person_of
 from loans import call, read
 
 from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.report import place_audit, place_final
-from subsvms.app.runs.acts import Act
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_bytes, digest_file
 from subsvms.exceptions import TableError
@@ -82,10 +80,7 @@ def test_an_unfinished_audit_changes_only_what_has_passed(made, tmp_path):
 
 def test_decisions_of_the_review_count_more_and_the_claim_says_so(finished_audit, tmp_path):
     row = next(iter(finished_audit.desk.work.changed)) + 1
-    review = ReviewDesk(finished_audit.folder)
-    assert row in review.place
-    review.decide_many([Act([review.settle(row, "keep", None)], "Ann")])
-    review.decisions.close()
+    decide(finished_audit.folder, "keep", row)
     done = apply_labels(finished_audit.folder, output=tmp_path / "f.csv")
     assert list_labels(tmp_path / "f.csv")[row - 1] == finished_audit.desk.table.labels[row - 1]
     assert len(done.labels.decided) == 1
@@ -95,10 +90,7 @@ def test_decisions_of_the_review_count_more_and_the_claim_says_so(finished_audit
 
 
 def test_decisions_before_the_audit_stand_and_are_not_part_of_it(made, tmp_path):
-    review = ReviewDesk(made.folder)
-    rows = review.rows[:8].tolist()
-    review.decide_many([Act([review.settle(row, "keep", None) for row in rows], "Ann")])
-    review.decisions.close()
+    rows = decide(made.folder, "keep", n=8)
     desk = AuditDesk(made.folder)
     answer_all(desk, person_of(made.clean))
     done = apply_labels(made.folder, output=tmp_path / "f.csv")
@@ -126,17 +118,6 @@ def test_without_answers_nothing_is_written(made, tmp_path):
     AuditDesk(made.folder)
     with pytest.raises(TableError, match="^Nothing has been answered in the audit of .*: go on with subsvms"):
         apply_labels(made.folder, output=tmp_path / "f.csv")
-
-
-def test_the_files_of_an_audit_are_never_overwritten(finished_audit):
-    for name in ("decisions.sqlite", "scores.parquet"):
-        before = (finished_audit.folder / name).read_bytes()
-        for words in (("apply",), ("export", "--to", "jsonl")):
-            if words[0] == "export" or name.endswith("parquet"):
-                path = finished_audit.folder / name
-                said = call(words[0], finished_audit.folder, *words[1:], "--output", path, "--force", code=2)
-                assert "is a file of the run itself" in " ".join(said.output.split())
-        assert (finished_audit.folder / name).read_bytes() == before
 
 
 # The report
@@ -208,10 +189,7 @@ def test_after_apply_the_report_names_the_final_table_and_no_other(tmp_path):
 
 
 def test_after_a_review_the_report_names_the_final_table_too(made, tmp_path):
-    review = ReviewDesk(made.folder)
-    row = int(review.rows[0])
-    review.decide_many([Act([review.settle(row, "keep", None)], "Ann")])
-    review.decisions.close()
+    decide(made.folder, "keep")
     done = apply_labels(made.folder, output=tmp_path / "f.csv")
     shown = find_shown(made.folder)
     assert f"Use {tmp_path / 'f.csv'}: {done.changed}." in shown and read_section(made.folder) is None
@@ -227,9 +205,7 @@ def test_where_nobody_decided_the_report_does_not_say_that_people_did(made):
     assert "people decided" not in shown and "decide on more rows" not in shown
     assert f"To decide on rows, and to write it again: subsvms review {made.folder}, then " in shown
     assert f"subsvms apply {made.folder} --undecided suggestion --force" in shown
-    review = ReviewDesk(made.folder)
-    review.decide_many([Act([review.settle(int(review.rows[0]), "keep", None)], "Ann")])
-    review.decisions.close()
+    decide(made.folder, "keep")
     assert apply_labels(made.folder, undecided="suggestion", force=True).labels.known
     shown = find_shown(made.folder)
     assert shown.count("people decided") == 3 and "To decide on more rows" in shown

@@ -31,17 +31,8 @@ from subsvms.exceptions import TableError
 
 N = 2400  # rows, in three files
 COMMON = (
-    "--label",
-    "label",
-    "--exclude",
-    "true",
-    "--exclude",
-    "city",
-    "--svms",
-    100,
-    "--quiet",
-    "--fill-missing",
-)
+    "--label", "label", "--exclude", "true", "--exclude", "city", "--svms", 100, "--quiet", "--fill-missing",
+)  # fmt: skip
 KILL = """
 import os, signal, sys
 from subsvms.app.runs import parts

@@ -5,7 +5,6 @@ from pyarrow import parquet
 
 from subsvms.app.desk.review import Filter, ReviewDesk
 from subsvms.app.runs.acts import Act, NothingToUndo
-from subsvms.app.runs.folder import check_place
 from subsvms.exceptions import TableError
 
 
@@ -77,10 +76,3 @@ def test_what_others_decided_is_counted_even_if_storing_fails(desk, folder, what
         desk.progress.describe()["decided"] == 1 and first not in desk.rows[desk.find(Filter(status="open"))]
     )
     other.decisions.close()
-
-
-def test_decisions_of_people_are_never_replaced_by_a_new_run(desk, folder):
-    check_place(folder, force=True)  # nothing was decided yet
-    desk.decide_many([Act([desk.settle(int(desk.rows[0]), "accept", None)], "Ann")])
-    with pytest.raises(TableError, match="decisions that people made"):
-        check_place(folder, force=True)

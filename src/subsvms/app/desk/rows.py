@@ -29,7 +29,7 @@ from subsvms.exceptions import TableError
 FEW = 200  # rows that are sliced one by one: to take rows, Arrow copies a text column that has several parts
 CACHE_BYTES = 1 << 28  # of values that are kept in memory
 SAMPLED_PARTS = 16  # of the corrected table
-SHARES = ("label_quality", "confidence", "vote_share")  # NaN where there is none; JSON has no NaN
+
 
 Numbers = Sequence[int] | np.ndarray  # of rows
 
@@ -178,7 +178,7 @@ class PartRows(Rows):
                 self._issue_groups += list_groups(file, path)
         with explaining(self.folder / ISSUE_PARTS):
             table = pa.concat_tables(found).combine_chunks()
-            for name in SHARES:
+            for name in stored.SHARES:
                 known = pa.array(table[name].to_numpy(), from_pandas=True)
                 table = table.set_column(table.column_names.index(name), schema.field(name), known)
             check_types(table, schema)
