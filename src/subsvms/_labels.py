@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._sentences import Sentence, find_closest, format_value, is_text
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, Sentence, find_closest, format_value, is_text
 
 MISSING = -1  # the class number of a missing label
 INT64 = 2**63 - 1  # the largest whole number in most types

@@ -7,8 +7,7 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
-from subsvms._sentences import Sentence, Setting
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, Sentence, Setting
 
 
 def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:

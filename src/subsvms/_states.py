@@ -19,8 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from subsvms._atomic import write_whole
-from subsvms._sentences import is_text
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, is_text
 
 FORMAT = 2  # increased when older versions could misread a file
 # What a forged file can make Python raise while an object is built from it.

@@ -18,8 +18,7 @@ from sklearn.utils.validation import validate_data
 from subsvms._callers import find_stacklevel
 from subsvms._columns import Table, drop_empty
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
-from subsvms._sentences import Note, Sentence, Setting, format_value
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, Note, Sentence, Setting, format_value
 
 FLOATS = (np.float64, np.float32)
 NOT_NUMBERS = "not numbers"  # kind of errors about text, dates, and values that are missing or infinite

@@ -12,7 +12,6 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-from subsvms._sentences import Sentence
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import BatchCorrector
 from subsvms.app.runs.learn import learn_from
@@ -22,7 +21,7 @@ from subsvms.app.runs.source import Batches, Source, open_source
 from subsvms.app.tables.arrow import use_plain_columns, use_plain_types
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.table import is_lazy, number_name, read_lazy
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, Sentence
 
 __all__ = ["BatchCorrector", "correct_batch", "correct_batches", "fit_batches"]
 

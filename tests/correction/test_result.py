@@ -6,9 +6,8 @@ from corrections import attacked, make_corrector, quick, quietly
 from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
-from subsvms._sentences import format_interval
 from subsvms.correction._rule import Halt
-from subsvms.exceptions import InputError, LabelNoiseWarning
+from subsvms.exceptions import InputError, LabelNoiseWarning, format_interval
 
 
 def test_fix_replaces_labels_and_keeps_every_row(cancer):

@@ -16,11 +16,10 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 
 from subsvms._labels import Classes
-from subsvms._sentences import Setting, join_sentences
 from subsvms.adversaries import _budget as budgets
 from subsvms.adversaries._budget import Attack, RandomState, Share, set_budget
 from subsvms.adversaries._greedy import BOUNDARY_C, greedy_flips, judge
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, Setting, join_sentences
 
 USUAL_RHO = 0.75  # the paper's
 

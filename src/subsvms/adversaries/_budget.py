@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array, column_or_1d
 
-from subsvms._sentences import Sentence, Setting
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, Sentence, Setting
 
 RandomState = int | np.random.RandomState | None
 Share = float | None

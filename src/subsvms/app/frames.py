@@ -22,7 +22,6 @@ from scipy import sparse
 
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
-from subsvms._sentences import Note
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.runs.causes import MOST_LABELS, Carriers, find_carriers
 from subsvms.app.runs.describe import choose_columns
@@ -38,7 +37,7 @@ from subsvms.app.tables.files import check_target, write_content
 from subsvms.app.tables.table import read_frame
 from subsvms.correction._frames import find_style
 from subsvms.correction._result import Correction
-from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
+from subsvms.exceptions import InputError, LabelNoiseWarning, Note, TableError
 
 FOLDER = "frame.subsvms"  # in a temporary folder
 IN_PYTHON = Handles(

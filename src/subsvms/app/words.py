@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 
-from subsvms._sentences import find_closest
-from subsvms.exceptions import TableError
+from subsvms.exceptions import TableError, find_closest
 
 MAX_SHOWN = 240  # characters of the columns named in a message
 MAX_LENGTH = 60  # characters of a name or label in a message

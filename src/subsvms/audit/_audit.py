@@ -25,7 +25,6 @@ import numpy as np
 from subsvms._callers import renamed, renamed_attribute
 from subsvms._labels import Classes
 from subsvms._numbers import check_count, check_range, check_seed
-from subsvms._sentences import format_value
 from subsvms.audit import _rings as rings
 from subsvms.audit._claim import Claim, Outcome, PassedRing, Progress, count_found
 from subsvms.audit._locate import Features, count_pilot, draw_pilot, fit_hits
@@ -33,7 +32,7 @@ from subsvms.audit._ranking import Ranking, as_ranking, check_answer, check_stat
 from subsvms.audit._rings import Ring, Verdict
 from subsvms.correction import Correction
 from subsvms.correction._rule import Halt, keep_labels
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, format_value
 
 FORMAT = 1  # increased when the same answers would lead to other questions
 GAP = 5  # questions between an answer and its repeat

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._labels import Classes, check_labels
-from subsvms._sentences import format_value
 from subsvms.correction import Correction
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, format_value
 
 PARAMETERS = ("n_answers", "confidence", "repeat", "random_state")
 

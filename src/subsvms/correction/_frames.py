@@ -11,9 +11,8 @@ import narwhals as nw
 import numpy as np
 from narwhals import dependencies as libraries
 
-from subsvms._sentences import format_value
 from subsvms._validation import NOT_NUMBERS
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, format_value
 
 Library = Literal["pandas", "polars"]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._sentences import format_rate
 from subsvms.correction._frames import name_rows
 from subsvms.correction._words import ESTIMATED_BEFORE, format_done, format_verdict
+from subsvms.exceptions import format_rate
 
 ROWS_SHOWN, COLUMNS_SHOWN, NOTES_SHOWN = 10, 8, 5
 CELL_CHARACTERS = 60  # of a cell

@@ -13,7 +13,6 @@ import numpy as np
 
 from subsvms._columns import Table
 from subsvms._effort import ONE_THREAD, Effort, announce
-from subsvms._sentences import Note
 from subsvms.certificates import count_withstood
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction import _rule as rules
@@ -23,6 +22,7 @@ from subsvms.correction._result import Correction, list_suspicious
 from subsvms.correction._rule import Cutoff, Judgement, Rule, Settings
 from subsvms.correction._words import SPARED, format_spared
 from subsvms.ensemble._votes import Votes, count_votes
+from subsvms.exceptions import Note
 
 
 @dataclass(frozen=True, eq=False)

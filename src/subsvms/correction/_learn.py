@@ -12,7 +12,6 @@ from sklearn.isotonic import IsotonicRegression
 
 from subsvms._columns import Table
 from subsvms._effort import Effort, announce, one_stage
-from subsvms._sentences import Note, format_percent
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction import _words as words
 from subsvms.correction._choice import Choice, choose_ensemble
@@ -26,6 +25,7 @@ from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._sampling import Drawing, subset_size
 from subsvms.ensemble._training import fit_numbered
 from subsvms.ensemble._votes import Votes, count_votes
+from subsvms.exceptions import Note, format_percent
 
 # Shares of the labels of a table, and of a class, that the vote contradicts and above which a note warns.
 OF_TABLE, OF_CLASS = 1 / 3, 1 / 2

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm, rankdata
 
-from subsvms._sentences import format_rate
 from subsvms.correction._noise_curve import TOGETHER, Answers, Curve, integrate_curve
 from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
+from subsvms.exceptions import format_rate
 
 CHANCE = 0.001  # that random labels pass for explained; the measured share is close to it
 UNSEEN = 0.5  # weight of a belief in noise that the rule does not know of

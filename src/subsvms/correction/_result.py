@@ -9,7 +9,6 @@ import numpy as np
 
 from subsvms._callers import renamed_attribute
 from subsvms._labels import Classes
-from subsvms._sentences import format_rate
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_carriers, list_rows
@@ -19,7 +18,7 @@ from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._rule import Halt
 from subsvms.correction._verdicts import Verdicts
 from subsvms.correction._words import NOTED, Case, Found, format_held_back, format_keeper, format_reason
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, format_rate
 
 FEWEST_LISTED = 50  # with fewer flagged or held back, the most doubtful of the others are suspicious, too
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subsvms._sentences import Note
 from subsvms.correction._noise import SMALLEST_CLASS, UNSEEN, NoiseEstimate
 from subsvms.correction._noise_softmax import compute_posterior
 from subsvms.ensemble._votes import Votes, pick_best
+from subsvms.exceptions import Note
 
 UNKNOWN_RATE = 0.2  # of the noise that the rule may not know of
 TIES = 1e-3  # share of the quality that is the mean value itself, so that every row has its own

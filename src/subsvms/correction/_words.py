@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from subsvms._sentences import Note, Setting, format_percent
 from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.correction._rule import Halt, Settings
+from subsvms.exceptions import Note, Setting, format_percent
 
 CLASSES_NAMED = 5  # classes in a note; the others are counted
 HALTS = {

@@ -14,10 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._columns import Table
-from subsvms._sentences import Sentence, Setting
 from subsvms.ensemble._gpu import GPU, LINE_BYTES, SVMS, cut_lists, expand_rows, explain_failure
 from subsvms.ensemble._rows import HUGE, LINEAR, LN_2, RBF
-from subsvms.exceptions import DeviceError, InputError, require_extra
+from subsvms.exceptions import DeviceError, InputError, Sentence, Setting, require_extra
 
 WARPS = 16  # of a block of threads
 MAX_SETS = 64 // SVMS  # of a warp, whose values stay in registers

@@ -14,9 +14,9 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 import subsvms
-from subsvms._sentences import format_percent
 from subsvms.app.cli.demo import run_demo
 from subsvms.app.cli.main import app
+from subsvms.exceptions import format_percent
 
 
 def run(*words):

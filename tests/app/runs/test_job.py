@@ -12,9 +12,9 @@ from loans import call, make_rows, read, write
 from typer.testing import CliRunner
 from web_pages import plain_text
 
-from subsvms._sentences import format_interval
 from subsvms.app.cli.main import app
 from subsvms.app.runs import job, outputs
+from subsvms.exceptions import format_interval
 
 FILES = {"corrected.csv", "issues.csv", "issues.parquet", "scores.parquet", "report.html", "run.json"}
 SAME = (

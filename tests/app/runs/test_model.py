@@ -16,13 +16,12 @@ from scipy import sparse
 import subsvms
 from subsvms import SubSVMClassifier
 from subsvms import _states as states
-from subsvms._sentences import format_percent
 from subsvms.app.features.make import make_features
 from subsvms.app.runs.model import Model, load_model, predict_file, save_model
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import run_in_memory
 from subsvms.app.tables.table import read_table
-from subsvms.exceptions import InputError, TableError
+from subsvms.exceptions import InputError, TableError, format_percent
 
 N = 120
 WORDS = ["good", "bad", "slow", "quick", "cheap", "dear", "loud", "quiet"]

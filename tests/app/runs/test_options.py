@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import typer
 
-from subsvms._sentences import NOTHING, Sentence, Setting
 from subsvms.app.cli.main import app
 from subsvms.app.frames import FrameOptions, correct_table
 from subsvms.app.runs.options import (
@@ -20,7 +19,7 @@ from subsvms.app.runs.options import (
     tell_flags,
     write_command,
 )
-from subsvms.exceptions import InputError, TableError
+from subsvms.exceptions import NOTHING, InputError, Sentence, Setting, TableError
 
 WRONG = {
     "rule": "majorty", "action": 3, "kernel": "cubic", "max_error_rate": 2, "min_confidence": -1,

@@ -11,11 +11,10 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import minmax_scale
 
-from subsvms._sentences import format_percent, format_rate
 from subsvms.adversaries import directed_flips
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._result import Correction
-from subsvms.exceptions import InputError, LabelNoiseWarning
+from subsvms.exceptions import InputError, LabelNoiseWarning, format_percent, format_rate
 
 SHOWN = 3  # values of a row
 COMPILING = 5.0  # seconds; only a run that compiles takes that long

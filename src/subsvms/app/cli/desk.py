@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from subsvms._sentences import Sentence, Setting
 from subsvms.app.cli.shared import Force, app, print_text
 from subsvms.app.desk import FIRST_PORT
 from subsvms.app.runs.options import as_flag
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, Sentence, Setting
 
 IMPORT = as_flag(Setting("import_from"))
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]

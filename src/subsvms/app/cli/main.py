@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from subsvms._sentences import Sentence, Setting
 from subsvms.app.cli.shared import FILE_HELP, File, Force, app, print_json, print_text, takes
 from subsvms.app.runs.options import (
     FILE_OPTIONS,
@@ -23,7 +22,7 @@ from subsvms.app.runs.options import (
     write_command,
 )
 from subsvms.app.words import name_some
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, Sentence, Setting
 
 SETTINGS = ("features", "decisions")  # what a run depends on besides its options
 NO_EFFECT = Sentence(

@@ -15,11 +15,10 @@ import typer
 from typer.core import TyperGroup
 
 from subsvms._atomic import format_system_error
-from subsvms._sentences import Sentence, Setting, is_text
 from subsvms.app.runs.options import DECLARED, as_flag, list_types, takes_several, tell_flags
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.words import show
-from subsvms.exceptions import DeviceError, InputError, MissingExtraError
+from subsvms.exceptions import DeviceError, InputError, MissingExtraError, Sentence, Setting, is_text
 
 OUT_OF_MEMORY = Sentence(
     "There is not enough memory: close other programs, or work in parts{engine=local:aside}."

@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from subsvms._effort import listening
-from subsvms._sentences import UNKNOWN, format_interval, format_percent
 from subsvms.app.cli.shared import make_printable, silence
 from subsvms.app.runs.summary import Summary
+from subsvms.exceptions import UNKNOWN, format_interval, format_percent
 
 MAX_LINES = 12  # classes or groups in a table
 PAUSE = 5.0  # seconds between plain lines

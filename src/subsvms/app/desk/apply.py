@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._sentences import join_sentences
 from subsvms.app.desk.audit import Result
 from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.review import ReviewDesk, format_count
@@ -27,7 +26,7 @@ from subsvms.app.runs.record import Input, read_record
 from subsvms.app.tables.files import find_output_format
 from subsvms.app.tables.table import keep_rows, write_table
 from subsvms.app.words import show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import TableError, join_sentences
 
 UNDECIDED = ("keep", "suggestion")
 

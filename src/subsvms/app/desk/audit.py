@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from subsvms._sentences import NOTHING
 from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.questions import Sample, Turns, take
 from subsvms.app.features.make import LEFT_OUT
@@ -28,7 +27,7 @@ from subsvms.app.runs.record import read_record
 from subsvms.app.runs.stored import Scores, read_score_parts, read_scores
 from subsvms.app.tables.files import digest_file
 from subsvms.app.words import show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import NOTHING, TableError
 
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
 DEFAULTS = {"n_answers": 50, "random_state": 0, "confidence": 0.95}

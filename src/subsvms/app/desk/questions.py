@@ -15,11 +15,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from subsvms._sentences import Setting
 from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate
 from subsvms.app.runs.stored import Scores
 from subsvms.audit import Audit, Claim, ErrorRate, Ranking, draw_rows, estimate_error_rate
-from subsvms.exceptions import InputError, TableError
+from subsvms.exceptions import InputError, Setting, TableError
 
 ALL = 2**62  # of the upcoming rows
 AHEAD = 5  # rows of a set that several people answer at once: it may pass any time, and the rest is in vain

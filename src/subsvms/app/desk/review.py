@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._sentences import CHARACTERS_SHOWN
 from subsvms.app.desk.evidence import Columns, shorten
 from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.progress import OPEN, Progress
@@ -24,7 +23,7 @@ from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
 from subsvms.app.runs.stored import DIGITS, SIDES
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.words import show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import CHARACTERS_SHOWN, TableError
 
 PAGE_ROWS = 200  # issues in one answer, at most
 VALUES_OFFERED = 100  # of a column, to filter by

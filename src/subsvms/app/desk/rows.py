@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from subsvms._sentences import WHOLE, cut
 from subsvms.app.names import CORRECTED, DOUBTFUL, ISSUE_PARTS, ISSUES
 from subsvms.app.runs import stored
 from subsvms.app.runs.record import Record
 from subsvms.app.runs.stored import CARRIERS, SIDES, check_types, describe_damage
 from subsvms.app.tables.arrow import check_values, list_values
 from subsvms.app.tables.table import LabelledTable
-from subsvms.exceptions import TableError
+from subsvms.exceptions import WHOLE, TableError, cut
 
 FEW = 200  # rows that are sliced one by one: to take rows, Arrow copies a text column that has several parts
 CACHE_BYTES = 1 << 28  # of values that are kept in memory

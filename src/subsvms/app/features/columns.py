@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._sentences import Note
 from subsvms.app.tables.labels import MISSING_MARKS
+from subsvms.exceptions import Note
 
 MIN_NUMERIC = 0.95  # share of the values that must be numbers in a column of numbers
 MAX_CODES = 0.01  # share of values like 007 above which a column holds codes, not numbers

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from subsvms._sentences import Note, Sentence, Setting, format_percent
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
 from subsvms.app.words import show
+from subsvms.exceptions import Note, Sentence, Setting, format_percent
 
 MAX_MISSED = 0.02  # share of the labels outside the largest class that a leak may miss
 MAX_MISSED_BY_CODE = 0.05  # the same of a column with one value for each class, if others prove it a copy

@@ -15,7 +15,6 @@ from scipy import sparse
 
 from subsvms._columns import find_stored
 from subsvms._effort import announce
-from subsvms._sentences import Note, Sentence, Setting, join_sentences
 from subsvms.app.features.coders import COMPONENTS, Calendar, Categories, Letters
 from subsvms.app.features.columns import (
     Meaning,
@@ -30,7 +29,7 @@ from subsvms.app.features.leaks import Leak, find_leak, is_left_out, measure_mis
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, check_array, load_array
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.words import show, suggest
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Note, Sentence, Setting, TableError, join_sentences
 
 MIN_CORRELATION = 0.9  # with a class, above which a ready-made feature may give the label away
 REASONS = {

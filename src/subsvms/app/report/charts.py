@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from subsvms._columns import Table
-from subsvms._sentences import is_rate_known
 from subsvms.app.report.row_map import lay_out_map
 from subsvms.app.report.text import UNPRINTABLE, format_percent, open_templates
 from subsvms.correction._result import Correction
 from subsvms.displays._base import COLOURS
 from subsvms.displays._votes import find_thresholds
+from subsvms.exceptions import is_rate_known
 
 MAX_CLASSES = 12  # on either side of a matrix; with more, the numbers are too small to read on a phone
 MAX_NAME = 16  # characters of a class's name; the middle is cut, as names often begin alike

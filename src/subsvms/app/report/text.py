@@ -15,8 +15,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, Undefined
 from markupsafe import Markup
 
-from subsvms import _sentences
-from subsvms._sentences import UNKNOWN
+from subsvms import exceptions
+from subsvms.exceptions import UNKNOWN
 
 MAX_TEXT, MAX_CELL, MAX_NAME = 1000, 300, 60  # characters
 MAX_WHOLE = 5000  # characters of a text that is there to be read
@@ -93,7 +93,7 @@ def format_digits(value: Any, form: str = ".3f") -> str:
 def format_percent(share: Any) -> str:
     """Return a share in per cent, on one line."""
     number = read_number(share)
-    return UNKNOWN if number is None else _sentences.format_percent(number).replace(" ", "\xa0")
+    return UNKNOWN if number is None else exceptions.format_percent(number).replace(" ", "\xa0")
 
 
 def format_interval(low: Any, high: Any) -> str:
@@ -101,7 +101,7 @@ def format_interval(low: Any, high: Any) -> str:
     start, end = read_number(low), read_number(high)
     if start is None or end is None:
         return ""
-    return _sentences.format_interval(start, end).replace(" %", "\xa0%")
+    return exceptions.format_interval(start, end).replace(" %", "\xa0%")
 
 
 def format_place(value: Any, full: Any = 1.0) -> str:

@@ -22,10 +22,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from subsvms._sentences import is_text
 from subsvms.app.runs.acts_file import ActsFile, Entry, seal
 from subsvms.app.words import show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import TableError, is_text
 
 NAME_CHARACTERS = 60  # of a person's name, at most
 NOTE_CHARACTERS = 2000  # of a note, at most

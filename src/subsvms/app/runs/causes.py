@@ -26,13 +26,13 @@ import numpy as np
 from scipy.stats import poisson
 
 from subsvms._columns import Table
-from subsvms._sentences import Note, Setting
 from subsvms.app.features.columns import number_values
 from subsvms.app.words import show
 from subsvms.certificates import Standing
 from subsvms.certificates._standing import certify_together
 from subsvms.correction._result import Correction
 from subsvms.ensemble import LinearCommittee
+from subsvms.exceptions import Note, Setting
 
 MOST_LABELS = 20_000
 N_MEMBERS = 100  # 300 would withstand more labels, and take about twice as long

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._sentences import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
 from subsvms.app.runs.causes import MOST_LABELS, Carriers
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
@@ -14,6 +13,7 @@ from subsvms.app.tables.arrow import list_values
 from subsvms.audit._claim import Outcome
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.ensemble._sampling import subset_size
+from subsvms.exceptions import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
 
 ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column

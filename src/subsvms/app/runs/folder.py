@@ -23,7 +23,6 @@ from filelock import FileLock, Timeout
 
 from subsvms._atomic import explaining, write_whole
 from subsvms._effort import announce
-from subsvms._sentences import Sentence, join_sentences
 from subsvms.app import names
 from subsvms.app.names import PLAN, RECORD, SCRAP, UNDER_WAY
 from subsvms.app.runs.acts_file import holds_decisions
@@ -31,7 +30,7 @@ from subsvms.app.runs.record import Record, read_record
 from subsvms.app.tables.addresses import is_address
 from subsvms.app.tables.files import digest_file
 from subsvms.app.words import show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Sentence, TableError, join_sentences
 
 Known = Callable[[str], Any]
 

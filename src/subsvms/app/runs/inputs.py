@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from subsvms._effort import announce
-from subsvms._sentences import Setting
 from subsvms.app import names
 from subsvms.app.names import TABLE, UNFINISHED
 from subsvms.app.runs.folder import fill_folder, prepare_place, remove_known, resume_folder
@@ -39,7 +38,7 @@ from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.table import LabelledTable, place_beside, read_table
 from subsvms.app.tables.where import find_common_format, is_data_set, list_files
 from subsvms.app.words import show
-from subsvms.exceptions import DeviceError, InputError, TableError
+from subsvms.exceptions import DeviceError, InputError, Setting, TableError
 
 SHARE_OF_MEMORY = 0.5  # that is free, and that a run in memory may take
 COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from subsvms._atomic import explaining, replace_when_done
 from subsvms._effort import announce
-from subsvms._sentences import format_percent, join_sentences
 from subsvms._states import State, distrust, encode_state, join_states, read_state, require, write_state
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
@@ -34,7 +33,7 @@ from subsvms.app.words import suggest
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._device import check_device
 from subsvms.ensemble._persistence import MODELS, WHOLE, build_classifier, classifier_to_state
-from subsvms.exceptions import TableError
+from subsvms.exceptions import TableError, format_percent, join_sentences
 
 DIGITS = 4  # of vote shares; a thousand SVMs need three
 Transformer = ColumnEncoder | SparseScaler | ArrayScaler

@@ -16,10 +16,9 @@ from types import UnionType
 from typing import Any, ParamSpec, TypeVar, get_args
 
 from subsvms._numbers import check_count, check_range, check_seed
-from subsvms._sentences import NOTHING, Sentence, Setting, tell
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.words import suggest
-from subsvms.exceptions import TableError
+from subsvms.exceptions import NOTHING, Sentence, Setting, TableError, tell
 
 # Groups of options in --help, after those that most people need.
 LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (

@@ -14,7 +14,6 @@ import numpy as np
 
 from subsvms._columns import Table
 from subsvms._effort import Effort
-from subsvms._sentences import Note, Setting
 from subsvms.app.features.columns import find_meaning, note_unused, read_column
 from subsvms.app.features.make import Features
 from subsvms.app.runs.causes import Origin, find_carriers, find_origins, format_origins
@@ -34,6 +33,7 @@ from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import format_spared
 from subsvms.ensemble import SubSVMClassifier
+from subsvms.exceptions import Note, Setting
 
 LABELLERS = re.compile(
     r"annotat|label+er|reviewer|(?:\b|_)(?:rater|coder|worker|operator)s?(?:id)?(?:\b|_|\d|$)"

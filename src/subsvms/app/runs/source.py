@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsvms._sentences import Setting
 from subsvms.app.tables.addresses import AccessError, Place, as_place, format_refusal, is_address, locate
 from subsvms.app.tables.arrow import are_alike, check_values, find_difference, use_plain_columns
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.tables.where import find_layout, list_files, name_files
 from subsvms.app.words import first_sentence, show, suggest
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Setting, TableError
 
 UNIT_ROWS = 1 << 17  # rows up to which small row groups are joined; a larger group is a unit of its own
 MAX_BATCH_ROWS, MIN_BATCH_ROWS = 1 << 14, 1 << 10  # rows in memory at a time

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from subsvms._effort import announce
-from subsvms._sentences import Sentence
 from subsvms.app.names import SEPARATOR, STAGED
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import UNIT_ROWS, Files, open_source
@@ -22,7 +21,7 @@ from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.text import BYTE_ORDER_MARKS, check_encoding
 from subsvms.app.tables.where import find_common_format, name_files
 from subsvms.app.words import first_sentence
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Sentence, TableError
 
 HEADER_BYTES = 1 << 20  # within which the first line must end
 BLOCK_BYTES = 1 << 24  # of text read at a time; a row must fit in

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from subsvms._labels import Classes
-from subsvms._sentences import Setting
 from subsvms.app.names import ISSUES, SCORE_PARTS, SCORES
 from subsvms.app.tables.arrow import check_values, render_arrow
 from subsvms.app.tables.labels import plain_type
 from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.app.words import first_sentence, show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Setting, TableError
 
 if TYPE_CHECKING:
     from subsvms.audit import Ranking

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from subsvms._sentences import Note, Sentence, format_interval, format_percent
 from subsvms.app.features.make import describe_columns
 from subsvms.app.runs.describe import (
     cut,
@@ -35,6 +34,7 @@ from subsvms.correction._words import (
     format_keeper,
     is_distrusted,
 )
+from subsvms.exceptions import Note, Sentence, format_interval, format_percent
 
 UNSEEN = 0.001  # an error rate below this is shown as none
 MANY_WRONG = 10  # labels that are expected to be wrong: enough for an audit to find more of their kind

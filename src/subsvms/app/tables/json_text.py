@@ -16,13 +16,12 @@ from typing import Any, Self
 import numpy as np
 
 from subsvms._labels import INT64
-from subsvms._sentences import is_text
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import MAX_SHARE, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.text import TableText, decode, find_line
 from subsvms.app.words import show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import TableError, is_text
 
 DECODER = json.JSONDecoder()
 POINTER = 8  # bytes for each cell, empty or not

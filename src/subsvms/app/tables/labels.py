@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
-from subsvms._sentences import Note, Sentence
 from subsvms.app.words import show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Note, Sentence, TableError
 
 # What people and programs write where a value is missing, including pandas, R and spreadsheets.
 MISSING_MARKS = frozenset(

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
-from subsvms._sentences import Note, is_text
 from subsvms.app.tables.addresses import Place, place_result
 from subsvms.app.tables.arrow import check_values, put_labels, read_several
 from subsvms.app.tables.files import (
@@ -37,7 +36,7 @@ from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.text import Encoding, Original
 from subsvms.app.tables.where import find_files
 from subsvms.app.words import explaining, show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Note, TableError, is_text
 
 FRAME = "frame"  # the format of a data frame, and its name in messages
 BATCH_ROWS = 1 << 16  # of a lazy table

@@ -15,10 +15,9 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from subsvms._sentences import Note
 from subsvms.app.tables.files import Content
 from subsvms.app.words import first_sentence, show
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Note, TableError
 
 # Codecs of Python for names and literals, not for files: some do not even write back what they read.
 NOT_FOR_FILES = frozenset("idna punycode raw-unicode-escape undefined unicode-escape".split())

@@ -15,13 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from subsvms._sentences import is_text
 from subsvms.app.names import RECORD
 from subsvms.app.tables.addresses import Address, Place, as_place, is_address
 from subsvms.app.tables.files import STANDARD_INPUT, strip_compression
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, check_format
 from subsvms.app.words import explaining, show, suggest
-from subsvms.exceptions import TableError
+from subsvms.exceptions import TableError, is_text
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"  # of Hugging Face's datasets
 UNDERSTOOD = {"timestampNtz", "deletionVectors"}  # what a Delta table may ask of its readers

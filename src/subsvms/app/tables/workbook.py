@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
-from subsvms._sentences import Note
 from subsvms.app.tables.files import MAX_SHARE, Allowance, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import FORMATS, Reading
 from subsvms.app.tables.text import format_cells
@@ -33,7 +32,7 @@ from subsvms.app.tables.workbook_xml import (
     parse,
 )
 from subsvms.app.words import explaining, show, suggest
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Note, TableError
 
 READ = (".xml", ".rels", "mimetype")  # no pictures, no macros
 TITLES = 20  # rows that may stand above the names of the columns

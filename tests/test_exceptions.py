@@ -7,8 +7,16 @@ import warnings
 
 import pytest
 
-from subsvms._sentences import Note, Sentence, Setting, join_sentences, tell
-from subsvms.exceptions import DeviceError, InputError, TableError
+from subsvms.exceptions import (
+    DeviceError,
+    InputError,
+    Note,
+    Sentence,
+    Setting,
+    TableError,
+    join_sentences,
+    tell,
+)
 
 BRACES = "{by} {0} {value!r} {"  # what a table may hold
 
