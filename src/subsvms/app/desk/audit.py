@@ -151,7 +151,7 @@ class QuestionDesk(Desk):
         there = {name for name, when in self.seen.items() if now - when < LEASE} - {who}
         first = {answer.row - 1: answer.who for answer in reversed(self.log)}  # who answered a row first
         for row in open_rows:
-            if row not in taken and not (self.work.is_repeat(row) and first[row] in there):
+            if row not in taken and first.get(row) not in there:  # a repeat goes to the same person
                 return row
         return None
 

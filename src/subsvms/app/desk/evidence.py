@@ -151,12 +151,12 @@ class Columns:
     @cached_property
     def long(self) -> list[str]:
         """Columns with a long text in one of the listed rows."""
-        from pyarrow import compute
+        from pyarrow import compute, types
 
         found = set()
         for _, taken in self.desk.source.split(self.desk.rows):
             for name, column in zip(self.names, taken.columns, strict=True):
-                if is_text_type(column.type) and len(column):
+                if types.is_string(column.type) or types.is_large_string(column.type):
                     longest = compute.max(compute.utf8_length(column)).as_py()
                     found |= {name} if (longest or 0) > LONG else set()
         return [name for name in self.names if name in found]
@@ -226,13 +226,6 @@ class Columns:
         long = [name for name in self.long if self.uses[name] is not None]
         classes = self._find_classes(number)
         return {name: self.words_of(name).mark(values[name], *classes) for name in long}
-
-
-def is_text_type(kind: Any) -> bool:
-    """Return whether an Arrow type is text."""
-    from pyarrow import types
-
-    return types.is_string(kind) or types.is_large_string(kind)
 
 
 def shorten(text: str, most: int = EXCERPT) -> str:

@@ -42,7 +42,7 @@ class Turns:
         self.needless: dict[int, Any] = {}
         self.given: dict[int, list] = {}  # answers about each row, in the order in which they came
         self.entered: dict[int, int] = {}  # how many of them the audit has
-        self._part = self._name_part()
+        self._part: Any = audit.stage, len(audit.rings)
 
     @classmethod
     def draw(cls, scores: Scores, decided: Iterable[int], options: dict[str, Any]) -> BegunAudit:
@@ -79,9 +79,6 @@ class Turns:
             "claim": self.said if audit.claim.rings or self.finished else None,
         }  # fmt: skip
 
-    def _name_part(self):
-        return self.audit.stage, len(self.audit.rings)
-
     @property
     def finished(self) -> bool:
         """Whether there is nothing more to ask."""
@@ -111,10 +108,6 @@ class Turns:
         drawn = any(row in ring.rows[ring.draws] for ring in self.audit.rings)
         return row in self.list_open() or (drawn and row not in self.given)
 
-    def is_repeat(self, row: int) -> bool:
-        """Return whether a question about this row has been answered before."""
-        return row in self.given
-
     def _is_settled(self, row):
         """Return whether the answers about a row decide it: they keep its label, or agree on it."""
         given = self.given[row]
@@ -137,8 +130,9 @@ class Turns:
         while (due := self.audit.next_row) in self.given and self.entered[due] < len(self.given[due]):
             self.audit.answer(due, self.given[due][self.entered[due]])
             self.entered[due] += 1
-            if self._name_part() != self._part:  # a set has passed: what waited for it is not needed
-                self._part = self._name_part()
+            part = self.audit.stage, len(self.audit.rings)
+            if part != self._part:  # a set has passed: what waited for it is not needed
+                self._part = part
                 waited = {row: given[-1] for row, given in self.given.items() if self.entered[row] == 0}
                 self.needless = waited | self.needless
 
@@ -188,12 +182,8 @@ class Turns:
         n = len(self.needless)
         if not n:
             return str(self.claim)
-        late = (
-            "1 other answer came when its set had passed already, and is"
-            if n == 1
-            else f"{n} other answers came when their set had passed already, and are"
-        )
-        return f"{self.claim} {late} in none of these numbers."
+        late, are = ("answer came when its", "is") if n == 1 else ("answers came when their", "are")
+        return f"{self.claim} {n} other {late} set had passed already, and {are} in none of these numbers."
 
 
 class Sample:
@@ -249,10 +239,6 @@ class Sample:
     def may_take(self, row: int) -> bool:
         """As in `Turns`."""
         return row in self.list_open()
-
-    def is_repeat(self, row: int) -> bool:
-        """As in `Turns`: nothing is asked twice."""
-        return False
 
     def add(self, row: int, label: Any) -> None:
         """Take an answer about an open row."""

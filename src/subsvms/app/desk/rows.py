@@ -20,7 +20,7 @@ import numpy as np
 from subsvms.app.names import CORRECTED, DOUBTFUL, ISSUE_PARTS, ISSUES
 from subsvms.app.runs import stored
 from subsvms.app.runs.record import Record
-from subsvms.app.runs.stored import CARRIERS, SIDES, check_types, describe_damage
+from subsvms.app.runs.stored import CARRIERS, SIDES, check_types, explaining_damage
 from subsvms.app.tables.arrow import check_values, list_values
 from subsvms.app.tables.table import LabelledTable
 from subsvms.exceptions import WHOLE, TableError, cut
@@ -175,7 +175,7 @@ class PartRows(Rows):
             with reading(path) as file:
                 found.append(check_values(file.read(schema.names).cast(schema)))
                 self._issue_groups += list_groups(file, path)
-        with explaining(self.folder / ISSUE_PARTS):
+        with explaining_damage(self.folder / ISSUE_PARTS):
             table = pa.concat_tables(found).combine_chunks()
             for name in stored.SHARES:
                 known = pa.array(table[name].to_numpy(), from_pandas=True)
@@ -190,7 +190,7 @@ class PartRows(Rows):
         for path in self._parts:
             with reading(path) as file:
                 groups += list_groups(file, path)
-        with explaining(self.folder / CORRECTED):
+        with explaining_damage(self.folder / CORRECTED):
             n_rows = sum(group.n_rows for group in groups)
             if n_rows != len(self._issues) + self.n_rows - len(self._dropped):
                 raise ValueError("it does not have the rows of the table")
@@ -293,22 +293,11 @@ def list_groups(file: Any, path: Path) -> list[Group]:
 
 
 @contextmanager
-def explaining(path: Path) -> Iterator[None]:
-    """Say which file or folder of the run is damaged."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-        raise describe_damage(path, error) from None
-
-
-@contextmanager
 def reading(path: Path) -> Iterator[Any]:
     """Open a Parquet file of the run; what cannot be read of it is damaged."""
     from pyarrow import parquet
 
-    with explaining(path), parquet.ParquetFile(path) as file:
+    with explaining_damage(path), parquet.ParquetFile(path) as file:
         yield file
 
 

@@ -5,7 +5,8 @@ table's order; an audit needs this order exactly, so the quality is not rounded 
 from here: what takes long to import is imported where it is used.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,7 +44,7 @@ def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional:
 
     if not path.is_file():
         raise _miss("file", path, path.parent)
-    try:
+    with explaining_damage(path):
         with parquet.ParquetFile(path) as file:
             found = file.read()
         more = {field.name for field in optional} <= set(found.column_names)
@@ -51,8 +52,6 @@ def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional:
         found = check_values(found.select(schema.names))
         check_types(found, schema)
         return build(found)
-    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-        raise describe_damage(path, error) from None
 
 
 def _miss(what, path, folder):
@@ -63,10 +62,16 @@ def _miss(what, path, folder):
     return TableError(words, what=what, path=str(path), decisions=Setting("decisions", str(folder)))
 
 
-def describe_damage(path: Path, error: Exception) -> TableError:
-    """Return the error about a file that cannot be read, or says what cannot be true."""
-    reason = show(first_sentence(error))
-    return TableError(f"{str(path)!r} is damaged ({reason}): run subsvms correct again.")
+@contextmanager
+def explaining_damage(path: Path) -> Iterator[None]:
+    """Say that a file or folder of a run is damaged if it cannot be read, or says what cannot be true."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, KeyError, OSError, ValueError) as error:
+        reason = show(first_sentence(error))
+        raise TableError(f"{str(path)!r} is damaged ({reason}): run subsvms correct again.") from None
 
 
 def check_types(found: Any, schema: Any) -> None:
@@ -262,10 +267,8 @@ def read_score_parts(folder: Path, label_type: Any, labels: list, n_rows: int) -
     parts = [read_stored(path, schema, lambda found: found) for path in sorted(place.glob("*.parquet"))]
     if not parts:
         raise _miss("folder", place, folder)
-    try:
+    with explaining_damage(place):
         return _build_scores(pa.concat_tables(parts), Classes.of(labels), n_rows)
-    except ValueError as error:
-        raise describe_damage(place, error) from None
 
 
 def _build_scores(found: Any, classes: Classes, n_rows: int) -> Scores:
