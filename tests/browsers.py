@@ -1,5 +1,6 @@
-"""A review page or an audit page that is served, and people at browsers."""
+"""A review page or an audit page that is served, requests to it, and people at browsers."""
 
+import asyncio
 import os
 import queue
 import re
@@ -10,12 +11,13 @@ import threading
 import time
 from contextlib import closing, contextmanager
 
+import httpx
 import pytest
 import uvicorn
 
 from subsvms.app.desk.opened import open_acts
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.desk.server import serve
+from subsvms.app.desk.server import make_app, serve
 from subsvms.app.names import DECISIONS
 from subsvms.app.runs.acts import Decisions
 
@@ -38,6 +40,26 @@ TAKING = (  # nothing is being stored, and the question is not so new that press
     "&& document.body.dataset.view !== 'start'"
 )
 WAIT = 60_000  # milliseconds; the machine may be busy
+TOKEN, HOST = "t0ken", "127.0.0.1:8765"
+
+
+def ask(desk, *requests):
+    """Send requests one after the other and return the answers."""
+
+    async def work():
+        transport = httpx.ASGITransport(app=make_app(desk, TOKEN, {HOST}), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
+            return [await client.request(method, url, **options) for method, url, options in requests]
+
+    return asyncio.run(work())
+
+
+def get(url, **options):
+    return "GET", f"/{TOKEN}/{url}", options
+
+
+def post(url, body, **options):
+    return "POST", f"/{TOKEN}/{url}", {"json": body, **options}
 
 
 @contextmanager

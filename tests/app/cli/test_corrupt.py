@@ -96,16 +96,11 @@ def test_standard_input_needs_an_output(loans, tmp_path):
     assert out.exists()
 
 
-@pytest.mark.parametrize(
-    "name, expected",
-    [
-        ("a.csv", "a.corrupted.csv"),
-        ("a.csv.gz", "a.corrupted.csv.gz"),
-        ("v1.2.x.csv", "v1.2.x.corrupted.csv"),
-        ("loans.v1.csv.gz", "loans.v1.corrupted.csv.gz"),
-        ("loans.data", "loans.data.corrupted.csv"),
-    ],
-)
+@pytest.mark.parametrize("name, expected", [
+    ("a.csv", "a.corrupted.csv"), ("a.csv.gz", "a.corrupted.csv.gz"),
+    ("v1.2.x.csv", "v1.2.x.corrupted.csv"), ("loans.v1.csv.gz", "loans.v1.corrupted.csv.gz"),
+    ("loans.data", "loans.data.corrupted.csv"),
+])  # fmt: skip
 def test_the_default_output_is_next_to_the_file(loans, tmp_path, name, expected):
     import gzip
 

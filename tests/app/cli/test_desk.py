@@ -78,28 +78,25 @@ def test_an_estimate_in_a_file(corrected, folder, tmp_path):
     assert said(folder, "--status") == output.removeprefix("30 answers were entered. ")
 
 
-@pytest.mark.parametrize(
-    "words, sentence",
-    [
-        (("--status", "--questions", "q.csv"), "Give only one of --questions, --import and --status."),
-        (
-            ("--import", "a.csv", "--questions", "q.csv"),
-            "Give only one of --questions, --import and --status.",
-        ),
-        (
-            ("--estimate", 50, "--answers", 50),
-            "--estimate asks about other rows than an audit: leave out --answers and --repeat.",
-        ),
-        (
-            ("--estimate", 50, "--no-repeat"),
-            "--estimate asks about other rows than an audit: leave out --answers and --repeat.",
-        ),
-        (
-            ("--answers", 5000, "--questions", "q.csv"),
-            "There are 398 labels to ask about, too few for 5000 answers: ask for fewer (--answers).",
-        ),
-    ],
-)
+@pytest.mark.parametrize("words, sentence", [
+    (("--status", "--questions", "q.csv"), "Give only one of --questions, --import and --status."),
+    (
+        ("--import", "a.csv", "--questions", "q.csv"),
+        "Give only one of --questions, --import and --status.",
+    ),
+    (
+        ("--estimate", 50, "--answers", 50),
+        "--estimate asks about other rows than an audit: leave out --answers and --repeat.",
+    ),
+    (
+        ("--estimate", 50, "--no-repeat"),
+        "--estimate asks about other rows than an audit: leave out --answers and --repeat.",
+    ),
+    (
+        ("--answers", 5000, "--questions", "q.csv"),
+        "There are 398 labels to ask about, too few for 5000 answers: ask for fewer (--answers).",
+    ),
+])  # fmt: skip
 def test_mistakes_are_sentences(folder, words, sentence):
     assert said(folder, *words, code=2) == f"subsvms: {sentence}"
     assert not holds_decisions(folder / "decisions.sqlite")

@@ -63,16 +63,9 @@ def save(frame, path):
     return path
 
 
-@pytest.mark.parametrize(
-    "suffix, ending",
-    [
-        (".xlsx",) * 2,
-        (".ods", ".xlsx"),
-        (".json",) * 2,
-        (".parquet",) * 2,
-        (".db", ".parquet"),
-    ],
-)
+@pytest.mark.parametrize("suffix, ending", [
+    (".xlsx",) * 2, (".ods", ".xlsx"), (".json",) * 2, (".parquet",) * 2, (".db", ".parquet"),
+])  # fmt: skip
 def test_labels_do_not_depend_on_the_format(tmp_path, frame, expected, rows, suffix, ending):
     path = save(frame, tmp_path / f"loans{suffix}")
     before = path.read_bytes()

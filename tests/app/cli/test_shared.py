@@ -77,21 +77,18 @@ def test_a_working_directory_that_is_gone_is_a_sentence(tmp_path):
     assert done.returncode in (0, 2) and "Traceback" not in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize(
-    "error, code, words",
-    [
-        (MemoryError(), 2, "not enough memory"),
-        (KeyboardInterrupt(), 130, "subsvms: stopped.\n"),
-        (KeyboardInterrupt("half is kept"), 130, "subsvms: stopped; half is kept.\n"),
-        (OSError(errno.EROFS, "Read-only file system", "x.csv"), 2, "'x.csv' could not be used (Read-only"),
-        (
-            FileNotFoundError(errno.ENOENT, "Failed to open 'x.csv'"),
-            2,
-            "Failed to open 'x.csv': check its name and folder.",
-        ),
-        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, ""),
-    ],
-)
+@pytest.mark.parametrize("error, code, words", [
+    (MemoryError(), 2, "not enough memory"),
+    (KeyboardInterrupt(), 130, "subsvms: stopped.\n"),
+    (KeyboardInterrupt("half is kept"), 130, "subsvms: stopped; half is kept.\n"),
+    (OSError(errno.EROFS, "Read-only file system", "x.csv"), 2, "'x.csv' could not be used (Read-only"),
+    (
+        FileNotFoundError(errno.ENOENT, "Failed to open 'x.csv'"),
+        2,
+        "Failed to open 'x.csv': check its name and folder.",
+    ),
+    (BrokenPipeError(errno.EPIPE, "Broken pipe"), 1, ""),
+])  # fmt: skip
 def test_what_is_not_a_bug_is_a_sentence(monkeypatch, error, code, words):
     def fail(*args):
         raise error

@@ -109,23 +109,20 @@ def test_an_answer_is_taken_once(made):
     assert len(read_answers(made.folder)) == 1
 
 
-@pytest.mark.parametrize(
-    "row, label, id, said",
-    [
-        (4, "yes", 0, "Row 4 is not asked now: go on with the next question."),
-        (0, "yes", 0, "Row 0 is not asked now: go on with the next question."),
-        (10**9, "yes", 0, "Row 1000000000 is not asked now: go on with the next question."),
-        (None, "yes", 0, "An answer must name its row and its question; got None and 0."),
-        (True, "yes", 0, "An answer must name its row and its question; got True and 0."),
-        ("row", "yes", "0", "An answer must name its row and its question; got 'row' and '0'."),
-        ("ask", "yes", 7, "There is no question 7: ask for the next one."),
-        ("ask", "yes", -1, "There is no question -1: ask for the next one."),
-        ("ask", "maybe", 0, "There is no class 'maybe': choose one of those in the table."),
-        ("ask", 1, 0, "There is no class 1: choose one of those in the table."),
-        ("ask", ["yes"], 0, "There is no class ['yes']: choose one of those in the table."),
-        ("ask", "", 0, "There is no class '': choose one of those in the table."),
-    ],
-)
+@pytest.mark.parametrize("row, label, id, said", [
+    (4, "yes", 0, "Row 4 is not asked now: go on with the next question."),
+    (0, "yes", 0, "Row 0 is not asked now: go on with the next question."),
+    (10**9, "yes", 0, "Row 1000000000 is not asked now: go on with the next question."),
+    (None, "yes", 0, "An answer must name its row and its question; got None and 0."),
+    (True, "yes", 0, "An answer must name its row and its question; got True and 0."),
+    ("row", "yes", "0", "An answer must name its row and its question; got 'row' and '0'."),
+    ("ask", "yes", 7, "There is no question 7: ask for the next one."),
+    ("ask", "yes", -1, "There is no question -1: ask for the next one."),
+    ("ask", "maybe", 0, "There is no class 'maybe': choose one of those in the table."),
+    ("ask", 1, 0, "There is no class 1: choose one of those in the table."),
+    ("ask", ["yes"], 0, "There is no class ['yes']: choose one of those in the table."),
+    ("ask", "", 0, "There is no class '': choose one of those in the table."),
+])  # fmt: skip
 def test_what_is_no_answer_is_refused_and_not_stored(made, row, label, id, said):
     desk = AuditDesk(made.folder)
     row = desk.question("Ann")["row"] if row == "ask" else row
@@ -137,15 +134,12 @@ def test_what_is_no_answer_is_refused_and_not_stored(made, row, label, id, said)
     assert desk.question("Ann")["id"] == 0
 
 
-@pytest.mark.parametrize(
-    "options, what",
-    [
-        ({"n_answers": 60}, "answers (50, not 60)"),
-        ({"seed": 1}, "seed (0, not 1)"),
-        ({"repeat": False}, "repeats (True, not False)"),
-        ({"confidence": 0.9}, "confidence (0.95, not 0.9)"),
-    ],
-)
+@pytest.mark.parametrize("options, what", [
+    ({"n_answers": 60}, "answers (50, not 60)"),
+    ({"seed": 1}, "seed (0, not 1)"),
+    ({"repeat": False}, "repeats (True, not False)"),
+    ({"confidence": 0.9}, "confidence (0.95, not 0.9)"),
+])  # fmt: skip
 def test_a_table_has_one_audit(made, options, what):
     AuditDesk(made.folder)
     with pytest.raises(TableError) as refused:
@@ -360,17 +354,10 @@ def test_the_order_is_on_disk_before_the_first_question(made):
 # Kinds of labels
 
 
-@pytest.mark.parametrize(
-    "names, format",
-    [
-        (("1", "2"), "csv"),
-        (("1", "2"), "jsonl"),
-        (("true", "false"), "jsonl"),
-        (("not yet", "odd  one"), "csv"),
-        (("?", "cannot tell"), "csv"),
-        (("a", "b", "c", "d"), "csv"),
-    ],
-)
+@pytest.mark.parametrize("names, format", [
+    (("1", "2"), "csv"), (("1", "2"), "jsonl"), (("true", "false"), "jsonl"),
+    (("not yet", "odd  one"), "csv"), (("?", "cannot tell"), "csv"), (("a", "b", "c", "d"), "csv"),
+])  # fmt: skip
 def test_any_labels_can_be_audited(tmp_path, names, format):
     rng = np.random.default_rng(0)
     clean = rng.integers(len(names), size=400)

@@ -140,20 +140,17 @@ def test_semicolons_marks_and_spellings_of_spreadsheets_are_understood(made, tmp
     assert [stored[row] for row in rows[:4]] == ["yes", None, None, "no"]
 
 
-@pytest.mark.parametrize(
-    "change, said",
-    [
-        ({"answer": "maybe"}, "gives row '{row}' the label 'maybe', which is not a class"),
-        ({"row": "4"}, "is about row '4', which is not asked"),
-        ({"row": "x"}, "is about row 'x', which is not asked"),
-        ({"row": ""}, "is about row '', which is not asked"),
-        ({"row": "99999999999"}, "is about row '99999999999', which is not asked"),
-        ({"row": "second"}, "is about row {second} once more"),
-        ({"question": "7"}, "names question '7', which was not asked"),
-        ({"question": "-1"}, "names question '-1', which was not asked"),
-        ({"question": ""}, "names question '', which was not asked"),
-    ],
-)
+@pytest.mark.parametrize("change, said", [
+    ({"answer": "maybe"}, "gives row '{row}' the label 'maybe', which is not a class"),
+    ({"row": "4"}, "is about row '4', which is not asked"),
+    ({"row": "x"}, "is about row 'x', which is not asked"),
+    ({"row": ""}, "is about row '', which is not asked"),
+    ({"row": "99999999999"}, "is about row '99999999999', which is not asked"),
+    ({"row": "second"}, "is about row {second} once more"),
+    ({"question": "7"}, "names question '7', which was not asked"),
+    ({"question": "-1"}, "names question '-1', which was not asked"),
+    ({"question": ""}, "names question '', which was not asked"),
+])  # fmt: skip
 def test_a_file_with_one_mistake_is_refused_as_a_whole(made, tmp_path, change, said):
     desk, path = AuditDesk(made.folder), tmp_path / "q.csv"
     write_questions(desk, path)
@@ -256,14 +253,9 @@ def test_numbers_of_questions(value, number):
     assert Entry({"row": value}, "", "").get_number("row") == number
 
 
-@pytest.mark.parametrize(
-    ("classes", "said", "meant"),
-    [
-        ((True, False), "TRUE", "True"),
-        ((1, 2), "1.0", "1"),
-        (("no", "No"), "no", "no"),
-        (("no", "No"), "NO", None),
-    ],
-)
+@pytest.mark.parametrize(("classes", "said", "meant"), [
+    ((True, False), "TRUE", "True"), ((1, 2), "1.0", "1"), (("no", "No"), "no", "no"),
+    (("no", "No"), "NO", None),
+])  # fmt: skip
 def test_capital_letters_count_where_classes_differ_in_nothing_else(classes, said, meant):
     assert read_label(said, spell(classes)) == meant

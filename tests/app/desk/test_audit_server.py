@@ -1,39 +1,26 @@
 """The server of the audit page: requests and answers, what it gives away, and attacks that are refused."""
 
-import asyncio
-
-import httpx
 import pytest
 from answered_audits import read_answers
+from browsers import ask, get, post
 from loans import make_rows, read, write
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-from subsvms.app.desk.server import make_app
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
 
-TOKEN, HOST = "t0ken", "127.0.0.1:8765"
-
 
 class Client:
-    """Sends requests to the application one after the other."""
+    """Sends requests to the page of a desk one after the other."""
 
     def __init__(self, desk):
-        self.app = make_app(desk, TOKEN, {HOST})
+        self.desk = desk
 
-    def send(self, method, url, **options):
-        async def work():
-            transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
-            async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
-                return await client.request(method, url, **options)
-
-        return asyncio.run(work())
-
-    def get(self, url, **options):
-        return self.send("GET", f"/{TOKEN}/{url}", **options)
+    def get(self, url):
+        return ask(self.desk, get(url))[0]
 
     def post(self, url, **body):
-        return self.send("POST", f"/{TOKEN}/{url}", json=body)
+        return ask(self.desk, post(url, body))[0]
 
     def ask(self, who="Ann"):
         return self.post("api/question", who=who).json()["question"]
@@ -152,7 +139,7 @@ def test_who_leaves_lets_others_have_the_question(client):
 
 
 def test_an_old_address_names_the_command_of_this_page(client):
-    answer = client.send("GET", "/old/")
+    (answer,) = ask(client.desk, ("GET", "/old/", {}))
     assert "open the whole address that subsvms audit printed last." in answer.json()["error"]
 
 

@@ -47,15 +47,12 @@ def test_what_is_exported_comes_back_as_decisions(desk, folder, tmp_path, format
     assert who == ({"a@b.c"} if format == "label-studio" else {"Cid"})
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("row,label\n999999,yes\n", "which is not an issue"),
-        ("row,label\nx,yes\n", "which is not an issue"),
-        ("label\nyes\n", "has no column 'row': each entry must name"),
-        ("row,label\n{row},maybe\n", "no class 'maybe'"),
-    ],
-)
+@pytest.mark.parametrize("text, message", [
+    ("row,label\n999999,yes\n", "which is not an issue"),
+    ("row,label\nx,yes\n", "which is not an issue"),
+    ("label\nyes\n", "has no column 'row': each entry must name"),
+    ("row,label\n{row},maybe\n", "no class 'maybe'"),
+])  # fmt: skip
 def test_an_invalid_import_imports_nothing(desk, folder, tmp_path, text, message):
     path = tmp_path / "back.csv"
     good = f"{desk.rows[0]},yes"

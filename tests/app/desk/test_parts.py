@@ -1,6 +1,5 @@
 """A table that was corrected in parts is reviewed and audited like one in memory."""
 
-import asyncio
 import csv
 import json
 import shutil
@@ -9,10 +8,10 @@ import subprocess
 import sys
 from contextlib import closing
 
-import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
+from browsers import ask, get, post
 from large_tables import make_columns, write_files
 from loans import call
 from pyarrow import parquet
@@ -23,7 +22,6 @@ from subsvms.app.desk.audit import AuditDesk
 from subsvms.app.desk.exchange import export_issues, import_decisions, write_questions
 from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.review import Filter, ReviewDesk
-from subsvms.app.desk.server import make_app
 from subsvms.app.names import UNDER_WAY
 from subsvms.app.runs.acts import Act
 from subsvms.app.tables.files import digest_file
@@ -94,18 +92,6 @@ def decide_some(desk):
             desk.decide_many([Act([desk.settle(row, verdict, desk.classes[row % 2])], "Ann")])
 
 
-def ask(desk, *requests):
-    """Send requests one after the other and return the answers."""
-
-    async def work():
-        transport = httpx.ASGITransport(app=make_app(desk, "token", {"127.0.0.1:8765"}))
-        base = "http://127.0.0.1:8765/token/api/"
-        async with httpx.AsyncClient(transport=transport, base_url=base) as client:
-            return [await client.request(method, url, json=body) for method, url, body in requests]
-
-    return asyncio.run(work())
-
-
 def test_a_desk_shows_the_same_issues_in_parts_and_in_memory(desks):
     memory, local = desks
     assert not memory.in_parts and local.in_parts
@@ -143,13 +129,13 @@ def test_the_server_answers_decides_and_undoes(desks):
     other = next(row for row in range(1, N) if row not in local.place)
     answers = ask(
         local,
-        ("GET", "issues?limit=10&search=because", None),
-        ("GET", f"issues/{row}", None),
-        ("POST", "decide", {"row": row, "verdict": "accept", "who": "Ann"}),
-        ("GET", "state?since=0", None),
-        ("POST", "undo", {"who": "Ann"}),
-        ("GET", "state?since=0", None),
-        ("GET", f"issues/{other}", None),
+        get("api/issues?limit=10&search=because"),
+        get(f"api/issues/{row}"),
+        post("api/decide", {"row": row, "verdict": "accept", "who": "Ann"}),
+        get("api/state?since=0"),
+        post("api/undo", {"who": "Ann"}),
+        get("api/state?since=0"),
+        get(f"api/issues/{other}"),
     )
     assert [one.status_code for one in answers] == [200] * 6 + [404]
     listed, shown, _, decided, _, undone, _ = [one.json() for one in answers]
@@ -355,6 +341,17 @@ def test_a_folder_of_an_earlier_version_and_damaged_issues_are_refused(place):
     path.unlink()
     with pytest.raises(TableError, match="part-000001.parquet' is damaged"):
         ReviewDesk(folder)
+
+
+def test_files_that_lost_their_rows_are_refused(place):
+    folder = place / "local"
+    for path in (*folder.glob("corrected/*.parquet"), *folder.glob("issues/*.parquet")):
+        parquet.ParquetWriter(path, parquet.read_schema(path)).close()  # without a row group
+    (folder / "issues.parquet").unlink()
+    with closing(Desk(folder)) as desk:
+        assert desk.take([]).num_rows == 0
+        with pytest.raises(TableError, match="corrected' is damaged.*does not have the rows of the table"):
+            desk.show([1])
 
 
 def test_apply_that_is_killed_leaves_what_was_there(desks, place):

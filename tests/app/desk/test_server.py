@@ -7,6 +7,7 @@ import os
 import httpx
 import numpy as np
 import pytest
+from browsers import HOST, TOKEN, ask, get, post
 from loans import read
 
 from subsvms.app.desk.evidence import Columns
@@ -15,26 +16,9 @@ from subsvms.app.desk.progress import Progress
 from subsvms.app.desk.review import Filter
 from subsvms.app.desk.server import make_app, open_socket
 
-TOKEN, HOST = "t0ken", "127.0.0.1:8765"
 
-
-def ask(desk, *requests):
-    """Send requests one after the other and return the answers."""
-
-    async def work():
-        transport = httpx.ASGITransport(app=make_app(desk, TOKEN, {HOST}), raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
-            return [await client.request(method, url, **options) for method, url, options in requests]
-
-    return asyncio.run(work())
-
-
-def get(url, **options):
-    return "GET", f"/{TOKEN}/{url}", options
-
-
-def post(url, body, **options):
-    return "POST", f"/{TOKEN}/{url}", {"json": body, **options}
+def decide(row, verdict, who, **more):
+    return post("api/decide", {"row": row, "verdict": verdict, "who": who, **more})
 
 
 def send(url, content):
@@ -77,9 +61,7 @@ def test_filters_are_those_of_a_plain_loop(quiet, finished):
 def test_an_issue_shows_its_values_witnesses_and_history(desk, folder):
     issue, rows = read(folder / "issues.csv")[0], read(folder.with_name("loans.csv"))
     row = int(issue["row"])
-    _, answer = ask(
-        desk, post("api/decide", {"row": row, "verdict": "keep", "who": "Ann"}), get(f"api/issues/{row}")
-    )
+    _, answer = ask(desk, decide(row, "keep", "Ann"), get(f"api/issues/{row}"))
     found = answer.json()
     names = [column["name"] for column in found["columns"]]
     values = dict(zip(names, found["values"], strict=True))
@@ -94,8 +76,8 @@ def test_decisions_are_counted_and_give_the_expected_precision(desk):
     rows = desk.rows[desk.flagged][:10].tolist()
     answers = ask(
         desk,
-        *(post("api/decide", {"row": row, "verdict": "accept", "who": "Ann"}) for row in rows[:9]),
-        post("api/decide", {"row": rows[9], "verdict": "keep", "who": "Ann"}),
+        *(decide(row, "accept", "Ann") for row in rows[:9]),
+        decide(rows[9], "keep", "Ann"),
         get("api/state?since=0"),
     )
     state = answers[-1].json()
@@ -131,7 +113,7 @@ def test_people_undo_only_what_they_did_until_nothing_is_left(desk):
     row = int(desk.rows[0])
     answers = ask(
         desk,
-        post("api/decide", {"row": row, "verdict": "accept", "who": "Ann"}),
+        decide(row, "accept", "Ann"),
         post("api/undo", {"who": "Bob"}),
         post("api/undo", {"who": "Ann"}),
         post("api/undo", {"who": "Ann"}),
@@ -155,9 +137,9 @@ ATTACKS = {
     "deep JSON": (send("api/undo", b"[" * 60000), 400),
     "not a JSON object": (post("api/decide", [1]), 400),
     "a form": (("POST", f"/{TOKEN}/api/decide", {"data": {"row": "1"}}), 415),
-    "a row that is not an issue": (post("api/decide", {"row": 10**9, "verdict": "accept", "who": "A"}), 404),
+    "a row that is not an issue": (decide(10**9, "accept", "A"), 404),
     "a last act that is not a number": (post("api/decide", {"row": 1, "who": "A", "seen": "1"}), 400),
-    "a row that is true": (post("api/decide", {"row": True, "verdict": "accept", "who": "A"}), 404),
+    "a row that is true": (decide(True, "accept", "A"), 404),
     "no name": (post("api/undo", {}), 400),
     "an unknown filter": (get("api/issues?given=nobody"), 400),
     "an unknown word": (get("api/issues?drop=table"), 400),
@@ -195,15 +177,9 @@ def test_an_unknown_verdict_is_refused(quiet, verdict):
 def test_a_database_that_breaks_is_reported_and_the_server_stays_up(desk):
     row = int(desk.rows[0])
     desk.decisions.file.connection.execute("DROP TABLE decisions")
-    broken, alive = ask(
-        desk, post("api/decide", {"row": row, "verdict": "accept", "who": "Ann"}), get("api/issues?limit=1")
-    )
+    broken, alive = ask(desk, decide(row, "accept", "Ann"), get("api/issues?limit=1"))
     assert broken.status_code == 503 and "it is damaged" in broken.json()["error"]
     assert alive.status_code == 200
-
-
-def decide(row, verdict, who, **more):
-    return post("api/decide", {"row": row, "verdict": verdict, "who": who, **more})
 
 
 def test_a_file_that_is_gone_is_reported_until_it_is_back(desk, folder):
@@ -335,7 +311,7 @@ def test_a_row_can_be_left_out_with_a_note_and_found_again(desk):
         desk,
         post("api/decide", {"row": first, "verdict": "drop", "who": "Ann", "note": " torn page "}),
         post("api/decide", {"row": second, "verdict": "skip", "who": "Bob", "note": ""}),
-        post("api/decide", {"row": third, "verdict": "accept", "who": "Bob"}),
+        decide(third, "accept", "Bob"),
         get("api/issues?verdict=drop"), get("api/issues?who=Bob"), get("api/issues?note=yes"),
         get("api/state"), get(f"api/issues/{first}"),
     )  # fmt: skip
@@ -360,7 +336,7 @@ def test_deciding_all_at_once_is_no_judgement(desk):
     body = {"filter": {"low": "0"}, "expect": len(desk), "verdict": "accept", "who": "Ann", "note": "batch"}
     first, second, noted = ask(
         desk, post("api/decide-all", body),
-        post("api/decide", {"row": row, "verdict": "keep", "who": "Ann"}), get("api/issues?note=yes"),
+        decide(row, "keep", "Ann"), get("api/issues?note=yes"),
     )  # fmt: skip
     assert first.json()["decided"] == len(desk) >= flagged > 1 and first.json()["judged"] == 0
     assert (second.json()["judged"], second.json()["accepted"]) == (1, 0)
@@ -371,10 +347,10 @@ def test_agreement_is_that_of_the_two_who_share_most_rows(desk):
     rows = desk.rows[:6].tolist()
     answers = ask(
         desk,
-        *(post("api/decide", {"row": row, "verdict": "accept", "who": "Ann"}) for row in rows),
-        *(post("api/decide", {"row": row, "verdict": "drop", "who": "Bob"}) for row in rows[:1]),
-        *(post("api/decide", {"row": row, "verdict": "accept", "who": "Bob"}) for row in rows[1:4]),
-        post("api/decide", {"row": rows[5], "verdict": "accept", "who": "Cid"}),
+        *(decide(row, "accept", "Ann") for row in rows),
+        *(decide(row, "drop", "Bob") for row in rows[:1]),
+        *(decide(row, "accept", "Bob") for row in rows[1:4]),
+        decide(rows[5], "accept", "Cid"),
     )
     assert answers[0].json()["agreement"] is None
     found = answers[-1].json()
@@ -396,8 +372,8 @@ def test_redo_answers_as_undo_does(desk):
 def test_redo_says_who_decided_differently_since(desk):
     row = int(desk.rows[0])
     *_, refused = ask(
-        desk, post("api/decide", {"row": row, "verdict": "accept", "who": "Ann"}),
-        post("api/undo", {"who": "Ann"}), post("api/decide", {"row": row, "verdict": "drop", "who": "Bob"}),
+        desk, decide(row, "accept", "Ann"),
+        post("api/undo", {"who": "Ann"}), decide(row, "drop", "Bob"),
         post("api/redo", {"who": "Ann"}),
     )  # fmt: skip
     assert refused.status_code == 409 and "Bob decided differently since" in refused.json()["error"]
