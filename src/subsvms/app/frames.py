@@ -198,14 +198,9 @@ class FrameRun:
         return target
 
     def open_review(
-        self,
-        correction: Correction,
-        folder: str | os.PathLike | None,
-        *,
-        port: int,
-        browser: bool,
+        self, correction: Correction, folder: str | os.PathLike | None, *, port: int, browser: bool,
         block: bool | None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Open the review page of a folder that holds this correction; it is written if it does not yet."""
         from subsvms.app.desk.server import Review
 

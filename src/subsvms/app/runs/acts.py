@@ -144,14 +144,9 @@ class Decisions:
     """
 
     def __init__(
-        self,
-        path: Path,
-        run: Path | None = None,
-        *,
-        rows: Container[int] | None = None,
-        labels: Iterable | None = None,
-        create: bool = True,
-    ):
+        self, path: Path, run: Path | None = None, *, rows: Container[int] | None = None,
+        labels: Iterable | None = None, create: bool = True,
+    ):  # fmt: skip
         self.rows = rows
         self.labels = None if labels is None else {json.dumps(label): label for label in (*labels, None)}
         self.lock = threading.RLock()

@@ -91,12 +91,9 @@ def find_carriers(
     ).fit(X[labelled], correction.given[labelled])
     suggested = correction.compared[issues[flagged]]
     found, standing = certify_together(
-        committee,
-        int(np.clip(CHOSEN_SHARE * len(labelled), 1, MOST_CHOSEN)),
-        rows=np.searchsorted(labelled, issues[flagged]),
-        suggested=suggested,
-        n_carriers=N_CARRIERS,
-    )
+        committee, int(np.clip(CHOSEN_SHARE * len(labelled), 1, MOST_CHOSEN)),
+        rows=np.searchsorted(labelled, issues[flagged]), suggested=suggested, n_carriers=N_CARRIERS,
+    )  # fmt: skip
     agrees = (found.verdicts >= 0) & (committee.classes_[found.verdicts] == suggested)
     width = found.carriers.shape[1]  # fewer in a tiny table
     shown = agrees[:, None] & (found.carriers >= 0)

@@ -18,10 +18,11 @@ from subsvms.exceptions import CHARACTERS_SHOWN, cut, format_percent, is_rate_kn
 ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
 COLUMNS_SHOWN = 40  # of a row
+COUNTED = ("flagged", "changed", "left_out", "changed_to", "filled")  # of a `Tally`, by class
 TEXT_SHOWN = 5000  # characters of a value of a row to look at: long texts are there to be read
 
 
-def name_rate(rate: float, interval: np.ndarray) -> float | None:
+def name_rate(rate: float, interval: Any) -> float | None:
     """Return an estimated rate, or None if it is not known."""
     return float(rate) if is_rate_known(*interval) else None
 
@@ -38,27 +39,18 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
     noise, tally = run.correction.noise, run.tally
     joint = noise.shares[:, None] * noise.matrix * tally.labelled
     wrong, limits = joint.sum(axis=0) - np.diag(joint), bound_wrong(noise, tally.given)
-    return [
-        {
-            "name": cut(quote_spaces(str(name))),
-            "rows": tally.given[number],
-            "rate": name_rate(noise.rates[number], noise.rate_interval[number]),
-            "rate_low": float(noise.rate_interval[number][0]),
-            "rate_high": float(noise.rate_interval[number][1]),
+    found = []
+    for number, name in enumerate(noise.classes.tolist()):
+        low, high = noise.rate_interval[number].tolist()
+        counts = {key: getattr(tally, key)[number] for key in COUNTED}
+        lost, won = counts["changed"] + counts["left_out"], counts["changed_to"] + counts["filled"]
+        found.append({
+            "name": cut(quote_spaces(str(name))), "rows": tally.given[number],
+            "rate": name_rate(noise.rates[number], (low, high)), "rate_low": low, "rate_high": high,
             "estimated_wrong": round(float(wrong[number])) if is_rate_known(*limits[number]) else None,
-            "flagged": tally.flagged[number],
-            "changed": tally.changed[number],
-            "left_out": tally.left_out[number],
-            "changed_to": tally.changed_to[number],
-            "filled": tally.filled[number],
-            "after": tally.given[number]
-            - tally.changed[number]
-            - tally.left_out[number]
-            + tally.changed_to[number]
-            + tally.filled[number],
-        }
-        for number, name in enumerate(noise.classes.tolist())
-    ]
+            **counts, "after": tally.given[number] - lost + won,
+        })  # fmt: skip
+    return found
 
 
 def bound_wrong(noise: NoiseEstimate, given: Sequence[int]) -> np.ndarray:
@@ -91,21 +83,18 @@ def list_moves(run: Run) -> list[dict[str, Any]]:
 
 def list_groups(run: Run) -> list[dict[str, Any]]:
     """Return the noise by each column that was asked for."""
-    return [
-        {
-            "column": column,
-            "lines": [
-                {
-                    "value": cut(group.value), "rows": group.n_rows, "flagged": group.n_flagged,
-                    "share": group.share, "low": group.low, "high": group.high,
-                    "expected_wrong": group.expected_wrong,
-                }
-                for group in groups[:GROUPS_SHOWN]
-            ],
-            "more": max(0, len(groups) - GROUPS_SHOWN),
-        }
-        for column, groups in run.groups.items()
-    ]  # fmt: skip
+    found = []
+    for column, groups in run.groups.items():
+        lines = [
+            {
+                "value": cut(group.value), "rows": group.n_rows, "flagged": group.n_flagged,
+                "share": group.share, "low": group.low, "high": group.high,
+                "expected_wrong": group.expected_wrong,
+            }
+            for group in groups[:GROUPS_SHOWN]
+        ]  # fmt: skip
+        found.append({"column": column, "lines": lines, "more": max(0, len(groups) - GROUPS_SHOWN)})
+    return found
 
 
 def describe_worst(run: Run, issues: Issues, numbers: np.ndarray) -> list[dict[str, Any]]:
@@ -127,20 +116,16 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray) -> list[dict[s
             ]
             for side in ("supporting", "opposing")
         }  # fmt: skip
+        values = show_values(run, row, columns, TEXT_SHOWN)
         found.append({
             "row": int(numbers[row]) + 1,
             "id": None if name is None else show_values(run, row, [name])[0],
             "given": names[correction.given[row]] if correction.given[row] >= 0 else None,
-            "suggested": names[proposed[i]],
-            "confidence": float(confidence[i]),
-            "quality": float(np.nan_to_num(quality[row])),
-            "vote_share": float(np.nan_to_num(share[i])),
-            "withstands": int(correction.withstands[row]),
-            "action": str(action[row]),
-            "reason": reason[i],
-            "values": list(map(list, zip(columns, show_values(run, row, columns, TEXT_SHOWN), strict=True))),
-            **sides,
-            **describe_carriers(issues, i, names, numbers),
+            "suggested": names[proposed[i]], "confidence": float(confidence[i]),
+            "quality": float(np.nan_to_num(quality[row])), "vote_share": float(np.nan_to_num(share[i])),
+            "withstands": int(correction.withstands[row]), "action": str(action[row]), "reason": reason[i],
+            "values": [list(pair) for pair in zip(columns, values, strict=True)],
+            **sides, **describe_carriers(issues, i, names, numbers),
         })  # fmt: skip
     return found
 
@@ -207,60 +192,48 @@ def show_values(run: Run, row: int, columns: list[str], limit: int = CHARACTERS_
 
 def describe_ensemble(run: Run) -> dict[str, Any]:
     """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that."""
-    model, choice = run.model, run.correction.choice
+    model, choice, candidates = run.model, run.correction.choice, []
     n_svms, size = model.n_estimators, int(model.subsets_.shape[1])
-    voted = f"{n_svms:,} SVMs voted, each trained on {size:,} rows"
+    words = ": options set them, so none were chosen from the data"
+    if choice is not None:
+        words, pairs = f". {choice}", ((one, one is choice.chosen) for one in choice.candidates)
+        candidates = [asdict(one) | {"breadth": one.breadth, "chosen": chosen} for one, chosen in pairs]
     return {
-        "words": f"{voted}: options set them, so none were chosen from the data."
-        if choice is None
-        else f"{voted}. {choice}.",
-        "n_estimators": n_svms,
-        "subset_size": size,
+        "words": f"{n_svms:,} SVMs voted, each trained on {size:,} rows{words}.",
+        "n_estimators": n_svms, "subset_size": size,
         "paper_size": subset_size("log_squared", run.tally.labelled, len(model.classes_)),
         "kernel": model.kernel,
         "gamma": None if model.kernel == "linear" else model.voters_.kernel.gamma,
-        "C": float(model.C),
-        "candidates": []
-        if choice is None
-        else [
-            asdict(one) | {"breadth": one.breadth, "chosen": one is choice.chosen}
-            for one in choice.candidates
-        ],
-    }
+        "C": float(model.C), "candidates": candidates,
+    }  # fmt: skip
 
 
 def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
     """Return what the report says about an audit besides its claim: plain values for `place_audit`."""
     claim = outcome.claim
-    return {
-        "finished": claim.finished,
-        "rings": [
-            {
-                "rows": ring.n_rows, "checked": ring.n_checked, "hits": ring.n_hits,
-                "changed": ring.n_changed, "at_most_wrong": ring.at_most_wrong,
-            }
-            for ring in claim.rings
-        ],
-        "figures": [
-            ["Labels checked", f"{claim.n_answers} of {outcome.n_answers}"],
-            ["Of them wrong", str(claim.n_overturned)],
-            ["Changed without being seen", str(n_unseen)],
-            ["Confidence", f"{100 * claim.level:.6g}%"],
-            ["Overturned labels asked again", "yes" if outcome.repeat else "no"],
-            ["Seed", str(outcome.random_state)],
-        ],
-    }  # fmt: skip
-
-
-def describe_certified(run: Run) -> dict[str, Any]:
-    """Return which share of the verdicts withstand a change, and how many changes the surest withstands."""
-    withstands = run.correction.withstands
-    return {"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))}
+    rings = [
+        {
+            "rows": ring.n_rows, "checked": ring.n_checked, "hits": ring.n_hits, "changed": ring.n_changed,
+            "at_most_wrong": ring.at_most_wrong,
+        }
+        for ring in claim.rings
+    ]  # fmt: skip
+    figures = [
+        ["Labels checked", f"{claim.n_answers} of {outcome.n_answers}"],
+        ["Of them wrong", str(claim.n_overturned)],
+        ["Changed without being seen", str(n_unseen)],
+        ["Confidence", f"{100 * claim.level:.6g}%"],
+        ["Overturned labels asked again", "yes" if outcome.repeat else "no"],
+        ["Seed", str(outcome.random_state)],
+    ]
+    return {"finished": claim.finished, "rings": rings, "figures": figures}
 
 
 def list_parameters(run: Run) -> list[list[str]]:
     """Return what the run was asked to do, and what followed from it."""
-    model, options, most = run.model, run.options, run.options.max_error_rate
+    model, options, most, kernel = run.model, run.options, run.options.max_error_rate, run.model.kernel
+    if kernel != "linear":
+        kernel = f"{kernel}, gamma {model.voters_.kernel.gamma:.3g}"
     asked = {
         "rule": options.rule,
         "action": options.action,
@@ -268,17 +241,13 @@ def list_parameters(run: Run) -> list[list[str]]:
         "confidence needed": f"{options.min_confidence:g}",
         "SVMs": f"{model.n_estimators:,}",
         "rows in each subset": f"{model.subsets_.shape[1]:,}",
-        "kernel": model.kernel
-        if model.kernel == "linear"
-        else f"{model.kernel}, gamma {model.voters_.kernel.gamma:.3g}",
+        "kernel": kernel,
         "seed": str(options.random_state),
         "columns left out": ", ".join(map(cut, options.exclude)) or "none",
         "columns used": ", ".join(map(cut, options.only)) or "all",
         "features from": "columns" if run.features_path is None else run.features_path.name,
     }
     if options.pool_size is not None:
-        asked |= {
-            "rows in the sample": f"{len(run.correction):,}",
-            "rows that SVMs are trained on": f"{len(run.model.oob_winners_):,}",
-        }
+        asked["rows in the sample"] = f"{len(run.correction):,}"
+        asked["rows that SVMs are trained on"] = f"{len(run.model.oob_winners_):,}"
     return [list(pair) for pair in asked.items()]

@@ -120,14 +120,9 @@ def check_engine(name: str, scheduler: str | None = None) -> None:
 
 @contextmanager
 def open_engine(
-    name: str,
-    n_jobs: int | None,
-    n_items: int,
-    folder: Path | None,
-    scheduler: str | None = None,
-    *,
+    name: str, n_jobs: int | None, n_items: int, folder: Path | None, scheduler: str | None = None, *,
     gpu: bool = False,
-) -> Iterator[Engine]:
+) -> Iterator[Engine]:  # fmt: skip
     """Provide an engine that `check_engine` has let pass, and shut it down at the end."""
     if name == "local":
         yield LocalEngine(effective_n_jobs(n_jobs), n_items, gpu=gpu)

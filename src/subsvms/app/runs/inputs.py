@@ -97,13 +97,9 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
 
 
 def open_in_memory(
-    where: str | list[str],
-    options: Options,
-    target: Target,
-    *,
-    features: str | None = None,
+    where: str | list[str], options: Options, target: Target, *, features: str | None = None,
     expected: Input | None = None,
-) -> Opened:
+) -> Opened:  # fmt: skip
     """Read a table, and check that its result can be written."""
     announce("reading the table")
     table, options, inputs = read_input(where, options)

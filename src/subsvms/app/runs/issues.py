@@ -13,16 +13,9 @@ import numpy as np
 from subsvms._columns import Table
 from subsvms._labels import Classes
 from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
+from subsvms.app.runs import stored
 from subsvms.app.runs.causes import Carriers
-from subsvms.app.runs.stored import (
-    DIGITS,
-    SHARES,
-    SIDES,
-    get_label_type,
-    make_carrier_schema,
-    make_schema,
-    name_values,
-)
+from subsvms.app.runs.stored import DIGITS, SHARES, SIDES
 from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.app.tables.text import TableText
 from subsvms.correction._neighbours import Witnesses, find_witnesses
@@ -62,7 +55,7 @@ class Issues:
     def to_table(self, table: LabelledTable, id_column: str | None = None) -> Any:
         """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table."""
         return tabulate(
-            self.correction, self.rows, table.columns, str(table.label), get_label_type(table),
+            self.correction, self.rows, table.columns, str(table.label), stored.get_label_type(table),
             more=self.list_comparisons(np.arange(len(self.correction))), id_column=id_column,
             lines=table.text.lines if isinstance(table.text, TableText) else None,
         )  # fmt: skip
@@ -87,17 +80,10 @@ def find_issues(correction: Correction, X: Table) -> Issues:
 
 
 def tabulate(
-    correction: Correction,
-    rows: np.ndarray,
-    columns: Any,
-    label: str,
-    label_type: Any,
-    *,
-    numbers: np.ndarray | None = None,
-    more: dict[str, list] | None = None,
-    id_column: str | None = None,
+    correction: Correction, rows: np.ndarray, columns: Any, label: str, label_type: Any, *,
+    numbers: np.ndarray | None = None, more: dict[str, list] | None = None, id_column: str | None = None,
     lines: np.ndarray | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return what is known about some rows, and their values, in typed columns."""
     import pyarrow as pa
 
@@ -106,23 +92,20 @@ def tabulate(
     found = {
         "row": (rows if numbers is None else numbers[rows]) + 1,
         "given_label": classes.name(correction.given[rows]).tolist(),
-        "suggested_label": classes.name(compared).tolist(),
-        "is_label_issue": correction.flagged[rows],
+        "suggested_label": classes.name(compared).tolist(), "is_label_issue": correction.flagged[rows],
         "label_quality": np.round(correction.label_quality[rows], DIGITS),
         "confidence": np.round(correction.judgement.posterior[rows, compared], DIGITS),
         "vote_share": np.round(correction.votes.share[rows, compared], DIGITS),
-        "withstands": correction.withstands[rows],
-        "action": correction.action[rows].tolist(),
-        "reason": correction.explain(rows),
-        **(more or {}),
-    }
-    types = {field.name: field.type for field in (*make_schema(label_type), *make_carrier_schema())}
+        "withstands": correction.withstands[rows], "action": correction.action[rows].tolist(),
+        "reason": correction.explain(rows), **(more or {}),
+    }  # fmt: skip
+    types = stored.list_types(label_type)
     whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
     table = pa.table({name: pa.array(found[name], types[name], from_pandas=whole) for name in found})
     if lines is not None:
         table = table.add_column(1, "line", pa.array(lines[rows], pa.int64()))
     values = columns.take(rows)
-    names = name_values((name for name in values.column_names if name != label), table.column_names)
+    names = stored.name_values((name for name in values.column_names if name != label), table.column_names)
     for field, column in zip(values.schema, values.columns, strict=True):
         if field.name != label:
             place = 1 + (lines is not None) if field.name == id_column else len(table.column_names)
@@ -184,7 +167,7 @@ def add_comparisons(table: Any, issues: Issues, numbers: np.ndarray) -> Any:
     found = issues.list_comparisons(numbers)
     places = {row: place for place, row in enumerate((numbers[issues.rows] + 1).tolist())}
     at = [places.get(row) for row in table["row"].to_pylist()]
-    own = {field.name: field.type for field in (*make_schema(pa.string()), *make_carrier_schema())}
+    own = stored.list_types(pa.string())
     for name in SHARES:  # NaN of a row without a label: JSON has none
         known = pa.array(table[name].to_numpy(), from_pandas=True)
         table = table.set_column(table.column_names.index(name), name, known)

@@ -24,22 +24,11 @@ from subsvms.ensemble._device import check_device, count_gpus
 
 
 def do_job(
-    where: str | list[str],
-    options: Options,
-    *,
-    engine: str = "memory",
-    scheduler: str | None = None,
-    output: Path | None = None,
-    features: str | None = None,
-    base: Place | None = None,
-    n_jobs: int | None = -1,
-    device: str = "cpu",
-    force: bool = False,
-    dry_run: bool = False,
-    model: Path | None = None,
-    expected: Input | None = None,
-    batch_rows: int | None = None,
-) -> Summary:
+    where: str | list[str], options: Options, *, engine: str = "memory", scheduler: str | None = None,
+    output: Path | None = None, features: str | None = None, base: Place | None = None,
+    n_jobs: int | None = -1, device: str = "cpu", force: bool = False, dry_run: bool = False,
+    model: Path | None = None, expected: Input | None = None, batch_rows: int | None = None,
+) -> Summary:  # fmt: skip
     """Correct a table and write the run's folder, whole or not at all. The table itself is not touched."""
     check_device(device)  # now: without its GPU a run that was stopped keeps what is done
     clock, target = Clock(), Target(output, model, force, dry_run)

@@ -217,7 +217,11 @@ def limit_changes(source: Source, survey: Survey, engine: Engine, **more: Any) -
 
 def read_with_votes(work: PartWork, unit: Unit) -> Iterator[tuple[Any, np.ndarray, np.ndarray, Votes]]:
     """Yield each batch of a unit, its row numbers and class numbers, and the votes on it, saved or new."""
-    corrector, saved = work.corrector, load_votes(work, unit)
+    corrector, saved = work.corrector, None
+    path = None if work.folder is None else work.folder / VOTES / f"{unit.number:06d}.npz"
+    if path is not None and path.is_file():
+        with np.load(path) as file:
+            saved = Votes(**file)
     for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
         rows = np.arange(first, first + len(batch))
         given = corrector.labels.read(batch)
@@ -264,15 +268,6 @@ def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
     with open_new(work.folder, VOTES, name, work.token) as path, path.open("wb") as file:
         np.savez(file, **cast(dict[str, Any], joined.arrays))  # NumPy's stub takes them for other arguments
     return tuple(np.concatenate(column) for column in zip(*found, strict=True))
-
-
-def load_votes(work: PartWork, unit: Unit) -> Votes | None:
-    """Return the saved votes on a unit; None if there are none."""
-    path = None if work.folder is None else work.folder / VOTES / f"{unit.number:06d}.npz"
-    if path is None or not path.is_file():
-        return None
-    with np.load(path) as saved:
-        return Votes(**saved)
 
 
 def list_issues(corrector: BatchCorrector, batch: Any, correction: Correction, rows: np.ndarray) -> Any:

@@ -31,17 +31,8 @@ from subsvms.app.words import show, suggest
 from subsvms.correction._learn import Learned, Sample, learn
 from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
-from subsvms.ensemble._sampling import (
-    EVERY,
-    SAMPLE,
-    Drawing,
-    choose_pool_size,
-    count_kept,
-    draw_rows,
-    hash_rows,
-    keep_smallest,
-    limit_pool,
-)
+from subsvms.ensemble import _sampling as sampling
+from subsvms.ensemble._sampling import EVERY, SAMPLE, Drawing, count_kept, hash_rows, keep_smallest
 from subsvms.exceptions import TableError
 
 
@@ -83,16 +74,9 @@ class Survey:
 
 
 def learn_from(
-    source: Source,
-    options: Options,
-    engine: Engine | None = None,
-    *,
-    features: Any = None,
-    n_jobs: int | None = 1,
-    device: str = "cpu",
-    folder: Path | None = None,
-    batch_rows: int | None = None,
-) -> Survey:
+    source: Source, options: Options, engine: Engine | None = None, *, features: Any = None,
+    n_jobs: int | None = 1, device: str = "cpu", folder: Path | None = None, batch_rows: int | None = None,
+) -> Survey:  # fmt: skip
     """Learn from a table; `features` replace its columns, and `folder` is that of a run in parts."""
     if source.table is not None:
         at_hand = take_table(source.table, options)
@@ -177,7 +161,7 @@ def find_verified(verified: dict[int, int], rows: np.ndarray | None) -> np.ndarr
 def take_table(table: LabelledTable, options: Options) -> AtHand:
     """Return all rows of a table in memory."""
     check_id(table, options.id_column)
-    drawing = draw_rows(table.codes, len(table.classes), seed=options.random_state)
+    drawing = sampling.draw_rows(table.codes, len(table.classes), seed=options.random_state)
     return AtHand(table, np.arange(len(table)), table.codes, Classes.of(table.classes).names, drawing)
 
 
@@ -374,8 +358,8 @@ def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int |
     own = [[value for value, number in numbers.items() if number == c] for c in range(n_classes)]
     sizes = np.array([sum(census.counts[value] for value in values) for values in own])
     n_rows = sum(census.counts.values())
-    pool_size = pool_size or choose_pool_size(n_rows)
-    quota, capped = limit_pool(sizes, pool_size)
+    pool_size = pool_size or sampling.choose_pool_size(n_rows)
+    quota, capped = sampling.limit_pool(sizes, pool_size)
     last = np.full(n_classes, EVERY)
     for c in np.flatnonzero(sizes > quota):
         last[c] = keep_smallest(np.concatenate([census.smallest[value] for value in own[c]]), quota)[-1]

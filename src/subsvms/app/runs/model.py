@@ -38,10 +38,8 @@ from subsvms.exceptions import TableError, format_percent, join_sentences
 DIGITS = 4  # of vote shares; a thousand SVMs need three
 Transformer = ColumnEncoder | SparseScaler | ArrayScaler
 KINDS: dict[str, type[Transformer]] = {
-    "columns": ColumnEncoder,
-    "svmlight": SparseScaler,
-    "embeddings": ArrayScaler,
-}
+    "columns": ColumnEncoder, "svmlight": SparseScaler, "embeddings": ArrayScaler,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,16 +168,10 @@ class Predictions:
 
 
 def predict_file(
-    model_path: str | os.PathLike,
-    where: str | os.PathLike | Sequence[str | os.PathLike],
-    *,
-    output: str | os.PathLike | None = None,
-    features: str | os.PathLike | None = None,
-    force: bool = False,
-    reading: dict[str, Any] | None = None,
-    n_jobs: int | None = None,
-    device: str = "cpu",
-) -> Predictions:
+    model_path: str | os.PathLike, where: str | os.PathLike | Sequence[str | os.PathLike], *,
+    output: str | os.PathLike | None = None, features: str | os.PathLike | None = None, force: bool = False,
+    reading: dict[str, Any] | None = None, n_jobs: int | None = None, device: str = "cpu",
+) -> Predictions:  # fmt: skip
     """Label the rows of a file, and write a copy of it with two more columns.
 
     The columns are the predicted label and the share of the SVMs that vote for it. LIBSVM text has no room

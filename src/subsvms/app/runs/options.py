@@ -22,14 +22,9 @@ from subsvms.exceptions import NOTHING, Sentence, Setting, TableError, tell
 
 # Groups of options in --help, after those that most people need.
 LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
-    "The labels",
-    "The columns",
-    "What is changed",
-    "The SVMs",
-    "How FILE is read",
-    "Large tables and speed",
+    "The labels", "The columns", "What is changed", "The SVMs", "How FILE is read", "Large tables and speed",
     "Records and programs",
-)
+)  # fmt: skip
 DECLARED = "option"  # the key of a field's metadata
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
@@ -40,35 +35,30 @@ class Declared:
     """What there is to know about an option, besides the name, type and default of its field."""
 
     help: str
-    flag: str  # on the command line, if it is not the name with dashes
-    group: str  # of `--help`
-    choices: tuple[str, ...]
-    low: float | None  # limits of a number
-    high: float | None
-    kind: str  # type in the documentation of Python, if the annotation does not say it
-    hidden: bool  # whether `--help` leaves it out
+    flag: str = ""  # on the command line, if it is not the name with dashes
+    group: str = ""  # of `--help`
+    choices: tuple[str, ...] = ()
+    low: float | None = None  # limits of a number
+    high: float | None = None
+    kind: str = ""  # type in the documentation of Python, if the annotation does not say it
+    hidden: bool = False  # whether `--help` leaves it out
 
 
-def option(
-    default: Any,
-    help: str,
-    *,
-    flag: str = "",
-    group: str = "",
-    choices: tuple[str, ...] = (),
-    low: float | None = None,
-    high: float | None = None,
-    kind: str = "",
-    hidden: bool = False,
-    **how: Any,
-) -> Any:
-    """Declare an option: the field of a dataclass."""
-    declared = Declared(help, flag, group, choices, low, high, kind, hidden)
-    return field(default=default, metadata={DECLARED: declared}, **how)
+def option(default: Any, help: str, **declared: Any) -> Any:
+    """Declare an option, the field of a dataclass; `declared` is for `Declared`."""
+    return field(default=default, metadata={DECLARED: Declared(help, **declared)})
+
+
+class Checked:
+    """Options whose values are checked when they are given."""
+
+    def __post_init__(self) -> None:
+        for one in list_options(type(self)):
+            object.__setattr__(self, one.name, check_option(one, getattr(self, one.name)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions:
+class TableOptions(Checked):
     """What a correction of any table can be asked for: in `correct_table` and in `subsvms correct`."""
 
     by: Sequence[str] = option(
@@ -81,7 +71,7 @@ class TableOptions:
         None,
         "Labels that differ only in case or spaces are one class, or not; by default they are an error.",
         group=LABELS,
-    )
+    )  # fmt: skip
     numeric_classes: bool = option(
         False, "The labels are classes although they look like a quantity.", group=LABELS
     )
@@ -96,58 +86,40 @@ class TableOptions:
         (), "The only columns that are features, even if they look like identifiers.", group=COLUMNS
     )
     keep: Sequence[str] = option(
-        (),
-        "Columns that are features even if they seem to give the label away, or to be identifiers.",
+        (), "Columns that are features even if they seem to give the label away, or to be identifiers.",
         group=COLUMNS,
-    )
+    )  # fmt: skip
     action: str = option(
-        "fix",
-        "What to do with labels that look wrong: fix, drop, weight or review.",
-        group=RULE,
+        "fix", "What to do with labels that look wrong: fix, drop, weight or review.", group=RULE,
         choices=("fix", "drop", "weight", "review"),
-    )
+    )  # fmt: skip
     rule: str = option(
-        "posterior",
-        "posterior, which does the least harm, or majority, the paper's plain vote.",
-        group=RULE,
+        "posterior", "posterior, which does the least harm, or majority, the paper's plain vote.", group=RULE,
         choices=("posterior", "majority"),
-    )
+    )  # fmt: skip
     max_error_rate: float | None = option(
         None, "Change at most this share of the labels, the surest first.", group=RULE, low=0, high=1
     )
     min_confidence: float = option(
-        0.5,
-        "Change a label only if another is more probable than this, from 0 to 1.",
-        group=RULE,
-        low=0,
+        0.5, "Change a label only if another is more probable than this, from 0 to 1.", group=RULE, low=0,
         high=1,
-    )
+    )  # fmt: skip
     n_estimators: int | None = option(
         None,
         "How many SVMs vote. By default SVMs are chosen that predict the labels best; this, {subsample_size} "
-        "and {kernel} set them instead, and what is left out then has the paper's value.",
-        flag="--svms",
-        group=SVMS,
-        low=1,
-    )
+        "and {kernel} set them instead, and what is left out then has the paper's value.", flag="--svms",
+        group=SVMS, low=1,
+    )  # fmt: skip
     subsample_size: str | int | None = option(
-        None,
-        "Rows that each SVM is trained on: log_squared, log or a number.",
-        flag="--subset-size",
-        group=SVMS,
-        choices=("log", "log_squared"),
-        low=2,
-    )
+        None, "Rows that each SVM is trained on: log_squared, log or a number.", flag="--subset-size",
+        group=SVMS, choices=("log", "log_squared"), low=2,
+    )  # fmt: skip
     kernel: str | None = option(
         None, "Kernel of the SVMs: rbf, linear or poly.", group=SVMS, choices=("rbf", "linear", "poly")
     )
     random_state: int = option(
         None, "Seed of everything that is random; by default 0.", flag="--seed", group=SVMS, low=0, high=2**31
     )
-
-    def __post_init__(self) -> None:
-        for one in list_options(type(self)):
-            object.__setattr__(self, one.name, check_option(one, getattr(self, one.name)))
 
 
 @dataclass(frozen=True)
@@ -164,15 +136,13 @@ class Options(TableOptions):
     )
     separator: str | None = option(None, "Separator of CSV files; by default detected.", group=READING)
     sheet: str | None = option(
-        None,
-        "Sheet of a workbook; by default its only one, or the only one that has the label.",
+        None, "Sheet of a workbook; by default its only one, or the only one that has the label.",
         group=READING,
-    )
+    )  # fmt: skip
     query: str | None = option(
-        None,
-        "SQL that gives the table, for a database; by default the only one with the label.",
+        None, "SQL that gives the table, for a database; by default the only one with the label.",
         group=READING,
-    )
+    )  # fmt: skip
     pool_size: int | None = option(
         None, "In parts: train SVMs on at most this many rows; by default 9,000 or more.", group=LARGE
     )
@@ -203,7 +173,7 @@ LABEL_OPTIONS = ("missing_label", "merge_labels", "numeric_classes")  # how its 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class Work(Checked):
     """How `subsvms correct` works, and what it leaves: nothing that run.json records among the options."""
 
     output: Path | None = option(None, "Folder to create; by default loans.subsvms next to loans.csv.")
@@ -215,44 +185,31 @@ class Work:
     decisions: Path | None = option(
         None,
         "Folder of an earlier run on FILE: labels that people decided there, or answered in an audit, count "
-        "as verified.",
-        group=RULE,
-    )
+        "as verified.", group=RULE,
+    )  # fmt: skip
     engine: str | None = option(
-        None,
-        "memory, or local or dask to work in parts; by default memory if FILE fits, else local.",
-        group=LARGE,
-        choices=("memory", "local", "dask"),
-    )
+        None, "memory, or local or dask to work in parts; by default memory if FILE fits, else local.",
+        group=LARGE, choices=("memory", "local", "dask"),
+    )  # fmt: skip
     scheduler: str | None = option(
         None, "Address of a Dask scheduler; by default one starts on this machine.", group=LARGE
     )
     n_jobs: int | None = option(
-        None,
-        "How many threads; by default one per core. Does not change the result.",
-        flag="--threads",
-        group=LARGE,
-        low=1,
-    )
+        None, "How many threads; by default one per core. Does not change the result.", flag="--threads",
+        group=LARGE, low=1,
+    )  # fmt: skip
     device: str = option(
         "cpu",
         "Where the SVMs vote: cpu, cuda (a GPU, with the extra gpu), or auto for a GPU if there is one. Does "
-        "not change the result.",
-        group=LARGE,
-    )
+        "not change the result.", group=LARGE,
+    )  # fmt: skip
     save_model: Path | None = option(None, "Also save the classifier, for subsvms predict.", group=RECORDS)
     from_run: Path | None = option(
-        None,
-        "Folder or run.json of an earlier run to repeat, byte for byte; instead of FILE.",
-        flag="--from",
-        group=RECORDS,
-    )
+        None, "Folder or run.json of an earlier run to repeat, byte for byte; instead of FILE.",
+        flag="--from", group=RECORDS,
+    )  # fmt: skip
     as_json: bool = option(False, "Print the result as JSON.", flag="--json", group=RECORDS)
     quiet: bool = option(False, "Print nothing but errors.", group=RECORDS)
-
-    def __post_init__(self) -> None:
-        for one in list_options(type(self)):
-            object.__setattr__(self, one.name, check_option(one, getattr(self, one.name)))
 
 
 # Declared options

@@ -24,17 +24,8 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
-from subsvms.app.names import (
-    CORRECTED,
-    DOUBTFUL,
-    ISSUE_PARTS,
-    ISSUES,
-    LISTED,
-    RECORD,
-    REPORT,
-    SCORE_PARTS,
-    SCORES,
-)
+from subsvms.app import names
+from subsvms.app.names import CORRECTED, ISSUE_PARTS, ISSUES, LISTED, REPORT, SCORE_PARTS, SCORES
 from subsvms.app.report import draw_charts, place_audit, render_report
 from subsvms.app.runs.describe import describe_audit
 from subsvms.app.runs.issues import MOST_LISTED, list_worst
@@ -64,14 +55,13 @@ DESCRIPTIONS = {
 
 
 def describe_output(
-    finding: Finding,
-    place: Path | None,
-    model: Path | None = None,
-    more: Sequence[list[str]] = (),
-) -> Written:
+    finding: Finding, place: Path | None, model: Path | None = None, more: Sequence[list[str]] = (),
+) -> Written:  # fmt: skip
     """Return what a summary says about the folder that is written, in which there are more files."""
     if place is None:
         return Written()
+    other = place.with_name(f"{place.name.removesuffix('.subsvms')}.repeated.subsvms")
+    repeat = write_command("correct", from_run=place, output=other)
     worst = "suspicious labels and reasons, worst first; rows count from 1"
     typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
     scored = "what is thought of every label, for programs and subsvms audit"
@@ -87,32 +77,17 @@ def describe_output(
             [f"{SCORE_PARTS}/", scored],
         ]
     files = [
-        [corrected, DESCRIPTIONS[finding.run.options.action]],
-        *found,
+        [corrected, DESCRIPTIONS[finding.run.options.action]], *found,
         [REPORT, "a page to read and to pass on"],
-        [RECORD, f"the record; to repeat the run: {repeat_command(place)}"],
-        *more,
-    ]
+        [names.RECORD, f"the record; to repeat the run: {repeat}"], *more,
+    ]  # fmt: skip
     return Written(str(place), None if model is None else str(model), files)
 
 
-def repeat_command(place: Path) -> str:
-    """Return the command that repeats the run in a folder, into another one."""
-    stem = place.name.removesuffix(".subsvms")
-    other = place.with_name(f"{stem}.repeated.subsvms")
-    return write_command("correct", from_run=place, output=other)
-
-
 def write_files(
-    finding: Finding,
-    summary: Summary,
-    folder: Path,
-    place: Path,
-    *,
-    inputs: Mapping[str, bytes],
-    base: Place | None = None,
-    n_jobs: int | None = 1,
-) -> None:
+    finding: Finding, summary: Summary, folder: Path, place: Path, *, inputs: Mapping[str, bytes],
+    base: Place | None = None, n_jobs: int | None = 1,
+) -> None:  # fmt: skip
     """Write the files of a run to a folder that will be called `place`; those of parts are there."""
     run = finding.run
     if finding.labels is None:
@@ -126,7 +101,7 @@ def write_files(
     else:
         from pyarrow import parquet
 
-        parquet.write_table(finding.doubtful, folder / ISSUE_PARTS / DOUBTFUL)
+        parquet.write_table(finding.doubtful, folder / ISSUE_PARTS / names.DOUBTFUL)
         write_issues(list_worst(folder, finding.issues, finding.numbers, MOST_LISTED), folder)
         kinds = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)
         parts = sorted(path for kind in kinds for path in (folder / kind).glob("*.parquet"))
@@ -264,4 +239,4 @@ def write_record(
         "seconds": dict(summary.seconds),
     }
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-    (folder / RECORD).write_text(text + "\n", encoding="utf-8")
+    (folder / names.RECORD).write_text(text + "\n", encoding="utf-8")

@@ -97,15 +97,9 @@ class Run:
 
 
 def run_in_memory(
-    table: LabelledTable,
-    options: Options,
-    *,
-    features: Any = None,
-    n_jobs: int | None = -1,
-    device: str = "cpu",
-    n_witnesses: int = 0,
-    clock: "Clock | None" = None,
-) -> Run:
+    table: LabelledTable, options: Options, *, features: Any = None, n_jobs: int | None = -1,
+    device: str = "cpu", n_witnesses: int = 0, clock: "Clock | None" = None,
+) -> Run:  # fmt: skip
     """Find the wrong labels of a table in memory; `features` replace its columns."""
     clock = clock or Clock()
     survey = learn_from(Source.of(table), options, features=features, n_jobs=n_jobs, device=device)
@@ -216,7 +210,10 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
     if len(numbers) == tally.rows:
         issues = find_all(run, correction, X)
     else:
-        issues = compare_worst(correction, X, np.searchsorted(numbers, ranked))
+        rows = np.searchsorted(numbers, ranked)  # to be compared with those that are not suspicious
+        others = np.union1d(rows, np.flatnonzero(sort_out(correction) != UNSUSPICIOUS))
+        compared = correction.compared[rows]
+        issues = Issues(correction, find_witnesses(X, given, rows, compared, suspicious=others))
     doubtful = issues.rows[sort_out(correction)[issues.rows] == UNSUSPICIOUS]
     n_labels = tally.n_flagged + tally.held_back + len(doubtful)
     shown = replace(run, table=hold_rows(sample, columns, corrector.labels.name(given)))
@@ -226,13 +223,6 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
         tally.doubt + add_doubt(correction, doubtful), (*survey.learned.notes, *spared), corrector.labels,
         corrector.tabulate(columns, correction, doubtful, numbers),
     )  # fmt: skip
-
-
-def compare_worst(correction: Correction, X: Table, rows: np.ndarray) -> Issues:
-    """Return the worst rows with those to compare them with, none of which is suspicious itself."""
-    suspicious = np.union1d(rows, np.flatnonzero(sort_out(correction) != UNSUSPICIOUS))
-    witnesses = find_witnesses(X, correction.given, rows, correction.compared[rows], suspicious=suspicious)
-    return Issues(correction, witnesses)
 
 
 def find_all(run: Run, correction: Correction, X: Table) -> Issues:

@@ -93,7 +93,8 @@ class Files(Source):
 
         at = unit.first
         try:
-            for batch in self._scan(unit, columns, batch_rows or choose_batch(len(self.schema))):
+            some = min(max(MAX_BATCH_CELLS // max(len(self.schema), 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
+            for batch in self._scan(unit, columns, batch_rows or some):
                 if batch.num_rows:
                     yield at, pa.Table.from_batches([batch])
                     at += batch.num_rows
@@ -137,11 +138,6 @@ class Files(Source):
             except (pa.ArrowException, OSError, ValueError):
                 bad.append(group)
         return replace(unit, row_groups=tuple(bad) or unit.row_groups)
-
-
-def choose_batch(n_columns: int) -> int:
-    """Return how many rows to hold in memory at a time."""
-    return min(max(MAX_BATCH_CELLS // max(n_columns, 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
 
 
 def join_digests(digests: Sequence[str]) -> str:

@@ -29,14 +29,9 @@ STAGE = "reading the table"
 
 
 def stage_files(
-    paths: Sequence[Place],
-    format: str,
-    folder: Path,
-    *,
-    label: str | None = None,
-    encoding: str | None = None,
-    separator: str | None = None,
-) -> str | None:
+    paths: Sequence[Place], format: str, folder: Path, *, label: str | None = None,
+    encoding: str | None = None, separator: str | None = None,
+) -> str | None:  # fmt: skip
     """Write each file as Parquet to a folder, under names that keep their order."""
     import pyarrow as pa
     from pyarrow import parquet

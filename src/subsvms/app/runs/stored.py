@@ -117,6 +117,11 @@ def make_carrier_schema() -> Any:
     return pa.schema([pa.field(name, kind, nullable=name == "flips") for name, kind in pairs])
 
 
+def list_types(label_type: Any) -> dict[str, Any]:
+    """Return the types of the columns of ours in issues.parquet."""
+    return {field.name: field.type for field in (*make_schema(label_type), *make_carrier_schema())}
+
+
 def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
     """Return what the columns of a table are called in a file of issues, which has columns of its own."""
     taken = [*own, "line"]  # which a table that is not text does not have
@@ -217,14 +222,10 @@ class Scores:
             "suggested_label": names.take(pa.array(self.suggested)),
         }
         found = {
-            "row": (np.arange(len(self)) if rows is None else rows) + 1,
-            "label_quality": self.quality,
-            "confidence": np.round(self.confidence, DIGITS),
-            "vote_share": np.round(self.vote_share, DIGITS),
-            "contradicted": self.contradicted,
-            "decided": self.decided,
-            "changed": self.changed,
-        }
+            "row": (np.arange(len(self)) if rows is None else rows) + 1, "label_quality": self.quality,
+            "confidence": np.round(self.confidence, DIGITS), "vote_share": np.round(self.vote_share, DIGITS),
+            "contradicted": self.contradicted, "decided": self.decided, "changed": self.changed,
+        }  # fmt: skip
         schema = _make_scores_schema(label_type)
         numbers = {name: pa.array(values, from_pandas=True) for name, values in found.items()}
         return pa.table(labels | numbers).select(schema.names).cast(schema)

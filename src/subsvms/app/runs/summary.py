@@ -8,19 +8,10 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from subsvms.app.features.make import describe_columns
-from subsvms.app.runs.describe import (
-    cut,
-    describe_certified,
-    describe_ensemble,
-    describe_standing,
-    describe_worst,
-    list_classes,
-    list_groups,
-    list_moves,
-    list_parameters,
-    name_rate,
-)
+from subsvms.app.runs import describe
 from subsvms.app.runs.options import write_command
 from subsvms.app.runs.run import Finding, Run
 from subsvms.app.runs.tally import UNIT
@@ -34,17 +25,28 @@ from subsvms.correction._words import (
     format_keeper,
     is_distrusted,
 )
-from subsvms.exceptions import Note, Sentence, format_interval, format_percent
+from subsvms.exceptions import Note, Sentence, cut, format_interval, format_percent
 
 UNSEEN = 0.001  # an error rate below this is shown as none
-MANY_WRONG = 10  # labels that are expected to be wrong: enough for an audit to find more of their kind
+MANY_WRONG = 10  # labels that are expected to be wrong, and few of them flagged: then an audit helps most
 RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 
 
 @dataclass(frozen=True)
-class About:
-    """What a run was about: the table, what was asked, and what was used."""
+class Written:
+    """What a run wrote; nothing after a dry run."""
 
+    folder: str | None = None  # where the result and the classifier were written
+    model: str | None = None
+    # name and description of each file in the folder; first the table, then the issues
+    files: list[list[str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A run in text, numbers, booleans, None, and lists and dictionaries of these."""
+
+    # what it was about: the table, what was asked, and what was used
     title: str  # what the table and its label column are called
     label: str
     version: str  # version of subsvms; when the run ended, in ISO 8601, UTC
@@ -60,12 +62,7 @@ class About:
     digest: str  # SHA-256 of the table
     versions: list[list[str]]  # by package; by stage
     seconds: list[list[Any]]
-
-
-@dataclass(frozen=True)
-class Counted:
-    """What a run found, in numbers."""
-
+    # what it found, in numbers
     rows: int  # rows of the table; those with a label, those without, and how many of these got one
     labelled: int
     missing: int
@@ -83,8 +80,7 @@ class Counted:
     error_rate: float | None  # estimated share of wrong labels; None if its interval is too wide to name one
     error_rate_interval: list[float]  # its lower and upper end
     noise_matrix: list[list[float]]  # P(given class | true class), a line for each true class
-    # share of the flagged rows for which the suggestion is expected to be right; None if there is no
-    # estimate
+    # share of the flagged rows for which the suggestion is expected to be right; None without an estimate
     expected_precision: float | None
     classes: list[dict[str, Any]]  # what `list_classes`, `list_moves` and `list_groups` return
     moves: list[dict[str, Any]]
@@ -95,99 +91,55 @@ class Counted:
     expected_wrong: float  # how many of the labels listed are expected to be wrong
     # which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most")
     certified: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Told:
-    """What a run says, in sentences."""
-
+    # what it says, in sentences
     notes: list[Note]  # what to know before using the result; what happened to columns that are not features
     remarks: list[Note]
-    # how many of the flagged labels a second judge confirms, whatever labels are chosen; empty if there is
-    # nothing to say
-    standing: str
-    words: list[str]  # the result
-    # which labels are listed, and how many are expected to be wrong, in a sentence; one of `words`
-    listing: str
-    next: list[str]  # what to do now
-
-
-@dataclass(frozen=True)
-class Written:
-    """What a run wrote; nothing after a dry run."""
-
-    folder: str | None = None  # where the result and the classifier were written
-    model: str | None = None
-    # name and description of each file in the folder; first the table, then the issues
-    files: list[list[str]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Summary(Written, Told, Counted, About):
-    """A run in text, numbers, booleans, None, and lists and dictionaries of these."""
+    standing: str  # how many flagged labels a second judge confirms; empty if there is nothing to say
+    words: list[str] = field(default_factory=list)  # the result
+    listing: str = ""  # which labels are listed, and how many are expected to be wrong; one of `words`
+    next: list[str] = field(default_factory=list)  # what to do now
+    folder: str | None  # as in `Written`
+    model: str | None
+    files: list[list[str]]
 
 
 def summarise(finding: Finding, written: Written) -> Summary:
     """Return the summary of a run."""
     run = finding.run
-    told = Told(
-        notes=[*finding.notes, *run.table_notes], remarks=list(run.remarks),
-        standing=describe_standing(run, finding.issues.carriers), words=[], listing="", next=[],
-    )  # fmt: skip
-    parts = (describe_about(run), count_finding(finding), told, written)
-    summary = Summary(**{name: value for part in parts for name, value in vars(part).items()})
-    summary = replace(summary, listing=format_listing(summary))
-    return replace(summary, words=format_result(summary), next=list_steps(summary))
-
-
-def describe_about(run: Run) -> About:
-    """Return what a run was about."""
-    return About(
-        title=cut(name_table(run)), label=run.options.label, version=get_version("subsvms"),
+    correction, options, tally = run.correction, run.options, run.tally
+    noise, missing, withstands = correction.noise, tally.rows - tally.labelled, correction.withstands
+    kept_by = tally.kept_by.items()
+    audited = None if correction.audit is None else correction.audited
+    precision = None  # a plain vote gives no probabilities
+    if options.rule != "majority" and tally.n_flagged:
+        precision = tally.confidence / UNIT / tally.n_flagged
+    summary = Summary(
+        **vars(written), title=cut(name_table(run)), label=options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
         features=int(run.features.X.shape[1]), columns_used=len(set(run.features.sources)),
-        columns=describe_columns(run.features, run.options.by, run.options.id_column),
-        sample=None if run.options.pool_size is None else len(run.correction),
-        rule=run.options.rule, action=run.options.action, ensemble=describe_ensemble(run),
-        parameters=list_parameters(run), digest=run.table.digest,
+        columns=describe_columns(run.features, options.by, options.id_column),
+        sample=None if options.pool_size is None else len(correction), rule=options.rule,
+        action=options.action, ensemble=describe.describe_ensemble(run),
+        parameters=describe.list_parameters(run), digest=run.table.digest,
         versions=[[name, get_version(name)] for name in RECORDED],
         seconds=[list(pair) for pair in run.seconds.items()],
-    )  # fmt: skip
-
-
-def count_finding(finding: Finding) -> Counted:
-    """Return what a run found, in numbers."""
-    run = finding.run
-    noise, tally = run.correction.noise, run.tally
-    missing = tally.rows - tally.labelled
-    kept_by = [
-        [format_keeper(Halt[name], run.correction.settings), count] for name, count in tally.kept_by.items()
-    ]
-    return Counted(
         rows=tally.rows, labelled=tally.labelled, missing=missing,
-        filled=missing * run.correction.settings.fill_missing,
-        flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
-        held_back=tally.held_back, audited=count_audited(run), kept_by=kept_by, explained=noise.explained,
-        error_rate=name_rate(noise.error_rate, noise.error_rate_interval),
+        filled=missing * correction.settings.fill_missing, flagged=tally.n_flagged,
+        changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
+        held_back=tally.held_back, audited=None if audited is None else int(audited.sum()),
+        kept_by=[[format_keeper(Halt[name], correction.settings), count] for name, count in kept_by],
+        explained=noise.explained, error_rate=describe.name_rate(noise.error_rate, noise.error_rate_interval),
         error_rate_interval=[float(limit) for limit in noise.error_rate_interval],
-        noise_matrix=noise.matrix.tolist(), expected_precision=expect_precision(run),
-        classes=list_classes(run), moves=list_moves(run), groups=list_groups(run),
-        worst=describe_worst(finding.shown, finding.issues, finding.numbers), n_worst=finding.n_issues,
-        n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT, certified=describe_certified(run),
+        noise_matrix=noise.matrix.tolist(), expected_precision=precision,
+        classes=describe.list_classes(run), moves=describe.list_moves(run), groups=describe.list_groups(run),
+        worst=describe.describe_worst(finding.shown, finding.issues, finding.numbers),
+        n_worst=finding.n_issues, n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT,
+        certified={"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))},
+        notes=[*finding.notes, *run.table_notes], remarks=list(run.remarks),
+        standing=describe.describe_standing(run, finding.issues.carriers),
     )  # fmt: skip
-
-
-def count_audited(run: Run) -> int | None:
-    """Return how many labels an audit changed unseen; None without an audit."""
-    audited = run.correction.audited
-    return None if run.correction.audit is None or audited is None else int(audited.sum())
-
-
-def expect_precision(run: Run) -> float | None:
-    """Return the share of the flagged labels expected to be wrong; a plain vote gives no probabilities."""
-    if run.options.rule == "majority" or not run.tally.n_flagged:
-        return None
-    return run.tally.confidence / UNIT / run.tally.n_flagged
+    summary = replace(summary, listing=format_listing(summary))
+    return replace(summary, words=format_result(summary), next=list_steps(summary))
 
 
 def name_table(run: Run) -> str:
@@ -234,7 +186,11 @@ def format_result(summary: Summary) -> list[str]:
         ]
     if summary.audited is not None:
         words += [ESTIMATED_BEFORE] * (summary.explained and summary.error_rate is not None)
-    words.append(format_done(count_found(summary), dry=summary.folder is None))
+    found = Found(
+        summary.labelled, summary.flagged, summary.action, summary.changed, summary.audited,
+        summary.explained, summary.expected_precision,
+    )  # fmt: skip
+    words.append(format_done(found, dry=summary.folder is None))
     if summary.held_back:
         words.append(format_held_back(summary.flagged, [(what, n) for what, n in summary.kept_by]))
     if summary.listing:
@@ -248,15 +204,7 @@ def format_result(summary: Summary) -> list[str]:
     return words
 
 
-def count_found(summary: Summary) -> Found:
-    """Return how many labels look wrong, and what was done about them."""
-    return Found(
-        summary.labelled, summary.flagged, summary.action, summary.changed, summary.audited,
-        summary.explained, summary.expected_precision,
-    )  # fmt: skip
-
-
-def format_listing(summary: Counted) -> str:
+def format_listing(summary: Summary) -> str:
     """Return which labels are listed, and how many of them are expected to be wrong; nothing without any."""
     n = summary.n_labels
     if n == 0:
@@ -282,17 +230,16 @@ def format_listing(summary: Counted) -> str:
     return f"Of the {n:,} labels listed ({which}), about {wrong} are expected to be wrong{unknown}."
 
 
-def is_worth_audit(summary: Counted) -> bool:
-    """Return whether many labels are expected to be wrong and the rule flags few: then people help most."""
-    return summary.expected_wrong >= max(MANY_WRONG, 2 * summary.flagged)
-
-
 def list_steps(summary: Summary) -> list[str]:
     """Return what to do now with the folder of a run; without one, how long it took."""
     if summary.folder is None:
         spent = sum(seconds for _, seconds in summary.seconds)
         return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
-    return format_next_steps(summary, name_handles(summary))
+    (corrected, _), (listed, _) = summary.files[:2]
+    review, audit = (write_command(name, summary.folder) for name in ("review", "audit"))
+    weights = f"the column sample_weight of {corrected}"
+    at_hand = Handles("report.html", listed, review, corrected, summary.title, weights, audit)
+    return format_next_steps(summary, at_hand)
 
 
 class Handles(NamedTuple):
@@ -307,15 +254,6 @@ class Handles(NamedTuple):
     audit: str = ""  # none in a program
 
 
-def name_handles(summary: Summary) -> Handles:
-    """Return the files of a folder, and the commands that go on with it."""
-    (corrected, _), (listed, _) = summary.files[:2]
-    audit = write_command("audit", summary.folder)
-    review = write_command("review", summary.folder)
-    weights = f"the column sample_weight of {corrected}"
-    return Handles("report.html", listed, review, corrected, summary.title, weights, audit)
-
-
 def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
     """Return what a person should do now, in sentences."""
     steps: list[str] = []
@@ -323,10 +261,13 @@ def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
     if summary.n_worst:
         words = "Look at the worst rows ({worst}), or at all of them ({listed})."
         steps.append(Note("look", words, worst=at_hand.worst, listed=at_hand.listed))
-        if not changed:
-            steps += format_worth_a_look(summary, at_hand.listed)
+        doubts = [1 - row["quality"] for row in summary.worst if row["given"] is not None]
+        if not changed and round(sum(doubts)) >= 1:
+            which = f"the first {len(doubts)} labels" if len(doubts) > 1 else "the first label"
+            wrong = f"expected wrong: about {sum(doubts):.0f}"
+            steps.append(f"Worth a look: {which} in {at_hand.listed}; {wrong}.")
         steps.append(f"To decide on the listed labels one by one: {at_hand.review}")
-        if at_hand.audit and is_worth_audit(summary):
+        if at_hand.audit and summary.expected_wrong >= max(MANY_WRONG, 2 * summary.flagged):
             steps.append(
                 "The rule changes few of them. To check about fifty labels, and to change others with a "
                 f"guarantee: {at_hand.audit}"
@@ -347,12 +288,3 @@ def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
     if summary.missing and not summary.filled and summary.explained:
         steps.append(Sentence("To fill in missing labels: the same with {fill_missing=True}."))
     return steps
-
-
-def format_worth_a_look(summary: Counted, listed: str) -> list[str]:
-    """Return how many of the first labels listed are expected to be wrong; nothing if it is none."""
-    doubts = [1 - row["quality"] for row in summary.worst if row["given"] is not None]
-    if round(sum(doubts)) < 1:
-        return []
-    which = f"the first {len(doubts)} labels" if len(doubts) > 1 else "the first label"
-    return [f"Worth a look: {which} in {listed}; expected wrong: about {sum(doubts):.0f}."]

@@ -59,8 +59,7 @@ class Tally:
         held_back = correction.held_back
         halts = Counter(correction.judgement.halt[held_back].tolist())
         return cls(
-            rows=len(correction),
-            verified=int(correction.decided.sum()),
+            rows=len(correction), verified=int(correction.decided.sum()),
             dropped=int(np.sum(~correction.kept)),
             kept_by={Halt(halt).name: count for halt, count in sorted(halts.items())},
             spared={halt.name: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
@@ -76,7 +75,7 @@ class Tally:
             confidence=add_up(correction.confidence[flagged]),
             doubt=add_doubt(correction, np.flatnonzero(correction.flagged | held_back)),
             groups={name: count_groups(values, correction) for name, values in (groups or {}).items()},
-        )
+        )  # fmt: skip
 
     @property
     def labelled(self) -> int:
