@@ -100,12 +100,6 @@ def test_draws_that_avoid_a_row_differ_by_at_most_tau_over_the_probability_of_av
         assert 0.6 * limit < worst < limit + CLOSE
 
 
-def test_draws_that_avoid_a_row_are_not_draws_from_the_table_without_it():
-    """They favour the other classes."""
-    shrunk = changed_draw(1, [6, 99])
-    assert 1 - plain_overlap([6, 100], [1, 0], [0, 1], 0.5, own=1, becomes=1) > shrunk
-
-
 @given(a=st.integers(2, 300), more=st.integers(0, 300), p=st.sampled_from([0.5, 0.2, 0.7]))
 def test_tau_increases_with_every_change_up_to_one(a, more, p):
     tau = changed_draw(np.arange(a + 1), [a, a + more], p)
@@ -190,13 +184,6 @@ def test_the_fast_count_agrees_with_a_plain_loop(sizes, p, size, level):
     assert fast[0] == fast[1] == 0
 
 
-def test_a_tie_between_the_best_two_of_three_withstands_nothing():
-    votes = make_votes([[450, 450, 100], [1000, 0, 0]])
-    for level in (None, CERTIFICATE_LEVEL):
-        withstood = count_withstood(votes, [500] * 3, [-1, -1], 4, level=level)
-        assert withstood[0] == 0 < withstood[1]
-
-
 @pytest.mark.parametrize("n_voters", [40, 333])
 @pytest.mark.parametrize("level", [0.9, 0.99])
 def test_a_certificate_is_wrong_no_more_often_than_its_level_allows(n_voters, level):
@@ -214,33 +201,6 @@ def test_a_certificate_is_wrong_no_more_often_than_its_level_allows(n_voters, le
         false = np.where(k > n_voters - k, promised > truth, promised > 0)
         worst = max(worst, binom.pmf(k[false], n_voters, v).sum())
     assert (1 - level) / 4 < worst <= 1 - level
-
-
-def test_more_voters_certify_more_and_infinitely_many_the_most():
-    counts = np.outer([50, 500, 5000, 50_000], [0.1, 0.9]).astype(int)
-    options = dict(sizes=[3000, 5000], given=np.full(4, 1), size=10)
-    withstood = count_withstood(make_votes(counts), **options)
-    assert (np.diff(withstood) > 0).all()
-    assert withstood[-1] <= count_withstood(make_votes(counts), level=None, **options).min()
-
-
-def test_unanimous_rows_of_a1a_withstand_five_changes_and_smaller_subsets_more():
-    """a1a has 1210 and 395 rows; about 979 and 935 of 1000 SVMs on 54 rows did not see a row."""
-    votes = make_votes([[979, 0], [0, 935]])
-    withstood = count_withstood(votes, [1210, 395], [0, 1], 54)
-    assert withstood.min() >= 5
-    assert count_withstood(votes, [1210, 395], [0, 1], 7).min() >= 5 * withstood.max()
-
-
-def test_the_order_of_classes_and_of_rows_does_not_matter():
-    rng = np.random.default_rng(0)
-    counts, sizes = rng.multinomial(800, [0.9, 0.07, 0.03], 30), np.array([300, 900, 500])
-    own, turn, order = rng.integers(-1, 3, 30), np.array([2, 0, 1]), rng.permutation(30)
-    expected = count_withstood(make_votes(counts), sizes, own, 5)
-    renamed = np.append(np.argsort(turn), -1)[own]
-    np.testing.assert_array_equal(
-        count_withstood(make_votes(counts[order][:, turn]), sizes[turn], renamed[order], 5), expected[order]
-    )
 
 
 @pytest.mark.parametrize(
@@ -359,19 +319,3 @@ def test_no_two_changes_turn_a_certified_verdict(seed):
     X, labels = make_clouds((17, 17), seed)
     certified, reached = check_against_every_attack(X, labels, 0.5, m=2)
     assert certified > 0.3 and reached > 0.2
-
-
-def test_a_greedy_adversary_does_not_turn_the_weakest_verdict_that_is_certified_for_three_changes(seed):
-    X, labels = make_clouds((26, 26), seed)
-    votes = exact_oob_votes(X, labels, 0.5)
-    withstood = count_withstood(votes, np.bincount(labels), labels, 2, level=None)
-    winner = votes.counts.argmax(axis=1)
-    strength = votes.share.max(axis=1)
-    target = np.argmin(np.where(withstood >= 3, strength, np.inf))
-    assert withstood[target] >= 3
-    before = share = strength[target]
-    for _ in range(3):
-        tables = list(attack(labels, 1))
-        shares = [exact_oob_votes(X, changed, 0.5).share[target, winner[target]] for changed in tables]
-        labels, share = tables[np.argmin(shares)], min(shares)
-    assert 0.5 < share < before - 0.05

@@ -237,17 +237,6 @@ def test_unknown_settings_are_refused(cancer, params):
         quick(*cancer, **params)
 
 
-def test_class_weights_are_given_by_class_name(cancer):
-    X, y = cancer
-    labels = np.array(["m", "b"])[attacked(y, 0)]
-    even = quick(X, labels, estimator=SubSVMClassifier(class_weight={"m": 1.0, "b": 1.0}))
-    assert_array_equal(even.labels, quick(X, labels).labels)
-    assert np.any(
-        quietly(X, labels, estimator=SubSVMClassifier(class_weight={"m": 9.0})).votes.counts
-        != even.votes.counts
-    )
-
-
 def test_certificates_are_not_given_for_weights_that_depend_on_the_labels(cancer):
     X, y = cancer
     assert quick(X, y).withstands.max() > 0

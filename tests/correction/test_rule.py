@@ -67,22 +67,6 @@ def test_asking_for_more_confidence_flags_a_subset_of_the_rows(seed):
     assert flagged[2].sum() < flagged[0].sum() and flagged[5].sum() < flagged[3].sum()
 
 
-@pytest.mark.parametrize("rule", ["posterior", "majority"])
-def test_no_more_rows_are_flagged_than_the_largest_error_rate_allows(seed, rule):
-    votes, labels, _, _ = make_table(seed)
-    matrix = [[0.9, 0.1], [0.3, 0.7]]
-    free = judge(votes, labels, matrix, Settings(rule=rule))
-    for rate in (0.0, 0.01, 0.05):
-        capped = judge(votes, labels, matrix, Settings(rule=rule, max_error_rate=rate))
-        assert capped.flagged.sum() == int(rate * len(labels))
-        assert np.all(free.flagged | ~capped.flagged)
-        sure = votes.share if rule == "majority" else free.posterior
-        score = sure[np.arange(len(labels)), free.suggested]
-        left_out = free.flagged & ~capped.flagged
-        if capped.flagged.any():
-            assert score[capped.flagged].min() >= score[left_out].max()
-
-
 @given(scores=st.lists(st.floats(0, 1), min_size=1, max_size=30), rate=st.floats(0, 1), data=st.data())
 def test_the_limit_on_changes_is_never_exceeded(scores, rate, data):
     flagged = np.array([data.draw(st.booleans()) for _ in scores])

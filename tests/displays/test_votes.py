@@ -90,17 +90,6 @@ def test_rows_without_label_or_voters_are_left_out():
     assert legend_texts(display).count("none flagged") == 2
 
 
-def test_rows_with_missing_labels_are_left_out(fit, attacked_cancer):
-    X, y = attacked_cancer
-    y = y.astype(object)
-    y[::10] = None
-    correction = fit(X, y).correction_
-    display = VotesDisplay.from_correction(correction, bins=1)
-    counted = sum(bars.get_xy()[:, 1].max() for bars in display.histograms_)
-    assert counted == np.sum(~correction.missing)
-    assert not display.flagged[::10].any()
-
-
 def test_without_proposed_labels_the_legend_does_not_mention_flags():
     display = VotesDisplay.from_predictions([-0.5, 0.5], ["a", "b"])
     assert display.thresholds is None and display.flagged is None

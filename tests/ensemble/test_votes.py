@@ -144,22 +144,6 @@ def test_a_class_without_rows_can_win():
     assert votes.winners([5, 0]) == 1
 
 
-def test_values_are_clipped_before_they_are_averaged():
-    votes = count_votes(hand_made_voters([7.0, -0.5], [3, 9]), np.zeros((1, 1)))
-    assert_allclose(votes.mean_value, [[-0.25, 0.25]])
-
-
-def test_a_row_that_every_svm_saw_has_no_out_of_bag_vote():
-    X, labels = np.array([[0.0], [1.0], [0.9]]), np.array([0, 1, 1])
-    subsets = np.array([[0, 1], [0, 2]])
-    solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"])
-    voters = gather_voters(X, solution, np.bincount(labels), KERNELS["rbf"])
-    _, oob = count_training_votes(voters, X, subsets)
-    assert_array_equal(oob.n_voters, [0, 1, 1])
-    assert np.isnan(oob.share[0]).all() and np.isnan(oob.mean_value[0]).all()
-    assert_array_equal(oob.share[1:], [[0, 1], [0, 1]])
-
-
 def test_votes_of_two_ensembles_add_up():
     X, labels, subsets, _, voters = make_ensemble()
     halves = []

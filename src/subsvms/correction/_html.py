@@ -24,7 +24,9 @@ PLAIN = "tex2jax_ignore mathjax_ignore"  # notebooks take $ in HTML for a formul
 
 def collect(correction: Any) -> dict[str, Any]:
     """Return what to show of a correction, as text."""
-    rows = find_worst(correction)
+    listed = np.flatnonzero(~np.isnan(correction.label_quality) & ~correction.decided)
+    order = np.lexsort((correction.label_quality[listed], ~correction.flagged[listed]))  # flagged ones first
+    rows = listed[order[:ROWS_SHOWN]]
     names = np.array([*map(str, correction.classes.tolist()), ""], dtype=object)
     compared = correction.compared[rows]
     quality = correction.label_quality[rows]
@@ -49,14 +51,6 @@ def collect(correction: Any) -> dict[str, Any]:
         "table": table if len(rows) else {},
         "steps": list_steps(correction),
     }
-
-
-def find_worst(correction: Any) -> np.ndarray:
-    """Return the rows to look at first: flagged labels, then others, the least credible first."""
-    quality = correction.label_quality
-    listed = np.flatnonzero(~np.isnan(quality) & ~correction.decided)
-    order = np.lexsort((quality[listed], ~correction.flagged[listed]))
-    return listed[order[:ROWS_SHOWN]]
 
 
 def format_words(correction: Any) -> list[str]:

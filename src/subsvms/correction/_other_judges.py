@@ -123,9 +123,12 @@ def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray,
     model = None
     if can_leave_out(estimator):
         announce("training the judge")
-        estimator = ask_out_of_bag(estimator)
+        svms = isinstance(estimator, SubSVMClassifier)  # whose probabilities are shares of their votes
+        if not svms:
+            score = estimator.get_params(deep=False)["oob_score"] or True
+            estimator = clone(estimator).set_params(oob_score=score)
         model = fit(rows)
-        fill(rows, model, read_out_of_bag(model))
+        fill(rows, model, model.oob_votes_.share if svms else model.oob_decision_function_)
         p[rows[~np.isclose(p[rows].sum(axis=1), 1.0)]] = np.nan  # forests give zeros where they have none
     else:
         n_folds = int(min(FOLDS, sizes[learned].min()))
@@ -148,18 +151,6 @@ def can_leave_out(estimator: Any) -> bool:
         return True
     params = estimator.get_params(deep=False)
     return "oob_score" in params and bool(params.get("bootstrap")) and not params.get("warm_start")
-
-
-def ask_out_of_bag(estimator: Any) -> Any:
-    """Return a copy of a committee, not fitted, that computes out-of-bag probabilities."""
-    if isinstance(estimator, SubSVMClassifier):
-        return estimator
-    return clone(estimator).set_params(oob_score=estimator.get_params(deep=False)["oob_score"] or True)
-
-
-def read_out_of_bag(model: Any) -> np.ndarray:
-    """Return the out-of-bag probabilities of a committee; those of SVMs are shares of their votes."""
-    return model.oob_votes_.share if isinstance(model, SubSVMClassifier) else model.oob_decision_function_
 
 
 def check_probabilities(X: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:

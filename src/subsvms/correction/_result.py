@@ -117,19 +117,15 @@ class Correction(Verdicts):
     def notes(self) -> tuple[str, ...]:
         """What to know: what may be wrong (a warning, too), changes held back, columns that were not used."""
         unused = () if self.origin is None else self.origin.remarks
-        return (*self._cautions, *self._note_held_back(), *unused)
+        halts = Counter(self.judgement.halt[self.held_back].tolist())
+        named = [halt for halt in Halt if halts[halt] and halt not in NOTED]  # those have their own
+        kept_by = [(format_keeper(halt, self.settings, self.judge), halts[halt]) for halt in named]
+        held_back = [format_held_back(int(self.flagged.sum()), kept_by)] if kept_by else []
+        return (*self._cautions, *held_back, *unused)
 
     @property
     def _cautions(self):
-        """Return the notes that are warnings, too."""
         return self.judgement.notes if self.origin is None else (*self.judgement.notes, *self.origin.notes)
-
-    def _note_held_back(self):
-        """Return a note on labels that were held back by what has no note of its own, if there are any."""
-        halts = Counter(self.judgement.halt[self.held_back].tolist())
-        named = [halt for halt in Halt if halts[halt] and halt not in NOTED]
-        kept_by = [(format_keeper(halt, self.settings, self.judge), halts[halt]) for halt in named]
-        return [format_held_back(int(self.flagged.sum()), kept_by)] if kept_by else []
 
     @property
     def suggested_labels(self) -> np.ndarray:
@@ -161,17 +157,14 @@ class Correction(Verdicts):
         """
         if (rows is None) == (index is None):
             raise InputError("Give either rows, by number from 0, or index, labels of a data frame's index.")
-        numbers = self._check_rows(rows) if index is None else find_rows(self.style, index)
-        reasons = self._explain(np.atleast_1d(numbers))
-        return reasons if numbers.ndim else reasons[0]
-
-    def _check_rows(self, rows):
         try:
-            return check_rows(rows, len(self))
+            numbers = check_rows(rows, len(self)) if index is None else find_rows(self.style, index)
         except InputError as error:
-            if self.style.index is None:
+            if index is not None or self.style.index is None:
                 raise
             raise InputError(f"{error} Labels of the index are given as explain(index=...).") from None
+        reasons = self._explain(np.atleast_1d(numbers))
+        return reasons if numbers.ndim else reasons[0]
 
     def _explain(self, rows):
         names = [repr(name) for name in self.classes.tolist()]
@@ -225,21 +218,18 @@ class Correction(Verdicts):
         if self.withstands is None:
             del columns["withstands"]
         if witnesses:
-            columns |= self._list_witnesses()
+            if self.witnesses is None:
+                raise ValueError(
+                    "There are no witnesses: correct with n_witnesses above 0 and finite numbers in X."
+                )
+            for name in ("supporting", "opposing"):
+                found = getattr(self.witnesses, name)
+                columns[name] = list_rows(self.style, len(self), self.witnesses.rows, found)
         if carriers:
             flagged = np.flatnonzero(self.flagged)
             found = self._need_origin("look for carriers in").find_carriers(self, flagged)
             columns |= list_carriers(self.style, len(self), flagged, found)
         return build_frame(columns, self.style)
-
-    def _list_witnesses(self):
-        if self.witnesses is None:
-            raise ValueError(
-                "This correction has no witnesses: correct with n_witnesses above 0 and finite numbers in X."
-            )
-        found = self.witnesses
-        sides = {"supporting": found.supporting, "opposing": found.opposing}
-        return {name: list_rows(self.style, len(self), found.rows, side) for name, side in sides.items()}
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what was found, the worst rows, and where to go on."""

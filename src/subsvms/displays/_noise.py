@@ -79,7 +79,8 @@ class NoiseMatrixDisplay(Display):
         # "compressed" makes the colour bar as high as the image
         self.figure_, self.ax_ = open_axes(ax, (wide, wide - 0.6), layout="compressed")
         self.im_ = self.ax_.imshow(matrix, cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
-        self.colorbar_ = self._draw_colorbar() if colorbar else None
+        style = {"label": "share of the true class", "format": lambda share, _: f"{share:.0%}"}
+        self.colorbar_ = self.figure_.colorbar(self.im_, ax=self.ax_, **style) if colorbar else None
         self.ax_.set(xlabel="given label", ylabel="true label")
         self._write_names(names, xticks_rotation)
         if self.error_rate is not None:
@@ -87,10 +88,6 @@ class NoiseMatrixDisplay(Display):
         include_values = n_classes <= MOST_TEXT if include_values is None else include_values
         self.text_ = self._write_values(matrix, text_kw or {}) if include_values else None
         return self
-
-    def _draw_colorbar(self):
-        label, style = "share of the true class", lambda share, _: f"{share:.0%}"
-        return self.figure_.colorbar(self.im_, ax=self.ax_, label=label, format=style)
 
     def _cell_points(self):
         """Return the width of a cell in points, roughly, because the layout is not done yet."""

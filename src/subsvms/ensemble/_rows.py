@@ -78,7 +78,8 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     picked.sum_duplicates()
     picked.eliminate_zeros()
     np.clip(picked.data, -HUGE, HUGE, out=picked.data)
-    full = is_full(X)
+    n_values = X.shape[0] * X.shape[1]
+    full = 0 < FULL * n_values <= np.count_nonzero(X.data if sparse.issparse(X) else X)
     features = np.arange(X.shape[1]) if full else find_stored(picked.indices, X.shape[1])
     n_columns = len(features)
     counts = np.diff(picked.indptr)
@@ -122,10 +123,3 @@ def take_lists(rows: Rows, numbers: np.ndarray) -> Rows:
     return rows._replace(
         pointer=pointer, column=rows.column[entries], value=rows.value[entries], norm=rows.norm[numbers]
     )
-
-
-def is_full(X: Table) -> bool:
-    """Return whether a table has too few zeros for skipping them to be faster."""
-    n_values = X.shape[0] * X.shape[1]
-    n_nonzero = np.count_nonzero(X.data) if sparse.issparse(X) else np.count_nonzero(X)
-    return bool(0 < FULL * n_values <= n_nonzero)
